@@ -104,7 +104,7 @@ async def test_a_text_that_cannot_be_kept_does_not_end_a_turn_that_reads(
             await session.chat.finished()
             assert session.state.turn.ok, session.state.turn.error
             await until(lambda: session.state.notices.total)
-            assert "in memory only" in session.state.notices.items[-1].text
+            assert "only in memory" in session.state.notices.items[-1].text
             assert "disk is full" in session.state.notices.items[-1].text
             await session.chat.submit("change a.py")
             await session.chat.finished()

@@ -112,8 +112,8 @@ def test_any_next_session_settles_it_file_by_file(folder: Path, half_done: str, 
     name = {"new": "", "same": half_done, "another": another_session(folder)}[start]
     sentences = said(folder, name)
     assert tree(folder) == OLD
-    assert any("a.txt has its earlier content again" in line for line in sentences), sentences
-    assert any("made/new.txt was taken away again" in line for line in sentences), sentences
+    assert any("a.txt was restored" in line for line in sentences), sentences
+    assert any("made/new.txt was removed" in line for line in sentences), sentences
     assert start == "same" or all(half_done in line for line in sentences)
     assert said(folder) == [], "said once"
 
@@ -125,7 +125,7 @@ def test_a_headless_command_on_another_session_settles_and_says_it(
     assert other != half_done
     done = run_here(capfd, ["undo", "--session", other, "--workspace", str(folder)])
     assert tree(folder)["a.txt"] == b"one\n"
-    assert "a.txt has its earlier content again" in done.err
+    assert "a.txt was restored" in done.err
 
 
 def test_while_the_session_that_applies_still_runs_nobody_settles_it(
@@ -149,7 +149,7 @@ def test_a_session_of_another_folder_leaves_it_alone(folder: Path, half_done: st
 def test_the_temporary_file_of_a_killed_save_is_removed(folder: Path, call: str) -> None:
     sentences = said(folder) if killed_save(folder, call) else []
     assert tree(folder) == OLD
-    assert any("A save of a.txt was cut off" in line for line in sentences), sentences
+    assert any("A save of a.txt was interrupted" in line for line in sentences), sentences
 
 
 @pytest.mark.parametrize("same", [True, False])

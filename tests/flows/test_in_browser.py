@@ -122,7 +122,7 @@ async def test_the_screen_in_a_browser_takes_keys_and_survives_a_reload(
 ) -> None:
     async with served(workspace) as it, chromium(tmp_path / "profile") as browser, browser.tab() as tab:
         await tab.open(it.link)
-        await tab.until("Who answers?")
+        await tab.until("Choose a model by its digit")
         await tab.until_true("location.search.startsWith('?session=')")
         assert "token" not in await tab.evaluate("location.href")
         await tab.type("héllo 日本")
@@ -154,7 +154,7 @@ async def test_the_screen_in_a_browser_takes_keys_and_survives_a_reload(
 async def test_keys_that_a_browser_keeps_have_twins(workspace: Path, tmp_path: Path) -> None:
     async with served(workspace) as it, chromium(tmp_path / "profile") as browser, browser.tab() as tab:
         await tab.open(it.link)
-        await tab.until("Who answers?")
+        await tab.until("Choose a model by its digit")
         await tab.type("!sleep 600")
         await tab.press("Enter", "Enter", 13, text="\r")
         await tab.until("stops")

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.program import run
@@ -33,23 +34,28 @@ def host(tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     with far_host(tmp_path / "far", home) as found:
         monkeypatch.setenv("PATH", f"{found.folder / 'near'}:{os.environ['PATH']}")
         yield found
-        for line in run("ps", "--json", folder=tmp_path).stdout.splitlines():
-            run("stop", json.loads(line)["id"], folder=tmp_path)
+        for session in running_sessions(tmp_path):
+            run("stop", session["id"], folder=tmp_path)
+
+
+def running_sessions(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in run("ps", "--json", folder=folder).stdout.splitlines()]
 
 
 def test_a_lost_line_is_connected_again_and_nothing_typed_is_lost(
     host: FarHost, workspace: Path, tmp_path: Path, home: Path
 ) -> None:
     program = Program("ssh", "far", str(workspace), folder=tmp_path, home=home)
-    with running(program, sign="Who answers?"):
+    with running(program, sign="Choose a model by its digit"):
         program.type(b"typed before the line was lost")
         program.shows("line was lost")
-        (before,) = [json.loads(line) for line in run("ps", "--json", folder=tmp_path).stdout.splitlines()]
+        program.until(lambda: running_sessions(tmp_path), "its socket")
+        (before,) = running_sessions(tmp_path)
         assert before["workspace"] == str(workspace)
         host.drop()
         program.until(lambda: b"Next attempt in 1 s" in program.written, "the notice")
         program.until(lambda: program.written.count(b"\x1b[?1049h") == 2, "the screen again")
-        (after,) = [json.loads(line) for line in run("ps", "--json", folder=tmp_path).stdout.splitlines()]
+        (after,) = running_sessions(tmp_path)
         assert (after["id"], after["pid"]) == (before["id"], before["pid"])
         program.type(b"!")
         program.shows("line was lost!")

@@ -26,7 +26,7 @@ def test_a_fault_is_told_in_one_sentence(
 
     monkeypatch.setattr(ui_app.WorkspaceApp, "run_async", headless)
     monkeypatch.setattr(opening, "open_session", broken)
-    monkeypatch.setattr(cli, "_needs_a_terminal", lambda: None)
+    monkeypatch.setattr(cli, "needs_a_terminal", lambda: None)
     assert cli.main([str(tmp_path)]) == 1
     told = capsys.readouterr()
     assert told.err.startswith("tui-agent: unexpected error: ZeroDivisionError: 13.0: ")

@@ -14,7 +14,19 @@ from tui_agent.errors import OnlyRead
 from tui_agent.session.session import Session
 
 #: The parts of a session that hold calls; the session itself is one.
-PARTS = ("chat", "checks", "commands", "extensions", "files", "mcp", "models", "review", "subtasks", "todos")
+PARTS = (
+    "chat",
+    "checks",
+    "commands",
+    "extensions",
+    "files",
+    "hooks",
+    "mcp",
+    "models",
+    "review",
+    "subtasks",
+    "todos",
+)
 
 
 def calls(session: Session) -> Iterator[tuple[str, Any]]:

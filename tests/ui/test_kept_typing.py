@@ -160,7 +160,7 @@ async def test_an_answer_that_was_being_typed_is_in_its_dialog_again_and_then_in
         for words in ("not ", "yet"):
             driven.screen.focus_pane("chat")
             await driven.press("ctrl+o", "P")
-            await driven.shows("allow it?")
+            await driven.shows("allow?")
             await driven.press(*words)
             await driven.shows(f"Do not allow it: {'not' if words == 'not ' else 'not yet'}")
             if words == "not ":

@@ -14,8 +14,9 @@ async def test_a_terminal_with_more_colours_gets_all_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.delenv("COLORTERM", raising=False)
+    monkeypatch.setenv("COLORTERM", "truecolor")
     async with on_screen(tmp_path) as it:
+        monkeypatch.delenv("COLORTERM")
         it.app.use_theme("")
         await it.until(lambda: it.screen.styles.background.hex == "#000000", "16 colours")
         assert it.app.console.color_system == "standard"

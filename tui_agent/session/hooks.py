@@ -13,11 +13,11 @@ from tui_agent.log.core import Core, call
 from tui_agent.settings.schema import HookEvent
 from tui_agent.store import events as e
 from tui_agent.store.state import State
-from tui_agent.tools.call_hooks import BeforeCall, CallHooks, hooked_calls
 
 if TYPE_CHECKING:
     from tui_agent.extensions.hook_process import HookResult
     from tui_agent.extensions.hooks import Hook
+    from tui_agent.tools.call_hooks import BeforeCall, CallHooks
 
 #: Hooks that run at the same time.
 AT_ONCE = 4
@@ -56,6 +56,8 @@ class Answers:
     @property
     def before_call(self) -> BeforeCall:
         """`ask` wins over `allow`, which hooks of a workspace cannot give."""
+        from tui_agent.tools.call_hooks import BeforeCall
+
         verdicts = {
             it.verdict for hook, it in self.found if it.verdict != "allow" or hook.origin != "project"
         }
@@ -105,7 +107,11 @@ class Hooks:
     @property
     def calls(self) -> CallHooks | None:
         """Returns None without any."""
-        return CallHooks(self._before_call, self._after_call) if self._may_have_any() else None
+        if not self._may_have_any():
+            return None
+        from tui_agent.tools.call_hooks import CallHooks
+
+        return CallHooks(self._before_call, self._after_call)
 
     @call(changes=False)
     def share(self, parent: Hooks) -> None:
@@ -240,6 +246,8 @@ class Hooks:
     async def _for_calls(
         self, event: HookEvent, tool: str, entries: tuple[Any, ...], more: dict[str, Any]
     ) -> Answers:
+        from tui_agent.tools.call_hooks import hooked_calls
+
         found = [
             self._run(event, {"tool_name": one.name, "tool_input": one.input, **more}, one.name, one.own)
             for one in hooked_calls(tool, entries, self._core.workspace.root)
@@ -262,6 +270,9 @@ class Hooks:
     # ── inside ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _on_event(self, event: e.Event, state: State) -> None:
+        # The settings of hooks are looked up for these events only, which keeps them off the start.
+        if not isinstance(event, e.CheckpointMade | e.PermissionAsked | e.QuestionAsked):
+            return
         if state.session.read_only or not self._may_have_any():
             return
         match event:

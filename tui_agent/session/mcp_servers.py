@@ -51,7 +51,7 @@ class McpServers:
         self._parent: McpServers | None = None
         self._asking: dict[str, list[AskPerson]] = {}
         #: The model's answer to texts of a server: system prompt, messages, most tokens. Raises a `TuiAgentError`.
-        self.sample: Callable[[str, Sequence[dict[str, str]], int], Awaitable[str]] | None = None
+        self._sample: Callable[[str, Sequence[dict[str, str]], int], Awaitable[str]] | None = None
         #: The lists by server: kept from an earlier session, until the server starts.
         self.offers: dict[str, ServerOffer] = {}
 
@@ -276,12 +276,17 @@ class McpServers:
         schema = {"url": question.url} if question.url else question.schema
         return await waiting[-1](question.server, question.message, schema)
 
+    @call(changes=False)
+    def sample_with(self, sample: Callable[[str, Sequence[dict[str, str]], int], Awaitable[str]]) -> None:
+        """`sample` asks the model for a server: system prompt, messages and the most tokens of the answer."""
+        self._sample = sample
+
     async def _sampled(self, server: str, wanted: Sampling) -> tuple[str, dict[str, Any]]:
         """The model's answer to texts of a server that may ask for one; the reason if there is none."""
-        if self.sample is None or not self._server(server).settings.sampling:
+        if self._sample is None or not self._server(server).settings.sampling:
             return "decline", {"why": f"The person does not allow {server} to use the model."}
         try:
-            text = await self.sample(wanted.system, wanted.messages, wanted.most)
+            text = await self._sample(wanted.system, wanted.messages, wanted.most)
         except TuiAgentError as error:
             await self._notice(f"The server {server} got no answer of the model: {error}", "warning")
             return "decline", {"why": str(error)}

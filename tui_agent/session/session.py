@@ -148,7 +148,7 @@ class Session:
         self.commands = Commands(core, self.review, self.secrets, copied)
         self.mcp = McpServers(core, self.notice)
         self.extensions = Extensions(core, self.commands, self.mcp)
-        self.mcp.sample = self._sample
+        self.mcp.sample_with(self._sample)
         #: The session's model while a command's answers, and that one.
         self._lent_model = "", ""
         self.hooks = Hooks(core, part=part is not None)
