@@ -318,8 +318,12 @@ async def test_the_user_moves_and_deletes_folders_that_the_agent_works_in(
 
         await until(lambda: conflicts() == ["gone/f.py", "kept/f.py"], "its work on files that are gone")
         assert await agent.asks("import os; print(os.path.exists('read'))") == "False\n"
+        # The file is in the view under its new name, or a notice gives the reason.
         said = "elsewhere/f.py could not be copied into the view of someone: it was moved"
-        await until(lambda: said in notices(agent), said)
+        script = "import os; print(os.path.exists('elsewhere/f.py'))"
+        async with asyncio.timeout(SECONDS):
+            while said not in notices(agent) and await agent.asks(script) != "True\n":
+                pass
 
 
 async def test_hunks_are_applied_and_undone_while_the_agent_writes_the_file_again_and_again(

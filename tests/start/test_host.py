@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import resource
+import shlex
 import signal
 import socket
 import subprocess
@@ -164,7 +165,7 @@ signal.pause()
 def test_an_editor_is_in_the_foreground_of_its_terminal(workspace: Path, home: Path, tmp_path: Path) -> None:
     script = tmp_path / "editor.py"
     script.write_text(EDITOR)
-    variables = {"VISUAL": f"{sys.executable} {script}", "ONLY_THERE": "its variables"}
+    variables = {"VISUAL": shlex.join([sys.executable, str(script)]), "ONLY_THERE": "its variables"}
     with hosting():
         program = Program(".", folder=workspace, home=home, command=TUI_AGENT, variables=variables)
         with running(program, sign="Chat"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -72,13 +73,13 @@ class FarHost:
             "Host far\n" + "".join(f"  {name} {value}\n" for name, value in client.items())
         )
         real = shutil.which("ssh")
-        self._script("near/ssh", f'exec {real} -F {self.folder}/ssh_config "$@"')
+        self._script("near/ssh", f'exec {real} -F {shlex.quote(str(self.folder / "ssh_config"))} "$@"')
         self.install()
 
     def install(self, version: str = "") -> None:
         """Installs the program on the far side; with `version`, one that gives itself out as that."""
         shown = f'[ "$*" = --version ] && echo "tui-agent {version}" && exit\n' if version else ""
-        self._script("bin/tui-agent", f'{shown}exec {sys.executable} -m tui_agent "$@"')
+        self._script("bin/tui-agent", f'{shown}exec {shlex.quote(sys.executable)} -m tui_agent "$@"')
 
     def start(self) -> None:
         command = [str(PROGRAM), "-D", "-e", "-f", str(self.folder / "sshd_config")]

@@ -126,10 +126,10 @@ async def test_a_key_that_no_keyring_takes_is_kept_for_this_run_and_that_is_said
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     session = NotedSession()
-    monkeypatch.setattr(store, "available", lambda: False)
+    monkeypatch.setattr(store, "keyring_available", lambda: False)
     await _keep_key(cast(Session, session), "OPENAI_API_KEY", "sk-9f8e7d6c")
-    monkeypatch.setattr(store, "available", lambda: True)
-    monkeypatch.setattr(store, "store", lambda name, key: False)
+    monkeypatch.setattr(store, "keyring_available", lambda: True)
+    monkeypatch.setattr(store, "store_key", lambda name, key: False)
     await _keep_key(cast(Session, session), "OPENAI_API_KEY", "sk-9f8e7d6c")
     said = [words[0] for words in session.named("notice")]
     assert "this run only; `pip install keyring`" in said[0] and "rejected OPENAI_API_KEY" in said[1]
