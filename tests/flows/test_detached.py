@@ -275,3 +275,13 @@ def test_sessions_that_begin_and_end_while_they_are_listed_are_no_error(
     monkeypatch.setattr(os, "scandir", scanned)
     assert sockets.places() == [place]
     ours.close()
+
+
+def test_a_session_is_listed_under_its_own_name_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    listening, place = sockets.listen("20260101-000000-abcd")
+    with listening:
+        (place.folder / place.name).rename(place.folder / f".{place.name}")
+        assert sockets.places() == [], "it is about to get its name"
+        (place.folder / f".{place.name}").rename(place.folder / place.name)
+        assert sockets.places() == [place]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from support.sessions import model_of, reply
 from support.steered_agent import FILES, Agent, at_work
-from support.trees import run_git, until
+from support.trees import SECONDS, run_git, until
 
 from tui_agent.edits.change import Pick
 from tui_agent.files.private import replace_private

@@ -67,6 +67,8 @@ def places() -> list[SessionSocket]:
     found = []
     with os.scandir(path) as entries:
         for entry in entries:
+            if entry.name.startswith("."):
+                continue  # the hidden name of a session that begins
             session, _, pid = entry.name.rpartition(".")
             try:
                 is_socket = stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
