@@ -221,8 +221,9 @@ async def test_fifty_pages_begin_one_session_and_one_that_never_reads_delays_nob
         '{"size": ' * 100_000,
         "[]",
         '{"size": ["a", 1]}',
+        '{"size": [-5, 99999999]}',
     ],
-    ids=["100 MB", "infinite", "deep", "list", "words"],
+    ids=["100 MB", "infinite", "deep", "list", "words", "sizes"],
 )
 async def test_a_bad_frame_ends_at_most_its_page(workspace: Path, frame: str | bytes) -> None:
     async with served(workspace) as it:

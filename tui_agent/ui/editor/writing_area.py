@@ -382,7 +382,8 @@ class WritingArea(TextArea, inherit_bindings=False):
         whether it is empty."""
         document = self.document
         if document.line_count == 1 and not document.get_line(0):
-            return super().render_line(y)
+            # Textual wraps the placeholder, which raises at a width of 0.
+            return super().render_line(y) if self.content_size.width > 0 else Strip.blank(self.size.width)
         row = self.scroll_offset.y + y
         selection = self.selection
         if self.soft_wrap or row >= document.line_count:
