@@ -38,7 +38,7 @@ REAL = (
 )
 #: One runs commands from a pipe in its home, one sends back each key.
 PROGRAMS = {
-    "steered": '#!/bin/sh\nwhile read -r line < "$HOME/pipe"; do eval "$line"; done\n',
+    "steered": '#!/bin/sh\nwhile :; do read -r line < "$HOME/pipe" && eval "$line"; done\n',
     "echoing": "#!/bin/sh\nstty raw -echo\necho ready\nexec cat\n",
 }
 #: A server, and clients connected through a proxy: milliseconds to connect, seconds for 100 MB.

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from support.sessions import model_of, reply
 from support.steered_agent import FILES, Agent, at_work
-from support.trees import SECONDS, run_git, until
+from support.trees import run_git, until
 
 from tui_agent.edits.change import Pick
 from tui_agent.files.private import replace_private
@@ -318,12 +318,8 @@ async def test_the_user_moves_and_deletes_folders_that_the_agent_works_in(
 
         await until(lambda: conflicts() == ["gone/f.py", "kept/f.py"], "its work on files that are gone")
         assert await agent.asks("import os; print(os.path.exists('read'))") == "False\n"
-        # The file is in the view under its new name, or a notice gives the reason.
         said = "elsewhere/f.py could not be copied into the view of someone: it was moved"
-        script = "import os; print(os.path.exists('elsewhere/f.py'))"
-        async with asyncio.timeout(SECONDS):
-            while said not in notices(agent) and await agent.asks(script) != "True\n":
-                pass
+        await until(lambda: said in notices(agent), said)
 
 
 async def test_hunks_are_applied_and_undone_while_the_agent_writes_the_file_again_and_again(

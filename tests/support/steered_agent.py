@@ -24,8 +24,9 @@ FILES = {
     "d.sh": "#!/bin/sh\n",
     ".gitignore": "build/\n*.log\n",
 }
-#: Runs commands from a pipe in its home.
-AGENT = '#!/bin/sh\nwhile read -r line < "$HOME/pipe"; do eval "$line"; done\n'
+#: Runs commands from a pipe in its home. A read may find the end and no line: a process that was forked while the test
+#: wrote holds the other end until it executes its program.
+AGENT = '#!/bin/sh\nwhile :; do read -r line < "$HOME/pipe" && eval "$line"; done\n'
 
 
 class Agent:
