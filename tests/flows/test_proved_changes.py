@@ -165,8 +165,8 @@ def linted(tmp_path: Path, reply: dict[str, Any], *checks: CheckCommand) -> tupl
 def test_a_check_whose_program_this_machine_lacks_neither_blocks_nor_proves(tmp_path: Path) -> None:
     lint, quick = CheckCommand("lint", "make lint"), CheckCommand("quick", "sh ok.sh")
     done, told, work = linted(tmp_path / "beside", total("    return 0 + sum(prices)"), lint, quick)
-    found = [(line["name"], line["state"]) for line in of_type(json_lines(done), "check")]
-    assert found == [("lint", "missing"), ("quick", "passed")]
+    found = [(line["name"], line["state"], line["missing"]) for line in of_type(json_lines(done), "check")]
+    assert found == [("lint", "stopped", True), ("quick", "passed", False)], "the states of the contract"
     assert (done.returncode, told) == (0, [])
     assert "0 + sum" in (work / "shop/price.py").read_text()
     done, told, work = linted(tmp_path / "alone", total("    return 0 + sum(prices)"), lint)

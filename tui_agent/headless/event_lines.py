@@ -175,7 +175,9 @@ def check_line(result: CheckResult, now: CheckLook) -> Line:
     return {
         "type": "check",
         "name": result.name,
-        "state": now,
+        # The contract has four states; a check without its program has no verdict either.
+        "state": "stopped" if now == "missing" else now,
+        "missing": now == "missing",
         "passed": result.passed,
         "failed": result.failed,
         "seconds": result.seconds,
