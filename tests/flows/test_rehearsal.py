@@ -12,16 +12,16 @@ import pexpect
 import pyte
 import pytest
 from support.program import json_lines, of_type, run
-
-from tui_agent.rehearsal import copy_project, recording
-from tui_agent.rehearsal.requests import (
+from support.rehearsal_scenes import (
     BATCH_REQUEST,
     CHECKED_REQUEST,
     GOING_ON_REQUEST,
+    SCENES,
     STALE_REQUEST,
     SUB_TASKS_REQUEST,
 )
-from tui_agent.rehearsal.scenes import SCENES
+
+from tui_agent.rehearsal import copy_project, recording
 
 PATIENCE = 60
 ENTER, F8, F1, ESC, CTRL_C = "\r", "\x1b[19~", "\x1bOP", "\x1b", "\x03"

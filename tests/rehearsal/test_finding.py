@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import pytest
-
-from tui_agent.planning.built_in_planner import read_words
-from tui_agent.planning.chain import Attempt, try_patterns
-from tui_agent.rehearsal import FIRST_REQUEST, FOLDER, SECOND_REQUEST
-from tui_agent.rehearsal.requests import (
+from support.rehearsal_scenes import (
     BATCH_REQUEST,
     CONFLICT_REQUEST,
     GOING_ON_REQUEST,
+    SECOND_REQUEST,
     STALE_REQUEST,
     SUB_TASKS_REQUEST,
     UNDO_REQUEST,
 )
+
+from tui_agent.planning.built_in_planner import read_words
+from tui_agent.planning.chain import Attempt, try_patterns
+from tui_agent.rehearsal import FIRST_REQUEST, FOLDER
 from tui_agent.workspace.index import Index
 
 

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.rehearsal_scenes import SUB_TASKS_REQUEST
 
 from tui_agent.rehearsal import copy_project, recording
-from tui_agent.rehearsal.requests import SUB_TASKS_REQUEST
 from tui_agent.session.opening import Opening, open_session
 
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tui_agent.rehearsal import FIRST_REQUEST, FOLDER, SECOND_REQUEST, recording
-from tui_agent.rehearsal.checked import REPAIRS
-from tui_agent.rehearsal.parts import PARTS
-from tui_agent.rehearsal.requests import Scene
-from tui_agent.rehearsal.scenes import SCENES, SLOW_SERVICE, TIMEOUTS
-from tui_agent.rehearsal.write import chunks, lines
+from support.rehearsal_recording import PARTS, chunks, lines
+from support.rehearsal_scenes import REPAIRS, SCENES, SECOND_REQUEST, SLOW_SERVICE, TIMEOUTS, Scene
+
+from tui_agent.rehearsal import FIRST_REQUEST, FOLDER, recording
 
 
 def exchanges() -> list[dict[str, Any]]:
@@ -19,7 +17,9 @@ def exchanges() -> list[dict[str, Any]]:
 
 def test_the_file_is_what_the_scenes_give() -> None:
     given = "".join(lines())
-    assert recording().read_text(encoding="utf-8") == given, "run python -m tui_agent.rehearsal.write"
+    assert recording().read_text(encoding="utf-8") == given, (
+        "run `cd tests && python -m support.rehearsal_recording`"
+    )
 
 
 def test_the_header_says_what_can_be_asked() -> None:

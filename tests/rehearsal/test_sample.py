@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.rehearsal_scenes import TIMEOUTS
 
 from tui_agent.errors import FileError
 from tui_agent.rehearsal import FOLDER, copy_project
-from tui_agent.rehearsal.scenes import TIMEOUTS
 
 
 @pytest.fixture

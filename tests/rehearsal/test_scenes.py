@@ -8,23 +8,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from tui_agent.context.memory import asks_to_go_on
-from tui_agent.edits.merge import merge
-from tui_agent.rehearsal import FIRST_REQUEST, copy_project
-from tui_agent.rehearsal.checked import CHECKED, CORRECTED
-from tui_agent.rehearsal.requests import SUB_TASKS_REQUEST, UNDO_REQUEST
-from tui_agent.rehearsal.scenes import (
+from support.rehearsal_scenes import (
     BATCH,
+    CHECKED,
     CONFLICT,
+    CORRECTED,
     GOING_ON,
     SCENES,
     SLOW_SERVICE,
     STALE,
     SUB_TASKS,
+    SUB_TASKS_REQUEST,
     UNDO,
+    UNDO_REQUEST,
     Scene,
 )
+
+from tui_agent.context.memory import asks_to_go_on
+from tui_agent.edits.merge import merge
+from tui_agent.rehearsal import FIRST_REQUEST, copy_project
 from tui_agent.store.graph import SubTask, faults, layers
 
 #: As they are when the person looks.

@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from support.rehearsal_scenes import GOING_ON_REQUEST, SECOND_REQUEST, STALE_REQUEST
 
-from tui_agent.rehearsal import SECOND_REQUEST, copy_project, recording
-from tui_agent.rehearsal.requests import GOING_ON_REQUEST, STALE_REQUEST
+from tui_agent.rehearsal import copy_project, recording
 from tui_agent.session.opening import Opening, open_session
 from tui_agent.session.session import Session
 

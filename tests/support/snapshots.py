@@ -163,8 +163,9 @@ class Picture(NamedTuple):
 
 async def pictures(folder: Path) -> dict[str, Picture]:
     """All pictures by name: the first screen, the whole in each size and depth, each pane alone in one of them."""
+    from support.rehearsal_scenes import SUB_TASKS_REQUEST
+
     from tui_agent.rehearsal import FIRST_REQUEST, copy_project, recording
-    from tui_agent.rehearsal.requests import SUB_TASKS_REQUEST
     from tui_agent.session.opening import Opening, open_session
     from tui_agent.session.session import Session
     from tui_agent.ui.app import WorkspaceApp

@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from pathlib import Path
 
-from tui_agent.rehearsal.requests import FIRST_REQUEST, SECOND_REQUEST
-
-__all__ = ["FIRST_REQUEST", "SECOND_REQUEST", "copy_project", "recording"]
+from tui_agent.errors import ChildFailed, FileError
+from tui_agent.git.process import run_git
 
 FOLDER = Path(__file__).parent
+
+#: Contains two wrong paths, to demonstrate the search: one is found by name, the other by a part of it.
+FIRST_REQUEST = (
+    "Use the timeout from shop/settings.py for both API calls, "
+    "in shop/api/orders.py and shop/api/payments.py."
+)
+#: The check of the proposed changes.
+CHECK_NAME, CHECK_COMMAND = "tests", "python3 -m unittest"
+
+PREFIX = "tui-agent-demo-"
+AUTHOR, ADDRESS, DATE = "Bookshop", "bookshop@example.com", "2025-01-15T09:00:00+00:00"
+#: Created by installers beside Python files; not part of the sample.
+LEFT_OUT = "__pycache__"
 
 
 def recording() -> Path:
@@ -17,7 +31,52 @@ def recording() -> Path:
 
 
 def copy_project(into: Path | None = None) -> Path:
-    """Copies the sample project and returns the new folder; see `sample.copy_project`."""
-    from tui_agent.rehearsal import sample
+    """Copies the sample project to the empty folder `into`, by default a temporary one.
 
-    return sample.copy_project(FOLDER / "project", into)
+    With git the copy is a repository with one commit, otherwise plain files. Raises `FileError` if the
+    folder is not writable.
+    """
+    try:
+        target = Path(into or tempfile.mkdtemp(prefix=PREFIX)).resolve()
+        _copy(FOLDER / "project", target)
+    except OSError as error:
+        where = into or tempfile.gettempdir()
+        raise FileError(
+            f"The sample project cannot be copied to {where}: {error}", "free some space or give permission"
+        ) from error
+    steps = (
+        ("init", "-q", "--template=", "--initial-branch=main"),
+        ("add", "--all"),
+        ("commit", "-q", "--no-verify", "--no-gpg-sign", "-m", "A bookshop's client"),
+    )
+    who = {
+        f"GIT_{role}_{what}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for what, value in (("NAME", AUTHOR), ("EMAIL", ADDRESS), ("DATE", DATE))
+    }
+    try:
+        done = all(run_git(str(target), step, who, seconds=10).ok for step in steps)
+        for key, value in (
+            ("user.name", AUTHOR),
+            ("user.email", ADDRESS),
+        ):  # No git identity may be configured.
+            if done and not run_git(str(target), ("config", "--get", key), {}, seconds=10).ok:
+                run_git(str(target), ("config", key, value), {}, seconds=10)
+    except ChildFailed:
+        done = False
+    if not done:
+        # A partial repository would be misleading; git is optional here.
+        shutil.rmtree(target / ".git", ignore_errors=True)
+    return target
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copies contents without permissions, because an installation may be read-only."""
+    target.mkdir(parents=True, exist_ok=True)
+    for entry in source.iterdir():
+        if entry.name == LEFT_OUT:
+            continue
+        if entry.is_dir():
+            _copy(entry, target / entry.name)
+        else:
+            shutil.copyfile(entry, target / entry.name)

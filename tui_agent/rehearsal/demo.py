@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tui_agent.headless import output
-from tui_agent.rehearsal import FIRST_REQUEST, copy_project, recording
-from tui_agent.rehearsal.requests import CHECK_COMMAND, CHECK_NAME
+from tui_agent.rehearsal import CHECK_COMMAND, CHECK_NAME, FIRST_REQUEST, copy_project, recording
 from tui_agent.session.session import Session
 from tui_agent.settings import loading
 from tui_agent.settings.folders import user_folders

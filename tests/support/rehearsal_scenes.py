@@ -6,22 +6,121 @@ scenes' changes.
 
 from __future__ import annotations
 
-from tui_agent.rehearsal.checked import CHECKED
-from tui_agent.rehearsal.parts import CLIENT, COMMAND, MODEL, WORDS
-from tui_agent.rehearsal.requests import (
-    BATCH_REQUEST,
-    CHECKED_REQUEST,
-    CONFLICT_REQUEST,
-    FIRST_REQUEST,
-    GOING_ON_REQUEST,
-    PROSE_REQUEST,
-    SECOND_REQUEST,
-    SILENT_REQUEST,
-    STALE_REQUEST,
-    SUB_TASKS_REQUEST,
-    UNDO_REQUEST,
-    Scene,
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from tui_agent.rehearsal import CHECK_NAME, FIRST_REQUEST
+from tui_agent.turn.continuation import repair_request
+
+SECOND_REQUEST = "What happens now when a service is too slow? Explain it from shop/retry.py."
+CHECKED_REQUEST = "Let with_retries in shop/retry.py wait at most 2 seconds between two attempts."
+BATCH_REQUEST = "Say in all files in docs/ that they describe version 0.4.0."
+STALE_REQUEST = "I have edited shop/retry.py. Read it again, and let its error say that one may try later."
+GOING_ON_REQUEST = "continue"
+CONFLICT_REQUEST = "Wait 8 seconds at most: change the timeout in shop/settings.py."
+UNDO_REQUEST = "How do I undo what I have applied?"
+SUB_TASKS_REQUEST = (
+    "Split this into sub-tasks: an order can be cancelled from the command line. "
+    "It concerns shop/models.py, shop/clients/orders_v2.py and shop/cli.py."
 )
+SILENT_REQUEST = "Note in README.md what a call of the network waits for at most, without a word about it."
+PROSE_REQUEST = "Which module do I open first, to understand this project?"
+
+
+class Scene(Struct, frozen=True):
+    """One exchange: `answer` in the `structured` dialect, with token counts as reported by a provider.
+
+    `form` is the format sent: the JSON object, its message as plain text, or its lists as calls without
+    text.
+    """
+
+    request: str
+    answer: dict[str, Any]
+    tokens_in: int
+    tokens_out: int
+    cached: int = 0
+    form: Literal["object", "prose", "calls"] = "object"
+
+
+MODEL = "Let an order say that it is cancelled, and let nothing be due for one that is."
+CLIENT = "Cancel an order at the service, once, and read the order that comes back."
+WORDS = "Describe a cancelled order so that nobody takes it for an open one."
+COMMAND = "Add `cancel` to the command line and to the README."
+
+#: The repair request after the failed check.
+REPAIR_REQUEST = repair_request([CHECK_NAME], ["shop/retry.py", "shop/settings.py"])
+
+
+def _longest_pause(mistaken: str) -> list[dict[str, Any]]:
+    """Changes of two files; `mistaken` is the incorrect function."""
+    return [
+        {
+            "path": "shop/settings.py",
+            "todoIndex": 0,
+            "edits": [{"search": "PAUSE = 0.5\n", "replace": "PAUSE = 0.5\nLONGEST_PAUSE = 2.0\n"}],
+        },
+        {
+            "path": "shop/retry.py",
+            "todoIndex": 0,
+            "edits": [
+                {
+                    "search": "            pause *= 2\n",
+                    "replace": f"            pause = {mistaken}(2 * pause, settings.LONGEST_PAUSE)\n",
+                }
+            ],
+        },
+    ]
+
+
+_LONGEST_PAUSE_TODO = {
+    "text": "Wait at most 2 seconds between two attempts",
+    "aiText": "Add LONGEST_PAUSE to shop/settings.py and keep to it in shop/retry.py.",
+    "done": False,
+}
+
+#: The first proposal breaks a test, which the trial view detects.
+CHECKED = Scene(
+    request=CHECKED_REQUEST,
+    answer={
+        "summary": "No pause between two attempts is longer than LONGEST_PAUSE.",
+        "message": (
+            "`shop/settings.py` gets `LONGEST_PAUSE`, and `with_retries` keeps to it: of the doubled pause and the "
+            "longest one it takes the one that fits, so that an attempt is never put off for long.\n"
+            "\n"
+            "The project's tests run on this now, in a **view** of the folder with the change in place: at its own "
+            "path, without a network, and what they write is thrown away. The folder itself is as it was.\n"
+        ),
+        "todos": [_LONGEST_PAUSE_TODO],
+        "fileChanges": _longest_pause("max"),
+        "nextSteps": [{"html": "See what a conflict looks like", "inputText": CONFLICT_REQUEST}],
+    },
+    tokens_in=4702,
+    tokens_out=189,
+    cached=4100,
+)
+
+#: The correction precedes the review.
+CORRECTED = Scene(
+    request=REPAIR_REQUEST,
+    answer={
+        "summary": "It has to be min and not max: the pauses are 0.5 s and 1 s again, as the test says.",
+        "message": (
+            "I took the longer of two pauses where it has to be the shorter one, and a test said so: "
+            "`[0.5, 2.0] != [0.5, 1.0]`. You see the change as it is **after** that, with **✓** beside it in the "
+            "review and below. Nothing is written before **F8**.\n"
+        ),
+        "todos": [_LONGEST_PAUSE_TODO],
+        "fileChanges": _longest_pause("min"),
+        "nextSteps": [{"html": "See what a conflict looks like", "inputText": CONFLICT_REQUEST}],
+    },
+    tokens_in=5011,
+    tokens_out=176,
+    cached=4700,
+)
+
+#: Requests sent automatically.
+REPAIRS = (CORRECTED,)
 
 #: Two files, three hunks; two search patterns fall back before they match.
 TIMEOUTS = Scene(

@@ -1,15 +1,30 @@
-"""Recorded sub-tasks of the rehearsal, found by goal; their edits build on their dependencies' edits."""
+"""Writes the recording of the rehearsal from its scenes: `cd tests && python -m support.rehearsal_recording`."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterator
+from itertools import cycle, islice
 from typing import Any
 
-from tui_agent.rehearsal.requests import Scene
+import msgspec
+from support.rehearsal_scenes import CLIENT, COMMAND, MODEL, REPAIRS, SCENES, WORDS, Scene
 
-MODEL = "Let an order say that it is cancelled, and let nothing be due for one that is."
-CLIENT = "Cancel an order at the service, once, and read the order that comes back."
-WORDS = "Describe a cancelled order so that nobody takes it for an open one."
-COMMAND = "Add `cancel` to the command line and to the README."
+from tui_agent.model.client import CallChunk, Chunk, EndChunk, TextChunk, UsageChunk
+from tui_agent.rehearsal import recording
+from tui_agent.tools.registry import switched_on
+
+#: Seconds before the first chunk, long enough to show the waiting indicator.
+FIRST_WAIT = 0.5
+#: Seconds before each call of an answer without text.
+CALL_PAUSE = 1.3
+#: Words per chunk and seconds between chunks of text shown while streaming: about 100 characters per second.
+READ_WORDS, READ_PAUSES = (1, 2, 1, 1, 2), (0.06, 0.08, 0.05, 0.06)
+#: The same for the rest of the answer, which is not shown while streaming.
+REST_WORDS, REST_PAUSES = (4, 3), (0.02,)
+
+Timed = tuple[float, Chunk]
 
 
 def _part(goal: str, summary: str, changes: dict[str, dict[str, str]], tokens: tuple[int, int, int]) -> Scene:
@@ -23,6 +38,7 @@ def _part(goal: str, summary: str, changes: dict[str, dict[str, str]], tokens: t
     return Scene(request=goal, answer=answer, tokens_in=given, tokens_out=came, cached=cached)
 
 
+#: Recorded sub-tasks, found by goal; their edits build on their dependencies' edits.
 PARTS = (
     _part(
         MODEL,
@@ -110,3 +126,65 @@ PARTS = (
         (3611, 244, 1900),
     ),
 )
+
+
+def lines() -> Iterator[str]:
+    """The recording as JSON lines: a header, then one exchange per scene and sub-task."""
+    yield _line(
+        {
+            "type": "recording",
+            "version": 1,
+            "model": "recorded",
+            "protocol": "structured",
+            "window": 200_000,
+            "rehearsal": True,
+            "requests": [scene.request for scene in SCENES],
+        }
+    )
+    for purpose, scenes in (("main", (*SCENES, *REPAIRS)), ("subtask", PARTS)):
+        for scene in scenes:
+            said = list(chunks(scene))
+            yield _line({"type": "exchange", "pass": purpose, "ask": scene.request, "chunks": said})
+
+
+def chunks(scene: Scene) -> Iterator[Timed]:
+    """The streamed chunks of a scene, each with its delay in seconds."""
+    if scene.form == "calls":
+        # The lists of an answer as function calls
+        functions = {function.key: function for function in (tool.function for tool in switched_on(()))}
+        for number, (key, entries) in enumerate(scene.answer.items()):
+            function = functions[key]
+            arguments = json.dumps({function.parameter: entries}, ensure_ascii=False)
+            yield CALL_PAUSE, CallChunk(number, f"call_{number}", function.name, arguments)
+        yield 0, UsageChunk(scene.tokens_in, scene.tokens_out, scene.cached, 0.0)
+        yield 0, EndChunk(reason="tool_calls")
+        return
+    if scene.form == "prose":
+        text = scene.answer["message"]
+        read = len(text)
+    else:
+        text = json.dumps(scene.answer, ensure_ascii=False)
+        said = {key: scene.answer[key] for key in ("summary", "message")}
+        read = len(json.dumps(said, ensure_ascii=False)) - 1
+    pieces = [*_pieces(text[:read], READ_WORDS, READ_PAUSES), *_pieces(text[read:], REST_WORDS, REST_PAUSES)]
+    for number, (pause, piece) in enumerate(pieces):
+        yield (FIRST_WAIT if number == 0 else pause), TextChunk(piece)
+    yield 0, UsageChunk(scene.tokens_in, scene.tokens_out, scene.cached, 0.0)
+    yield 0, EndChunk(reason="stop")
+
+
+def _pieces(text: str, sizes: tuple[int, ...], pauses: tuple[float, ...]) -> Iterator[tuple[float, str]]:
+    words = iter(re.findall(r"\s*\S+", text))
+    for size, pause in zip(cycle(sizes), cycle(pauses), strict=False):
+        piece = "".join(islice(words, size))
+        if not piece:
+            return
+        yield pause, piece
+
+
+def _line(value: object) -> str:
+    return msgspec.json.encode(value).decode() + "\n"
+
+
+if __name__ == "__main__":
+    recording().write_text("".join(lines()), encoding="utf-8", newline="\n")
