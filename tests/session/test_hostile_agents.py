@@ -322,6 +322,18 @@ async def test_the_user_moves_and_deletes_folders_that_the_agent_works_in(
         await until(lambda: said in notices(agent), said)
 
 
+async def test_a_file_that_changes_without_a_report_is_brought_into_the_view(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with at_work(tmp_path, monkeypatch) as agent:
+        await agent.asks("print(open('b.py').read())")
+        listen = agent.run.on_batch
+        monkeypatch.setattr(agent.run, "on_batch", lambda changes: None)
+        replace_private(agent.root / "b.py", b"unseen\n")
+        listen(())
+        await agent.sees("b.py", "unseen\n")
+
+
 async def test_hunks_are_applied_and_undone_while_the_agent_writes_the_file_again_and_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -207,3 +207,16 @@ async def test_one_that_is_not_watched_lists_and_knows_what_git_says(tmp_path: P
     ]
     assert heard.watching == []
     await workspace.close()
+
+
+async def test_files_that_an_ignore_rule_hides_or_shows_are_reported(tmp_path: Path) -> None:
+    make_repository(tmp_path, {"a.py": "1", ".gitignore": "*.log\n"})
+    (tmp_path / "x.log").write_text("")
+    async with opened(tmp_path) as (workspace, heard):
+        (tmp_path / ".gitignore").write_text("")
+        await until(
+            lambda: FileChange("added", "x.log") in heard.changes, "the file that is ignored no longer"
+        )
+        (tmp_path / ".gitignore").write_text("*.log\n")
+        await until(lambda: FileChange("deleted", "x.log") in heard.changes, "the file that is ignored again")
+        assert workspace.index.paths == [".gitignore", "a.py"]

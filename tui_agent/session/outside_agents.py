@@ -82,7 +82,7 @@ class AgentRun:
         self._proposed: set[str] = set()
         self._said: set[str] = set()
         self._following: asyncio.Task[None] | None = None
-        self._moved: asyncio.Queue[set[str]] = asyncio.Queue()
+        self._moved: asyncio.Queue[set[str] | None] = asyncio.Queue()
         self._mirroring: asyncio.Task[None] | None = None
         self._number = 0
 
@@ -359,15 +359,18 @@ class AgentRun:
 
     def on_batch(self, changes: Sequence[FileChange]) -> None:
         """Takes paths that changed in the folder; an empty batch means any file."""
-        paths = {change.path for change in changes} or set(self._bases)
-        if self._mirroring is not None and paths:
-            self._moved.put_nowait(paths)
+        if self._mirroring is not None:
+            self._moved.put_nowait({change.path for change in changes} or None)
 
     async def _mirror(self) -> None:
         while True:
-            paths = await self._moved.get()
+            batches = [await self._moved.get()]
             while not self._moved.empty():
-                paths |= self._moved.get_nowait()
+                batches.append(self._moved.get_nowait())
+            paths = {path for batch in batches if batch is not None for path in batch}
+            if None in batches:
+                paths |= self._bases.keys()
+                paths.update(await asyncio.to_thread(self._different, self._workspace.index.paths))
             again = await asyncio.to_thread(self._mirror_all, sorted(paths))
             if again:
                 await self._propose(again)
@@ -388,6 +391,20 @@ class AgentRun:
                     error = "it was moved while the agent worked in it; end the agent and start it again"
                 self._core_say(f"{path} could not be copied into the view of {self.profile.name}: {error}")
         return again
+
+    def _different(self, paths: Sequence[str]) -> list[str]:
+        """The paths with another size or time of change in the view than in the folder. Blocking."""
+        assert self._merged is not None
+        with WritableFolder(str(self._workspace.root)) as folder:
+            different = []
+            for path in paths:
+                with suppress(OSError, ValueError):
+                    here, there = folder.status(path), self._merged.status(path)
+                    if (here and (here.st_size, here.st_mtime_ns)) != (
+                        there and (there.st_size, there.st_mtime_ns)
+                    ):
+                        different.append(path)
+            return different
 
     def _exists(self, path: str) -> bool:
         return os.path.lexists(os.path.join(self._workspace.root, path))
