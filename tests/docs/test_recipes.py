@@ -78,7 +78,7 @@ def test_each_recipe_works_on_a_copy_of_the_package(tmp_path: Path) -> None:
     written_now = {title: blocks(recipe, "python|toml") for title, recipe in RECIPES.items()}
     proofs = [written(tmp_path, found[-1]) for found in written_now.values()]
     assert len(proofs) == len(others) == 10 and all(proof.startswith("tests/") for proof in proofs)
-    _, before = run_tests(tmp_path, *proofs, "--tb=no")
+    _, before = run_tests(tmp_path, *proofs, "--tb=no", "--timeout=15", "--timeout-method=signal")
     assert all(re.search(rf"^(?:FAILED|ERROR) {proof}", before, re.M) for proof in proofs), before
     for title, recipe in RECIPES.items():
         for block in written_now[title][:-1]:
