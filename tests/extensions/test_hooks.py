@@ -104,7 +104,7 @@ def test_hooks_of_the_home_folder_are_off_until_switched_on(home: Path, work: Pa
         ("{broken", "settings.json are left out"),
         ("[" * 100_000, "settings.json are left out"),
         (
-            json.dumps({"hooks": {"PreCompact": [{"hooks": [{"command": "x"}]}]}}),
+            json.dumps({"hooks": {"Elsewhere": [{"hooks": [{"command": "x"}]}]}}),
             "its event does not exist here",
         ),
         (json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "prompt", "prompt": "x"}]}]}}), "type command"),

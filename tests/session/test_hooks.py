@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from support.trees import until
 from tui_agent.errors import EditFailed, SessionError
 from tui_agent.extensions.hooks import switch
 from tui_agent.model.parts import text_of
+from tui_agent.session import hooks
 from tui_agent.session.session import Session
 from tui_agent.settings.folders import user_folders
 from tui_agent.store.events import PermissionAsked
@@ -94,7 +97,8 @@ async def test_every_event_has_the_documented_fields(work: Path) -> None:
     assert (found["PreToolUse"]["tool_name"], found["PreToolUse"]["tool_input"]) == ("Edit", edit)
     assert found["Stop"]["stop_hook_active"] is False
     assert found["Applied"]["files"] == [str(work / "a.py")]
-    assert found["PostToolUse"]["tool_input"] == {"file_path": str(work / "a.py")}
+    whole = {"old_string": "one = 1\n", "new_string": "one = 2\n"}
+    assert found["PostToolUse"]["tool_input"] == {"file_path": str(work / "a.py"), **whole}
     assert "+one = 2" in found["BeforeApply"]["changes"][0]["diff"]
 
 
@@ -297,3 +301,147 @@ async def test_a_call_of_a_sub_task_has_the_same_hooks(work: Path) -> None:
         await session.subtasks.settled()
         assert "the hook guard blocked it: no" in sent(session)
     assert (work.parent / "where").read_text().strip() != str(work)
+
+
+def script(work: Path, body: str) -> str:
+    """The command of a Python script, written as scripts for the most used agent are."""
+    path = work.parent / "hook.py"
+    path.write_text(f"import json, os, sys\nevent = json.load(sys.stdin)\n{body}")
+    return f"{sys.executable} {path}"
+
+
+REWRITE = """
+if event["tool_name"] == "Bash":
+    new = {**event["tool_input"], "command": event["tool_input"]["command"].replace("secret", "public")}
+    print(json.dumps({"hookSpecificOutput": {
+        "hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": new}}))
+"""
+
+
+async def test_a_hook_changes_the_input_of_a_command_and_the_rules_see_the_changed_one(work: Path) -> None:
+    write(guard={"event": "PreToolUse", "command": script(work, REWRITE)})
+    command = ("run_command", {"command": "echo secret"})
+    rules = ('permissions.ask=["run_command(echo secret)"]',)
+    async with open_session(work, [calls(command), calls()], protocol="tools", overrides=rules) as session:
+        await turn(session)
+        assert session.state.commands.results[-1].output == "public\n"
+        assert "A hook changed the input of this call" in sent(session) and "echo public" in sent(session)
+        assert "The hook guard changed the input of Bash" in notices(session)
+    rules = ('permissions.deny=["run_command(echo public)"]',)
+    async with open_session(work, [calls(command), calls()], protocol="tools", overrides=rules) as session:
+        await turn(session)
+        assert not session.state.commands.results and "denies it" in sent(session)
+
+
+async def test_a_hook_changes_the_content_of_a_proposed_file(work: Path) -> None:
+    body = """
+new = {**event["tool_input"], "content": "# checked\\n" + event["tool_input"]["content"]}
+print(json.dumps({"hookSpecificOutput": {"updatedInput": new}}))
+"""
+    write(header={"event": "PreToolUse", "matcher": "Write", "command": script(work, body)})
+    new = {"filePath": "b.py", "content": "two = 2\n"}
+    async with open_session(work, [reply(fileChanges=[new])]) as session:
+        await turn(session)
+        change = session.state.review.changes[-1]
+        assert session.core.blobs.get_text(change.new) == "# checked\ntwo = 2\n"
+
+
+async def test_changed_input_that_fits_no_call_is_asked_about(work: Path) -> None:
+    body = """
+answer = {"permissionDecision": "allow", "updatedInput": {"pattern": "x"}}
+print(json.dumps({"hookSpecificOutput": answer}))
+"""
+    write(guard={"event": "PreToolUse", "matcher": "Grep", "command": script(work, body)})
+    search = ("search_text", {"pattern": "one"})
+    async with open_session(work, [calls(search), calls()], protocol="tools", interactive=True) as session:
+        asked = refuse(session)
+        await turn(session)
+        assert asked == ["search_text"] and "is not used for Grep" in notices(session)
+
+
+async def test_a_script_reads_the_conversation_from_its_transcript(work: Path) -> None:
+    """As scripts that speak or log replies do: the last line of the assistant, found in the file."""
+    body = """
+found = []
+with open(event["transcript_path"]) as file:
+    for line in file:
+        entry = json.loads(line)
+        content = entry["message"]["content"]
+        texts = [content] if isinstance(content, str) else [one.get("text") for one in content]
+        found.append([entry["type"], *filter(None, texts)])
+with open(os.environ["CLAUDE_PROJECT_DIR"] + "/../heard", "a") as out:
+    out.write(json.dumps([found, event["last_assistant_message"]]) + chr(10))
+"""
+    write(speak={"event": "Stop", "command": script(work, body)})
+    replies = [reply("First."), reply("Second.", fileChanges=[CHANGE]), reply("Third.")]
+    async with open_session(work, replies) as session:
+        for text in ("hello", "change it", "and now?"):
+            await turn(session, text)
+        folder = session.core.storage.folder
+        assert (folder / "transcript.jsonl").stat().st_mode & 0o777 == 0o600
+    heard = [json.loads(line) for line in (work.parent / "heard").read_text().splitlines()]
+    assert [last for _, last in heard] == ["First.", "Second.", "Third."]
+    said = [line for line in heard[-1][0] if len(line) > 1]
+    assert said == [
+        ["user", "hello"],
+        ["assistant", "First."],
+        ["user", "change it"],
+        ["assistant", "Second."],
+        ["user", "and now?"],
+        ["assistant", "Third."],
+    ]
+
+
+async def test_the_start_of_a_session_and_its_end_frame_a_summary(work: Path) -> None:
+    names = ("SessionStart", "PreCompact", "SessionEnd", "Stop")
+    write(**{name: {"event": name, "command": SCRIPT} for name in names})
+    async with open_session(work, [reply(), reply(), reply("A summary.")]) as session:
+        await turn(session, "hello")
+        await turn(session, "again")
+        await session.chat.compact()
+        await session.chat.finished()
+        await session.hooks.settled()
+    keys = ("source", "trigger", "reason", "last_assistant_message")
+    found = [(one["hook_event_name"], *(one[key] for key in keys if key in one)) for one in seen(work)]
+    assert found == [
+        ("SessionStart", "startup"),
+        ("Stop", "Done."),
+        ("Stop", "Done."),
+        ("PreCompact", "manual"),
+        ("SessionStart", "compact"),
+        ("SessionEnd", "other"),
+    ]
+
+
+async def test_a_hook_blocks_a_summary(work: Path) -> None:
+    write(keep={"event": "PreCompact", "matcher": "manual", "command": "echo 'not now' >&2; exit 2"})
+    async with open_session(work, [reply(), reply()]) as session:
+        await turn(session, "hello")
+        await turn(session, "again")
+        before = session.state.conversation.messages
+        await session.chat.compact()
+        await session.chat.finished()
+        assert session.state.conversation.messages == before
+        assert "the hook keep blocked it: not now" in notices(session)
+        assert len(model_of(session).requests) == 2
+
+
+async def test_a_hook_at_the_end_that_hangs_holds_nothing_up(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hooks, "ENDS_WITHIN", 0.2)
+    write(slow={"event": "SessionEnd", "command": "sleep 1000"})
+    begun = time.monotonic()
+    async with open_session(work, [reply()]) as session:
+        await turn(session, "hello")
+    assert time.monotonic() - begun < 15
+
+
+async def test_a_failed_call_has_an_event_of_its_own(work: Path) -> None:
+    write(failed={"event": "PostToolUseFailure", "matcher": "WebFetch|Bash|Read", "command": SCRIPT})
+    async with open_session(
+        work, [calls(("run_command", {"command": "exit 3"})), calls()], protocol="tools"
+    ) as session:
+        await turn(session)
+    assert [(one["tool_name"], one["is_interrupt"]) for one in seen(work)] == [("Bash", False)]
+    assert "3" in seen(work)[0]["error"]

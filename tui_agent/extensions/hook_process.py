@@ -35,6 +35,7 @@ class HookResult(Struct, frozen=True):
     - failed: the reason why the answer does not count, as the end of a sentence.
     - blocked: the reason for blocking; "" if it does not block.
     - verdict: `allow`, `ask` or "" for a call.
+    - updated: the input of a call in place of its own.
     - context: text for the model; said: text for the person.
     - stop: the reason to end the turn.
     """
@@ -42,6 +43,7 @@ class HookResult(Struct, frozen=True):
     failed: str = ""
     blocked: str = ""
     verdict: str = ""
+    updated: dict[str, Any] | None = None
     context: str = ""
     said: str = ""
     stop: str = ""
@@ -140,7 +142,7 @@ class _Specific(Struct, rename="camel"):
     permission_decision: str | None = None
     permission_decision_reason: str | None = None
     additional_context: str | None = None
-    updated_input: Any = None
+    updated_input: dict[str, Any] | None = None
 
 
 class _Answer(Struct, rename="camel"):
@@ -157,14 +159,12 @@ def _answer(event: str, found: _Answer) -> HookResult:
     own = found.hook_specific_output or _Specific()
     reason = (own.permission_decision_reason or found.reason or "no reason was given")[:MAX_TEXT]
     decision = own.permission_decision or found.decision or ""
-    said = (found.system_message or "")[:MAX_TEXT]
     verdict = {"allow": "allow", "approve": "allow", "ask": "ask"}.get(decision, "")
-    if own.updated_input is not None:
-        said, verdict = f"{said} Its changed input is not used: it is not supported here.".strip(), "ask"
     return HookResult(
         blocked=reason if decision in ("block", "deny") else "",
         verdict=verdict if event == "PreToolUse" else "",
+        updated=own.updated_input if event == "PreToolUse" else None,
         context=(own.additional_context or found.additional_context or "")[:MAX_TEXT],
-        said=said,
+        said=(found.system_message or "")[:MAX_TEXT],
         stop="" if found.continue_ else (found.stop_reason or "no reason was given")[:MAX_TEXT],
     )

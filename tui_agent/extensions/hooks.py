@@ -41,7 +41,15 @@ OFF = "off until you switch it on"
 #: Maximum number of hooks of one file.
 MAX_HOOKS = 100
 #: Events whose matcher fits a name; at other events it is ignored.
-MATCHED = ("PreToolUse", "PostToolUse", "SessionStart", "Notification")
+MATCHED = (
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PreCompact",
+    "SessionStart",
+    "SessionEnd",
+    "Notification",
+)
 #: Variable with the folder of the workspace, as existing hooks expect it.
 FOLDER_VARIABLE = "CLAUDE_PROJECT_DIR"
 Origin = Literal["user", "home", "project"]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from tui_agent.edits.change import Change, Checkpoint, diff_of, text_under, unified
-from tui_agent.errors import EditFailed, SessionError
+from tui_agent.edits.change import Change, Checkpoint, FileStep, diff_of, text_under, unified
+from tui_agent.errors import EditFailed, SessionError, TuiAgentError
 from tui_agent.log.core import Core, call
 from tui_agent.settings.schema import HookEvent
 from tui_agent.store import events as e
@@ -17,12 +18,15 @@ from tui_agent.store.state import State
 if TYPE_CHECKING:
     from tui_agent.extensions.hook_process import HookResult
     from tui_agent.extensions.hooks import Hook
-    from tui_agent.tools.call_hooks import BeforeCall, CallHooks
+    from tui_agent.session.hook_transcript import HookTranscript
+    from tui_agent.tools.call_hooks import BeforeCall, CallHooks, HookedCall
 
 #: Hooks that run at the same time.
 AT_ONCE = 4
 #: Turns in a row that `Stop` hooks may add.
 MAX_FOLLOWING = 10
+#: Seconds for all `SessionEnd` hooks.
+ENDS_WITHIN = 5.0
 #: Maximum number of notices about entries that are left out.
 MAX_NOTICES = 5
 #: Bytes of a file whose content is compared around a hook, and characters of a diff and of a result in its input.
@@ -54,15 +58,12 @@ class Answers:
         return "\n".join(f"From the hook {hook.name}:\n{it.context}" for hook, it in self.found if it.context)
 
     @property
-    def before_call(self) -> BeforeCall:
+    def verdict(self) -> Literal["", "allow", "ask"]:
         """`ask` wins over `allow`, which hooks of a workspace cannot give."""
-        from tui_agent.tools.call_hooks import BeforeCall
-
         verdicts = {
             it.verdict for hook, it in self.found if it.verdict != "allow" or hook.origin != "project"
         }
-        verdict = "ask" if "ask" in verdicts else "allow" if "allow" in verdicts else ""
-        return BeforeCall(self.blocked, verdict)
+        return "ask" if "ask" in verdicts else "allow" if "allow" in verdicts else ""
 
     def raise_for_stop(self) -> None:
         """Raises `SessionError` if a hook ends the turn."""
@@ -88,6 +89,8 @@ class Hooks:
         self._possible: bool | None = None
         self._told: set[str] = set()
         self._hooks: tuple[Hook, ...] = ()
+        self._transcript: HookTranscript | None = None
+        self._writing = asyncio.Lock()
         core.journal.store.subscribe(self._on_event)
 
     @property
@@ -111,7 +114,7 @@ class Hooks:
             return None
         from tui_agent.tools.call_hooks import CallHooks
 
-        return CallHooks(self._before_call, self._after_call)
+        return CallHooks(self._before_call, self._after_call, self._compacting)
 
     @call(changes=False)
     def share(self, parent: Hooks) -> None:
@@ -152,6 +155,11 @@ class Hooks:
 
     @call(changes=False)
     async def close(self) -> None:
+        """Runs the `SessionEnd` hooks, within a few seconds, and ends all others."""
+        if self._beginning is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(ENDS_WITHIN):
+                    await self._run("SessionEnd", {"reason": "other"}, "other")
         tasks = [one for one in (self._loading, self._beginning, *self._beside, *self._running) if one]
         for task in tasks:
             task.cancel()
@@ -215,7 +223,12 @@ class Hooks:
         if not self._may_have_any():
             return ""
         event: HookEvent = "SubagentStop" if self._part else "Stop"
-        answers = await self._run(event, {"stop_hook_active": self._following > 0})
+        from tui_agent.session.hook_transcript import last_reply
+
+        fields = {"stop_hook_active": self._following > 0, "last_assistant_message": last_reply(self.state)}
+        if self._part:
+            fields["agent_id"] = self.state.session.id
+        answers = await self._run(event, fields)
         if not answers.blocked or any(it.stop for _, it in answers.found):
             self._following = 0
             return ""
@@ -230,29 +243,59 @@ class Hooks:
     # ── calls ────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _before_call(self, call_id: str, tool: str, entries: tuple[Any, ...]) -> BeforeCall:
-        answers = await self._for_calls("PreToolUse", tool, entries, {"tool_use_id": call_id})
-        answers.raise_for_stop()
-        return answers.before_call
+        from tui_agent.tools.call_hooks import BeforeCall, with_input
 
-    async def _after_call(self, call_id: str, tool: str, entries: tuple[Any, ...], text: str) -> str:
-        if tool == "propose_changes":
+        hooked = await self._for_calls("PreToolUse", tool, entries, {"tool_use_id": call_id})
+        answers = Answers([pair for _, found in hooked for pair in found.found])
+        answers.raise_for_stop()
+        verdict, before = answers.verdict, entries or ({},)
+        changed = list(before)
+        for at, (one, found) in enumerate(hooked):
+            for hook, it in found.found:
+                if it.updated is None or it.updated == one.input or answers.blocked:
+                    continue
+                try:
+                    changed[at] = with_input(tool, changed[at], one.input, it.updated)
+                    said = f"The hook {hook.name} changed the input of {one.name}"
+                except ValueError as error:
+                    verdict = "ask"
+                    said = f"The changed input of the hook {hook.name} is not used for {one.name}: {error}"
+                await self._core.journal.record(e.NoticeGiven("info", said))
+        return BeforeCall(answers.blocked, verdict, tuple(changed) if tuple(changed) != before else None)
+
+    async def _after_call(
+        self, call_id: str, tool: str, entries: tuple[Any, ...], text: str, ok: bool
+    ) -> str:
+        if tool == "propose_changes" and ok:
             return ""
-        response = {"success": True, "content": text[:MAX_RESULT]}
-        more = {"tool_use_id": call_id, "tool_response": response}
-        answers = await self._for_calls("PostToolUse", tool, entries, more)
+        more: dict[str, Any] = {"tool_use_id": call_id}
+        if ok:
+            more["tool_response"] = {"success": True, "content": text[:MAX_RESULT]}
+        else:
+            more |= {"error": text[:MAX_RESULT], "is_interrupt": False}
+        if ok and tool == "run_command":
+            more["tool_response"] |= {"stdout": text[:MAX_RESULT], "stderr": "", "interrupted": False}
+        event: HookEvent = "PostToolUse" if ok else "PostToolUseFailure"
+        hooked = await self._for_calls(event, tool, entries, more)
+        answers = Answers([pair for _, found in hooked for pair in found.found])
         answers.raise_for_stop()
         return "\n".join(filter(None, (answers.reasons, answers.context)))
 
     async def _for_calls(
         self, event: HookEvent, tool: str, entries: tuple[Any, ...], more: dict[str, Any]
-    ) -> Answers:
+    ) -> list[tuple[HookedCall, Answers]]:
         from tui_agent.tools.call_hooks import hooked_calls
 
-        found = [
+        found = list(hooked_calls(tool, entries, self._core.workspace.root))
+        running = [
             self._run(event, {"tool_name": one.name, "tool_input": one.input, **more}, one.name, one.own)
-            for one in hooked_calls(tool, entries, self._core.workspace.root)
+            for one in found
         ]
-        return Answers([pair for answers in await asyncio.gather(*found) for pair in answers.found])
+        return list(zip(found, await asyncio.gather(*running), strict=True))
+
+    async def _compacting(self, trigger: Literal["auto", "manual"]) -> str:
+        answers = await self._run("PreCompact", {"trigger": trigger, "custom_instructions": ""}, trigger)
+        return answers.blocked
 
     async def _applied(self, point: Checkpoint) -> None:
         root = self._core.workspace.root
@@ -262,7 +305,9 @@ class Hooks:
             if step.after:
                 path = str(root / step.path)
                 name = "Edit" if step.before else "Write"
-                fields = {"tool_name": name, "tool_input": {"file_path": path}, "tool_use_id": point.id}
+                texts = await asyncio.to_thread(self._texts_of, step)
+                written = {"file_path": path, **texts}
+                fields = {"tool_name": name, "tool_input": written, "tool_use_id": point.id}
                 fields["tool_response"] = {"filePath": path, "success": True}
                 results.append(await self._run("PostToolUse", fields, name, "propose_changes"))
         await self._core.journal.record(*(event for answers in results for event in _news(answers)))
@@ -271,21 +316,25 @@ class Hooks:
 
     def _on_event(self, event: e.Event, state: State) -> None:
         # The settings of hooks are looked up for these events only, which keeps them off the start.
-        if not isinstance(event, e.CheckpointMade | e.PermissionAsked | e.QuestionAsked):
+        if not isinstance(
+            event, e.CheckpointMade | e.PermissionAsked | e.QuestionAsked | e.ConversationBegun
+        ):
+            return
+        if isinstance(event, e.ConversationBegun) and event.why != "condensed":
             return
         if state.session.read_only or not self._may_have_any():
             return
         match event:
             case e.CheckpointMade(checkpoint=point) if not self._part:
                 self._do_beside(self._applied(point))
+            case e.ConversationBegun() if not self._part:
+                self._do_beside(self._begin_again())
             case e.PermissionAsked(tool=tool, shown=shown):
-                words = {"message": f"tui-agent asks about {tool} {shown}".strip()}
-                words["notification_type"] = "permission_prompt"
-                self._do_beside(self._run("Notification", words, "permission_prompt"))
+                kind = "permission_prompt" if tool else "elicitation_dialog"
+                self._do_beside(self._notified(f"tui-agent asks about {tool} {shown}".strip(), kind))
             case e.QuestionAsked(action=action, question=question):
-                words = {"message": question or f"tui-agent asks which file is meant: {action}"}
-                words["notification_type"] = "question"
-                self._do_beside(self._run("Notification", words, "question"))
+                words = question or f"tui-agent asks which file is meant: {action}"
+                self._do_beside(self._notified(words, "question"))
 
     def _do_beside(self, doing: Coroutine[Any, Any, Any]) -> None:
         task = asyncio.create_task(doing, name="hooks: beside")
@@ -306,7 +355,17 @@ class Hooks:
         return any(hook.settings.event == event and not hook.off for hook in self.all)
 
     async def _begin(self, source: str) -> str:
-        return (await self._run("SessionStart", {"source": source}, source)).context
+        fields = {"source": source, "model": self.state.model.name}
+        return (await self._run("SessionStart", fields, source)).context
+
+    async def _begin_again(self) -> None:
+        """After older messages were replaced by a summary, the model needs the texts of the start again."""
+        if context := await self._begin("compact"):
+            await self._core.journal.record(e.ModelOwesNews(context))
+
+    async def _notified(self, message: str, kind: str) -> None:
+        fields = {"message": message, "title": "tui-agent", "notification_type": kind}
+        await self._run("Notification", fields, kind)
 
     async def _run(self, event: HookEvent, fields: dict[str, Any], *names: str) -> Answers:
         await self.read()
@@ -317,7 +376,7 @@ class Hooks:
             return Answers()
         common = {
             "session_id": self.state.session.id,
-            "transcript_path": "",
+            "transcript_path": await self._transcribed(),
             "cwd": str(self._core.workspace.root),
             "permission_mode": _MODES[self._core.mode],
             "hook_event_name": event,
@@ -338,6 +397,22 @@ class Hooks:
         if any(task.cancelled() for task in tasks) and event == "BeforeApply":
             raise SessionError("Nothing was applied, a hook was stopped before it ended", "apply again")
         return Answers(found)
+
+    async def _transcribed(self) -> str:
+        """The path of the conversation's file, written; "" if nothing can be written."""
+        from tui_agent.session.hook_transcript import HookTranscript
+
+        if self._transcript is None:
+            folder = self._core.storage.folder
+            self._transcript = HookTranscript(folder, self._core.workspace.root)
+        if self._core.storage.log is None:
+            return ""
+        async with self._writing:
+            try:
+                await asyncio.to_thread(self._transcript.write, self.state)
+            except OSError:
+                return ""
+        return str(self._transcript.path)
 
     async def _one(self, hook: Hook, fields: dict[str, Any]) -> HookResult:
         from tui_agent.extensions.hook_process import HookResult, run_hook
@@ -378,6 +453,16 @@ class Hooks:
             names = ", ".join(off[:MAX_NOTICES])
             said.append(f"Hooks of this workspace are off ({names}): /hooks switches them on")
         await core.journal.record(*(e.NoticeGiven("warning", sentence) for sentence in said))
+
+    def _texts_of(self, step: FileStep) -> dict[str, str]:
+        """The input of a call that makes this change; empty for files that are not text. Blocking."""
+        try:
+            before, after = (text_under(self._core.blobs, one) or "" for one in (step.before, step.after))
+        except TuiAgentError:
+            return {}
+        if step.before:
+            return {"old_string": before[:MAX_DIFF], "new_string": after[:MAX_DIFF]}
+        return {"content": after[:MAX_DIFF]}
 
     def _digests(self, paths: Sequence[str]) -> dict[str, str]:
         from tui_agent.extensions.places import digest_of

@@ -152,7 +152,7 @@ class Turns:
         self._stopped = False
         self._journal.publish(e.PhaseChanged("planning"))
         self._task = asyncio.create_task(
-            self._to_its_end(self.state.turn.number, steps, again=True), name="compacting"
+            self._to_its_end(self.state.turn.number, steps, again=True, is_turn=False), name="compacting"
         )
 
     async def set_queue(self, queue: Sequence[str]) -> None:
@@ -333,7 +333,7 @@ class Turns:
         )
 
     async def _to_its_end(
-        self, turn: int, steps: Steps, *, again: bool = False, with_model: bool = True
+        self, turn: int, steps: Steps, *, again: bool = False, with_model: bool = True, is_turn: bool = True
     ) -> None:
         """If the model is unavailable for conflicts, the turn stays successful and the user resolves them."""
         started = time.monotonic()
@@ -346,7 +346,7 @@ class Turns:
         await self._journal.record(
             *interruption_events(self.state), e.TurnEnded(turn, seconds=seconds, **ended)
         )
-        following = await self._after() if ended["ok"] else ""
+        following = await self._after() if ended["ok"] and is_turn else ""
         most = self._context().settings.limits.turns
         if (goal := self.state.input.goal) and (not ended["ok"] or (most and self._unasked + 1 >= most)):
             following = ""

@@ -22,12 +22,15 @@ HookEvent = Literal[
     "UserPromptSubmit",
     "PreToolUse",
     "PostToolUse",
+    "PostToolUseFailure",
+    "PreCompact",
     "ChangesProposed",
     "BeforeApply",
     "Applied",
     "Stop",
     "SubagentStop",
     "Notification",
+    "SessionEnd",
 ]
 Share = Annotated[float, Meta(ge=0.05, le=1.0)]
 Count = Annotated[int, Meta(ge=0)]
@@ -292,8 +295,8 @@ class PermissionSettings(Struct, frozen=True):
 class HookSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """A shell command that runs at an event, with a JSON object on standard input.
 
-    `matcher` is an expression for names of tools or, at `SessionStart`, for its source; "" fits all. `timeout` is in
-    seconds.
+    `matcher` is an expression for names of tools or, for some events, of sources and kinds; "" fits all. `timeout` is
+    in seconds.
     """
 
     event: HookEvent

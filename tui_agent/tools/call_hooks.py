@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tui_agent.answers.plans import DirectoryAction, FileAction
 from tui_agent.answers.values import ChangeRequest, SearchRequest, SubTaskRequest
@@ -23,19 +25,23 @@ class HookedCall(Struct, frozen=True):
 
 
 class BeforeCall(Struct, frozen=True):
-    """The answer of hooks before a call: a reason for refusing it, or a verdict of the person's own hooks."""
+    """The answer of hooks before a call: a reason for refusing it, a verdict of the person's own hooks, and entries
+    that replace those of the call."""
 
     refused: str = ""
     verdict: Literal["", "allow", "ask"] = ""
+    entries: tuple[Any, ...] | None = None
 
 
 @dataclass(frozen=True)
 class CallHooks:
-    """Functions of a session for a call by its id, tool and entries: `before` it runs, and `after` it with its text,
-    which returns text for the model."""
+    """Functions of a session for a call by its id, tool and entries: `before` it runs, and `after` it with its text and
+    success, which returns text for the model. `compacting` precedes a summary by its trigger, and returns the
+    reason for blocking it."""
 
     before: Callable[[str, str, tuple[Any, ...]], Awaitable[BeforeCall]]
-    after: Callable[[str, str, tuple[Any, ...], str], Awaitable[str]]
+    after: Callable[[str, str, tuple[Any, ...], str, bool], Awaitable[str]]
+    compacting: Callable[[Literal["auto", "manual"]], Awaitable[str]]
 
 
 def hooked_calls(tool: str, entries: tuple[Any, ...], root: Path) -> Iterator[HookedCall]:
@@ -91,6 +97,32 @@ def _change(change: ChangeRequest, root: Path, own: str) -> HookedCall:
         if step.content is not None:
             edits.append({"old_string": "", "new_string": step.content})
     return HookedCall("MultiEdit", {**path, "edits": edits}, own)
+
+
+def with_input(tool: str, entry: Any, before: dict[str, Any], after: dict[str, Any]) -> Any:
+    """An entry of a call with the input `after`. Raises ValueError if the entry cannot have it."""
+    match entry:
+        case ChangeRequest() if before.get("file_path") == after.get("file_path"):
+            content, old, new = (after.get(key) for key in ("content", "old_string", "new_string"))
+            if entry.content is not None and isinstance(content, str):
+                return replace(entry, content=content)
+            if (
+                "old_string" in before
+                and len(entry.edits) == 1
+                and isinstance(old, str)
+                and isinstance(new, str)
+            ):
+                return replace(entry, edits=(replace(entry.edits[0], old=old, new=new),))
+        case dict() if tool == "run_command" and isinstance(after.get("command"), str):
+            return {**entry, "command": after["command"]}
+        case dict() if tool == "fetch_page" and isinstance(after.get("url"), str):
+            return {**entry, "url": after["url"]}
+        case dict() if tool == "call_tool":
+            whole = isinstance(entry.get("arguments"), dict)
+            return {**entry, "arguments": after if whole else json.dumps(after)}
+        case dict() if "__" in tool:
+            return after
+    raise ValueError("a call of this kind takes no changed input of this form")
 
 
 def _renamed(tool: str, entry: dict[str, Any]) -> dict[str, Any]:

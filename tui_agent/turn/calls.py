@@ -144,6 +144,8 @@ async def _answer_or_refuse(
 async def _answer(context: TurnContext, tool: Tool, call: Invocation, emit: Emit) -> ToolResult:
     hooks = context.hooks
     hooked = await hooks.before(call.id, call.name, call.entries) if hooks else None
+    if changed := hooked is not None and hooked.entries is not None:
+        call = replace(call, entries=hooked.entries, arguments=in_json(hooked.entries))
     refused = await permitted(context, tool, call, emit, hooked)
     if refused is not None:
         return await _call_events(tool, call, refused, 0.0, emit)
@@ -160,7 +162,9 @@ async def _answer(context: TurnContext, tool: Tool, call: Invocation, emit: Emit
         _log.exception("a fault in the tool %s", tool.name)
         result = error(f"a fault in {tool.name} ({type(fault).__name__}): nothing came of the call.")
     seconds = time.perf_counter() - began
-    said = await hooks.after(call.id, call.name, call.entries, result.text) if hooks and result.ok else ""
+    said = await hooks.after(call.id, call.name, call.entries, result.text, result.ok) if hooks else ""
+    if changed:
+        said = f"A hook changed the input of this call: {call.arguments[:MOST_SHOWN]}\n{said}".strip()
     if said:
         result = replace(result, text="\n".join(filter(None, (result.text, said))))
         if not call.is_wire:

@@ -135,6 +135,8 @@ class _RequestReducer:
         self._earlier = earlier
         self.shares = shares
         self._emit = emit
+        #: Whether hooks were asked about a summary.
+        self._hooked = False
 
     @property
     def _state(self) -> State:
@@ -170,6 +172,8 @@ class _RequestReducer:
     async def condense(self, request: ComposedRequest) -> None:
         """Summarises older messages until the request has `reset_to`, and fills the rest with files."""
         older = self._state.conversation.messages[1:]
+        if await self._is_held_back(older):
+            return
         room = int(self.shares.window * self.shares.reset_to) - request.size
         await self._summarise(room=room + sum(message.tokens for message in older))
         if self._state.conversation.messages[1:] != older:
@@ -182,8 +186,10 @@ class _RequestReducer:
             await self.give_way()
 
     async def drop_messages(self, ceiling: int) -> None:
-        """Replaces all older messages with a summary, or drops them if it fails."""
+        """Replaces all older messages with a summary, or drops them if it fails. Hooks cannot hold it back: the request
+        has no room otherwise."""
         older = self._state.conversation.messages[1:]
+        await self._is_held_back(older)
         while True:
             before = len(self._state.conversation.messages)
             over = (await self.composed()).size - ceiling
@@ -195,6 +201,16 @@ class _RequestReducer:
                 break
         if self._state.conversation.messages[1:] != older:
             await self.give_way()
+
+    async def _is_held_back(self, older: Sequence[SentMessage]) -> bool:
+        """Whether a hook blocks a summary; asked once a request."""
+        if self._hooked or not older or self._context.hooks is None:
+            return False
+        self._hooked = True
+        why = await self._context.hooks.compacting("auto")
+        if why:
+            await self._emit(NoticeGiven("info", f"Older messages are kept as long as possible: {why}"))
+        return bool(why)
 
     async def shorten_editor(self, ceiling: int) -> None:
         if self._state.buffers.open and not self._draft.excerpts:
@@ -365,7 +381,10 @@ class _RequestReducer:
 
 
 async def compact(context: TurnContext, emit: Emit) -> str:
-    """Summarises all older messages on the user's request. Changes nothing if the summary fails."""
+    """Summarises all older messages on the user's request. Changes nothing if the summary fails or a hook blocks it."""
+    if context.hooks is not None and (why := await context.hooks.compacting("manual")):
+        await emit(NoticeGiven("warning", f"Nothing was summarised: {why}", in_chat=True))
+        return ""
     contexts = await instruct(context, (), unheard)
     if not await condense(context, contexts, _shares(context, sys.maxsize), emit, all_of_them=True):
         raise ModelError("There is no summary", "try again, or continue without one")
