@@ -33,19 +33,18 @@ from tui_agent.files.staging import FileState
 from tui_agent.files.text import md5
 from tui_agent.files.write_file import check_expected, refuse_link
 
-#: Number of merge retries for a file that another program keeps writing, and the maximum wait for its next
-#: save, in seconds.
+#: Merge retries for a file that another program keeps writing; maximum wait for its next save, in seconds.
 TRIED_AGAIN, NEXT_SAVE = 3, 0.1
-#: Maximum wait for an editor that writes a file in place, in seconds.
+#: Maximum wait for an editor's save in place, in seconds.
 LONGEST_SAVE = 2.0
 
 
 class Step(Struct, frozen=True):
-    """One file of a batch: its new content (None: removal) and the required current hash (see `write_file`).
+    """One file of a batch: new content (None: removal) and required current hash (see `write_file`).
 
-    `merged` merges the new content with another program's write, and returns None on conflict; without it
-    such a file is `Outdated`. A new file copies owner, attributes and permissions from `like`, if given.
-    `mode` (permission bits) overrides them, and `executable` changes them.
+    `merged` merges the new content with another program's write (None: conflict); without it such a file is
+    `Outdated`. A new file copies owner, attributes and permissions from `like`. `mode` (permission bits)
+    overrides them; `executable` changes them.
     """
 
     path: str
@@ -58,7 +57,7 @@ class Step(Struct, frozen=True):
 
 
 class BatchResult(Struct, frozen=True):
-    """Result of a batch: the final steps, and the created folders, innermost first."""
+    """The final steps, and the created folders, innermost first."""
 
     steps: tuple[Step, ...]
     folders: tuple[str, ...]
@@ -76,14 +75,14 @@ def write_batch(
     record: Callable[[], None] | None = None,
     waits: Callable[[str], None] = lambda words: None,
 ) -> list[str]:
-    """Write every step or none, and return the new hash of each file, in order (empty: removed).
+    """Write every step or none. Returns the new hashes, in order (empty: removed).
 
-    Old contents are in `blobs` and the journal (a path in our data folder) is on disk before the first
-    byte is written. After the last write `written` is called with the result, then `record`, which must
-    durably store that `name` is complete, for `heal`. If either raises, everything is rolled back.
+    Before the first byte is written, the old contents are in `blobs` and the journal is on disk. After the
+    last write `written` is called, then `record`, which must durably store for `heal` that `name` is
+    complete. If either raises, everything is rolled back.
 
-    `leaves` are folders removed if they end up empty. `waits` receives descriptions of disk waits. Raises
-    as `write_file` does; also FileError if the rollback fails, in which case the journal stays for `heal`.
+    `leaves` are folders to remove if empty. `waits` receives descriptions of disk waits. Raises as
+    `write_file` does; also FileError if the rollback fails: the journal then stays for `heal`.
     """
     if journal.exists():
         raise FileError(
@@ -110,23 +109,21 @@ def write_batch(
     if record is not None:
         remove_folders(gate, batch.plan.leaves)
         try:
-            os.unlink(journal)  # No sync: reappearance after a power failure is harmless.
+            os.unlink(journal)  # No sync: reappearance is harmless.
         except OSError:
-            pass  # It is recorded as complete, so the next `heal` removes it.
+            pass  # Complete, so the next `heal` removes it.
     return ["" if step.data is None else md5(step.data) for step in batch.steps]
 
 
 class StillWritten(Outdated):
-    """Another program won the race at every attempt."""
+    """Another program won every race."""
 
 
 class WrittenInPlace(Outdated):
-    """Another program wrote to the old file in place during its replacement, with conflicting changes."""
+    """Another program's write in place during the replacement conflicts."""
 
 
 class _Batch:
-    """A running batch: its steps and their journal entries."""
-
     def __init__(
         self,
         gate: Gate,
@@ -136,7 +133,7 @@ class _Batch:
         steps: Sequence[Step],
         leaves: tuple[str, ...],
     ) -> None:
-        """Check every step and read the current contents; changes nothing."""
+        """Checks every step and reads the current contents."""
         self.gate, self.journal, self.blobs = gate, journal, blobs
         self.steps = list(steps)
         entries = tuple(self._entry(at) for at in range(len(steps)))
@@ -149,7 +146,6 @@ class _Batch:
                 )
 
     def begin(self) -> None:
-        """Make the journal and the old contents durable."""
         try:
             begin(self.journal, self.plan, self.blobs)
         except BaseException as error:
@@ -165,11 +161,8 @@ class _Batch:
             raise file_error(error, self.journal, "written") from error
 
     def write(self, waits: Callable[[str], None]) -> None:
-        """Stage all files first, so that a full disk is detected before the first change; then move contents,
-        then remove files.
-
-        Syncs once after staging and once after the moves.
-        """
+        """Stage all files first, so that a full disk shows before the first change; then move, then remove.
+        Two syncs: after staging and after the moves."""
         order = sorted(range(len(self.steps)), key=lambda at: self.steps[at].data is None)
         staged = [at for at in order if self.steps[at].data is not None]
         swept: set[str] = set()
@@ -184,7 +177,7 @@ class _Batch:
         several_at_once(self._sync_folder, folders)
 
     def _entry(self, at: int, in_journal: bool = False) -> BatchEntry:
-        """Stores the current content in the blobs, or `in_journal`, which saves one sync."""
+        """Stores the current content in the blobs or `in_journal`, which saves one sync."""
         step = self.steps[at]
         with self.gate.find(step.path, "write") as spot:
             try:
@@ -207,7 +200,7 @@ class _Batch:
             return entry_of(spot, seen.md5, after, there if in_journal else None)
 
     def _current_state(self, at: int, spot: PathHandle, expected: str | None) -> FileState:
-        """If it is unexpected, the step is merged. Raises Outdated."""
+        """Merges the step with unexpected content. Raises Outdated."""
         step = self.steps[at]
         try:
             return check_expected(spot, expected)
@@ -216,7 +209,7 @@ class _Batch:
                 raise
             descriptor = open_checked(spot)
             try:
-                wait_for_writers(descriptor, LONGEST_SAVE)  # Do not merge an incomplete save.
+                wait_for_writers(descriptor, LONGEST_SAVE)  # not an incomplete save
             finally:
                 os.close(descriptor)
             if not (found := staging.read_state(spot)).md5:
@@ -229,7 +222,7 @@ class _Batch:
         return found
 
     def _stage(self, at: int, sync: bool = True, swept: set[str] | None = None) -> None:
-        """Write the new content next to its target. Sweeps a folder unless it is in `swept`."""
+        """Sweeps the folder unless it is in `swept`."""
         entry, step = self.plan.entries[at], self.steps[at]
         try:
             with self.gate.find(entry.path, "write") as spot:
@@ -270,9 +263,9 @@ class _Batch:
             raise file_error(error, entry.path, "written") from error
 
     def _move_into_place(self, at: int) -> None:
-        """Merges and retries if another program wrote first. After losing a race against a program that
-        saves periodically, the longest free interval begins right after its next save. A sync would use up
-        this interval, so it follows the move; a kill in between loses nothing."""
+        """Merges and retries if another program wrote first. After a lost race against periodic saves, the
+        longest free interval begins right after the next save. A sync would use it up, so it follows the
+        move; a kill in between loses nothing."""
         for attempt in range(TRIED_AGAIN + 1):
             try:
                 self._land_once(at)
@@ -324,8 +317,8 @@ class _Batch:
             raise file_error(error, entry.path, "written") from error
 
     def _look_back(self, at: int, spot: PathHandle, old: int, seen: FileState) -> None:
-        """Merge data that an editor wrote through its open descriptor of the old file during the replacement.
-        Raises WrittenInPlace on conflict, after restoring the editor's version."""
+        """Merge data that an editor wrote through its open descriptor of the old file. Raises WrittenInPlace
+        on conflict, after restoring the editor's version."""
         wait_for_writers(old, LONGEST_SAVE)
         there = os.pread(old, os.fstat(old).st_size, 0)
         if md5(there) == seen.md5:
@@ -348,7 +341,7 @@ class _Batch:
         self.steps[at] = replace(step, data=data, expected=md5(there))
 
     def _fit(self, at: int) -> None:
-        """Merge a step with the current content. The journal lists both contents before the next attempt."""
+        """The journal lists both contents before the next attempt."""
         old = self.plan.entries[at]
         new = replace(
             self._entry(at, in_journal=True),
@@ -382,10 +375,10 @@ def _undo(gate: Gate, journal: Path, blobs: Blobs, plan: BatchJournal, cause: Ba
 
 
 def heal(gate: Gate, journal: Path, blobs: Blobs, *, recorded: Collection[str] = ()) -> list[str]:
-    """Completes or rolls back after a crash. Returns a sentence for each action.
+    """Completes or rolls back batches after a crash. Returns a sentence for each action.
 
-    A batch in `recorded` is complete, and only its leftovers are removed. Any other is rolled back, except
-    for files changed since. Raises FileError on failure; the journal then stays.
+    Batches in `recorded` are complete; others are rolled back, except for files changed since. Raises
+    FileError; the journal then stays.
     """
     plan, damaged = _read(journal)
     if plan is None:

@@ -16,18 +16,17 @@ from tui_agent.files.text import md5
 
 _KEY = re.compile(r"[0-9a-f]{32}")
 _A_DAY = 24 * 3600.0
-#: Age in seconds below which a content written by another session may not be durable yet.
+#: Below this age in seconds, another session's content may not be durable yet.
 _JUST_NOW = 60.0
-#: Maximum size of contents held in memory, in bytes.
+#: Bytes of contents held in memory.
 MOST_HELD = 256 * 2**20
 
 
 class Blobs:
     """A private folder of contents, sharded by the first two digits of the key. Thread-safe.
 
-    The folder is created with the first content. Missing contents are read from the read-only folder
-    `behind`. While the disk fails, contents passed to `hold` stay in memory until the next successful
-    write; `on_held` is called with the reason on the caller's thread when that starts.
+    Missing contents are read from the read-only folder `behind`. While the disk fails, contents passed to
+    `hold` stay in memory until the next successful write; `on_held` receives the reason.
     """
 
     def __init__(self, folder: Path, behind: Path | None = None) -> None:
@@ -35,14 +34,14 @@ class Blobs:
         self.on_held: Callable[[FileError], None] | None = None
         self._behind = Blobs(behind) if behind else None
         self._held: dict[str, bytes] = {}
-        #: Contents that are written but not synced, and whether held contents may wait for the sync.
+        #: Written but unsynced contents, and whether held contents may wait for the sync.
         self._unsynced: dict[str, bytes] = {}
         self._later = False
         self._settling = threading.Lock()
 
     def put(self, data: bytes) -> str:
-        """Store `data` durably and return its key. Raises FileError. A damaged stored file is repaired; a
-        hash collision is refused."""
+        """Store `data` durably; returns its key. Raises FileError. Repairs a damaged file; refuses a hash
+        collision."""
         key = md5(data)
         there = bool(_KEY.fullmatch(key)) and self._path(key).exists()
         self.put_unsynced(data)
@@ -57,7 +56,7 @@ class Blobs:
         return key
 
     def put_unsynced(self, data: bytes) -> str:
-        """As `put`, but durable only after `settle`, which must precede any durable reference to it."""
+        """As `put`, but durable only after `settle`, which must precede durable references."""
         key = md5(data)
         try:
             there = self._read(key)
@@ -74,14 +73,14 @@ class Blobs:
         return key
 
     def sync_pending(self) -> None:
-        """Make all pending contents durable in one sync. On failure they are held in memory."""
+        """On failure they are held in memory."""
         with self._settling:
             waiting = list(self._unsynced)
             try:
                 if waiting:
                     self._sync(waiting)
             except OSError as error:
-                for key in waiting:  # After a failed sync, the state of each is unknown.
+                for key in waiting:  # After a failed sync, their state is unknown.
                     if (data := self._unsynced.pop(key, None)) is not None:
                         self._hold(key, data, file_error(error, self.folder, "written"))
 
@@ -95,14 +94,14 @@ class Blobs:
                 raise file_error(error, self.folder, "written") from error
 
     def sync_later(self) -> Callable[[], None]:
-        """Defer durability of held contents. The returned function must be called before any reference to
-        them is stored."""
+        """Defer durability of held contents; the returned function must be called before references to them
+        are stored."""
         self._later = True
         return self.sync_pending
 
     def hold(self, data: bytes) -> str:
-        """Store `data` and return its key; keeps it in memory if the disk fails. Raises FileError if memory
-        is also full."""
+        """Store `data`; keeps it in memory if the disk fails. Returns its key. Raises FileError if memory is
+        also full."""
         try:
             key = self.put_unsynced(data) if self._later else self.put(data)
         except FileError as error:
@@ -125,7 +124,6 @@ class Blobs:
         return self.hold(text.encode("utf-8", "surrogatepass"))
 
     def flush(self) -> None:
-        """Write held contents as far as possible."""
         for key, data in list(self._held.items()):
             try:
                 self._write(key, data)
@@ -151,14 +149,14 @@ class Blobs:
         return here or (self._behind is not None and self._behind.has(key))
 
     def put_text(self, text: str) -> str:
-        """Lone surrogates from odd file names are preserved."""
+        """Keeps lone surrogates of odd file names."""
         return self.put(text.encode("utf-8", "surrogatepass"))
 
     def get_text(self, key: str) -> str:
         return self.get(key).decode("utf-8", "surrogatepass")
 
     def size(self) -> int:
-        """Size of the store in bytes."""
+        """Bytes on disk."""
         total = 0
         for folder, _, names in os.walk(self.folder):
             for name in names:
@@ -180,8 +178,8 @@ class Blobs:
             return self._behind._read(key) if self._behind else None
 
     def _kept_again(self, key: str, data: bytes) -> None:
-        """Update the time of a stored content, which the clean-up uses as its age. A very recent one,
-        possibly of another session, may not be durable."""
+        """Update the time, which the clean-up uses as its age. A very recent content of another session may
+        not be durable."""
         path = self._path(key)
         try:
             age = time.time() - path.stat().st_mtime
@@ -190,7 +188,7 @@ class Blobs:
             elif age > _A_DAY / 2:
                 os.utime(path)
         except OSError:
-            pass  # It is in the folder behind, or read-only, so its age is irrelevant.
+            pass  # In the folder behind, or read-only: its age is irrelevant.
 
     def _write(self, key: str, data: bytes) -> None:
         write_private(self._path(key), data, sync=False)

@@ -1,7 +1,8 @@
-"""Contents of one folder relevant for the detection of secrets, and folders whose own time reveals no change.
+"""Contents of one folder for the detection of secrets, and folders modified without a change of their own
+time.
 
-The kernel queues events before the write returns, so the results are complete. Without inotify (other
-systems, too many folders), every file must be checked.
+The kernel queues events before a write returns, so results are complete. Without inotify, every file must be
+checked.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _EVENT = struct.Struct("iIII")
 
 
 class ModifiedFolders:
-    """Watches folders individually with inotify. Raises OSError if it is unavailable."""
+    """inotify on single folders. Raises OSError if unavailable."""
 
     def __init__(self) -> None:
         if not sys.platform.startswith("linux"):
@@ -38,16 +39,16 @@ class ModifiedFolders:
         self._complete = True
 
     def add(self, place: str, folder: str) -> None:
-        """Watch the folder at `place`, reported as `folder`, or by its new name after a rename."""
+        """Watch the folder at `place`, reported as `folder` or its later name."""
         mask = _MODIFIED | _ATTRIBUTES | _WRITTEN | _ONLY_FOLDERS | _NO_LINKS
         number = self._libc.inotify_add_watch(self._descriptor, os.fsencode(place), mask)
         if number < 0:
-            self._complete = False  # The system's limit of watches is reached.
+            self._complete = False  # limit of watches
         else:
             self._folders[number] = folder
 
     def take(self) -> set[str] | None:
-        """The folders with files written since the last call; None if unknown."""
+        """Folders with files written since the last call; None if unknown."""
         found: set[str] = set()
         while True:
             try:
@@ -74,14 +75,14 @@ class ModifiedFolders:
 
 
 #: Origin of a folder's files. "own": the user's, or unknown. "partly": mostly third-party, with certificates
-#: and test keys that must stay readable. "shipped": certainly third-party. "git": git's files.
+#: and test keys that stay readable. "shipped": third-party. "git": git's files.
 Kind = Literal["own", "partly", "shipped", "git"]
-#: Device and inode of a file.
+#: Device and inode.
 Identity = tuple[int, int]
 
 _SHIPPED = frozenset({"node_modules", "site-packages", "dist-packages", ".tox", ".nox", "__pycache__"})
 _PARTLY = frozenset({"vendor", "target"})
-#: Git's own folders, with file names that are branch names or meaningless.
+#: Git's own folders; their file names are branch names or meaningless.
 _OF_GIT = frozenset({"objects", "refs", "lfs", "rr-cache"})
 _NO_TEXT = (
     *(
@@ -102,23 +103,17 @@ _NO_TEXT = (
     *(".zip", ".gz", ".bz2", ".xz", ".zst", ".7z", ".jar", ".whl", ".so", ".o", ".a", ".dll", ".exe", ".pyc"),
     *(".class", ".wasm", ".pdf", ".parquet", ".npy", ".onnx"),
 )
-#: Clock resolution of file systems, in nanoseconds. A more recent time may also belong to a later write.
+#: Clock resolution of file systems, in nanoseconds: a newer time may also belong to a later write.
 _TICK = 50_000_000
 
 
 class FolderScan:
     """Scan of a folder. `changed` identifies the folder's version; None if it cannot.
 
-    - named: paths of secrets by name.
-    - folders: names of subfolders to scan.
-    - links: paths of symbolic links.
-    - several: files with hard links: path, identity, number of links.
-    - others: files of other users: path and size.
-    - sizes: file sizes by name.
-    - searched: searched version of each file.
-    - waiting: unsearched versions; 0 if the file may just have been written.
-    - keys: found keys by name.
-    - closed: names of our own files without read permission.
+    - named: paths of secrets by name - folders: subfolders to scan - links: symbolic links - several:
+    hard-linked files: path, identity, number of links - others: other users' files: path and size - sizes:
+    file sizes by name - searched: searched version of each file - waiting: unsearched versions; 0 if possibly
+    just written - keys: found keys by name - closed: our own files without read permission
     """
 
     __slots__ = (
@@ -212,7 +207,7 @@ class FolderScan:
 def scan_folder(
     place: str, folder: str, kind: Kind, status: os.stat_result, before: FolderScan | None
 ) -> FolderScan:
-    """Unchanged files searched in `before` are not searched again. Raises OSError."""
+    """Files unchanged since `before` are not searched again. Raises OSError."""
     now = time.time_ns()
     seen = FolderScan(kind)
     if before is not None:
@@ -225,7 +220,7 @@ def scan_folder(
             try:
                 there = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
-                continue  # Deleted in the meantime; other entries still count.
+                continue  # deleted in the meantime
             if user and kind in ("own", "partly") and (there.st_uid, there.st_gid) != (user, group):
                 seen.others.append((path, there.st_size))
             if not stat.S_ISDIR(there.st_mode):
@@ -247,18 +242,17 @@ def scan_folder(
 
 
 def is_closed(status: os.stat_result) -> bool:
-    """Whether it is our own but unreadable without a chmod, so its content is unknown."""
+    """Our own, but unreadable without a chmod: content unknown."""
     wanted = 0o500 if stat.S_ISDIR(status.st_mode) else 0o400
     return 0 < os.geteuid() == status.st_uid and status.st_mode & wanted != wanted
 
 
 def version_of(status: os.stat_result) -> tuple[int, int, int]:
-    """Version of a folder's list of entries, based on the change time, which programs cannot set."""
+    """Version of a folder's entries, by the change time, which programs cannot set."""
     return status.st_ino, status.st_mtime_ns, status.st_ctime_ns
 
 
 def kind_below(kind: Kind, name: str) -> Kind:
-    """The origin of files in a subfolder."""
     if kind in ("shipped", "git"):
         return kind
     if is_git(name):

@@ -1,6 +1,6 @@
 """Validation of every path named by the model, a file or the user: inside the workspace, or refused.
 
-Also the detection of secrets in one file, by name and content, and the text that may be sent.
+Also secrets in one file, by name and content, and the text that may be sent.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
     "read_judged",
 ]
 
-#: Reason why a change to such a file needs individual approval.
+#: Why a change to such a file needs individual approval.
 LOOKS_SECRET = "it looks like a secret"
 
 Purpose = Literal["read", "write", "list"]
@@ -46,11 +46,10 @@ _CHUNK = 1 << 20
 
 
 class ResolvedPath(Struct, frozen=True):
-    """A validated path, valid only at the time of the check. Validate again before access.
+    """A path valid at the time of the check only.
 
-    `path` is relative, with `/`, in the disk's spelling ("." is the root). `real` is `path` with links
-    resolved, and `absolute` its absolute form. `exists` means that it existed. `secret` means that one of
-    the file's names in the folder looks like a secret.
+    `path` is relative, with `/`, in the disk's spelling ("." is the root); `real` has links resolved;
+    `absolute` is its absolute form. `secret`: one of the file's names in the folder looks like a secret.
     """
 
     path: str
@@ -66,11 +65,10 @@ class ResolvedPath(Struct, frozen=True):
 
 
 class Gate:
-    """Admits paths inside one root. `own` are tui-agent's own folders, which are excluded. Raises PathRefused
-    if the root is not an accessible folder.
+    """Admits paths inside one root. Raises PathRefused if the root is not an accessible folder.
 
-    `ignore_case` is true on case-insensitive file systems. `aliases` are paths in a copy that are secrets
-    by name only in the original folder.
+    `own` are tui-agent's excluded folders. `ignore_case`: the file system is case-insensitive. `aliases` are
+    paths in a copy that are secrets by name only in the original folder.
     """
 
     def __init__(self, root: Path, own: Sequence[Path] = (), aliases: Collection[str] = ()) -> None:
@@ -90,7 +88,6 @@ class Gate:
         self.ignore_case = takes_case_for_nothing(self.root)
         owned = [Path(os.path.realpath(folder)).parts for folder in own]
         self.aliases = frozenset(aliases)
-        #: Detects secrets in this folder.
         self.secrets = SecretFiles(self.root)
         length = len(self.root.parts)
         self._closed = [
@@ -98,22 +95,21 @@ class Gate:
         ]
 
     def place(self, path: str, purpose: Purpose) -> ResolvedPath:
-        """Resolves a relative path for `read` or `write` of a file, or `list` of a folder. A missing path is
-        valid if it could be created. Raises PathRefused."""
+        """Resolves a relative path to `read` or `write` a file or `list` a folder. A missing path is valid if
+        it could be created. Raises PathRefused."""
         with self.find(path, purpose) as spot:
             there, secret = spot.status is not None, self.is_secret(spot)
             return ResolvedPath(spot.path, spot.real, self.root.joinpath(*spot.parts), there, secret)
 
     def is_secret(self, spot: PathHandle) -> bool:
-        """Whether the file looks like a secret by the requested name, a link's name, its own, or another name
-        from a link."""
+        """By the requested name, a link's name, its own, or another name from a link."""
         if any(map(is_secret, (spot.path, *spot.links, spot.real))) or spot.real in self.aliases:
             return True
         status = spot.status
         return status is not None and self.secrets.is_linked(spot.real, status)
 
     def find(self, path: str, purpose: Purpose) -> PathHandle:
-        """As `place`, but returns an open spot. Access through its descriptor is safe from path races."""
+        """As `place`; access through the returned descriptor is safe from path races."""
         # The components of a relative path; empty for the root
         if "\0" in path:
             raise _refused(path, "it contains a NUL character", "name it without")
@@ -155,12 +151,11 @@ class Gate:
         return spot
 
     def without_secrets(self, paths: Iterable[str]) -> list[str]:
-        """The paths that may be copied because they do not look like secrets; they need not exist.
-        Blocking."""
+        """Paths without those that look like secrets; they need not exist. Blocking."""
         return [path for path in paths if not self._looks_secret(path)]
 
     def linked_secrets(self) -> frozenset[str]:
-        """Every path inside that is another name of a file that looks like a secret. Blocking."""
+        """Paths that are other names of secret files. Blocking."""
         return self.secrets.linked() | self.aliases
 
     def _looks_secret(self, path: str) -> bool:
@@ -172,8 +167,8 @@ class Gate:
             return False
 
     def relative(self, path: str | os.PathLike[str], folder: Path | None = None) -> str:
-        """The relative path for a user's path, absolute or relative to `folder` (default: the root). Purely
-        textual; pass the result to `place`. Raises PathRefused for a path outside."""
+        """The relative path of a user's path, absolute or relative to `folder` (default: the root). Purely
+        textual: pass it to `place`. Raises PathRefused for a path outside."""
         whole = os.path.normpath(os.path.join(folder or self.root, os.fspath(path)))
         for candidate in (
             whole,
@@ -194,11 +189,9 @@ class Gate:
 
 
 def read(gate: Gate, path: str, limit: int) -> bytes:
-    """The bytes of a file of at most `limit` bytes, for data that may leave this machine: requests, uploads,
-    copies.
+    """A file's bytes, for data that may leave this machine: requests, uploads, copies.
 
-    Raises LooksSecret if one of its names looks like a secret, PathRefused, TooLarge, or FileError if it
-    is missing or unreadable.
+    Raises LooksSecret if one of its names looks like a secret, PathRefused, TooLarge, or FileError.
     """
     data, secret = read_judged(gate, path, limit)
     if secret:
@@ -207,15 +200,14 @@ def read(gate: Gate, path: str, limit: int) -> bytes:
 
 
 def read_judged(gate: Gate, path: str, limit: int) -> tuple[bytes, bool]:
-    """As `read`, but returns whether the file looks like a secret instead of raising, for callers that ask
-    the user."""
+    """As `read`, but returns whether the file looks like a secret, for callers that ask the user."""
     with gate.find(path, "read") as spot, _opened(spot, path) as file:
-        spot.status = os.fstat(file.fileno())  # The status of the opened file, not of an earlier one.
+        spot.status = os.fstat(file.fileno())  # of the opened file, not of an earlier one
         return _content(file, path, limit), gate.is_secret(spot)
 
 
 def read_for_person(gate: Gate, path: str, limit: int) -> bytes:
-    """As `read`, but for any file, for local use: the editor, and comparing, merging and undoing changes."""
+    """As `read`, but any file, for local use: the editor, comparing, merging and undoing."""
     with gate.find(path, "read") as spot, _opened(spot, path) as file:
         return _content(file, path, limit)
 
@@ -247,8 +239,8 @@ def _content(file: FileIO, path: str, limit: int) -> bytes:
 
 
 def open_checked(spot: PathHandle) -> int:
-    """A read-only descriptor of the regular file at a spot. Raises FileError or PathRefused if it is no
-    longer a regular file, and OSError."""
+    """A read-only descriptor. Raises FileError or PathRefused if it is no longer a regular file, and OSError.
+    """
     if spot.status is None:
         raise FileError(
             f"{display_path(spot.path)} does not exist", "check the name, or search for it with a pattern"
@@ -297,8 +289,8 @@ Decisions = Mapping[str, SecretChoice]
 
 
 class UndecidedSecret(LooksSecret):
-    """The user has not decided about a file with a secret. `digest` is the SHA-256 of its bytes; `named`
-    means that its names make it a secret."""
+    """The user has not decided about a secret. `digest` is the SHA-256 of its bytes; `named`: its names make
+    it a secret."""
 
     def __init__(self, path: str, digest: str, what: str, *, named: bool) -> None:
         super().__init__(f"{display_path(path)} {what}", "it is sent only with your consent")
@@ -308,7 +300,7 @@ class UndecidedSecret(LooksSecret):
 
 
 class SecretFinding(Struct, frozen=True):
-    """A file with its secrets and the reason (the end of a sentence), or "" without secrets."""
+    """A file's secrets and the reason (the end of a sentence), or "" without secrets."""
 
     path: str
     data: bytes
@@ -319,12 +311,12 @@ class SecretFinding(Struct, frozen=True):
     named: bool = False
 
     def choice(self, decisions: Decisions) -> SecretChoice | None:
-        """The choice for this file, or None if the user must decide."""
+        """None if the user must decide."""
         return decisions.get(self.digest) if self.what else "send"
 
     def shown(self, decisions: Decisions) -> tuple[str, tuple[Hit, ...]]:
-        """The text that may be sent, and its masked places. Raises `UndecidedSecret`, or `LooksSecret` if the user
-        refused."""
+        """The text that may be sent, and its masked places. Raises `UndecidedSecret`, or `LooksSecret` if the
+        user refused."""
         match self.choice(decisions):
             case "send":
                 return self.text.text, ()
@@ -336,8 +328,7 @@ class SecretFinding(Struct, frozen=True):
 
 
 def find_secrets(path: str, data: bytes, text: TextFile, named: bool) -> SecretFinding:
-    """`named` means that its names make it a secret. Blocking. A file that is secret by name is masked
-    except for the names of its values."""
+    """A file that is secret by name (`named`) is masked except for the names of its values. Blocking."""
     found = tuple(values(text.text) if named else hits(text.text))
     if named:
         what = "looks like a secret"

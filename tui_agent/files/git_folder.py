@@ -1,7 +1,7 @@
-"""Finds and reads the repository of a folder without running git and without trusting its contents.
+"""Finds and reads a folder's repository without running git and without trusting its contents.
 
-Git's configuration decides which programs git runs. This module therefore follows no includes, opens no
-pipes, rejects git folders of other work trees, and only parses the text of a configuration.
+Git's configuration decides which programs git runs, so this follows no includes, opens no pipes, rejects git
+folders of other work trees, and only parses configuration as text.
 """
 
 from __future__ import annotations
@@ -20,12 +20,11 @@ from msgspec import Struct
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
 
-#: Variable with the fingerprint of the repository whose filters the user trusted.
+#: The fingerprint of the repository whose filters the user trusted.
 TRUSTED_FILTERS: Final = "TUI_AGENT_TRUSTED_FILTERS"
-#: Maximum size of a configuration file, in bytes.
 MOST_CONFIG: Final = 1 << 20
 _MOST_POINTER: Final = 1 << 14
-#: Files that git reads in a git folder and in the common folder. Pipes and links to the outside are rejected.
+#: Files that git reads in a git folder and in the common folder. Pipes and outside links are rejected.
 _OWN: Final = ("HEAD", "index", "config.worktree")
 _SHARED: Final = (
     *("config", "objects", "refs", "packed-refs", "shallow", "logs", "worktrees", "reftable", "lfs"),
@@ -44,11 +43,11 @@ Entries = tuple[tuple[str, str], ...]
 
 
 class GitFolder(Struct, frozen=True):
-    """A repository as seen from a folder of its work tree. All paths are absolute and resolved.
+    """A repository as seen from its work tree. All paths are absolute and resolved.
 
-    `git_dir` is the work tree's own folder, `common_dir` the one shared by linked work trees. `head` is
-    the text of HEAD. `entries` are the keys and values of its own configuration, in order, without
-    includes. `is_foreign` means that it belongs to another user.
+    `git_dir` is the work tree's own folder, `common_dir` that shared by linked work trees. `head` is the text
+    of HEAD. `entries` are the keys and values of its own configuration, in order, without includes.
+    `is_foreign`: another user owns it.
     """
 
     work_tree: str
@@ -60,12 +59,11 @@ class GitFolder(Struct, frozen=True):
 
     @property
     def branch(self) -> str:
-        """The branch name, or "" with a detached HEAD."""
+        """"" with a detached HEAD."""
         return self.head.removeprefix("ref: refs/heads/") if self.head.startswith("ref: refs/heads/") else ""
 
     @property
     def filters(self) -> Entries:
-        """The filters defined in its own configuration."""
         return tuple((key, value) for key, value in self.entries if _FILTER.fullmatch(key))
 
     @property
@@ -76,8 +74,8 @@ class GitFolder(Struct, frozen=True):
 
 
 def find_git_folder(folder: str) -> GitFolder | None:
-    """The repository whose work tree contains `folder`; None if missing or invalid for git. An invalid inner
-    repository hides an outer one, as in git."""
+    """The repository whose work tree contains `folder`; None if missing or invalid for git. As in git, an
+    invalid inner repository hides an outer one."""
     here = os.path.realpath(folder)
     try:
         device = os.stat(here).st_dev
@@ -95,7 +93,7 @@ def find_git_folder(folder: str) -> GitFolder | None:
 
 
 def repository_around(folder: str) -> str:
-    """ "" if the folder is its top, if none exists, or if it also contains the home."""
+    """"" if the folder is its top, if none exists, or if it also contains the home."""
     found = find_git_folder(folder)
     if found is None or found.work_tree in ("/", folder):
         return ""
@@ -104,8 +102,8 @@ def repository_around(folder: str) -> str:
 
 
 def git_folder_elsewhere(folder: str) -> str:
-    """The repository outside the folder that the nearest `.git` file points to and that is rejected because
-    it does not name that folder as its work tree; otherwise ""."""
+    """The outside repository that the nearest `.git` file names and that is rejected because it does not name
+    this work tree; otherwise ""."""
     at = os.path.realpath(folder)
     while not os.path.lexists(os.path.join(at, ".git")):
         if at == os.path.dirname(at):
@@ -131,7 +129,7 @@ def _named(work_tree: str) -> str:
 
 
 def read_regular(path: str, most: int) -> bytes:
-    """Raises OSError otherwise; never blocks."""
+    """Raises OSError for other files; never blocks."""
     data = read_start(path, most + 1)
     if len(data) > most:
         raise OSError(f"{path} is too large")
@@ -139,7 +137,7 @@ def read_regular(path: str, most: int) -> bytes:
 
 
 def read_start(path: str | os.PathLike[str], most: int) -> bytes:
-    """Raises OSError otherwise; never blocks."""
+    """Raises OSError; never blocks."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -148,10 +146,9 @@ def read_start(path: str | os.PathLike[str], most: int) -> bytes:
 
 
 def parse_config(text: str) -> Entries:
-    """Keys (`section.subsection.name`, first and last part in lower case) and values in git's configuration
-    format.
+    """Keys (`section.subsection.name`, first and last part in lower case) and values in git's format.
 
-    A key without a value is true. Raises ValueError on a syntax error.
+    A key without a value is true. Raises ValueError.
     """
     found: list[tuple[str, str]] = []
     section, at = "", 1 if text.startswith("\ufeff") else 0
@@ -197,7 +194,7 @@ def _quoted(text: str) -> str:
 
 
 def _value(text: str, at: int) -> tuple[str, int]:
-    """A value and its end offset, with quotes and escapes resolved, without comments and trailing spaces."""
+    """A value without quotes, escapes, comments and trailing spaces, and its end offset."""
     parts: list[str] = []
     kept, quoted = 0, False
     while at < len(text) and text[at] != "\n":
@@ -234,7 +231,7 @@ def _line_end(text: str, at: int) -> int:
 
 
 def _open(work_tree: str) -> GitFolder | None:
-    """The repository of a folder's `.git`. Raises OSError or ValueError if it is broken."""
+    """Raises OSError or ValueError for a broken `.git`."""
     pointer = os.path.join(work_tree, ".git")
     git_dir = _named(work_tree)
     if not git_dir:
@@ -267,7 +264,7 @@ def _common_dir(git_dir: str) -> str:
 
 
 def _check_plain(folder: str, names: tuple[str, ...]) -> None:
-    """Raises OSError if one of these is neither a file nor a folder, or is a link to the outside."""
+    """Raises OSError if one is neither a file nor a folder, or is a link to the outside."""
     for name in names:
         path = os.path.join(folder, name)
         try:
@@ -291,10 +288,10 @@ def _config(path: str) -> Entries:
 
 
 def _belongs(git_dir: str, common_dir: str, work_tree: str, settings: dict[str, str]) -> bool:
-    """Whether the git folder belongs to this work tree; a pointer could name any git folder.
+    """Whether the git folder belongs to this work tree; a pointer could name any.
 
-    It must be inside, or name the work tree itself: linked work trees and submodules do, and
-    `--separate-git-dir` repositories if `core.worktree` is set.
+    It must be inside, or name the work tree itself, as linked work trees and submodules do, and
+    `--separate-git-dir` with `core.worktree`.
     """
     if git_dir != common_dir:
         back = os.path.join(git_dir, "gitdir")

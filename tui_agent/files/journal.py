@@ -21,7 +21,7 @@ from tui_agent.files.resolve_path import PathHandle
 
 
 class BatchEntry(Struct, frozen=True):
-    """One file of a batch. `raw` are the bytes of its path, `before` and `after` its hashes (empty: missing).
+    """One file of a batch. `raw` are its path's bytes, `before` and `after` its hashes (empty: missing).
 
     New content is staged under `temporary`; `mode` are the previous permission bits; `folders` are folders
     created for it, innermost first.
@@ -33,12 +33,12 @@ class BatchEntry(Struct, frozen=True):
     temporary: str
     mode: int | None = None
     folders: tuple[str, ...] = ()
-    #: Previous content, if it was not stored in the blobs first.
+    #: Previous content, unless it is in the blobs.
     content: bytes | None = None
-    #: Second name of the old file during its replacement, because an editor may still write to it.
+    #: Second name of the old file during its replacement: an editor may still write to it.
     aside: str = ""
-    #: Hash of the batch's own content at the path until `after`, which includes an editor's concurrent write,
-    #: is in place.
+    #: Hash of the batch's own content until `after`, which includes an editor's concurrent write, is in
+    #: place.
     landed: str = ""
 
     @property
@@ -47,8 +47,8 @@ class BatchEntry(Struct, frozen=True):
 
 
 class BatchJournal(Struct, frozen=True):
-    """A running batch in the workspace `root`. `name` identifies it in the log once complete; `leaves` are
-    folders to remove if empty, innermost first."""
+    """A running batch in `root`. `name` identifies it in the log; `leaves` are folders to remove if empty,
+    innermost first."""
 
     name: str
     entries: tuple[BatchEntry, ...]
@@ -62,7 +62,7 @@ class BatchJournal(Struct, frozen=True):
 
     @staticmethod
     def decode(data: bytes) -> BatchJournal:
-        """Raises ValueError (including msgspec's errors) for an invalid journal."""
+        """Raises ValueError (also msgspec's)."""
         return msgspec.json.decode(data, type=BatchJournal)
 
 
@@ -71,7 +71,6 @@ def innermost_first(folders: Iterable[str]) -> tuple[str, ...]:
 
 
 def entry_of(spot: PathHandle, before: str, after: str, content: bytes | None = None) -> BatchEntry:
-    """The journal entry of a file before it is written."""
     return BatchEntry(
         raw=os.fsencode(spot.real),
         before=before,
@@ -97,8 +96,8 @@ def begin(path: Path, journal: BatchJournal, blobs: Blobs) -> None:
 
 @contextmanager
 def noted(path: Path | None, gate: Gate, entry: BatchEntry) -> Generator[None]:
-    """Stores the name of the temporary file in `path` during a replacement, so that `clear` can remove it
-    after a kill. Errors are ignored."""
+    """Stores the temporary file's name in `path` during a replacement, for `clear` after a kill. Ignores
+    errors."""
     if path is None:
         yield
         return
@@ -113,18 +112,17 @@ def noted(path: Path | None, gate: Gate, entry: BatchEntry) -> Generator[None]:
 
 
 def forget(path: Path) -> None:
-    """Remove the journal of a completed batch. Raises OSError if it still exists."""
+    """Raises OSError if it still exists."""
     os.unlink(path)
     try:
         sync_folder(path.parent)
     except OSError:
-        pass  # It could only reappear after a power failure; hashes then decide.
+        pass  # Only a power failure brings it back; hashes then decide.
 
 
 def clear(gate: Gate, path: Path, among: Iterable[str] = ()) -> list[str]:
-    """Remove the temporary file of an interrupted replacement, and folders created for it; returns a sentence
-    if one existed. The file itself is complete, old or new. If a power failure erased the note, searches
-    next to the files in `among`. Raises OSError."""
+    """Remove the temporary file and the new folders of an interrupted replacement; returns a sentence if one
+    existed. If a power failure erased the note, searches next to the files in `among`. Raises OSError."""
     try:
         note = BatchJournal.decode(path.read_bytes())
     except ValueError:
@@ -145,9 +143,9 @@ def clear(gate: Gate, path: Path, among: Iterable[str] = ()) -> list[str]:
 
 
 def roll_back(gate: Gate, blobs: Blobs, journal: BatchJournal) -> list[str]:
-    """Roll back every file still in the batch's state, last first, and report the actions. Can be interrupted
-    and repeated at any point. Raises FileError."""
-    for entry in journal.entries:  # Remove temporaries first: they may fill the disk.
+    """Roll back every file still in the batch's state, last first; returns a report. Can be interrupted and
+    repeated. Raises FileError."""
+    for entry in journal.entries:  # Temporaries first: they may fill the disk.
         with suppress(PathRefused, OSError), gate.find(entry.path, "write") as spot:
             if len(spot.missing) <= 1:
                 staging.discard(spot.folder, entry.temporary)
@@ -164,7 +162,7 @@ def _take_back(gate: Gate, blobs: Blobs, entry: BatchEntry) -> str:
     name = display_path(entry.path)
     try:
         with gate.find(entry.path, "write") as spot:
-            if len(spot.missing) > 1:  # Its folder was never created.
+            if len(spot.missing) > 1:  # folder never created
                 return ""
             with writing(spot.folder):
                 return _restore(spot, blobs, entry)
@@ -194,7 +192,7 @@ def _restore(spot: PathHandle, blobs: Blobs, entry: BatchEntry) -> str:
 
 
 def remove_folders(gate: Gate, folders: Iterable[str]) -> None:
-    """Remove created folders whose files are gone, innermost first; folders in use stay."""
+    """Innermost first; folders in use stay."""
     for folder in folders:
         try:
             with gate.find(folder, "list") as spot:

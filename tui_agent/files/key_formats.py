@@ -28,7 +28,7 @@ _VALUE = late(
 
 
 class Hit(Struct, frozen=True):
-    """Characters `start` to `end` of a text are a secret; `what` is its kind, as in “an AWS access key”."""
+    """Characters `start` to `end` are a secret; `what` is its kind, as in “an AWS access key”."""
 
     start: int
     end: int
@@ -39,11 +39,11 @@ class _Form(Struct, frozen=True):
     what: str
     pattern: str
     fits: Callable[[str], bool] = lambda found: True
-    #: Accepts matches to mask even though they may be no key or a truncated key.
+    #: Accepts matches to mask although they may be no key or a truncated one.
     cut: Callable[[str], bool] = lambda found: True
 
 
-#: Separators between the lines of a key: line ends, including JSON escapes, and concatenated string literals.
+#: Separators between a key's lines: line ends, JSON escapes, and concatenated literals.
 _BREAK = r"""(?:\s|\\{1,8}[nrt]?|["']\s{0,40}[+.&]?\s{0,40}["']){1,64}+"""
 _BASE64_LINE = r"[A-Za-z0-9+/]{16,}+={0,2}"
 _HEADERS = rf"(?:{_BREAK}[A-Za-z-]{{3,30}}: [^\r\n\\\"']{{0,200}})*+"
@@ -53,7 +53,7 @@ _PRIVATE_KEY = (
     rf"(?:{_BREAK}-----END [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----)?+"
 )
 _NO_KEY = late(r"-----[A-Z0-9 ]{1,80}-----|^[A-Za-z-]{3,30}: .*$|[^A-Za-z0-9+/]", re.MULTILINE)
-#: Fewer Base64 characters than in the shortest private key (Ed25519, 48 bytes).
+#: Below the Base64 length of the shortest private key (Ed25519, 48 bytes).
 _SHORTEST_KEY = 60
 _LINE = 40
 
@@ -63,7 +63,7 @@ _AWS = (
     rf"(?i:secret_?access_?key|secret_?key|session_?token){_GIVEN}(?P<value>[A-Za-z0-9/+]{{40,2000}}={{0,2}})"
 )
 _REGISTRY = "a password of a package registry"
-#: Passwords and tokens in package manager settings: YAML, INI, XML, or separated by a space.
+#: Passwords and tokens in package manager settings: YAML, INI, XML, or space-separated.
 _REGISTRY_VALUE = r"""(?P<value>[^\s"'\\$<>{}#,]{8,2000})"""
 _REGISTRY_GIVEN = r"""["']?(?:[ \t]{0,8}[=:]|[ \t])[ \t]{0,8}["']?"""
 
@@ -163,11 +163,8 @@ _FORMS = (
 
 
 def hits(text: str, *, cut: bool = False) -> list[Hit]:
-    """All secrets in a text by format, in order, without overlap. About one second per 30 MB: call it in a
-    thread.
-
-    With `cut`, also matches that are too short or too plain to be keys.
-    """
+    """Secrets by format, in order, without overlap. About one second per 30 MB: call it in a thread. With
+    `cut`, also matches too short or too plain to be keys."""
     found = sorted(_found(text, cut), key=lambda hit: (hit.start, -hit.end))
     kept: list[Hit] = []
     for hit in found:
@@ -176,9 +173,8 @@ def hits(text: str, *, cut: bool = False) -> list[Hit]:
     return kept
 
 
-#: Possible characters of a key; all others end a word.
+#: Possible characters of a key; others end a word.
 _WORDS = bytes(c if chr(c) in ALPHABET else 0x20 for c in range(256))
-#: Beginnings of all formats except `_NAMED_VALUES`.
 _BEGINNINGS = (
     rb"AGE-SECRET-KEY-1|A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}|gh[pousr]_[A-Za-z0-9]{36}|github_pat_|tid=[0-9a-f]{32};"
     rb"|rt_[\w.-]{40}|gl(?:pat|dt|ptt|rt|soat|cbt|ft|agent)-|xox[abeoprs]-|xapp-\d|hooks\.slack\.com/"
@@ -187,7 +183,7 @@ _BEGINNINGS = (
     rb"|do[opr]_v1_|hv[sbr]\.[\w-]{24}|dapi[0-9a-f]{32}|shp(?:at|ca|pa|ss)_|lin_api_|dckr_|AccountKey="
     rb"|SharedAccessKey=|eyJ[\w-]{10}"
 )
-#: Maximum match length, in characters, except for private keys.
+#: Maximum match length, except for private keys.
 _LONGEST_FORM = 1 << 15
 _NAMED_VALUES = (
     *(b"PRIVATE KEY", b"aws_", b"AWS_", b"ecretAccessKey"),
@@ -197,13 +193,13 @@ _SHORTEST_WORD = 20
 
 
 def may_hold_key(data: bytes) -> bool:
-    """Fast filter on UTF-8 bytes: False means that `hits` finds nothing."""
+    """Fast filter on UTF-8 bytes: False if `hits` finds nothing."""
     if any(word in data for word in _NAMED_VALUES):
         return True
     long = [word for word in data.translate(_WORDS).split() if len(word) >= _SHORTEST_WORD]
     mixed = [
         word for word in long if not word.isalpha() or b"A" in word
-    ]  # Beginnings without separators: `AKIA…`, `AIza…`
+    ]  # beginnings without separators: `AKIA…`, `AIza…`
     return bool(mixed) and _beginning().search(b" ".join(mixed)) is not None
 
 
@@ -213,7 +209,7 @@ def _beginning() -> re.Pattern[bytes]:
 
 
 def values(text: str) -> list[Hit]:
-    """The values of a text that is a secret as a whole, without their names."""
+    """The values of a text that is secret as a whole, without their names."""
     return [Hit(*match.span(1), "a value") for match in _VALUE.finditer(text) if match[1]]
 
 
@@ -235,7 +231,7 @@ def _found(text: str, cut: bool) -> Iterator[Hit]:
 
 
 def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """As `pattern.finditer`, with one call per piece, because a call blocks other threads."""
+    """As `finditer`, one call per piece: a call blocks other threads."""
     at = begin = 0
     while begin < len(text):
         end = begin + PIECE
@@ -256,13 +252,13 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 Span = tuple[int, int]
 
-#: Truncated keys, shorter than any real key. A required digit excludes names such as `hf_…`.
+#: Truncated keys, shorter than real ones. A required digit excludes names such as `hf_…`.
 _CUT = (
     r"\b(?:sk|pk|rk|xai|gsk|hf|gh[pousr]|glpat|xox[abprs])[-_](?=[\w-]{0,60}\d)[\w-]{16,}"
     r"|\bgithub_pat_\w{20,}|\bAIza[\w-]{30,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}"
 )
 _HEADER = r"(?i:bearer|basic)\s+(?P<header>[\w.~+/=-]{16,})"
-#: A quoted value assigned to a name like `api_key`, in code or JSON, including escaped quotes.
+#: A quoted value assigned to a name like `api_key`, in code or JSON.
 _ASSIGNED = (
     r"(?i:api[_-]?key|secret|passw(?:or)?d|access[_-]?token|auth[_-]?token)(?:\\?[\"'])?\s*[:=]\s*"
     r"\\?(?P<quote>[\"'])(?!\$)(?P<value>[^\"'\s\\]{8,})\\?(?P=quote)"
@@ -270,7 +266,7 @@ _ASSIGNED = (
 _SECRET = late("|".join((_CUT, _HEADER, _ASSIGNED)))
 _SECRET_NAME = late(r"(?i)(?:_|^)(?:key|token|secret|password|passwd)$")
 _SHORTEST = 8
-#: Separator that no key format contains, for searching joined texts independently.
+#: In no key format: separates joined texts.
 _BETWEEN = "\0"
 
 
@@ -317,8 +313,7 @@ def _masked_string(text: str, environment: Mapping[str, str] | None) -> str:
 
 
 def masked_pieces(pieces: Sequence[str], environment: Mapping[str, str] | None = None) -> list[str]:
-    """The pieces masked as one text, so that a secret that spans several pieces is found. Returns the same
-    number of pieces."""
+    """Masks the pieces as one text, for secrets that span several; returns as many pieces."""
     spans = secret_spans("".join(pieces), environment)
     clean, start = [], 0
     for piece in pieces:
@@ -328,11 +323,11 @@ def masked_pieces(pieces: Sequence[str], environment: Mapping[str, str] | None =
 
 
 def secret_spans(text: str, environment: Mapping[str, str] | None = None) -> list[Span]:
-    """Spans of secret-looking parts, in order, without overlap.
+    """Secret-looking parts, in order, without overlap.
 
-    Covers values of secret-named environment variables (eight characters or more), all formats of
-    `files.key_formats` and their truncated beginnings, authorization headers, and quoted values of names
-    like `api_key`. Spans only the value itself, so that the surrounding JSON stays valid.
+    Values of secret-named environment variables (eight characters or more), all formats and their truncated
+    beginnings, authorization headers, and quoted values of names like `api_key`. Spans only values, so that
+    the JSON around stays valid.
     """
     found = list(_environment_values(text, os.environ if environment is None else environment))
     found += [(hit.start, hit.end) for hit in hits(text, cut=True)]
@@ -355,7 +350,7 @@ def _environment_values(text: str, environment: Mapping[str, str]) -> Iterator[S
 
 
 def _without(piece: str, offset: int, spans: Iterable[Span]) -> str:
-    """The masked piece that begins at `offset`. A mask is placed in the piece in which its secret begins."""
+    """A mask is in the piece in which its secret begins."""
     parts, at = [], 0
     for start, end in ((start - offset, end - offset) for start, end in spans):
         if end <= 0 or start >= len(piece):

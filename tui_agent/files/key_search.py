@@ -1,6 +1,6 @@
-"""Content search for keys in one file, or in many files in a low-priority child process.
+"""Content search for keys, in one file or in a low-priority child process.
 
-Request: a line of JSON with a list of paths. Response: a line of JSON with the results by path.
+Request: a JSON line with paths. Response: a JSON line with results by path.
 """
 
 from __future__ import annotations
@@ -17,28 +17,27 @@ from pathlib import Path
 
 from tui_agent.files.key_formats import hits, may_hold_key
 
-#: Maximum size of searched files, in bytes.
 LARGEST = 4_000_000
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-#: Byte-order marks of UTF-16 and UTF-32, longest first, because one is a prefix of another.
+#: Byte-order marks of UTF-16 and UTF-32; longest first: one is a prefix of another.
 _MARKS = (
     (b"\xff\xfe\0\0", "utf-32"),
     (b"\0\0\xfe\xff", "utf-32"),
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
 )
-#: Encodings without a mark: bytes per character, and index of the non-zero byte.
+#: Encodings without a mark: bytes per character, index of the non-zero byte.
 _WIDE = (("utf-32-le", 4, 0), ("utf-32-be", 4, 3), ("utf-16-le", 2, 0), ("utf-16-be", 2, 1))
 _BEGINNING = 8_000
 _OURS = str(Path(__file__).parents[2])
 _PROGRAM = f"import sys; sys.path.insert(0, {_OURS!r}); from tui_agent.files.key_search import main; main()"
 
-#: Keys of a file: the SHA-256 of its bytes, and each kind of key with its first line.
+#: The SHA-256 of a file's bytes, and each kind of key with its first line.
 Keys = tuple[str, list[tuple[str, int]]]
 
 
 def read_text(path: str) -> bytes | None:
-    """The bytes of a regular text file of limited size; None for other or unreadable files."""
+    """A regular text file of limited size; None for others."""
     try:
         descriptor = os.open(path, _READ)
     except OSError:
@@ -55,8 +54,8 @@ def read_text(path: str) -> bytes | None:
 
 
 def encoding_of(data: bytes) -> str:
-    """The encoding of the bytes, including UTF-16 and UTF-32 without a mark; "" for binary data. Without a
-    mark, nine of ten characters must be Western."""
+    """The encoding, also of UTF-16 and UTF-32 without a mark (nine of ten characters must be Western); "" for
+    binary data."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return encoding
@@ -71,12 +70,12 @@ def encoding_of(data: bytes) -> str:
 
 
 def in_letters(data: bytes) -> str:
-    """Preserves every character that can be part of a key."""
+    """Preserves every possible character of a key."""
     return data.decode(encoding_of(data) or "utf-8", "replace")
 
 
 def keys_in(path: str) -> Keys | None:
-    """The keys in a file, or None. Blocking."""
+    """Blocking."""
     data = read_text(path)
     if not data or (encoding_of(data) == "utf-8" and not may_hold_key(data)):
         return None
@@ -88,7 +87,7 @@ def keys_in(path: str) -> Keys | None:
 
 
 class KeySearch:
-    """The search child. Methods raise OSError if it cannot be started or has exited."""
+    """The search child. Methods raise OSError if it has exited."""
 
     def __init__(self) -> None:
         self._child = subprocess.Popen(
@@ -124,7 +123,6 @@ class KeySearch:
 
 
 def main() -> None:
-    """Main loop of the child, until its input ends."""
     with suppress(OSError):
         os.nice(19)
     for line in sys.stdin.buffer:

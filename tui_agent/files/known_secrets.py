@@ -1,7 +1,7 @@
-"""Secret values of a session, collected from the files in its folders and updated when they change.
+"""Secret values of a session, collected from files and updated when they change.
 
-Text is masked when it enters the conversation with the model. Sent text is never changed: a value
-discovered later is masked only in new text and in exports.
+Text is masked on entry into the conversation. Sent text never changes: a value found later is masked only in
+new text and exports.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from tui_agent.files.sensitive_paths import is_secret
 _OF_OTHERS = frozenset(
     {"node_modules", "site-packages", "dist-packages", "__pycache__", ".tox", ".nox", ".hg", ".svn"}
 )
-#: Limits: folders, files with secrets, and bytes of a file (with secrets, or searched for keys).
+#: Limits: folders, files with secrets, and bytes of a file.
 MOST_FOLDERS, MOST_SECRETS, MOST_BYTES = 5_000, 500, 1_000_000
 MOST_OTHERS, MOST_OTHER_BYTES, LARGEST_OTHER = 3_000, 8_000_000, 256_000
-#: A value made of words is public if this many project files or a sample file contain it.
+#: A value of words is public in this many project files or in a sample.
 COMMON_IN = 3
 _SAMPLE = late(
     r"(?i).*\.(?:example|sample|template|tmpl|dist|defaults)(?:\.[^/]*)?|(?:.*/)?(?:example|sample|template)\.env"
@@ -40,8 +40,7 @@ _Stamp = tuple[int, int, int]
 
 
 class _Folder(NamedTuple):
-    """A folder at a certain change time: subfolders, files with secret names, and other files, with their
-    display names."""
+    """A folder at a change time: subfolders, files with secret names, and other files, with display names."""
 
     changed: int
     folders: tuple[str, ...]
@@ -50,8 +49,7 @@ class _Folder(NamedTuple):
 
 
 class _CachedValues(NamedTuple):
-    """Contents of a file: its values and the SHA-256 of its bytes. `named` means that all values were
-    considered."""
+    """A file's values and the SHA-256 of its bytes. `named`: all values were considered."""
 
     stamp: _Stamp
     named: bool
@@ -63,18 +61,17 @@ class _CachedValues(NamedTuple):
 
 
 class KnownSecrets:
-    """Holds the values in memory. Methods that read files should run in a thread."""
+    """Values in memory. Methods that read files block."""
 
     def __init__(self, *roots: str, judge: SecretFiles | None = None) -> None:
-        """`roots` are the folders; `judge` provides additional secrets in one of them, as far as known."""
+        """`judge` provides additional secrets in one of the roots."""
         self._roots = [os.path.realpath(root) for root in dict.fromkeys(roots) if root]
         self._judge = judge
-        #: Repositories that contain the roots; None before the search.
+        #: Repositories around the roots; None before the search.
         self._around: list[str] | None = None
         self._folders: dict[str, _Folder] = {}
         self._files: dict[str, _CachedValues] = {}
-        #: All values of this session by digest of the file: commands may have copied files that are now
-        #: deleted or changed.
+        #: All values of this session by the file's digest: commands may have copied files that are now gone.
         self._ever: dict[str, tuple[str, _CachedValues]] = {}
         self._lock = threading.Lock()
         self._key: object = None
@@ -87,7 +84,7 @@ class KnownSecrets:
         return f"KnownSecrets({len(self._values)})"
 
     def add(self, name: str, data: bytes) -> None:
-        """Add the bytes of another secret, such as one only in git, with display name `name`. Blocking."""
+        """Add another secret's bytes, such as one only in git. Blocking."""
         held = _read(data[:MOST_BYTES], (0, 0, 0), named=True)
         if held.values:
             with self._lock:
@@ -95,14 +92,13 @@ class KnownSecrets:
 
     @property
     def values(self) -> SecretValues:
-        """The values of the last `look`."""
         return self._values
 
     def look(
         self, decisions: Mapping[str, str] | None = None, between: Callable[[], object] = lambda: None
     ) -> SecretValues:
-        """Blocking; unchanged files are only checked for their times. `between` is called before each file.
-        `decisions` are the user's choices by SHA-256 of a file; permitted files contribute no values."""
+        """Blocking; checks only the times of unchanged files. `between` is called before each file.
+        `decisions`: choices by SHA-256 of a file; permitted files contribute no values."""
         with self._lock:
             held, others = self._values_by_file(between)
             self._sent = sent = _sent(decisions or {})
@@ -127,18 +123,18 @@ class KnownSecrets:
             return self._values
 
     def begin(self, decisions: Mapping[str, str]) -> None:
-        """Look, unless done since the last decision. Blocking."""
+        """`look` once after each decision. Blocking."""
         if self._key is None or _sent(decisions) != self._sent:
             self.look(decisions)
 
     def masked(self, text: str) -> str:
-        """The text without the last known values. After a match, `untold` reports it."""
+        """Masks the last known values; `untold` then reports matches."""
         clean, names = self._values.masked(text)
         self._met |= names
         return clean
 
     def pending_notice(self) -> str:
-        """A sentence, once per session, about masked values and their source; otherwise ""."""
+        """A sentence, once per session, on masked values and their source; otherwise ""."""
         if self._told or not self._met:
             return ""
         self._told = True
@@ -152,7 +148,7 @@ class KnownSecrets:
     def _values_by_file(
         self, between: Callable[[], object]
     ) -> tuple[list[tuple[str, _CachedValues]], list[tuple[str, _CachedValues]]]:
-        """Values of each file, by name, and files searched only for key formats."""
+        """Values by file name, and files searched only for key formats."""
         secrets, others = self._paths()
         before, self._files = self._files, {}
         found: list[tuple[str, _CachedValues]] = []
@@ -213,7 +209,7 @@ class KnownSecrets:
     def _look_at(
         self, path: str, before: dict[str, _CachedValues], most: int, *, named: bool
     ) -> _CachedValues | None:
-        """Returns None if it is too large, unreadable, or not a regular file."""
+        """None if too large, unreadable, or not a regular file."""
         try:
             status = os.stat(path)
             stamp = status.st_mtime_ns, status.st_size, status.st_ino
@@ -223,7 +219,7 @@ class KnownSecrets:
             if held is None or held.stamp != stamp or held.named != named:
                 descriptor = os.open(
                     path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-                )  # Does not block on a pipe.
+                )  # does not block on a pipe
                 with open(descriptor, "rb") as file:
                     held = _read(file.read(most), stamp, named=named)
         except OSError:
@@ -260,7 +256,7 @@ def _entries(root: str, place: str, changed: int) -> _Folder:
 
 
 def _common(values: set[bytes], paths: Sequence[str]) -> set[bytes]:
-    """Values that are also in other use in the project: as a word in a sample or in several files."""
+    """Values also used elsewhere in the project: as a word in a sample or in several files."""
     counts = dict.fromkeys(values, 0)
     words = {value: re.compile(rb"(?<!\w)" + re.escape(value) + rb"(?!\w)") for value in values}
     for path in paths:

@@ -9,9 +9,8 @@ import unicodedata
 
 from tui_agent.files.text import escaped, hidden
 
-#: Folder in a workspace with settings for tui-agent.
 OWN_FOLDER = ".tui-agent"
-#: Limits of Linux and macOS, in bytes.
+#: Limit of Linux and macOS, in bytes.
 MAX_NAME = 255
 MAX_PATH = 4095
 
@@ -21,7 +20,7 @@ _SHOWN_LENGTH = 160
 
 
 def display_path(path: str) -> str:
-    """A path with escaped control and invisible characters, shortened in the middle if long."""
+    """Escapes control and invisible characters; shortens a long path in the middle."""
     text = escaped(path)
     if len(text) <= _SHOWN_LENGTH:
         return text
@@ -50,9 +49,8 @@ def is_text(name: str) -> bool:
 def fault_of_new(name: str) -> str:
     """The reason why a new file or folder may not have this name, or "".
 
-    Refuses names that differ between systems or imitate other names on the screen: control characters,
-    line separators, bidi controls, tags and other invisible characters, backslashes, leading or trailing
-    spaces, a trailing dot.
+    Refuses names that differ between systems or imitate others on the screen: control and invisible
+    characters, line separators, bidi controls, tags, backslashes, outer spaces, a trailing dot.
     """
     if any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in name):
         return "its name contains a control character"
@@ -71,8 +69,7 @@ def fault_of_new(name: str) -> str:
 
 
 def is_git(name: str) -> bool:
-    """Whether any file system might treat this component as `.git`: any case, trailing dots, invisible
-    characters."""
+    """Whether any file system might read it as `.git`: any case, trailing dots, invisible characters."""
     return _folded(name) in (".git", "git~1")
 
 
@@ -85,7 +82,7 @@ def same_letters(name: str) -> str:
 
 
 def without_case(name: str) -> str:
-    """Case-folded form, equal for names that a case-insensitive file system treats as equal."""
+    """Equal for names that a case-insensitive file system treats as equal."""
     return same_letters(name).casefold()
 
 

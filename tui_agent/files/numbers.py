@@ -1,4 +1,4 @@
-"""Parses numbers and dates from untrusted text; invalid or out-of-range input yields the default.
+"""Numbers and dates from untrusted text; invalid input yields the default.
 
 `int()` raises ValueError above 4,300 digits, and `float()` accepts `nan` and `inf`.
 """
@@ -8,15 +8,13 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
-#: Maximum length of a number and of a date, in characters.
 LONGEST_NUMBER, LONGEST_DATE = 32, 64
-#: Largest number representable in all output formats.
+#: The largest in all output formats.
 LARGEST = 2**63 - 1
 
 
 def whole_number(text: str | bytes | None, default: int = 0, *, least: int = 0, most: int = LARGEST) -> int:
-    """A decimal number from `least` to `most`, or `default` (for "", None, non-ASCII digits, repeated
-    signs)."""
+    """A decimal number, or `default` (for "", None, non-ASCII digits, repeated signs, or out of range)."""
     digits = text.decode("latin-1") if isinstance(text, bytes) else text or ""
     digits = digits.strip()
     if len(digits) > LONGEST_NUMBER or not (digits.isascii() and digits.removeprefix("-").isdigit()):
@@ -42,7 +40,7 @@ def based_number(text: str | None, base: int, default: int = 0, *, most: int = L
 def real_number(
     text: str | bytes | None, default: float = 0.0, *, least: float = 0.0, most: float = float(LARGEST)
 ) -> float:
-    """A decimal number from `least` to `most`, with a point or an exponent, or `default`."""
+    """A decimal number with a point or an exponent, or `default`."""
     digits = text.decode("latin-1") if isinstance(text, bytes) else text or ""
     digits = digits.strip()
     if len(digits) > LONGEST_NUMBER or not digits.isascii() or "_" in digits:
@@ -55,7 +53,7 @@ def real_number(
 
 
 def seconds_of(date: str | None) -> float | None:
-    """Seconds since 1970 of an HTTP or ISO 8601 date, in UTC without a zone; None if invalid."""
+    """Seconds since 1970 of an HTTP or ISO 8601 date, by default in UTC; None if invalid."""
     from email.utils import parsedate_to_datetime  # Slow: it imports `socket`.
 
     words = (date or "").strip()

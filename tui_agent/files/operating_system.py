@@ -1,8 +1,7 @@
-"""File operations of the operating system: error messages, stamps, locks, syncs and attributes.
+"""Error messages, stamps, locks, syncs and attributes of the operating system.
 
-Uses descriptors if a name could be redirected. A stamp is (modified, changed, size, inode); programs
-cannot set the change time. A stamp is not trusted if the file changed shortly before it was read, because
-the file system's clock is too coarse; the content is compared instead.
+A stamp is not trusted if the file changed shortly before it was read, because the clock of the file system is
+coarse; the content is compared instead.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from tui_agent.errors import FileError
 from tui_agent.files.names import display_path
 
 Item = TypeVar("Item")
-#: Maximum number of concurrent syncs.
+#: Concurrent syncs.
 AT_ONCE = 16
 _SENTENCES = {
     errno.ENOSPC: ("the disk is full", "free some space, then try again"),
@@ -47,20 +46,20 @@ def sentence(error: OSError) -> tuple[str, str]:
 
 
 def file_error(error: OSError, path: str | os.PathLike[str], doing: str) -> FileError:
-    """The error for a path on which `doing` (written, read, removed, …) failed."""
+    """`doing`: written, read, removed, …"""
     why, remedy = sentence(error)
     return FileError(f"{display_path(os.fspath(path))} could not be {doing}, {why}", remedy)
 
 
-#: Minimum age of a change, in seconds, for a stamp to be trusted.
+#: Minimum age of a change for its stamp to be trusted, in seconds.
 SETTLED = 2.0
 
-#: Modification and change time in nanoseconds, size in bytes, inode.
+#: Modification and change time (which programs cannot set) in nanoseconds, size in bytes, inode.
 Stamp = tuple[int, int, int, int]
 
 
 def stamp_of(path: Path | str) -> Stamp | None:
-    """The stamp of a path's target, or None if missing."""
+    """The stamp of a path's target; None if missing."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -69,7 +68,7 @@ def stamp_of(path: Path | str) -> Stamp | None:
 
 
 def inode_of(path: Path | str) -> int:
-    """The inode of a path, without following links; 0 if missing."""
+    """Without following links; 0 if missing."""
     try:
         return os.lstat(path).st_ino
     except (OSError, ValueError):
@@ -77,7 +76,7 @@ def inode_of(path: Path | str) -> int:
 
 
 def is_settled(stamp: Stamp) -> bool:
-    """Whether the last change is old enough that any later change yields another stamp."""
+    """Whether any later change yields another stamp."""
     return time.time() - stamp[1] / 1e9 > SETTLED
 
 
@@ -92,8 +91,8 @@ _here = threading.RLock()
 def writing(*folders: int) -> Generator[None]:
     """Lock the folders behind these descriptors. Raises FileError on timeout.
 
-    Locks the open folder itself, so no lock file is created. Without lock support (some network mounts),
-    it only excludes threads of this process.
+    Locks the folder itself: no lock file. Without lock support (some network mounts), it only excludes
+    threads of this process.
     """
     for folder in folders:
         _lock(folder)
@@ -105,7 +104,7 @@ def writing(*folders: int) -> Generator[None]:
             try:
                 fcntl.flock(folder, fcntl.LOCK_UN)
             except OSError:
-                pass  # Never locked, or already closed.
+                pass  # never locked, or closed
 
 
 def _lock(folder: int) -> None:
@@ -121,11 +120,11 @@ def _lock(folder: int) -> None:
         time.sleep(_PAUSE)
 
 
-#: On macOS a plain fsync leaves data in the drive's cache.
+#: On macOS fsync leaves data in the drive's cache.
 _FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", None)
-#: Flags of copyfile(3) for access control lists and extended attributes.
+#: copyfile(3): access control lists, extended attributes.
 _ACL, _ATTRIBUTES = 1 << 0, 1 << 2
-#: Ignored errors: no attribute support, no permission, file deleted.
+#: No attribute support, no permission, file deleted.
 _NOT_OURS = (
     errno.ENOTSUP,
     errno.EPERM,
@@ -142,13 +141,13 @@ def sync(descriptor: int) -> None:
             fcntl.fcntl(descriptor, _FULL_SYNC)
             return
         except OSError:
-            pass  # Not supported, for example on a network mount.
+            pass  # not supported, as on a network mount
     os.fsync(descriptor)
 
 
 def several_at_once(work: Callable[[Item], object], items: Sequence[Item]) -> None:
-    """Call `work` with each item concurrently, so that the latency of a slow disk counts once. Raises the
-    first exception after all calls have ended."""
+    """Concurrent calls, so that a slow disk's latency counts once. Raises the first exception after all have
+    ended."""
     if len(items) < 2:
         for item in items:
             work(item)
@@ -160,12 +159,12 @@ def several_at_once(work: Callable[[Item], object], items: Sequence[Item]) -> No
             pass
 
 
-#: Reason why replacing such a file needs permission.
+#: Why replacing such a file needs permission.
 OTHER_NAMES = "it is a hard link: the other names of the file would keep the old text"
 
 
 def has_other_names(path: Path) -> bool:
-    """Whether the file has other hard links, which a replacement would detach."""
+    """Other hard links, which a replacement would detach."""
     try:
         status = path.lstat()
     except OSError:
@@ -174,8 +173,8 @@ def has_other_names(path: Path) -> bool:
 
 
 def wait_for_writers(descriptor: int, seconds: float) -> None:
-    """Wait up to `seconds` until no process has the file open for writing; returns at once on systems without
-    leases. The descriptor must be read-only."""
+    """Wait until no process has the file open for writing; returns at once on systems without leases. The
+    descriptor must be read-only."""
     deadline = time.monotonic() + seconds
     while _is_written(descriptor) and time.monotonic() < deadline:
         time.sleep(0.002)
@@ -186,7 +185,7 @@ def _is_written(descriptor: int) -> bool:
     if lease is None:
         return False
     try:
-        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)  # The default signal would kill this process.
+        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)  # the default signal kills
         fcntl.fcntl(descriptor, lease, fcntl.F_RDLCK)
         fcntl.fcntl(descriptor, lease, fcntl.F_UNLCK)
     except OSError as error:
@@ -195,8 +194,8 @@ def _is_written(descriptor: int) -> bool:
 
 
 def copy_attributes(source: int, target: int) -> None:
-    """Copy extended attributes and access control lists. Raises OSError. Skips unsupported and forbidden
-    attributes."""
+    """Copies extended attributes and access control lists, except unsupported and forbidden ones. Raises
+    OSError."""
     if hasattr(os, "listxattr"):
         try:
             names = os.listxattr(source)
@@ -224,8 +223,7 @@ def _pass_over(error: OSError) -> None:
 
 
 def remove_folder(folder: str) -> None:
-    """Remove a tree, including folders without permissions; a link itself is removed. Ignores a missing
-    folder. Raises OSError."""
+    """Remove a tree, also without permissions, or a link itself; ignores a missing one. Raises OSError."""
     import shutil
 
     if os.path.islink(folder) or os.path.isfile(folder):
@@ -246,16 +244,15 @@ def remove_folder(folder: str) -> None:
         shutil.rmtree(folder)
 
 
-#: Maximum size of an imported session or recording, in bytes.
+#: Of an imported session or recording.
 MOST_BYTES = 512 * 1024 * 1024
-#: JSON beyond the recursion limit of Python's parser, which is below a thousand levels.
+#: JSON beyond the recursion limit of Python's parser, below a thousand levels.
 TOO_DEEP = "it is nested too deeply"
-#: JSON with an escaped lone surrogate.
 HALF_A_LETTER = "it contains a lone surrogate"
 
 
 def read_given(path: Path, most: int = MOST_BYTES) -> bytes:
-    """The bytes of a regular file. Raises OSError, also for pipes and devices, which may be endless."""
+    """A regular file's bytes. Raises OSError, also for pipes and devices, which may be endless."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(descriptor)

@@ -1,9 +1,8 @@
-"""Private files and folders, independent of the umask, for all of tui-agent's data.
+"""Private files and folders for all of tui-agent's data, independent of the umask.
 
-Temporary folders are inside a private folder of the user, so that other users cannot predict or occupy them.
-
-Permissions of existing folders in workspaces and of user-specified folders are unchanged; tui-agent's own
-folders are restricted if they are open.
+Temporary folders are in a private folder of the user, so that others cannot predict or occupy them.
+Permissions of existing workspace and user-specified folders stay; tui-agent's own open folders are
+restricted.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ _OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def make_private(folder: Path | str) -> None:
-    """Create a folder and its missing parents with mode 0700, and restrict an existing one; existing parents
-    are unchanged. Raises OSError."""
+    """Create a folder and its parents with mode 0700, and restrict an existing one but not existing parents.
+    Raises OSError."""
     folder = Path(folder)
     try:
         status = folder.stat()
@@ -38,8 +37,8 @@ def make_private(folder: Path | str) -> None:
 
 
 def open_private(path: Path | str, flags: int) -> int:
-    """A descriptor of our file with mode 0600, created if `flags` contain `O_CREAT`. Other file types, such
-    as a pipe for a recording, keep their permissions. Raises OSError."""
+    """A descriptor of our file, mode 0600, created with `O_CREAT`. Other file types, such as a pipe, keep
+    their permissions. Raises OSError."""
     descriptor = os.open(path, flags | os.O_CLOEXEC, FILE_MODE)
     try:
         status = os.fstat(descriptor)
@@ -52,14 +51,14 @@ def open_private(path: Path | str, flags: int) -> int:
 
 
 def write_private(path: Path, content: bytes, *, sync: bool = True) -> None:
-    """Atomically replace a file of ours, and create its folder. Raises OSError. Without `sync` a power
-    failure can lose both versions."""
+    """Atomically replace our file; creates its folder. Raises OSError. Without `sync` a power failure can
+    lose both versions."""
     make_private(path.parent)
     replace_private(path, content, sync=sync)
 
 
 def replace_private(path: Path, content: bytes, *, sync: bool = True) -> None:
-    """As `write_private`, in an existing folder, possibly a user-specified one. Raises OSError."""
+    """As `write_private`, in an existing folder, possibly the user's. Raises OSError."""
     temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
     descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW)
     try:
@@ -77,7 +76,7 @@ def replace_private(path: Path, content: bytes, *, sync: bool = True) -> None:
 
 
 def sync_new(*paths: Path) -> None:
-    """Until it returns, a power failure can leave names without contents. Raises OSError."""
+    """Until then, a power failure can leave names without contents. Raises OSError."""
     operating_system.several_at_once(_sync, list(dict.fromkeys([*paths, *(path.parent for path in paths)])))
 
 
@@ -90,7 +89,7 @@ def _sync(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a folder's entries durable. Raises OSError."""
+    """Raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         operating_system.sync(descriptor)
@@ -103,13 +102,13 @@ def _make(folder: Path) -> None:
         _make(folder.parent)
     with suppress(FileExistsError):  # Created concurrently.
         folder.mkdir(mode=FOLDER_MODE)
-        folder.chmod(FOLDER_MODE)  # A strict umask would deny us access.
+        folder.chmod(FOLDER_MODE)  # against a strict umask
 
 
-#: Maximum process id on Linux; smaller on other systems.
+#: Linux's largest process id; others are smaller.
 MOST_PROCESSES = 1 << 22
 _OWNED = re.compile(r"(\d{1,7})-\w+")
-#: Replacement folders by the path of an unusable folder.
+#: By the path of an unusable folder.
 _instead: dict[str, str] = {}
 
 
@@ -132,14 +131,14 @@ def own_place() -> str:
 
 
 def make_temporary() -> str:
-    """Create a temporary folder of this process that `sweep` recognizes. Raises OSError."""
+    """A temporary folder of this process, for `sweep`. Raises OSError."""
     import tempfile
 
     return tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=own_place())
 
 
 def sweep() -> None:
-    """Remove the temporary folders of dead processes. Raises OSError."""
+    """Remove temporary folders of dead processes. Raises OSError."""
     place = own_place()
     for name in os.listdir(place):
         owner = _OWNED.fullmatch(name)
@@ -171,5 +170,5 @@ def _is_ours(place: str) -> bool:
 
 
 def _remove(folder: str) -> None:
-    with suppress(OSError):  # The next start removes it.
+    with suppress(OSError):  # left to the next start
         remove_folder(folder)

@@ -1,4 +1,4 @@
-"""Resolves a path to a descriptor, component by component, without following links out of the root."""
+"""Resolves a path to a descriptor, by component, without following links out of the root."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from tui_agent.errors import PathRefused
 from tui_agent.files.names import display_path, same_letters, without_case
 from tui_agent.files.operating_system import sentence
 
-#: Linux's own limit of followed links.
+#: Linux's own limit.
 MAX_LINKS = 40
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class PathHandle:
-    """A resolved path: its open parent folder and the state of the entry. Close it after use.
+    """A path's open parent folder and the state of the entry. Close it after use.
 
-    `name` is the entry's name relative to `folder`. `parts` are the real components below the root with
-    links resolved; `spelled` are the requested ones in the disk's spelling. `missing` are the trailing
-    nonexistent components, the first to be created in `folder`; `status` is then None. `is_link` means
-    that the path itself is a link; `links` are the paths of all followed links.
+    `name` is relative to `folder`. `parts` are the real components below the root with links resolved;
+    `spelled` the requested ones in the disk's spelling. `missing` are the trailing nonexistent components,
+    the first to be created in `folder`; `status` is then None. `is_link`: the path itself is a link; `links`
+    are the paths of all followed links.
     """
 
     __slots__ = ("folder", "is_link", "links", "missing", "name", "parts", "spelled", "status")
@@ -63,7 +63,7 @@ class PathHandle:
             try:
                 os.mkdir(name, dir_fd=self.folder)
             except FileExistsError:
-                pass  # Created concurrently; it is opened like any folder.
+                pass  # created concurrently
             inner = os.open(name, _FOLDER, dir_fd=self.folder)
             os.close(self.folder)
             self.folder = inner
@@ -90,9 +90,8 @@ def takes_case_for_nothing(root: Path) -> bool:
 
 
 def walk(root: Path, path: str, parts: Sequence[str], *, ignore_case: bool = False) -> PathHandle:
-    """`ignore_case` is true on case-insensitive file systems; existing entries get their name on disk.
-    Raises PathRefused if a link is broken, circular or leads outside, if an intermediate component is not a
-    folder, or on a system error."""
+    """`ignore_case`: the file system is case-insensitive; existing entries get their name on disk. Raises
+    PathRefused for a broken, circular or outside link, an intermediate non-folder, or a system error."""
     going = _Resolver(root, path, parts, ignore_case)
     try:
         return going.to_end()
@@ -103,8 +102,8 @@ def walk(root: Path, path: str, parts: Sequence[str], *, ignore_case: bool = Fal
 
 
 class _Resolver:
-    """`folders` are the descriptors from the root down, `names` their names. `pending` holds pairs of a
-    component and whether the caller wrote it (or a link did)."""
+    """`folders` are descriptors from the root down, `names` their names. `pending`: components, each with
+    whether the caller (not a link) wrote it."""
 
     def __init__(self, root: Path, path: str, parts: Sequence[str], ignore_case: bool) -> None:
         self.root = root

@@ -1,6 +1,6 @@
-"""Detection of all secrets in a folder: by name, symbolic or hard link, origin, and content.
+"""Secrets in a folder by name, symbolic or hard link, origin, and content.
 
-Used by the gate for single files and by views for all files. Caches unchanged folders and files.
+For single files (the gate) and all files (views). Caches unchanged folders and files.
 """
 
 from __future__ import annotations
@@ -32,25 +32,22 @@ from tui_agent.files.sensitive_paths import is_sample, is_secret, is_store
 
 Why = Literal["name", "link", "origin", "content", "closed"]
 
-#: Seconds that the gate reuses a folder scan, because a search reads thousands of files.
+#: Seconds that the gate reuses a scan, which reads thousands of files.
 FRESH_SECONDS = 2.0
-#: Number of files from which file events are used; fewer files are checked each time.
+#: From this number of files on, uses file events.
 WATCHED_FROM = 3_000
-#: Number of files from which a child searches them, and its batch size.
+#: From this number of files on, a child searches them; and its batch size.
 CHILD_FROM, BATCH = 200, 500
 #: Limits: entries around a folder scanned for other names of its files, links followed, and linked files.
 MOST_AROUND, MOST_LINKS, MOST_LINKED = 5_000, 5_000, 5_000
-#: Smaller files, in bytes, are not identified by content, because collisions are common.
+#: Smaller files, in bytes, are not identified by content: collisions are common.
 SMALLEST_TOLD = 8
 
 
 class SecretFile(Struct, frozen=True):
     """A secret at relative `path`. `by` is the name that makes it a secret: its own, a link's, or a previous
-    name. For a secret by content, `what` and `line` describe its first key, and `digest` is the SHA-256 of
-    its bytes.
-
-    `closed` marks an own file or folder without read permission, whose content is unknown.
-    """
+    one. By content: `what` and `line` are its first key, `digest` the SHA-256 of its bytes. `closed`: an own
+    file or folder without read permission, of unknown content."""
 
     path: str
     why: Why
@@ -61,7 +58,7 @@ class SecretFile(Struct, frozen=True):
 
 
 class Links(NamedTuple):
-    """Secrets by link: files by identity and by path, and absolute paths outside."""
+    """Secrets by link: files by identity and by path, and outside absolute paths."""
 
     identities: frozenset[Identity] = frozenset()
     paths: frozenset[str] = frozenset()
@@ -69,8 +66,8 @@ class Links(NamedTuple):
 
 
 class SecretFiles:
-    """Finds the secrets below a folder: a workspace or, with `git`, a separate git folder. Thread-safe;
-    methods that read the disk block."""
+    """Secrets below a folder: a workspace or, with `git`, a separate git folder. Thread-safe; methods that
+    read the disk block."""
 
     def __init__(self, root: str | os.PathLike[str], *, git: bool = False) -> None:
         self.root = os.fspath(root)
@@ -81,18 +78,17 @@ class SecretFiles:
         self._walking = threading.RLock()
         self._searching = threading.Lock()
         self._closed = False
-        #: Number of files searched and total number, during a search.
+        #: Files searched and total, during a search.
         self.progress = (0, 0)
-        #: Result of the previous search.
         self.last: tuple[SecretFile, ...] = ()
         #: Paths renamed from a secret, with its name.
         self._origins: dict[str, str] = {}
-        #: By size: hashes of the bytes of secrets by name, with that name.
+        #: By size: hashes of secrets by name, with that name.
         self._bytes: dict[int, dict[str, str]] = {}
         self._copies: dict[str, str] = {}
         self._looked = -FRESH_SECONDS
         self._linked = Links()
-        #: By path: the path of the link or other name that makes it a secret.
+        #: By path: the link or other name that makes it a secret.
         self._named_by: dict[str, str] = {}
         self._targets: dict[str, tuple[int, frozenset[Identity]]] = {}
 
@@ -123,11 +119,11 @@ class SecretFiles:
         return self._links(fresh=True).paths | frozenset(self._origins)
 
     def add_origin(self, path: str, of: str) -> None:
-        """Register that the file at `path` was renamed from a secret."""
+        """The file at `path` was renamed from a secret."""
         self._origins[path] = of
 
     def _targets_in(self, folder: str) -> frozenset[Identity]:
-        """Targets of the links with secret names in a folder; cached until its entries change."""
+        """Targets of links with secret names; cached until the folder's entries change."""
         place = os.path.join(self.root, folder)
         try:
             changed = os.stat(place).st_ctime_ns
@@ -151,7 +147,7 @@ class SecretFiles:
                 self.progress = (0, 0)
 
     def found(self) -> tuple[SecretFile, ...]:
-        """Every secret by path, after a fresh scan. Blocking."""
+        """After a fresh scan, by path. Blocking."""
         self.scan()
         linked = self._links(fresh=True).paths
         found: dict[str, SecretFile] = {}
@@ -183,11 +179,11 @@ class SecretFiles:
         return is_secret(path) or path in self._named_by or path in self._origins or path in self._copies
 
     def outside(self) -> tuple[str, ...]:
-        """After `found`: absolute outside paths to which a link or its target gives a secret's name."""
+        """After `found`: outside paths to which a link or its target gives a secret's name."""
         return tuple(sorted(self._linked.outside))
 
     def others(self) -> list[tuple[str, int]]:
-        """After `found`: paths and sizes of other users' files."""
+        """After `found`: paths and sizes."""
         with self._walking:
             return [one for seen in self._folders.values() for one in seen.others]
 
@@ -234,7 +230,7 @@ class SecretFiles:
                 except OSError as error:
                     if isinstance(error, PermissionError) and is_closed(status):
                         self._closed_folders.append(folder)
-                    continue  # Deleted, or owned by another user.
+                    continue  # deleted, or another user's
                 self._folders[folder] = entry
                 folders += [(_joined(folder, name), kind_below(kind, name)) for name in entry.folders]
             self._know_bytes(fresh)
@@ -252,7 +248,7 @@ class SecretFiles:
             # Files written until now are checked once more.
 
     def _know_bytes(self, folders: Collection[str]) -> None:
-        """Hash the secrets, and find files with the same bytes: among all files if a secret is new."""
+        """Hash the secrets and find files with the same bytes: among all files if a secret is new."""
         new: set[int] = set()
         for folder in folders:
             for path in self._folders[folder].named:
@@ -387,7 +383,7 @@ def _files_at(place: str, cut: int) -> list[str]:
 
 
 def _around(root: str) -> frozenset[Identity]:
-    """Secrets by name in the home, in the ancestors of a folder, and in its siblings."""
+    """Secrets by name in the home, the folder's ancestors, and its siblings."""
     home = os.path.realpath(os.environ.get("HOME") or "/nonexistent")
     places, found, left = [home], set(), MOST_AROUND
     above = os.path.dirname(root)

@@ -1,8 +1,7 @@
-"""Finds the values of secret files in any text, plain or encoded.
+"""Finds values of secret files in any text, plain or encoded.
 
-Searches the plain value, Base64 (three alignments, both alphabets), hexadecimal, reversed text and URL
-encoding, ignoring white space between characters. Values are kept in memory only, and no `repr` shows
-them.
+Plain, Base64 (three alignments, both alphabets), hexadecimal, reversed and URL-encoded, ignoring white space
+between characters. Values stay in memory, and no `repr` shows them.
 """
 
 from __future__ import annotations
@@ -19,19 +18,19 @@ from tui_agent.files.key_formats import MASK, hits
 from tui_agent.files.key_search import in_letters
 from tui_agent.files.lazy_regex import late
 
-#: Minimum length of a value, and of a value whose name indicates a secret.
+#: Minimum length of a value, and of one whose name indicates a secret.
 SHORTEST, SHORTEST_SAID = 12, 8
-#: Longer values are searched in pieces of this length; and the maximum number of values of a file.
+#: Longer values are searched in pieces; maximum number of values of a file.
 PIECE, MOST_OF_A_FILE = 384, 2_000
-#: Maximum number of values searched; those with telling names have priority.
+#: Values searched; those with telling names first.
 MOST_VALUES = 3_000
 #: Characters read of a line, and characters of a value used to classify it.
 LONGEST_LINE, _JUDGED = 8_192, 300
 
 
 class Value(NamedTuple):
-    """Bytes to hide. `said`: its name or its format marks it as a secret. `plain`: it consists of words, so
-    the project may use it elsewhere."""
+    """Bytes to hide. `said`: its name or format marks it as a secret. `plain`: it consists of words, so the
+    project may use it elsewhere."""
 
     data: bytes
     said: bool = True
@@ -68,7 +67,7 @@ _SAYS = _words("""
     privatekey credential credentials cred creds passwords
     """)
 _SAYS_AT_END = ("password", "passwd", "secret", "token", "apikey", "pwd")
-#: Suffix words that make a name a property of the secret, not the secret.
+#: Suffixes that make a name a property of the secret.
 _ABOUT = _words("""
     id ids url uri host hostname port name user username email path file filename dir directory type kind alg
     algorithm algo method mode driver provider issuer audience scope scopes ttl expiry expires expiration lifetime
@@ -80,12 +79,12 @@ _ABOUT = _words("""
     list order index serializer storage cache pool queue topic zone flag option setting mask status state validator
     rotation schedule layout binding shortcut
     """)
-#: Words before "key" that make it a key of a table, a cache or a keyboard.
+#: Words before "key" of a table, a cache or a keyboard.
 _OF_A_TABLE = _words("""
     sort primary foreign cache partition routing public project feature translation group row object lookup index range
     unique storage map hot short arrow function
     """)
-#: Prefixes of names that builds publish.
+#: Name prefixes that builds publish.
 _PUBLIC = (
     "NEXT_PUBLIC_",
     "NUXT_PUBLIC_",
@@ -96,7 +95,7 @@ _PUBLIC = (
     "PUBLIC_",
     "VUE_APP_",
 )
-#: Common words in defaults of samples and local servers, not real secrets.
+#: Defaults of samples and local servers, not real secrets.
 _COMMON = _words("""
     administrator admin root user guest test testing tests demo default sample example dummy fake mock placeholder
     password passwd passphrase pass pwd secret secrets token key api jwt auth session access app application django
@@ -131,7 +130,7 @@ _NOT_SECRET = late(
 _HEX_ID = late(
     r"(?i)(?:(?:[a-z]{1,8}-)?[0-9a-f]{7,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:sha\d+|md5)[:-].*)"
 )
-#: Prefix that only states the encoding of a value.
+#: States only a value's encoding.
 _SCHEME = late(r"(?i)\A(?:base64:|(?:bearer|basic|token) +)")
 _PUBLIC_KEY = late(r"(?:ssh|ecdsa|sk)-[\w@.-]+$|AAAA[BCE][\w+/=]+$")
 _PIECE = late(r"[A-Za-z0-9]+")
@@ -139,11 +138,11 @@ _WORD_PIECE = late(r"[A-Za-z]+\d{0,4}|\d{0,4}[A-Za-z]+|\d+")
 
 
 def values_in(text: str, *, named: bool) -> list[Value]:
-    """Distinct potential secrets in a file's text, in order, in linear time.
+    """Distinct potential secrets, in order, in linear time.
 
-    named: the file is a secret by name, so all its values are considered; otherwise only key formats.
-    Excludes values shorter than `SHORTEST` (`SHORTEST_SAID` if the name indicates a secret), numbers, host
-    names, addresses, paths, versions, words, placeholders, public keys and certificates.
+    named: the file is a secret by name, so all its values count; otherwise only key formats. Excludes values
+    shorter than `SHORTEST` (`SHORTEST_SAID` if the name indicates a secret), numbers, host names, addresses,
+    paths, versions, words, placeholders, public keys and certificates.
     """
     found: dict[bytes, Value] = {}
     for hit in hits(text):
@@ -171,7 +170,7 @@ def _of_key(line: str) -> Iterator[Value]:
 
 
 def _ordinary_values(text: str) -> Iterator[str]:
-    """Public values such as user and database names, which may also be used as a password."""
+    """Public values such as user names, which may double as passwords."""
     for line in text.splitlines():
         match = _ASSIGNED.fullmatch(line[:LONGEST_LINE])
         if match and not _says(match["name"]):
@@ -189,7 +188,7 @@ def _named_values(text: str) -> Iterator[Value]:
         if block:
             if "PRIVATE" in block and not mark:
                 yield from _lines_of_key(line)
-            if "\\n" in line:  # A key in JSON notation.
+            if "\\n" in line:  # a key in JSON notation
                 yield from _block_in_line(line)
                 block = ""
             continue
@@ -259,7 +258,7 @@ def _judged(name: str, value: str) -> Iterator[Value]:
 
 
 def _of_url(url: re.Match[str]) -> Iterator[Value]:
-    """Credentials of a URL: the password (raw and decoded), a secret user name, and secrets in the query."""
+    """The password (raw and decoded), a secret user name, and secrets in the query."""
     user, colon, password = (url[2] or "").partition(":")
     for secret in dict.fromkeys((password, unquote(password)) if colon else ()):
         if len(secret) >= SHORTEST_SAID and _fits("password", secret, True) and secret != user:
@@ -320,7 +319,7 @@ def _value(text: str, *, said: bool) -> Iterator[Value]:
 
 
 def chunks_of(data: bytes) -> list[Value]:
-    """Rows of 48 bytes of a binary file, such as a key store, to find in Base64 or hexadecimal."""
+    """Rows of 48 bytes of a binary file, such as a key store, as Base64 or hexadecimal may show them."""
     rows = (data[at : at + 48] for at in range(0, min(len(data), 48 * 200), 48))
     return [Value(row) for row in rows if len(set(row)) >= 12]
 
@@ -334,19 +333,19 @@ def values_of_bytes(data: bytes, *, named: bool) -> list[Value]:
 
 # ── found again ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-#: Bytes permitted between a value's characters, including the zero byte of UTF-16.
+#: Permitted between a value's characters, including UTF-16's zero byte.
 _SPACE = b" \t\r\n\0"
 _LINE = late(r"[^\r\n]+")
 _ALPHABETS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
-#: Bytes per page in the lookup of positions.
+#: Bytes per page in the position lookup.
 _PAGE = 4_096
-#: Above this number of values, only common encodings are searched.
+#: Above this number, only common encodings are searched.
 _MANY = 600
 
 
 class _Needle(NamedTuple):
-    """Bytes to find, without white space: one encoding of a value. `before` and `after`: number of adjacent
-    characters that contain bits of it."""
+    """One encoding of a value, without white space. `before` and `after`: number of adjacent characters that
+    contain bits of it."""
 
     data: bytes
     value: int
@@ -356,10 +355,10 @@ class _Needle(NamedTuple):
 
 
 class SecretValues:
-    """Finds values in texts. About 10 ns per character in text without values."""
+    """About 10 ns per character in text without values."""
 
     def __init__(self, sources: Mapping[str, Iterable[Value]] | None = None) -> None:
-        """`sources` are the values by display name of their source."""
+        """`sources`: values by display name of their source."""
         each: dict[bytes, tuple[Value, str]] = {}
         for name, values in (sources or {}).items():
             for value in values:
@@ -368,7 +367,7 @@ class SecretValues:
         ordered = sorted(each.values(), key=lambda pair: not pair[0].said)[:MOST_VALUES]
         self._names = [name for _, name in ordered]
         self._needles: list[_Needle] = []
-        #: Index of needles by 8 of their bytes (4 for short needles), with the offset.
+        #: Needles by 8 of their bytes (4 for short ones), with the offset.
         self._long: dict[int, list[tuple[int, int]]] = {}
         self._short: dict[int, list[tuple[int, int]]] = {}
         few = len(ordered) <= _MANY
@@ -399,7 +398,7 @@ class SecretValues:
         return len(self._names)
 
     def masked(self, text: str) -> tuple[str, frozenset[str]]:
-        """The text with `MASK` for each value, preserving lines, and the names of their sources."""
+        """The text with `MASK` for each value, with the same lines, and the names of the sources."""
         if not self._needles or len(text) < SHORTEST_SAID:
             return text, frozenset()
         text, dumped = self._without_dumps(text)
@@ -417,7 +416,7 @@ class SecretValues:
         return b"".join([*parts, data[at:]]).decode("utf-8", "surrogatepass"), names | dumped
 
     def _without_dumps(self, text: str) -> tuple[str, frozenset[str]]:
-        """Masks rows of dumps (`xxd`, `hexdump`, `od`) that contain a value."""
+        """Masks dump rows (`xxd`, `hexdump`, `od`) that contain a value."""
         if not any(_ROW.search(text, at, at + _SLICE + _ADDRESS) for at in range(0, len(text), _SLICE)):
             return text, frozenset()
         parts: list[str] = []
@@ -487,9 +486,8 @@ class SecretValues:
             yield first, last, needle.value
 
 
-#: Bytes per search call, because a call blocks other threads, and the scan distance for dump rows.
+#: Bytes per search call, which blocks other threads; scan distance for dump rows.
 _SLICE, _ADDRESS = 1 << 17, 64
-#: Consecutive dump rows, and a single row.
 _DUMPED = late(
     r"^[0-9a-fA-F]{5,15}[08]:?[ \t]+\S[^\r\n]*(?:\r?\n[0-9a-fA-F]{5,15}[08]:?[ \t]+\S[^\r\n]*)*", re.MULTILINE
 )
@@ -525,7 +523,7 @@ def _is_letter(one: bytes) -> bool:
 
 
 class _Where:
-    """Maps offsets in the text without white space to offsets in the text."""
+    """Maps offsets without white space to offsets in the text."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -559,7 +557,7 @@ def _forms(value: Value, number: int, few: bool) -> Iterator[_Needle]:
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        return  # A row of a binary file.
+        return  # a row of a binary file
     yield _Needle(data.translate(None, _SPACE), number, apart=value.plain)
     if few:
         yield _Needle(data.hex().upper().encode(), number)

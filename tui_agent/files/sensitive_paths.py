@@ -1,5 +1,5 @@
-"""Paths that need the user's permission: secrets, and files that control programs. Based on names only;
-`judge` applies it to all names of a file, and `key_formats` checks contents."""
+"""Paths that need the user's permission, by name only: secrets, and files that control programs. `judge`
+applies it to all names of a file; `key_formats` checks contents."""
 
 from __future__ import annotations
 
@@ -17,10 +17,8 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 class _AnyGlob:
-    """Globs combined into one expression; an entry that begins with `^` is already an expression.
-
-    Compiled at first use, because it takes 10 ms and the start does not need it.
-    """
+    """Globs in one expression; an entry that begins with `^` is an expression. Compiled at first use: that
+    takes 10 ms."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self._patterns = tuple(patterns)
@@ -68,7 +66,7 @@ _SECRET_NAMES = _AnyGlob(
     .python_history .node_repl_history .xauthority
     """)
 )
-#: Typical names of personal credential notes.
+#: Personal credential notes.
 _NOTED = _AnyGlob(
     (
         rf"^\.?(?:tokens?|passwords?|passwds?|passphrases?)(?:[._-][a-z0-9._-]+?)?{_DATA}",
@@ -76,7 +74,7 @@ _NOTED = _AnyGlob(
         rf"^\.?{_WHOSE}(?:tokens?|passwords?|passwd|passphrase)",
     )
 )
-#: Names that indicate a secret only in a specific program's folder.
+#: Secret only in a specific program's folder.
 _SECRET_PLACES = _AnyGlob(
     _words("""
     */gh/hosts.yml */gh/hosts.yaml */.config/hub */glab-cli/config.yml */.m2/settings.xml */.cargo/credentials*
@@ -90,7 +88,7 @@ _HIDDEN_FOLDERS = frozenset(
     """)
 )
 _SECRET_FOLDERS = frozenset(("secrets",))
-#: Credential stores with names that no library ships; excludes `*.pem` and `auth.json`.
+#: Credential stores with names that no library ships; without `*.pem` and `auth.json`.
 _STORE_NAMES = frozenset(
     _words("""
     .env .envrc .netrc _netrc .npmrc .pypirc .git-credentials .gitcredentials .pgpass pgpass.conf .my.cnf .mylogin.cnf
@@ -118,7 +116,6 @@ _STORE_PLACES = _AnyGlob(
     */.git/git-crypt/* */.git/annex/creds/* */.git/modules/*/git-crypt/* */.gem/*credentials*
     """)
 )
-#: Parts of store paths, including hidden folders.
 _STORE_FOLDERS = late(
     r"/\.(?:m2|cargo|composer|bundle|gem|gradle|sbt|ivy2|hex|conda|pip|huggingface|git|npm|ssh|gnupg|aws|azure|kube|docker"
     r"|password-store|gcloud|oci|terraform\.d|kaggle|snowflake|chef|secrets|config)(?:/|$)"
@@ -145,9 +142,9 @@ _CODE = _AnyGlob(
     *.rst *.adoc *.tex *.ipynb *.svg *.png *.jpg *.jpeg *.gif *.ico *.lock *.snap *.map
     """)
 )
-#: Code files that hold the keys of an installation.
+#: Code that holds the keys of an installation.
 _SECRET_CODE = _AnyGlob(_words("wp-config*.php localsettings.php"))
-#: Other meanings of such words: model vocabularies, designs, password pages.
+#: Model vocabularies, designs, password pages.
 _OTHER_SENSE = late(
     r"(?:design|css|style|theme|color|special|added|stop)[._-]?tokens?\b.*|tokeni[sz].*"
     r"|.*[._-](?:reset|forgot|rules|policy)\b.*"
@@ -160,11 +157,11 @@ _WORDS_OF_PAGES = late(
     r"(?:auth|token|tokens|password|passwords|secret|secrets|credentials)\.(?:json|ya?ml|properties)"
 )
 
-#: Folders of design tokens: `src/theme/tokens.json`.
+#: Design tokens: `src/theme/tokens.json`.
 _DESIGNS = frozenset(_words("design designs theme themes style styles css ui design-system design-tokens"))
 _WORDS_OF_DESIGN = late(r"tokens?\.(?:json|ya?ml)")
 
-#: Backup and copy suffixes around a file name.
+#: Backup and copy suffixes.
 _COPY = late(
     r"(?P<before>.+?)(?:~|\.(?:bak|backup|back|bkp|bk|old|orig|original|save|saved|swp|swo|swn|tmp|temp|copy|prev"
     r"|rej|disabled|off|rpmsave|rpmnew|dpkg-old|dpkg-dist|ucf-old|\d{1,14}|\d{4}-\d\d-\d\d)"
@@ -203,9 +200,9 @@ _GOVERNING_FOLDERS = frozenset(
 
 
 def is_secret(path: str) -> bool:
-    """Whether a path looks like a file with keys or passwords. `.env.example`, `token.py` and similar do not.
+    """Whether it looks like a file with keys or passwords; `.env.example`, `token.py` and similar do not.
 
-    Ignores case, trailing dots, and backup and copy suffixes: `.ENV~` and `id_rsa (1)` are secrets.
+    Ignores case, trailing dots, backup and copy suffixes: `.ENV~` and `id_rsa (1)` are secrets.
     """
     *folders, name = _components(path)
     if any(folder in _HIDDEN_FOLDERS for folder in folders):
@@ -218,8 +215,7 @@ def is_secret(path: str) -> bool:
 
 
 def is_store(path: str) -> bool:
-    """As `is_secret`, among third-party files: tools, caches, dependencies. Certificates and test keys do not
-    count."""
+    """As `is_secret` among third-party files: certificates and test keys do not count."""
     *folders, name = _components(path)
     if _SAMPLES.match(name):
         return False
@@ -234,7 +230,7 @@ def is_store(path: str) -> bool:
 
 
 def stores_in(folder: str, names: Iterable[str]) -> list[str]:
-    """The names in a folder for which `is_store` is true; fast if almost none match."""
+    """Names for which `is_store` is true; fast if almost none match."""
     telling = bool(_STORE_FOLDERS.search(folder.casefold()))
     return [
         name
@@ -245,12 +241,12 @@ def stores_in(folder: str, names: Iterable[str]) -> list[str]:
 
 
 def is_sample(path: str) -> bool:
-    """Whether the name is of a template, such as `.env.example`."""
+    """A template, such as `.env.example`."""
     return bool(_SAMPLES.match(_components(path)[-1]))
 
 
 def governs(path: str) -> bool:
-    """Whether a file controls an agent, an editor, git, a build server or a shell, so that writes need
+    """Whether it controls an agent, an editor, git, a build server or a shell, so that writes need
     permission."""
     *folders, name = _components(path)
     return any(folder in _GOVERNING_FOLDERS for folder in (*folders, name)) or bool(
@@ -271,7 +267,7 @@ def _holds_secrets(folders: list[str], name: str) -> bool:
 
 
 def _without_copying(name: str) -> Iterator[str]:
-    """The name, and the original names before backup or copy suffixes."""
+    """The name, and the originals of backups and copies."""
     yield name
     for _ in range(_COPIES_OF_COPIES):
         before = _original(name)
@@ -280,7 +276,7 @@ def _without_copying(name: str) -> Iterator[str]:
         name = before
         yield name
         if name.startswith(".") and not name.startswith(".env"):
-            yield name[1:]  # Swap files: `.id_rsa.swp` belongs to `id_rsa`.
+            yield name[1:]  # swap files: `.id_rsa.swp`
 
 
 def _original(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Staged writes: content is written to a temporary file next to the target, synced, and renamed over it."""
+"""Staged writes: a temporary file next to the target, synced, and renamed over it."""
 
 from __future__ import annotations
 
@@ -24,26 +24,25 @@ from tui_agent.files.resolve_path import PathHandle
 _TEMPORARY = re.compile(r"\.tui-agent-(\d+)-[0-9a-f]{16}\.tmp")
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _CHUNK = 1 << 20
-#: Temporary files of this process that could not be removed.
+#: Temporaries of this process that could not be removed.
 _left: set[str] = set()
 #: Tolerance for clock changes since boot, in seconds.
 _CLOCK_SET = 60.0
 
 
 class FileState(Struct, frozen=True):
-    """State of a spot: its hash ("" if missing) and status."""
+    """A spot's hash ("" if missing) and status."""
 
     md5: str
     status: os.stat_result | None = None
 
 
 def temporary_name() -> str:
-    """An unpredictable name that contains tui-agent's prefix and the process id."""
+    """Unpredictable, with tui-agent's prefix and the process id."""
     return f".tui-agent-{os.getpid()}-{secrets.token_hex(8)}.tmp"
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a base name is a temporary of ours, to be omitted from indexes."""
     return _TEMPORARY.fullmatch(name) is not None
 
 
@@ -79,12 +78,11 @@ def stage(
     source: PathHandle | None = None,
     executable: bool | None = None,
 ) -> None:
-    """Write `data` to `temporary` in the spot's folder, durably with `sync`; removed on failure. Raises
-    OSError.
+    """Write `data` to `temporary`, durably with `sync`; removed on failure. Raises OSError.
 
-    Copies permissions, owner and extended attributes of the file at the spot (status `like`), or of
-    `source` for a moved file. `mode` (permission bits) overrides them; `executable` then sets or clears
-    execution for everyone with read permission.
+    Copies permissions, owner and extended attributes of the file at the spot (status `like`), or of `source`
+    for a moved file. `mode` (permission bits) overrides them; `executable` then sets or clears execution for
+    all readers.
     """
     known = like is not None or mode is not None or (source is not None and source.status is not None)
     descriptor = os.open(temporary, _WRITE, 0o600 if known else 0o666, dir_fd=spot.folder)
@@ -111,20 +109,19 @@ def stage(
 
 
 def with_execution(mode: int, executable: bool) -> int:
-    """Permission bits with execution for everyone who may read, or for nobody."""
+    """Execution for everyone who may read, or for nobody."""
     return mode | (mode & 0o444) >> 2 if executable else mode & ~0o111
 
 
 def set_aside(spot: PathHandle, aside: str) -> None:
-    """Add a hard link that preserves the old file during its replacement; skipped without hard link
-    support."""
+    """A hard link preserves the old file during its replacement; skipped without support."""
     discard(spot.folder, aside)
     with suppress(OSError):
         os.link(spot.name, aside, src_dir_fd=spot.folder, dst_dir_fd=spot.folder, follow_symlinks=False)
 
 
 def restore_aside(spot: PathHandle, aside: str, seen: FileState) -> bool:
-    """Restore the preserved file with any later writes; False if it is missing. Raises Outdated, OSError."""
+    """Restore the preserved file with later writes; False if missing. Raises Outdated, OSError."""
     try:
         status = os.stat(aside, dir_fd=spot.folder, follow_symlinks=False)
     except (FileNotFoundError, ValueError):
@@ -138,11 +135,11 @@ def restore_aside(spot: PathHandle, aside: str, seen: FileState) -> bool:
 
 
 def rename_into_place(spot: PathHandle, temporary: str, seen: FileState, *, sync: bool = True) -> None:
-    """Rename staged content into place if the spot is unchanged since `seen`; durable with `sync`. Raises
-    Outdated otherwise, and keeps the temporary file."""
+    """Replace the spot if unchanged since `seen`; durable with `sync`. Raises Outdated otherwise, and keeps
+    the temporary file."""
     check_unmoved(spot, seen)
     if seen.status is None:
-        # Create the name only if it is free: a link fails if it exists, a rename overwrites
+        # A link fails if the name exists; a rename overwrites it.
         try:
             os.link(temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)
         except FileExistsError as error:
@@ -152,7 +149,7 @@ def rename_into_place(spot: PathHandle, temporary: str, seen: FileState, *, sync
         except OSError:
             os.rename(
                 temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder
-            )  # No hard links on this file system.
+            )  # no hard links
         else:
             discard(spot.folder, temporary)
     else:
@@ -162,7 +159,6 @@ def rename_into_place(spot: PathHandle, temporary: str, seen: FileState, *, sync
 
 
 def sync_staged(spot: PathHandle, temporary: str) -> None:
-    """Sync content staged without `sync`."""
     descriptor = os.open(temporary, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=spot.folder)
     try:
         operating_system.sync(descriptor)
@@ -179,7 +175,7 @@ def sync_file(spot: PathHandle) -> None:
 
 
 def remove(spot: PathHandle, seen: FileState, *, sync: bool = True) -> None:
-    """Remove the file at a spot if it is unchanged since `seen`; durable with `sync`."""
+    """Raises Outdated if it changed since `seen`. Durable with `sync`."""
     check_unmoved(spot, seen)
     os.unlink(spot.name, dir_fd=spot.folder)
     if sync:
@@ -187,7 +183,7 @@ def remove(spot: PathHandle, seen: FileState, *, sync: bool = True) -> None:
 
 
 def check_unmoved(spot: PathHandle, seen: FileState) -> None:
-    """Raise Outdated unless the spot's status or else its hash equals `seen`."""
+    """Raises Outdated unless the spot's status or else its hash equals `seen`."""
     status = _status(spot)
     if _identity(status) == _identity(seen.status):
         return
@@ -199,7 +195,7 @@ def check_unmoved(spot: PathHandle, seen: FileState) -> None:
 
 
 def check_writable(spot: PathHandle) -> None:
-    """Raise FileError for a read-only file, which a rename would replace."""
+    """Raises FileError for a read-only file, which a rename would replace."""
     if spot.status is not None and not spot.status.st_mode & 0o222:
         raise FileError(
             f"{display_path(spot.path)} is write-protected",
@@ -214,14 +210,14 @@ def discard(folder: int, temporary: str) -> bool:
     except FileNotFoundError:
         return False
     except OSError:
-        _left.add(temporary)  # The next write in this folder sweeps it.
+        _left.add(temporary)  # swept by the next write here
         return False
     _left.discard(temporary)
     return True
 
 
 def sweep(folder: int) -> None:
-    """Remove leftover temporaries of this process, of dead processes, and from before a reboot."""
+    """Remove temporaries of this process, of dead processes, and from before a reboot."""
     for name in os.listdir(folder):
         match = _TEMPORARY.fullmatch(name)
         if match and (name in _left or not runs(match[1]) or _is_from_before_the_start(folder, name)):
@@ -249,7 +245,7 @@ def sync_folder(folder: int) -> None:
 
 @contextmanager
 def made_parents(spot: PathHandle) -> Generator[None]:
-    """Create the missing folders of a spot; on failure of the body, removes them if empty."""
+    """Missing folders of a spot; removed again on failure if empty."""
     top, missing = os.dup(spot.folder), spot.missing[:-1]
     try:
         spot.make_parents()
@@ -262,7 +258,7 @@ def made_parents(spot: PathHandle) -> Generator[None]:
 
 
 def remove_folders(top: int, names: tuple[str, ...]) -> None:
-    """Remove nested empty folders below descriptor `top`, innermost first."""
+    """Nested empty folders below descriptor `top`, innermost first."""
     for depth in range(len(names), 0, -1):
         try:
             os.rmdir("/".join(names[:depth]), dir_fd=top)
@@ -273,15 +269,14 @@ def remove_folders(top: int, names: tuple[str, ...]) -> None:
 
 
 def _take_after(spot: PathHandle, descriptor: int, like: os.stat_result) -> None:
-    """Copy owner, attributes and permissions of the replaced file; owner first, because it clears permission
-    bits."""
+    """Owner, attributes and permissions of the replaced file; owner first: it clears permission bits."""
     now = os.fstat(descriptor)
     for user, group in ((like.st_uid, -1), (-1, like.st_gid)):
         if user not in (-1, now.st_uid) or group not in (-1, now.st_gid):
             try:
                 os.fchown(descriptor, user, group)
             except PermissionError:
-                pass  # Only root can change the owner, so the file becomes ours, as with any editor.
+                pass  # not root: the file becomes ours, as with any editor
     os.fchmod(descriptor, stat.S_IMODE(like.st_mode))
     source = open_checked(spot)
     try:

@@ -1,4 +1,4 @@
-"""Parses untrusted TOML and JSON with limits. Every problem raises `Unreadable`."""
+"""Untrusted TOML and JSON with limits. Every problem raises `Unreadable`."""
 
 from __future__ import annotations
 
@@ -7,24 +7,23 @@ from typing import Any
 
 from tui_agent.files.lazy_regex import late
 
-#: Limits: characters, nesting depth, and parts of a dotted key.
+#: Characters, nesting depth, and parts of a dotted key.
 MOST_LETTERS, MOST_DEEP, MOST_PARTS = 1 << 20, 64, 64
 #: Separator of key parts.
 _DOT = late(r"(?<!\.)\.(?!\.)")
 
 
 class Unreadable(ValueError):
-    """The text is invalid or exceeds the limits; the message is the reason."""
+    """Invalid or beyond the limits; the message is the reason."""
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """Raises `Unreadable`."""
     import tomllib
 
     _check_size(text)
     for number, line in enumerate(
         text.splitlines(), 1
-    ):  # Parsing time is quadratic in the number of key parts.
+    ):  # Parsing is quadratic in key parts.
         if line.count(".") > MOST_PARTS and any(
             len(_DOT.findall(part)) >= MOST_PARTS for part in line.replace("]", "=").split("=")[:-1]
         ):
@@ -41,7 +40,6 @@ def read_toml(text: str) -> dict[str, Any]:
 
 
 def read_json(text: str) -> Any:
-    """Raises `Unreadable`."""
     _check_size(text)
     try:
         value = json.loads(text)

@@ -1,8 +1,8 @@
-"""Conversion between bytes and text that preserves encoding, byte-order mark and line endings.
+"""Conversion between bytes and text that keeps encoding, byte-order mark and line endings, and clean text for
+the screen.
 
-File names, responses, file contents and errors may contain escape sequences, bidi controls and invisible
-characters. All text shown to users or listed for models is sanitized here: `clean` and `one_line` replace
-each such character by one visible character, so columns are preserved; `escaped` spells it out, for names;
+File names, responses and errors may contain escape sequences, bidi controls and invisible characters. `clean`
+and `one_line` replace each by one visible character, so columns stay; `escaped` spells it out, for names;
 `json_escaped` uses JSON escapes, which is lossless.
 """
 
@@ -20,34 +20,32 @@ from msgspec import Struct
 
 from tui_agent.errors import Undecodable
 
-#: Controls, format characters (including bidi controls and tags), line and paragraph separators, lone
-#: surrogates.
+#: Controls, format characters (bidi controls, tags), line and paragraph separators, lone surrogates.
 _ACTING = frozenset(("Cc", "Cf", "Zl", "Zp", "Cs"))
-#: Default-ignorable code points in other categories: combining grapheme joiner, Hangul and Khmer fillers,
-#: variation selectors, and reserved ranges.
+#: Ignorable code points of other categories: grapheme joiner, Hangul and Khmer fillers, variation selectors,
+#: reserved ranges.
 _IGNORABLE = (
     (0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x2065), (0x3164, 0x3164),
     (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0xE0000, 0xE0FFF),
 )  # fmt: skip
-#: Visible in text, but blank as a file name.
+#: Blank as a file name.
 _BLANK = frozenset("\u2800")
 _SELECTORS = ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
 _ZWNJ, _ZWJ = "\u200c", "\u200d"
-#: Scripts in which joiners are part of the spelling.
+#: Scripts spelled with joiners.
 _JOINING = ((0x0600, 0x08FF), (0x0900, 0x109F), (0x1780, 0x1AAF), (0xA800, 0xABFF), (0x11000, 0x11FFF))
 _IDEOGRAPHS = ((0x3400, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
 _VIRAMA = 9
-#: Emoji bases outside the symbol categories.
+#: Outside the symbol categories.
 _EMOJI_BASES = frozenset("0123456789#*‼⁉ℹ〰〽")
 _BREAKS = {"\n": "␤", "\t": "␉"}
 
 
 def clean(text: str) -> str:
-    """The text with control and invisible characters made visible, one for one.
+    """Control and invisible characters made visible, one for one.
 
-    Keeps newlines and tabs; drops a carriage return before a newline. Keeps joiners and variation
-    selectors that shape adjacent letters, ideographs or emoji, because the text would be misspelled
-    without them.
+    Keeps newlines and tabs; drops a carriage return before a newline. Keeps joiners and variation selectors
+    that shape adjacent letters, ideographs or emoji.
     """
     if "\r\n" in text:
         text = text.replace("\r\n", "\n")
@@ -55,19 +53,18 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """As `clean`, for single-line text: line breaks and tabs become visible too."""
+    """As `clean`; line breaks and tabs become visible too."""
     text = clean(text)
     return "".join(_BREAKS.get(c, c) for c in text) if "\n" in text or "\t" in text else text
 
 
 def escaped(text: str) -> str:
-    r"""A single-line name with escapes: `\n`, `\x1b`, `\u202e`."""
+    r"""Single-line, with escapes: `\n`, `\x1b`, `\u202e`."""
     return replaced(text, _spelled, "\n\t")
 
 
 def json_escaped(text: str) -> str:
-    r"""JSON with `\uXXXX` escapes, equal in value. Keeps line ends between the values of an indented
-    document."""
+    r"""JSON with `\uXXXX` escapes, equal in value. Keeps line ends between values."""
     return replaced(text, _json)
 
 
@@ -77,9 +74,9 @@ def hidden(name: str) -> str:
 
 
 def replaced(text: str, instead: Callable[[str], str], also: str = "") -> str:
-    """The text with control and invisible characters, and characters in `also`, mapped by `instead`."""
+    """Maps control and invisible characters, and those in `also`."""
     if text.isascii() and (text if also else text.replace("\n", "").replace("\t", "")).isprintable():
-        return text  # Fast path: a loop over a long text would block other threads.
+        return text  # Fast path: a loop would block other threads.
     suspects = {c for c in set(text) if c in also or _hides(c)}
     shaping = {c for c in suspects if c in (_ZWNJ, _ZWJ) or _within(c, _SELECTORS)}
     if shaping:  # Depends on the original neighbours.
@@ -99,7 +96,7 @@ def _hides(character: str) -> bool:
 
 
 def _shapes(text: str, at: int) -> bool:
-    """Whether the joiner or variation selector belongs to its neighbours."""
+    """Whether a joiner or variation selector belongs to its neighbours."""
     sign, before, after = text[at], text[at - 1] if at else "", text[at + 1 : at + 2]
     if not before or not (sign in (_ZWNJ, _ZWJ) or _within(sign, _SELECTORS)):
         return False
@@ -145,13 +142,13 @@ def _json(character: str) -> str:
 
 
 def size_in_words(count: int) -> str:
-    """A readable size: `812 B`, `12.3 kB`, `4.0 MB`."""
+    """`812 B`, `12.3 kB`, `4.0 MB`."""
     if count < 1000:
         return f"{count} B"
     return f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
 
 
-#: Characters processed per call on long texts.
+#: Characters processed per call.
 PIECE = 1 << 20
 Encoding = Literal["utf-8", "utf-16-le", "utf-16-be"]
 _MARKS: tuple[tuple[bytes, Encoding], ...] = (
@@ -162,7 +159,7 @@ _MARKS: tuple[tuple[bytes, Encoding], ...] = (
 
 
 class TextFile(Struct, frozen=True):
-    """A decoded file. `text` keeps each line's ending; `mark` is its byte-order mark, if any."""
+    """`text` keeps each line's ending; `mark` is the byte-order mark, if any."""
 
     text: str
     encoding: Encoding = "utf-8"
@@ -177,8 +174,8 @@ class TextFile(Struct, frozen=True):
 
 
 def decode(data: bytes, name: str = "the file") -> TextFile:
-    """Decodes UTF-8 (with or without a mark) or UTF-16 (with a mark). Raises Undecodable if the result could
-    not be encoded back."""
+    """UTF-8 (with or without a mark) or UTF-16 (with a mark). Raises Undecodable if it could not be encoded
+    back."""
     if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         raise Undecodable(f"{name} is UTF-32", "convert it to UTF-8 first")
     mark, encoding = next(((m, e) for m, e in _MARKS if data.startswith(m)), (b"", "utf-8"))
@@ -195,8 +192,7 @@ def decode(data: bytes, name: str = "the file") -> TextFile:
 
 
 def encode(file: TextFile, text: str) -> bytes:
-    """Encodes new text in the file's encoding; unchanged text gives the original bytes. Raises
-    Undecodable."""
+    """Unchanged text gives the original bytes. Raises Undecodable."""
     try:
         return file.mark + text.encode(file.encoding)
     except UnicodeEncodeError as error:
@@ -206,13 +202,13 @@ def encode(file: TextFile, text: str) -> bytes:
 
 
 def md5(data: bytes) -> str:
-    """Hexadecimal content hash for comparison and display; not cryptographically secure."""
+    """Hexadecimal, for comparison and display; not cryptographically secure."""
     return hashlib.md5(data, usedforsecurity=False).hexdigest()
 
 
 def pieces(text: str, size: int = PIECE) -> Iterator[str]:
-    """The text in pieces of about `size` characters, split after line feeds. One call on a long text would
-    block other threads."""
+    """Pieces of about `size` characters, split after line feeds: one call on a long text would block other
+    threads."""
     at = 0
     while at < len(text):
         end = text.find("\n", at + size - 1) + 1 or len(text)

@@ -1,6 +1,6 @@
-"""Atomic, durable replacement of one file, only if its content is as expected.
+"""Atomic, durable replacement of one file, if its content is as expected.
 
-`batch.write_batch` uses the same steps for several files: `check_expected`, `staging.stage`,
+`batch.write_batch` uses the same steps for several: `check_expected`, `staging.stage`,
 `staging.rename_into_place`.
 """
 
@@ -32,14 +32,13 @@ def write_file(
     mode: int | None = None,
     note: Path | None = None,
 ) -> str:
-    """Write `data` to a file (None: remove it) and return the new hash ("" if removed).
+    """Write `data` to a file (None: remove it); returns the new hash ("" if removed).
 
-    `expected` is the required current hash, "" for a missing file, or None for any state. `mode` are
-    permission bits; by default a file keeps its own. Creates missing folders, and writes through links
-    inside the workspace. With a `note` (a path in our data folder), `journal.clear` can remove leftovers
-    of a kill.
+    `expected` is the required current hash, "" for a missing file, None for any. `mode` are permission bits;
+    by default a file keeps its own. Creates missing folders, and writes through links inside the workspace.
+    With a `note` (a path in our data folder), `journal.clear` can remove leftovers of a kill.
 
-    Raises Outdated if the content is unexpected, PathRefused, or FileError; the file is then unchanged.
+    Raises Outdated, PathRefused, or FileError; the file is then unchanged.
     """
     with gate.find(path, "write") as spot, _as_file_error(path, "written" if data is not None else "removed"):
         if data is None:
@@ -81,7 +80,7 @@ def hash_on_disk(gate: Gate, path: str) -> str:
 
 
 def mode_on_disk(gate: Gate, path: str) -> int | None:
-    """The permission bits of a file, or None if missing; for copies that must be equally executable."""
+    """Permission bits, or None if missing."""
     with gate.find(path, "read") as spot:
         return None if spot.status is None else stat.S_IMODE(spot.status.st_mode)
 
@@ -89,7 +88,7 @@ def mode_on_disk(gate: Gate, path: str) -> int | None:
 def write_at(
     spot: PathHandle, data: bytes, expected: str | None, temporary: str, mode: int | None = None
 ) -> str:
-    """The locked part of `write_file`, for a spot with an existing folder."""
+    """The locked part of `write_file`; the folder exists."""
     seen = check_expected(spot, expected)
     staging.check_writable(spot)
     staging.stage(spot, temporary, data, seen.status, mode)
@@ -102,7 +101,7 @@ def write_at(
 
 
 def check_expected(spot: PathHandle, expected: str | None) -> FileState:
-    """Raises Outdated if its hash is unexpected."""
+    """Raises Outdated."""
     found = FileState("") if len(spot.missing) > 1 else staging.read_state(spot)
     if expected is None or found.md5 == expected:
         return found
@@ -116,7 +115,7 @@ def check_expected(spot: PathHandle, expected: str | None) -> FileState:
 
 
 def refuse_link(spot: PathHandle, doing: str) -> None:
-    """Raise PathRefused for a link: removing it or its target would be a guess."""
+    """Raises PathRefused for a link: removing it or its target would be a guess."""
     if spot.is_link:
         raise PathRefused(
             f"{display_path(spot.path)} is a link and was not {doing}",
