@@ -1,4 +1,4 @@
-"""Views made by bubblewrap, for systems where only that program may create namespaces (AppArmor)."""
+"""Views made by bubblewrap, if only that program may create namespaces (AppArmor)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def program() -> str:
 
 
 def check() -> None:
-    """Raises `NoView` if bubblewrap is missing or lacks overlays. Blocking."""
+    """Raises `NoView` without bubblewrap or overlays. Blocking."""
     done = subprocess.run([program(), "--version"], capture_output=True, text=True, timeout=5, check=False)
     found = tuple(whole_number(number) for number in re.findall(r"\d+", done.stdout)[:2])
     if found < LEAST:
@@ -39,8 +39,6 @@ def check() -> None:
 
 
 class BubblewrapView(View):
-    """Runner of a bubblewrap view, with layers on disk."""
-
     async def _command(self, inner: list[str]) -> list[str]:
         return await asyncio.to_thread(command, self.plan, PACKAGE, inner)
 
@@ -51,10 +49,7 @@ class BubblewrapView(View):
 
 def command(plan: ViewPlan, package: Sequence[str], inner: Sequence[str]) -> list[str]:
     """The command line that creates the view and runs `inner` as its first process. Blocking. Raises `NoView`
-    and OSError.
-
-    package: additional files and folders that `inner` needs.
-    """
+    and OSError. `package`: files and folders that `inner` needs."""
     found = program()
     for number, path in enumerate(plan.overlays):
         for name in ("u", "w"):
@@ -68,7 +63,7 @@ def command(plan: ViewPlan, package: Sequence[str], inner: Sequence[str]) -> lis
 
 
 def arguments(plan: ViewPlan, package: Sequence[str]) -> list[str]:
-    """Arguments of bubblewrap, in execution order: later mounts cover earlier mounts."""
+    """In execution order: later mounts cover earlier ones."""
     told = ["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-cgroup-try", "--die-with-parent"]
     told += ["--new-session", "--as-pid-1", "--cap-drop", "ALL", "--disable-userns"]
     told += [] if plan.network else ["--unshare-net"]

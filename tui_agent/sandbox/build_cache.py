@@ -1,13 +1,13 @@
 """Caches of builds and linters between runs: a layer on disk between the folder and a view's own layer.
 
-It contains only the listed folders, and only writes of commands that ran without pending changes, without
-network access, and without touching other files of the folder. Such commands see real file times, so build
-tools work incrementally; pending files in later views are newer than the layer. The layer is discarded
-after changes that tools cannot detect: a changed file without a newer time, a build by another program,
-other hidden files, or other variables.
+It contains only listed folders, and only writes of commands that ran without pending changes, without
+network, and without touching other files of the folder. Such commands see real file times, so build tools
+work incrementally; pending files in later views are newer than the layer. Changes that tools cannot detect
+discard the layer: a changed file without a newer time, a build by another program, other hidden files, or
+other variables.
 
-Commands never write to it directly. One program at a time merges it after they exit; an incomplete merge
-discards it.
+Commands never write to it directly: one program at a time merges their writes after they exit, and an
+incomplete merge discards it.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from typing import Final, NamedTuple
 from tui_agent.files.lazy_regex import late
 from tui_agent.sandbox.view_plan import Seed, ViewPlan
 
-#: Folders that are kept if they contain no files of the user.
+#: Kept if they contain no files of the user.
 ALWAYS: Final = (".mypy_cache", ".pytest_cache", ".ruff_cache", ".next", ".nuxt", ".svelte-kit", ".turbo", ".gradle",
                  ".parcel-cache", ".angular", "node_modules/.cache")  # fmt: skip
-#: Folders that are kept if git ignores them or they contain a tool's marker file.
+#: Kept if git ignores them or they contain a tool's marker file.
 MARKED: Final = ("target", "build", "_build", "builddir", "cmake-build-debug", "cmake-build-release")
 _MARKS: Final = ("CACHEDIR.TAG", "CMakeCache.txt", "build.ninja")
-#: Other files that a command may write, because builds do not read them.
+#: Builds do not read these, so a command may write them.
 _HARMLESS: Final = frozenset({".git", "__pycache__", ".tui-agent-report.xml", ".coverage"})
-#: Limits: remembered files of the folder, scanned entries of a layer, and depth.
+#: Limits: remembered files, scanned entries of a layer, depth.
 MOST_FILES, MOST_ENTRIES, DEEPEST = 50_000, 100_000, 100
 _OPAQUE: Final = "user.overlay.opaque"
 _FORM: Final = 1
@@ -53,7 +53,7 @@ _Identity = tuple[int, int, int]
 
 
 class _LayerInfo(NamedTuple):
-    """Metadata of the layer: start and end of the last merged run (ns), and each file's state then."""
+    """Start and end of the last merged run (ns), and each file's state then."""
 
     key: str
     began: int
@@ -70,7 +70,7 @@ class KeptLayer:
     """The layer of one workspace. All methods block."""
 
     def __init__(self, parent: Path, root: str, most: int) -> None:
-        """`most` is its maximum size in bytes; 0 disables it."""
+        """`most`: bytes; 0 disables it."""
         self._root, self._most = root, most
         self._folder = parent / hashlib.sha256(os.fsencode(root)).hexdigest()[:24]
 
@@ -78,9 +78,8 @@ class KeptLayer:
         """The layer for one view; an outdated layer is discarded first. None while another program merges, or
         if the folder or command is unsuitable.
 
-        - key: a change discards the layer.
-        - paths: the files of the workspace.
-        - clean: nothing is pending, so the view's writes may be kept.
+        `key`: a change discards the layer. `paths`: the workspace's files. `clean`: nothing is pending, so
+        writes may be kept.
         """
         if not self._most or len(paths) > MOST_FILES or _MAKES_FOLDER.search(command):
             return None
@@ -153,18 +152,18 @@ class KeptLayer:
 
     def _remove(self) -> None:
         with suppress(FileNotFoundError):
-            os.unlink(self._folder / "known")  # First: without it, the rest is ignored.
+            os.unlink(self._folder / "known")  # first: without it, the rest is ignored
         _remove_tree(self.layer)
 
     def merge(
         self, lent: BorrowedLayer, upper: str, plan: ViewPlan, began: int, names: Sequence[str]
     ) -> None:
-        """Merge the view's writes in these folders. `upper` is its layer of the workspace."""
+        """Merge the view's writes in these folders; `upper` is its layer of the workspace."""
         known, now = lent.known, time.time_ns()
         try:
             fcntl.flock(lent.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            return  # Another view uses the layer.
+            return  # used by another view
         try:
             if self._stored_info() != known:
                 return
@@ -174,7 +173,7 @@ class KeptLayer:
                 return
             files = dict(_identities(self._root, lent.paths))
             if any(changed > began for _, _, changed in files.values()):
-                return  # The version that the command read is unknown.
+                return  # the version that the command read is unknown
             if known is None:
                 self._remove()
             else:
@@ -201,8 +200,6 @@ class KeptLayer:
 
 
 class BorrowedLayer:
-    """The layer while a view uses it."""
-
     def __init__(
         self,
         layer: KeptLayer,
@@ -220,12 +217,12 @@ class BorrowedLayer:
 
     @property
     def folder(self) -> str:
-        """Path of the layer, or "" if none exists."""
+        """ "" if none exists."""
         return self._layer.layer if self.known is not None else ""
 
     def names(self, layers: int, plan: ViewPlan, ignored: Iterable[str]) -> tuple[str, ...]:
-        """The kept folders among the view's writes; their contents are not proposed. `ignored` are the
-        `MARKED` folders that git ignores."""
+        """Kept folders among the view's writes; their contents are not proposed. `ignored`: `MARKED` folders
+        that git ignores."""
         upper = _upper(layers, plan)
         before = self.known.names if self.known is not None else ()
         kept = {*ALWAYS, *ignored, *before}
@@ -240,13 +237,12 @@ class BorrowedLayer:
         )
 
     def keep(self, layers: int, plan: ViewPlan, names: Sequence[str]) -> None:
-        """Keep the writes of a command that exited normally."""
         owned = any(seed.kind == "owned" for seed in plan.seeds)
         if self._clean and not owned:
             self._layer.merge(self, _upper(layers, plan), plan, self._began, names)
 
     def discard(self) -> None:
-        """Discard the layer because no view can be created over it."""
+        """No view can be created over it."""
         self._layer._discard(self.lock)
         self.known = None
 
@@ -256,7 +252,7 @@ class BorrowedLayer:
 
 @dataclass(frozen=True, slots=True)
 class RunLayer:
-    """The build layer of a view; `ignored` are paths in `MARKED` folders that git ignores."""
+    """`ignored`: paths in `MARKED` folders that git ignores."""
 
     lent: BorrowedLayer
     ignored: asyncio.Future[set[str]]
@@ -271,7 +267,7 @@ class RunLayer:
 
 
 def key_of(seeds: Iterable[Seed], values: Iterable[str]) -> str:
-    """Hash of hidden files, their replacement contents, and the requested variables."""
+    """Hash of hidden files, their replacements, and the requested variables."""
     digest = hashlib.sha256()
     for seed in sorted(seeds, key=lambda seed: (seed.overlay, seed.path)):
         if seed.kind == "hidden" and ".git" not in seed.path.split("/"):
@@ -298,8 +294,8 @@ def _through_link(top: str, name: str) -> bool:
 
 
 def _walk(top: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Walks a folder top-down with relative paths, without following links. Raises OSError, and `_NotCacheable`
-    above the limits."""
+    """Top-down, with relative paths, without following links. Raises OSError, and `_NotCacheable` above the
+    limits."""
     waiting, count = [("", 0)], 0
     while waiting:
         folder, depth = waiting.pop()
@@ -327,8 +323,8 @@ def _is_newer(folder: str, since: int) -> bool:
 
 
 def _only_wrote(upper: str, root: str, names: Sequence[str], seeds: set[str]) -> None:
-    """Raises `_NotCacheable` if a command touched any other file of the folder: the build may have used contents
-    that no longer exist."""
+    """Raises `_NotCacheable` if a command touched another file of the folder: the build may have used
+    contents that are gone."""
     apart = tuple(f"{name}/" for name in names)
     for path, there in _walk(upper):
         if (
@@ -362,12 +358,10 @@ def _is_deletion(path: str, there: os.stat_result) -> bool:
 
 
 class _Copy:
-    """Merges folders of one layer into another."""
-
     def __init__(self, root: str, most: int) -> None:
         self._root, self._most = root, most
         self._bytes = 0
-        #: First path of each file with hard links.
+        #: First path of each hard-linked file.
         self._linked: dict[tuple[int, int], str] = {}
 
     def subtree(self, upper: str, to: str, name: str) -> None:
@@ -419,7 +413,7 @@ class _Copy:
 
 
 def _remove_tree(path: str) -> None:
-    """Deletes a tree, including folders without permissions."""
+    """Also without permissions."""
     try:
         there = os.lstat(path)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Hidden files in readable folders outside the workspace: key stores and private files."""
+"""Key stores and private files in readable folders outside the workspace."""
 
 from __future__ import annotations
 
@@ -12,20 +12,18 @@ from tui_agent.files.git_folder import read_start
 from tui_agent.files.sensitive_paths import is_secret, stores_in
 from tui_agent.processes.background import pause
 
-#: System folders that may contain files readable only by one user.
+#: System folders with files that one user may read.
 _PRIVATE = ("/etc", "/opt", "/usr/local")
 #: Caches with hashed names, and git's objects.
 _NAMELESS = frozenset({"_cacache", "go-build", "objects", "__pycache__", ".git"})
-#: Depth to which folders are checked each time. Deeper folders are checked once, and again after the entries
-#: of their ancestors change.
+#: Depth checked each time; deeper folders are checked again after their ancestors' entries change.
 _WATCHED_DEPTH = 2
-#: Git settings that contain credentials.
 _CREDENTIALS = re.compile(rb"://[^/\s]*@|extraheader|://\S*\?|password|token", re.IGNORECASE)
 _MOST_CONFIG = 1 << 16
 
 
 class _Look:
-    """Hidden paths of a folder and of its descendants without an entry."""
+    """Hidden paths of a folder and of descendants without an entry."""
 
     def __init__(self, changed: tuple[int, int]) -> None:
         self.changed = changed
@@ -34,15 +32,15 @@ class _Look:
 
 
 class ToolFolders:
-    """Scans folders of tools, caches and the system, with a cache of unchanged folders. Blocking."""
+    """Scans folders of tools, caches and the system; caches unchanged ones. Blocking."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, bool], dict[str, _Look]] = {}
         self._looking = threading.Lock()
 
     def hidden(self, folders: Iterable[str], tools: Sequence[str] = ()) -> list[str]:
-        """In system folders this includes files that only their owner can read; in `tools`, only if other
-        files next to them are world-readable, because a strict umask makes all of them private."""
+        """In system folders also files that only their owner can read; in `tools` only if neighbours are
+        world-readable, because a strict umask makes all private."""
         with self._looking:
             return sorted({path for folder in folders for path in self._below(folder, tools)})
 
@@ -76,7 +74,7 @@ class ToolFolders:
 
 
 def _scan(folder: str, entry: _Look, tools: Sequence[str], private: bool, *, deep: bool) -> None:
-    """`deep` includes all its descendants. Raises OSError for the folder itself."""
+    """`deep`: all descendants. Raises OSError for the folder itself."""
     waiting = [folder]
     while waiting:
         pause()

@@ -1,4 +1,4 @@
-"""Environment variables of commands: a fixed allow-list and the user's additions."""
+"""Environment variables of commands: an allow-list and the user's additions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tui_agent.files.lazy_regex import late
 from tui_agent.sandbox.inside.main import PROXY_PORT
 
 _PASSED = ("PATH", "LANG", "LANGUAGE", "TERM", "COLORTERM", "TZ", "USER", "LOGNAME", "SHELL", "VIRTUAL_ENV")
-#: Locations of tools, and variables for tests. Values that contain a key are omitted.
+#: Tools, and variables for tests. Values with a key are omitted.
 _NEEDED = """
     LC_* CONDA_PREFIX CONDA_DEFAULT_ENV PYENV_* NVM_DIR FNM_DIR FNM_MULTISHELL_PATH VOLTA_HOME PNPM_HOME
     BUN_INSTALL PROTO_HOME RYE_HOME JULIAUP_DEPOT_PATH JULIA_DEPOT_PATH GHCUP_INSTALL_BASE_PREFIX SDKMAN_DIR
@@ -31,7 +31,7 @@ _NEEDED = """
     CFLAGS CXXFLAGS CPPFLAGS LDFLAGS MAKEFLAGS OMP_NUM_THREADS MPLBACKEND QT_QPA_PLATFORM SOURCE_DATE_EPOCH
     NO_COLOR
 """
-#: Addresses of databases and queues, passed without passwords.
+#: Databases and queues, passed without passwords.
 _ADDRESSES = (
     "*DATABASE_URL", "*DATABASE_URI", "DB_URL", "*POSTGRES_URL", "*POSTGRESQL_URL", "*MYSQL_URL", "*REDIS_URL",
     "*MONGO_URL", "*MONGO_URI", "*MONGODB_URL", "*MONGODB_URI", "*AMQP_URL", "*RABBITMQ_URL", "*BROKER_URL",
@@ -41,9 +41,9 @@ _STORES = late(
     r"memory|unix)(?:\+\w{1,20})?"
 )
 _WORD_OF_SECRETS = late(r"pass(?:word|wd|phrase)|secret|token|credential|api_?key|private_?key", re.I)
-#: Names passed only if the user listed them literally.
+#: Passed only if the user listed them literally.
 _TOLD = ("*KEY*", "*TOKEN*", "*SECRET*", "*PASSWORD*", "SSH_AUTH_SOCK", "DBUS_*", "DISPLAY", "DOCKER_HOST")
-#: Settings without an interactive terminal: editors and prompts fail immediately.
+#: Without a terminal, editors and prompts fail at once.
 NO_KEYBOARD: Final[dict[str, str]] = {
     **dict.fromkeys(
         (
@@ -67,7 +67,7 @@ _FIXED = {
     "TUI_AGENT_TRIAL": "1",
     "GIT_DISCOVERY_ACROSS_FILESYSTEM": "1",
 }
-#: Offline settings: package managers fail immediately instead of retrying for a minute.
+#: Package managers fail at once instead of retrying for a minute.
 OFFLINE: Final[dict[str, str]] = {
     "npm_config_offline": "true",
     "npm_config_audit": "false",
@@ -92,7 +92,6 @@ OFFLINE: Final[dict[str, str]] = {
     "PUPPETEER_SKIP_DOWNLOAD": "1",
     "DO_NOT_TRACK": "1",
 }
-#: Settings of programs in a view with a proxy.
 PROXIED: Final[dict[str, str]] = {
     **dict.fromkeys(
         ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"),
@@ -101,9 +100,8 @@ PROXIED: Final[dict[str, str]] = {
     **dict.fromkeys(("NO_PROXY", "no_proxy"), "localhost,127.0.0.1,::1"),
     "NODE_USE_ENV_PROXY": "1",
 }
-#: Usual names of virtual environments.
 VIRTUAL = (".venv", "venv")
-#: Variables of desktops, logins and shells, which no project needs.
+#: Desktops, logins and shells, which no project needs.
 _OF_DESKTOP = """
     _ PWD OLDPWD SHLVL HOME TMPDIR TEMP TMP HIST* LS_COLORS LESS* XDG_* DBUS_* SSH_* GPG_* DISPLAY WAYLAND_*
     WINDOWID XAUTHORITY TERM_* VTE_* KITTY_* ALACRITTY_* ITERM_* TMUX* STY ZELLIJ* WT_* WSL* PS1 PS2 PROMPT* MAIL
@@ -121,12 +119,12 @@ def variables(
     *,
     offline: bool = True,
 ) -> tuple[dict[str, str], str]:
-    """The variables, and the relative path of the workspace's virtual environment that was put first on PATH
-    ("" if none).
+    """The variables, and the relative path of the virtual environment that was put first on PATH ("" if
+    none).
 
     - places: HOME and TMPDIR.
-    - more: names or patterns from `trial.env`. Patterns match no keys and no desktop service addresses.
-    - offline: adds settings that tell package managers that no network is available.
+    - more: names or patterns from `trial.env`; patterns match no keys and no desktop service addresses.
+    - offline: tells package managers that there is no network.
     """
     wanted = tuple(more)
     chosen: dict[str, str] = {}
@@ -168,7 +166,7 @@ def _passed(name: str, value: str, more: tuple[str, ...]) -> str | None:
 
 
 def _without_password(address: str) -> str | None:
-    """Returns None for other values."""
+    """None for other values."""
     try:
         parts = urlsplit(address)
         parsed = parse_qsl(parts.query, keep_blank_values=True)

@@ -1,7 +1,7 @@
-"""Access to a folder by descriptor and relative paths, without following symbolic links in any component.
+"""Access to a folder by descriptor and relative paths, without following links in any component.
 
-Standard library only, because the layer reader uses it too. `openat2` (Linux 5.6) refuses links in one
-call; if it is missing or filtered, components are opened one by one.
+Standard library only, for the layer reader. `openat2` (Linux 5.6) refuses links in one call; otherwise
+components are opened one by one.
 """
 
 from __future__ import annotations
@@ -16,20 +16,18 @@ from typing import Self
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-#: Flags for intermediate folders, which may be searchable but not readable.
+#: Intermediate folders may be searchable but not readable.
 _PASSED = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPENAT2 = 437
 _NO_MAGIC_LINKS, _NO_LINKS, _BENEATH = 2, 4, 8
 
 
 class FolderAccess:
-    """The contents of a folder. Keeps the last used folder open until `close`.
-
-    own: the folder is a layer of ours. Access rights that a command removed are restored.
-    """
+    """Keeps the last used folder open until `close`. `own`: a layer of ours; access rights that a command
+    removed are restored."""
 
     def __init__(self, root: str | int, *, own: bool = False) -> None:
-        """Raises OSError if the root is not a folder or is a link."""
+        """Raises OSError if the root is a link or no folder."""
         self._root = os.dup(root) if isinstance(root, int) else os.open(root, _FOLDER)
         self._own = own
         self._kept: tuple[str, int] | None = None
@@ -46,8 +44,7 @@ class FolderAccess:
         self.close()
 
     def status(self, path: str) -> os.stat_result | None:
-        """Status of the path, without following a link. None if it is missing or its parent path contains a
-        link or a file."""
+        """Without following a link; None if missing, or if its parent path contains a link or a file."""
         try:
             folder, name = self._parent(path)
             return os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -55,7 +52,7 @@ class FolderAccess:
             return None
 
     def names(self, path: str) -> list[str]:
-        """Sorted names in a folder, or an empty list if it is none. "" is the root."""
+        """Sorted; empty if it is no folder. "" is the root."""
         with suppress(OSError):
             return self.listing(path)
         return []
@@ -69,7 +66,7 @@ class FolderAccess:
             os.close(descriptor)
 
     def attribute(self, path: str, name: str) -> bytes:
-        """An extended attribute of a folder, or b"" if missing."""
+        """An extended attribute of a folder; b"" if missing."""
         with suppress(OSError, AttributeError):  # Not available on macOS.
             descriptor = self._listed(path)
             try:
@@ -79,7 +76,7 @@ class FolderAccess:
         return b""
 
     def target(self, path: str) -> str | None:
-        """The target of a link, unresolved; None if the path is not a link."""
+        """The unresolved target of a link; None for others."""
         try:
             folder, name = self._parent(path)
             return os.readlink(name, dir_fd=folder)
@@ -114,7 +111,7 @@ class FolderAccess:
             return os.open(name, _FOLDER, dir_fd=folder)
 
     def _parent(self, path: str) -> tuple[int, str]:
-        """The parent folder's descriptor (valid until the next call) and the base name. Raises OSError."""
+        """The parent's descriptor (valid until the next call) and the base name. Raises OSError."""
         folder, _, name = path.rpartition("/")
         if name in ("", ".", ".."):
             raise OSError(errno.EINVAL, "it is not a name", path)
@@ -148,7 +145,7 @@ class FolderAccess:
 
 
 def _give_back(folder: int, name: str, mode: int) -> None:
-    """Restore access to a file or folder of our own, never to a link's target."""
+    """Restore access to our own file or folder, never to a link's target."""
     if not hasattr(os, "O_PATH"):
         os.chmod(name, mode, dir_fd=folder, follow_symlinks=False)
         return

@@ -1,4 +1,4 @@
-"""Copies of the workspace for systems without overlays: creation, access rules, comparison, removal."""
+"""Copies of the workspace for systems without overlays: creation, access rules, removal."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from tui_agent.sandbox.user_tools import is_below, own_folder
 from tui_agent.sandbox.view_plan import NoView, Seed, ViewPlan
 from tui_agent.workspace.copies import clone
 
-#: Limits of a copy; a larger one would take too long.
+#: Larger copies take too long.
 MOST_FILES, MOST_BYTES = 20_000, 1 << 30
-#: Entries of /proc that commands on a copy may read, without process information.
+#: Readable entries of /proc, without process information.
 _PROC = ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems", "sys")
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _LOCK = ".lock"
 
 
 class RunFolder:
-    """Private folder for one run, removed after the run or at the next start."""
+    """Private folder for one run, removed after it or at the next start."""
 
     def __init__(self, parent: Path) -> None:
         """Raises OSError."""
@@ -53,7 +53,7 @@ class RunFolder:
 
 
 def sweep(parent: Path) -> int:
-    """Remove the folders of killed programs and return their number. Blocking."""
+    """Remove the folders of killed programs; returns their number. Blocking."""
     found = 0
     with suppress(OSError):
         for entry in os.scandir(parent):
@@ -61,7 +61,7 @@ def sweep(parent: Path) -> int:
                 lock = os.open(f"{entry.path}/{_LOCK}", os.O_RDWR | os.O_CLOEXEC)
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                continue  # In use, or just created.
+                continue  # in use, or just created
             _remove(entry.path)
             os.close(lock)
             found += 1
@@ -69,7 +69,7 @@ def sweep(parent: Path) -> int:
 
 
 def _remove(folder: str) -> None:
-    for inner, _, _ in os.walk(folder):  # A command may have removed our permissions on its folders.
+    for inner, _, _ in os.walk(folder):  # a command may have removed our permissions
         with suppress(OSError):
             os.chmod(inner, 0o700)
     with suppress(OSError):
@@ -77,8 +77,6 @@ def _remove(folder: str) -> None:
 
 
 class LandlockCopy(View):
-    """Runner of a copy under Landlock."""
-
     async def __aenter__(self) -> Self:
         self._files = await asyncio.to_thread(make_copy, self.plan)
         await self._open()
@@ -95,8 +93,6 @@ class LandlockCopy(View):
 
 
 class MacCopy(FolderRunner):
-    """Runner of a copy under `sandbox-exec`."""
-
     def __init__(self, plan: ViewPlan) -> None:
         super().__init__(plan.root)
         self._plan = plan
@@ -117,8 +113,8 @@ class MacCopy(FolderRunner):
 
 
 def make_copy(plan: ViewPlan) -> dict[str, tuple[int, int, int]]:
-    """Copy the workspace with the pending changes, and return each file's state. Blocking. Raises OSError,
-    and `NoView` if it is too large."""
+    """Copy the workspace with the pending changes; returns each file's state. Blocking. Raises OSError, and
+    `NoView` if it is too large."""
     hidden = {f"{plan.workspace}/{seed.path}" for seed in plan.seeds if seed.kind in ("hidden", "gone")}
     masked = {*plan.masks, *hidden, plan.folder}
     _check_size(plan.workspace, masked)
@@ -138,7 +134,7 @@ def make_copy(plan: ViewPlan) -> dict[str, tuple[int, int, int]]:
 
 
 def state_of(status: os.stat_result) -> tuple[int, int, int]:
-    """Size, time and mode, which are unchanged for unmodified files."""
+    """Size, time and mode, equal for unmodified files."""
     return status.st_size, status.st_mtime_ns, status.st_mode
 
 
@@ -164,9 +160,7 @@ def _below(folder: str, masked: set[str], prefix: str = "") -> Iterator[tuple[st
 
 def _copy_entry(plan: ViewPlan, path: str, entry: os.DirEntry[str]) -> None:
     target = f"{plan.root}/{path}"
-    with suppress(
-        FileNotFoundError, PermissionError
-    ):  # Deleted in the meantime, or unreadable for commands too.
+    with suppress(FileNotFoundError, PermissionError):  # deleted meanwhile, or unreadable for commands too
         status = entry.stat(follow_symlinks=False)
         if stat.S_ISDIR(status.st_mode):
             os.mkdir(target, stat.S_IMODE(status.st_mode) | 0o700)
@@ -198,7 +192,7 @@ def _clone_on_mac(source: str, target: str) -> bool:
 def _plant(root: str, seed: Seed) -> None:
     place = Path(root, seed.path)
     if seed.kind == "owned" or not is_below(os.path.realpath(place.parent), [os.path.realpath(root)]):
-        return  # A link of the folder that points outside the copy.
+        return  # a link that points outside the copy
     if seed.kind == "gone":
         place.unlink(missing_ok=True)
         return
@@ -212,11 +206,11 @@ def _plant(root: str, seed: Seed) -> None:
 
 
 def landlock_rules(plan: ViewPlan) -> dict[str, list[str]]:
-    """Landlock rules for commands on a copy: unmasked system programs, and the run's folder."""
+    """Unmasked system programs, and the run's folder."""
     readable: list[str] = []
     listed: list[str] = []
     environments = [f"{plan.workspace}/{name}" for name in VIRTUAL]
-    # Git folders do not exist outside the copy.
+    # Not outside the copy.
     of_git = {
         path
         for path in plan.overlays[:-1]
@@ -240,8 +234,7 @@ def landlock_rules(plan: ViewPlan) -> dict[str, list[str]]:
 
 
 def _without(path: str, masks: Sequence[str], readable: list[str], listed: list[str]) -> None:
-    """Adds a folder as a whole if it contains no masks; otherwise its parts, and listing rights for the
-    folders above them."""
+    """Adds a folder as a whole if it contains no masks; otherwise its parts, and listing rights above them."""
     if any(is_below(path, [mask]) for mask in masks):
         return
     if not any(is_below(mask, [path]) for mask in masks):
@@ -255,11 +248,11 @@ def _without(path: str, masks: Sequence[str], readable: list[str], listed: list[
 
 
 def mac_profile(plan: ViewPlan) -> str:
-    """The `sandbox-exec` profile for commands on a copy. Untested; derived from Apple's own profiles."""
+    """The `sandbox-exec` profile for commands on a copy. Untested; derived from Apple's own."""
     reads = " ".join(
         f"(subpath {_quoted(path)})" for path in (*plan.binds, "/System", "/Library", "/private/etc")
     )
-    network = "(allow network*)\n" if plan.network else ""  # Loopback is shared with the whole system.
+    network = "(allow network*)\n" if plan.network else ""  # loopback is shared with the whole system
     denied = [*plan.masks, plan.workspace]
     masked = "".join(f"(deny file-read* (subpath {_quoted(path)}))\n" for path in denied)
     return (

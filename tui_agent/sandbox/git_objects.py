@@ -1,9 +1,8 @@
 """Git in a view without the secrets in the repository: replacement objects and index.
 
-A separate process (`git/without_secrets.py`) finds the secrets, once per state of the repository. In the
-view, a sentence replaces their blobs, packs that contain them are rewritten, and the index and a sparse
-checkout exclude these files, so that no command writes or commits them. A repository without secrets is
-shown unchanged.
+A process (`git/without_secrets.py`) finds the secrets, once per state of the repository. A sentence replaces
+their blobs, packs that contain them are rewritten, and the index and a sparse checkout exclude these files,
+so that no command writes or commits them. A repository without secrets is shown unchanged.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from tui_agent.sandbox import git_settings
 from tui_agent.sandbox.user_tools import is_below
 from tui_agent.sandbox.view_plan import Seed, ViewPlan
 
-#: Parent folder of our stores in a view.
+#: Our stores in a view.
 STORES = "/run/tui-agent"
 _SPARSE = b"""[core]
 \tsparseCheckout = true
@@ -49,7 +48,7 @@ _REMEDY = "look at that repository with git itself"
 
 
 class GitObjects:
-    """Git data for the views of one workspace. Blocking work runs in a thread or process."""
+    """Git data for a workspace's views. Blocking work runs in a thread or process."""
 
     def __init__(
         self,
@@ -58,8 +57,8 @@ class GitObjects:
         reveal: Sequence[str],
         add: Callable[[str, bytes], None] = lambda name, data: None,
     ) -> None:
-        """`cache` is a folder of ours; `reveal` are globs of files that the user reveals. `add` receives each
-        secret found in git, in a thread."""
+        """`cache` is our folder; `reveal` are globs of revealed files. `add` receives each secret found in
+        git, in a thread."""
         self._add = add
         self._root, self._cache, self._reveal = root, cache, list(reveal)
         self._finding = asyncio.Lock()
@@ -71,9 +70,9 @@ class GitObjects:
     ) -> tuple[ViewPlan, str]:
         """The view with git as visible to commands, and a sentence if it has no git. Raises OSError.
 
-        - secret: hidden files on disk, including pending ones with another name.
-        - nested: folders below the workspace with their own repository.
-        - sent: SHA-256 hashes of contents that the user reveals.
+        - secret: hidden files on disk, also pending ones with another name.
+        - nested: folders below with their own repository.
+        - sent: SHA-256 hashes of revealed contents.
         """
         top, hidden = await asyncio.to_thread(_of_view, plan, secret, nested)
         if not top:
@@ -87,7 +86,7 @@ class GitObjects:
     async def precompute(
         self, secret: Sequence[Seed], nested: Sequence[str] = (), sent: Sequence[str] = ()
     ) -> None:
-        """Compute in advance the data for the first command, with these hidden files. Raises OSError."""
+        """Computes the data for the first command in advance. Raises OSError."""
         found = await asyncio.to_thread(find_git_folder, self._root)
         if found is not None or nested:
             top = self._root if found is None else found.work_tree
@@ -143,26 +142,26 @@ async def _answered(asked: HistoryRequest) -> HistoryAnswer:
 
 
 def _of_view(plan: ViewPlan, secret: Sequence[Seed], nested: Sequence[str]) -> tuple[str, list[bytes]]:
-    """The top is the workspace if it only contains other repositories, or "" if none exists."""
+    """The top is the workspace if it only contains other repositories; "" if none exists."""
     found = find_git_folder(plan.workspace)
     if found is not None and (
         found.work_tree not in plan.overlays or (plan.on_copy and found.work_tree != plan.workspace)
     ):
-        found = None  # Not visible, or not in the copy.
+        found = None  # not visible, or not in the copy
     if found is None and not nested:
         return "", []
     return plan.workspace if found is None else found.work_tree, _hidden(found, secret, plan.workspace)
 
 
 def _hidden(found: GitFolder | None, seeds: Iterable[Seed], workspace: str) -> list[bytes]:
-    """Paths of hidden files, relative to the top of the repository or the workspace."""
+    """Relative to the top of the repository or the workspace."""
     top, of_git = workspace, []
     if found is not None:
         top, of_git = found.work_tree, [found.git_dir, found.common_dir]
     hidden = set()
     for seed in seeds:
         path = f"{seed.overlay or workspace}/{seed.path}"
-        # Commands that use another overlay also check the workspace's files.
+        # Commands with another overlay also check the workspace's files.
         others = of_git if seed.overlay in ("", workspace) else [*of_git, workspace]
         if is_below(path, [top]) and not is_below(path, others):
             hidden.add(os.fsencode(os.path.relpath(path, top)))
@@ -182,7 +181,7 @@ def _with_objects(plan: ViewPlan, found: HistoryAnswer) -> ViewPlan:
         """None masks the file."""
         overlay = max((each for each in plan.overlays if is_below(path, [each])), key=len, default="")
         if not overlay:
-            masks.append(path)  # Objects borrowed from a read-only folder.
+            masks.append(path)  # objects borrowed from a read-only folder
             return
         below = os.path.relpath(path, overlay)
         seeds[path] = Seed(below, "gone" if content is None else "hidden", content or b"", None, overlay)
@@ -219,7 +218,7 @@ def _leave_out(
     seeds: dict[str, Seed],
     put: Callable[[str, bytes | None], None],
 ) -> None:
-    """Configure a sparse checkout without the secret files: git neither writes nor checks them."""
+    """A sparse checkout without the secret files: git neither writes nor checks them."""
     sparse = False
     for path in dict.fromkeys((f"{common}/config", f"{own}/config.worktree")):
         if os.path.isfile(path):

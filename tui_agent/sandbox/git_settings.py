@@ -1,4 +1,4 @@
-"""Git settings as visible to commands, without credentials and helper programs."""
+"""Git settings for commands, without credentials and helper programs."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from tui_agent.files.git_folder import MOST_CONFIG, Entries, format_config, parse_config, read_regular
 from tui_agent.files.key_formats import hits, hits_masked
 
-#: The user's settings, relative to the home folder.
+#: Relative to the home.
 OF_PERSON = (".gitconfig", ".config/git/config")
-#: Sections copied completely: they never hold an address, a key, or a credential program.
+#: Copied whole: no address, key, or credential program.
 _HARMLESS = frozenset(
     {"advice", "alias", "apply", "blame", "branch", "checkout", "clean", "color", "column", "commit", "diff"}
     | {"extensions", "feature", "fetch", "format", "gc", "grep", "i18n", "index", "init", "log", "merge"}
     | {"pack", "pull", "push", "rebase", "rerere", "safe", "stash", "status", "tag", "filter", "mergetool"}
 )
-#: Settings copied from other sections, by section and name.
+#: Copied from other sections, by name.
 _KEPT = {
     "core": frozenset(
         {
@@ -55,16 +55,16 @@ _KEPT = {
     "submodule": frozenset({"url", "path", "active", "branch", "update", "ignore"}),
     "lfs": frozenset({"repositoryformatversion"}),
 }
-#: User and password in a URL. A password may contain `@` and `/`; a host is followed only by a port.
+#: User and password. A password may contain `@` and `/`; a host is followed only by a port.
 _USER = re.compile(r"(?<=://)(?:[^/\s:]*:(?!\d+/)\S*@|[^/?#\s]*@)")
-#: Query or fragment of a URL, which may hold a token.
+#: May hold a token.
 _QUERY = re.compile(r"(://[^\s?#]*)[?#]\S*")
-#: Signing is disabled because it needs a key.
+#: Signing needs a key.
 _SIGNS = ("commit.gpgsign", "tag.gpgsign", "push.gpgsign", "tag.forcesignannotated")
 
 
 def visible_settings(path: str) -> bytes:
-    """The visible content of a settings file; empty if it cannot be parsed."""
+    """Empty if it cannot be parsed."""
     try:
         entries = parse_config(read_regular(path, MOST_CONFIG).decode(errors="surrogateescape"))
     except (OSError, ValueError):
@@ -74,7 +74,7 @@ def visible_settings(path: str) -> bytes:
 
 
 def files_of(git_folder: str) -> list[str]:
-    """Settings files in a git folder, including those of work trees and submodules, and their copies."""
+    """Settings in a git folder, its work trees and submodules, and their copies."""
     found = [entry.path for entry in os.scandir(git_folder) if entry.name.startswith("config")]
     for inner in ("worktrees", "modules"):
         for folder, folders, names in os.walk(f"{git_folder}/{inner}"):

@@ -1,4 +1,4 @@
-"""Workspace files that need special treatment in a view: hidden secrets, and files of other owners."""
+"""Workspace files with special treatment in a view: hidden secrets, and files of other owners."""
 
 from __future__ import annotations
 
@@ -13,37 +13,36 @@ from tui_agent.files.secret_files import SecretFile, SecretFiles
 from tui_agent.files.sensitive_paths import is_sample, is_secret
 from tui_agent.sandbox.view_plan import MEGABYTE, Seed
 
-#: Maximum number and total bytes of other users' files that a view copies.
+#: Limits of other users' files that a view copies.
 MOST_OWNED, MOST_OWNED_BYTES = 2_000, 64 * MEGABYTE
 
 SecretFilter = Callable[[SecretFile], bool]
 
 
 class HiddenFiles:
-    """Hidden files of a folder: all secrets except those the user reveals."""
+    """All secrets of a folder except those the user reveals."""
 
     def __init__(self, secrets: SecretFiles | str) -> None:
-        """Accepts a folder, or an existing judge."""
+        """Accepts a folder or an existing judge."""
         self.secrets = SecretFiles(secrets) if isinstance(secrets, str) else secrets
         self._masked: dict[tuple[str, str], bytes] = {}
 
     def found(
         self, revealed: Collection[str] = (), sent: SecretFilter = lambda secret: False
     ) -> list[SecretFile]:
-        """The secrets that neither match a glob in `revealed` nor are `sent` (permitted by the user).
-        Blocking."""
+        """Secrets that neither match a glob in `revealed` nor are `sent` (permitted by the user). Blocking."""
         self.secrets.found()
         return self.last(revealed, sent)
 
     def last(
         self, revealed: Collection[str] = (), sent: SecretFilter = lambda secret: False
     ) -> list[SecretFile]:
-        """The previous result of `found`, filtered again."""
+        """The previous `found`, filtered again."""
         return [one for one in self.secrets.last if not (is_revealed(one, revealed) or sent(one))]
 
     @property
     def masked(self) -> list[str]:
-        """Files whose keys were masked in the previous search."""
+        """Files whose keys the previous search masked."""
         return [path for path, _ in self._masked]
 
     def paths(self, revealed: Collection[str] = ()) -> list[str]:
@@ -51,7 +50,7 @@ class HiddenFiles:
         return [one.path for one in self.found(revealed)]
 
     def seeds(self, found: Collection[SecretFile], overlay: str = "") -> list[Seed]:
-        """Seeds that replace the files: nothing, or the text without its keys. Blocking."""
+        """Replace the files by nothing, or by their text without keys. Blocking."""
         masked = {(one.path, one.digest): self._text_of(one) for one in found if one.why == "content"}
         self._masked = masked
         return [
@@ -74,11 +73,8 @@ class HiddenFiles:
         sent: SecretFilter = lambda secret: False,
         masked: Callable[[str], str] = str,
     ) -> list[Seed]:
-        """All seeds of a view in which files become `contents`. Blocking.
-
-        - renamed: old paths by new path.
-        - masked: removes secret values from text that may have been moved.
-        """
+        """All seeds of a view in which files become `contents`. Blocking. `renamed`: old paths by new path;
+        `masked` removes secret values from text that may have been moved."""
         every = self.secrets.found()
         known = {one.path: one for one in every}
         hidden = {one.path: one for one in every if not (is_revealed(one, revealed) or sent(one))}
@@ -101,7 +97,7 @@ class HiddenFiles:
                 clean = hits_masked(text, hits(text))
                 if not _fits((path,), revealed):
                     clean = self._without_values(path, clean, masked)
-                    # A file with a mask cannot be written back.
+                    # A masked file cannot be written back.
                     seeds.append(
                         Seed(path, "file", content)
                         if clean == text
@@ -114,8 +110,7 @@ class HiddenFiles:
     def _comes_from(
         self, path: str, content: bytes, renamed: Mapping[str, str], known: Mapping[str, SecretFile]
     ) -> str:
-        """The secret that a pending file is a version of, by its name, its previous name, or its bytes; "" if
-        none."""
+        """The secret that a pending file is a version of, by its name, previous name, or bytes; or ""."""
         old = path
         for _ in range(len(renamed) + 1):
             if is_secret(old) or (old in known and known[old].why != "content"):
@@ -133,10 +128,8 @@ class HiddenFiles:
         return text if masked(there) != there else clean
 
     def owned(self) -> tuple[list[Seed], str]:
-        """Files and folders of other users from the last `found`; a layer can only hold them as our own.
-
-        Too many result in none and a sentence. Root can read and write all files, so it needs none.
-        """
+        """Other users' files and folders from the last `found`; a layer can only hold them as our own. Too
+        many result in none and a sentence. Root needs none."""
         others = self.secrets.others()
         if len(others) > MOST_OWNED or sum(size for _, size in others) > MOST_OWNED_BYTES:
             return [], (
@@ -155,8 +148,7 @@ def _fits(paths: Collection[str], globs: Collection[str]) -> bool:
 
 
 def sent_by_person(root: str, decisions: Mapping[str, str]) -> SecretFilter:
-    """Predicate for secrets that the user permitted to send unmasked, by the SHA-256 of their bytes.
-    Blocking."""
+    """Secrets that the user permitted to send, by the SHA-256 of their bytes. Blocking."""
     sent = {digest for digest, choice in decisions.items() if choice == "send"}
 
     def is_sent(secret: SecretFile) -> bool:

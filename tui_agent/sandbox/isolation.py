@@ -1,4 +1,4 @@
-"""Isolation methods available on this system, probed from strongest to weakest."""
+"""Isolation methods of this system, probed from strongest to weakest."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tui_agent.store.commands import Isolated
 
 #: Comma-separated methods to skip, for tests and diagnosis.
 WITHOUT: Final = "TUI_AGENT_TRIAL_WITHOUT"
-#: Strongest first. "none" means no views.
+#: "none": no views.
 ORDER: Final[tuple[Isolated, ...]] = ("overlay", "bubblewrap", "landlock", "sandbox-exec", "none")
 WORDS: Final[dict[Isolated, str]] = {
     "overlay": "in namespaces of their own, with a layer that is thrown away",
@@ -51,7 +51,7 @@ _NAMES: Final[dict[Isolated, str]] = {
 
 
 class Rung(Struct, frozen=True):
-    """The best working method; `why` is the reason why no stronger one works, or ""."""
+    """The strongest working method; `why` no stronger one works, or ""."""
 
     isolated: Isolated
     why: str = ""
@@ -73,10 +73,7 @@ def runner_for(plan: ViewPlan, kept: RunLayer | None = None) -> Runner:
 
 async def probe(environ: Mapping[str, str] = os.environ, unfit: Mapping[Isolated, str] | None = None) -> Rung:
     """Runs a command in a view of a small folder. It must see pending changes and write, without changing the
-    folder.
-
-    unfit: methods that are unsuitable for the workspace, with reasons.
-    """
+    folder. `unfit`: unsuitable methods, with reasons."""
     without = environ.get(WITHOUT, "").split(",")
     told: list[str] = []
     for isolated in ORDER[:-1]:
@@ -91,7 +88,6 @@ async def probe(environ: Mapping[str, str] = os.environ, unfit: Mapping[Isolated
 
 
 def below(isolated: Isolated, other: Isolated) -> bool:
-    """Whether it is weaker than `other`."""
     return ORDER.index(isolated) > ORDER.index(other)
 
 
@@ -113,7 +109,7 @@ def _probed() -> Generator[Path]:
 
 
 def _in_words(error: NoView) -> str:
-    """A user-facing reason, followed by the failed step."""
+    """With the failed step."""
     makes = error.step == "new namespaces" or error.step.startswith(("write /proc/self/", "map users"))
     refused = error.number in (errno.EPERM, errno.EACCES)
     words = {
@@ -133,7 +129,7 @@ def _in_words(error: NoView) -> str:
 
 
 async def _why_not(isolated: Isolated) -> str:
-    """The reason why this method does not work here, or ""."""
+    """Why this method does not work here, or ""."""
     with _probed() as parent:
         (parent / "work").mkdir()
         own = RunFolder(parent / "trials")

@@ -1,8 +1,7 @@
-"""Reads the changes of a command from its layer: new, changed and deleted files, and changed modes.
+"""A command's changes from its layer: new, changed and deleted files, and changed modes.
 
-Paths, sizes and file counts are controlled by the command, so a separate process (`layer_reader.py`) with a
-budget reads them, one process per layer. Contents are kept in an unnamed file, which disappears with its
-last reference.
+The command controls paths, sizes and counts, so a separate process (`layer_reader.py`) with a budget reads
+each layer. Contents are in an unnamed file, which disappears with its last reference.
 """
 
 from __future__ import annotations
@@ -34,26 +33,27 @@ BUDGET = Budget(
     read=1024 * MEGABYTE,
     seconds=20.0,
 )
-#: Timeout of the reader in seconds, and maximum size of its response in bytes.
+#: Timeout of the reader in seconds; maximum size of its response.
 _PATIENCE, _MOST_TOLD = 60.0, 64 * MEGABYTE
-#: Delay before the process is started ahead of time, in seconds. Short commands have ended by then.
+#: Seconds until the process is started ahead of time: short commands have ended by then.
 _READY_AFTER = 0.1
 _PROGRAM = f"import sys; sys.path.insert(0, {OURS!r}); from tui_agent.sandbox.layer_reader import main; main"
 
-#: Size, time and mode of each file of a copy at its creation, by relative path.
+#: Size, time and mode of each file of a copy at its creation.
 Copied = Mapping[str, tuple[int, int, int]]
 Kind = Literal["new", "changed", "deleted", "mode", "link", "special"]
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedPath:
-    """A path whose state a command changed.
+    """A path that a command changed.
 
     - executable: of a regular file, after the command.
     - target: of a link.
-    - meanwhile: the file in the folder changed after the view was created, so the command saw another version.
+    - meanwhile: the file in the folder changed after the view was created, so the command saw another
+      version.
     - contents: file with the content, `size` bytes from `at`; None if missing, with the reason in `why`.
-    - digest: hash of the content, even if the content is not kept.
+    - digest: hash of the content, even if it is not kept.
     """
 
     path: str
@@ -73,7 +73,7 @@ class ChangedPath:
         return None if self.contents is None else os.pread(self.contents.fileno(), self.size, self.at)
 
 
-#: Changes sorted by path, and a sentence if they are incomplete.
+#: Changes by path, and a sentence if they are incomplete.
 Read = tuple[tuple[ChangedPath, ...], str]
 
 
@@ -95,7 +95,7 @@ class _LayerReport(msgspec.Struct, frozen=True):
 
 
 class _Asked(NamedTuple):
-    """A read request: the folder `path` below a descriptor; other fields as in `LayerReader`."""
+    """The folder `path` below a descriptor; other fields as in `LayerReader`."""
 
     path: str
     below: int | None
@@ -107,8 +107,8 @@ class _Asked(NamedTuple):
 
 
 class LayerReader:
-    """Process that reads a layer: `async with LayerReader() as reader`. Started ahead of time while a long
-    command runs; ends with the block."""
+    """Process that reads a layer, started ahead of time while a long command runs; ends with the `async with`
+    block."""
 
     def __init__(self) -> None:
         self._needed = asyncio.Event()
@@ -136,19 +136,19 @@ class LayerReader:
             await self._process.wait()
 
     async def of_layer(self, layers: int, plan: ViewPlan, since: float, apart: Sequence[str] = ()) -> Read:
-        """`since` is the creation time of the view, in seconds since the epoch. Omits git's files, caches,
-        and paths below `apart`."""
+        """`since`: creation of the view, in seconds since the epoch. Omits git's files, caches, and paths
+        below `apart`."""
         path = f"{len(plan.overlays) - 1}/u"
         if (_beside(plan) or not _seeded(plan)) and await asyncio.to_thread(_is_empty, path, layers, apart):
             return (), ""
         return await self._read(_Asked(path, layers, plan, since, apart=apart))
 
     async def of_paths(self, layers: int, plan: ViewPlan, since: float, paths: Sequence[str]) -> Read:
-        """As `of_layer`, but only these paths and their contents."""
+        """As `of_layer`, but only these paths."""
         return await self._read(_Asked(f"{len(plan.overlays) - 1}/u", layers, plan, since, paths=paths))
 
     async def of_copy(self, plan: ViewPlan, files: Copied, since: float) -> Read:
-        """Changes in a copy of a workspace, whose original files are `files`."""
+        """`files`: the original files."""
         return await self._read(_Asked(plan.root, None, plan, since, files))
 
     async def _read(self, wanted: _Asked) -> Read:
@@ -169,7 +169,7 @@ class LayerReader:
         assert self._line is not None
         contents = tempfile.TemporaryFile()  # noqa: SIM115
         asked = {
-            # A seed that replaces a file counts as the original; an "owned" seed equals the file.
+            # A seed counts as the original; an "owned" one equals the file.
             "seeds": {
                 seed.path: (seed.kind, seed.content, seed.mode)
                 for seed in wanted.plan.seeds
@@ -252,11 +252,6 @@ def _read_report(contents: IO[bytes], at: int, size: int) -> Read:
         )
         for one in told.found
     )
-    return tuple(written), _unread(told.left)
-
-
-def _unread(left: Mapping[str, tuple[int, list[str]]]) -> str:
-    """A sentence that lists omissions and their reasons, or ""."""
     words = {
         "files": f"more than {BUDGET.files:,} files were written",
         "deleted": f"more than {BUDGET.files:,} files were deleted",
@@ -268,10 +263,12 @@ def _unread(left: Mapping[str, tuple[int, list[str]]]) -> str:
         "unreadable": "it could not be read",
     }
     reasons = []
-    for why, (count, paths) in left.items():
+    for why, (count, paths) in told.left.items():
         some = ", ".join(_short(path) for path in paths) + (" and others" if count > len(paths) else "")
         reasons.append(f"{some} ({words.get(why, why)})")
-    return f"Not all written files are listed; left out: {'; '.join(reasons)}" if reasons else ""
+    return tuple(written), (
+        f"Not all written files are listed; left out: {'; '.join(reasons)}" if reasons else ""
+    )
 
 
 def _short(path: str) -> str:

@@ -1,11 +1,11 @@
 """Compares a layer with the folder below it: new, changed and deleted files, and changed modes.
 
-An overlay's layer has a file for each file opened for writing, a character device 0:0 for each deletion,
-and folders; an "opaque" folder replaces the lower one. Many entries equal the original (a touch, a file
-moved away and back), so each is compared. A rename counts as a deletion and a new file.
+An overlay's layer has a file for each file opened for writing, a character device 0:0 for each deletion, and
+folders; an "opaque" folder replaces the lower one. Many entries equal the original (a touch, a move there and
+back), so each is compared. A rename is a deletion and a new file.
 
-Standard library only. The command controls paths and sizes: the code follows no link, does not recurse,
-holds only a piece of a file in memory, and counts everything against a `Budget`.
+Standard library only. The command controls paths and sizes: the code follows no link, does not recurse, holds
+one piece of a file in memory, and counts everything against a `Budget`.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from typing import NamedTuple
 
 from tui_agent.sandbox.folder_access import FolderAccess
 
-#: Caches of programs, and git's files, which are never proposed.
+#: Caches, and git's files, which are never proposed.
 LEFT_OUT = frozenset(
     {".git", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".tox", ".nox", ".hypothesis"}
 )
-#: Bytes of a file in memory, and maximum length of a path in bytes.
+#: Bytes of a file in memory; length of a path in bytes.
 PIECE, LONGEST = 1 << 18, 4000
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-#: Reasons why a file's content is not kept.
+#: Why a content is not kept.
 TOO_LARGE, BINARY = "it is too large", "it is binary"
 NO_ROOM = "it is beyond what is kept of one command"
 
 
 class EarlierState(NamedTuple):
-    """The state before the command if it differs from the folder: a `Seed` of `view_plan.py`, by path."""
+    """The state before the command if it differs from the folder: a `Seed` of `view_plan.py`."""
 
     kind: str
     content: bytes
@@ -42,12 +42,12 @@ class EarlierState(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """Limits for reading a layer. Paths beyond them are reported as omitted.
+    """Limits for reading a layer; paths beyond them are reported as omitted.
 
-    - files: written files, and the same number of deleted files.
-    - entries: scanned entries.
+    - files: written files, and as many deleted ones.
+    - entries: scanned.
     - depth: nested folders.
-    - largest: bytes of a file whose content is kept.
+    - largest: bytes of a kept content.
     - texts: total bytes of kept contents.
     - read: bytes compared.
     - seconds: duration.
@@ -63,10 +63,8 @@ class Budget(NamedTuple):
 
 
 class ChangedEntry(NamedTuple):
-    """A path whose state a command changed, as `ChangedPath` of `layer_changes.py`.
-
-    at, digest: offset and hash of the kept content; -1 if it is not kept, with the reason in `why`.
-    """
+    """As `ChangedPath` of `layer_changes.py`. at, digest: offset and hash of the kept content; -1 if not
+    kept, with the reason in `why`."""
 
     path: str
     kind: str
@@ -87,8 +85,6 @@ class _Content(NamedTuple):
 
 
 class Comparison:
-    """Comparison of one layer with the folder below it."""
-
     def __init__(
         self,
         layer: FolderAccess,
@@ -103,9 +99,9 @@ class Comparison:
     ) -> None:
         """Kept contents are written to the descriptor `contents` from offset `begin`.
 
-        - since: creation time of the view, in seconds since the epoch.
+        - since: creation of the view, in seconds since the epoch.
         - apart: ignored paths.
-        - beside: the seeds are in a separate layer below, and this layer has only the command's writes.
+        - beside: the seeds are in a separate layer below; this layer has only the command's writes.
         """
         self._apart, self._beside = frozenset(apart), beside
         self._layer, self._real, self._seeds, self._since = layer, real, seeds, since
@@ -115,9 +111,9 @@ class Comparison:
         self._looked = self._read = self._names = self._gone_count = 0
         self._files: Mapping[str, tuple[int, int, int]] = {}
         self.found: list[ChangedEntry] = []
-        #: Omissions by reason: number of paths, and the first few.
+        #: By reason: number of paths, and the first few.
         self.left: dict[str, tuple[int, list[str]]] = {}
-        #: Stack of pending work: action, path, and whether the lower contents are gone.
+        #: Stack of work: action, path, and whether the lower contents are gone.
         self._waiting: list[tuple[str, str, bool]] = []
         #: Names of seeds by folder, and whether they exist.
         self._planted: dict[str, dict[str, bool]] = {}
@@ -136,7 +132,7 @@ class Comparison:
         return self._end
 
     def of_layer(self) -> list[ChangedEntry]:
-        """The changes in an overlay's layer, in folder order."""
+        """In folder order."""
         self._waiting.append(("folder", "", False))
         self._work()
         told = {one.path for one in self.found}
@@ -169,7 +165,7 @@ class Comparison:
         return False
 
     def of_copy(self, files: Mapping[str, tuple[int, int, int]]) -> list[ChangedEntry]:
-        """`files` has size, time and mode of each file at its creation."""
+        """`files`: size, time and mode of each file at its creation."""
         self._files = files
         self._waiting.append(("copy", "", False))
         for path in sorted(files, reverse=True):
@@ -197,7 +193,7 @@ class Comparison:
                         self._folder(path, opaque)
                 case "entry":
                     self._entry(path, opaque)
-                case "file":  # It replaced a folder, whose files are already reported.
+                case "file":  # replaced a folder, whose files are already reported
                     there = self._layer.status(path)
                     if there is not None:
                         self._file(path, there, None)
@@ -221,7 +217,7 @@ class Comparison:
     def _report(self, found: ChangedEntry) -> None:
         deleted = (
             found.kind == "deleted"
-        )  # Deletions have their own limit, so many new files do not displace them.
+        )  # Deletions have their own limit, so that new files do not displace them.
         count = self._gone_count if deleted else len(self.found) - self._gone_count
         self._names += len(found.path) + len(found.target)
         if count >= self._budget.files or self._names > self._budget.files * 400:
@@ -259,7 +255,7 @@ class Comparison:
             self._leave("unreadable", path)
             return
         self._next("entry", path, names, opaque)
-        if opaque:  # Popped, and therefore processed, before the entries.
+        if opaque:  # popped before the entries
             self._next("gone", path, self._below(path).difference(names))
 
     def _entry(self, path: str, opaque: bool) -> None:
@@ -277,7 +273,7 @@ class Comparison:
             self._waiting.append(("folder", path, opaque or not was_folder))
         elif was_folder:
             self._waiting.append(("file", path, False))
-            if not self._files:  # For a copy, each file is reported separately.
+            if not self._files:  # a copy reports each file separately
                 self._gone(path)
         else:
             self._file(path, there, before)
@@ -360,7 +356,7 @@ class Comparison:
     def _store_content(
         self, path: str, after: FileIO, before: Callable[[int], bytes | None] | None
     ) -> _Content:
-        """Appends the content to the kept data. If it is unchanged, the next content overwrites it."""
+        """Appends the content; the next one overwrites an unchanged one."""
         same, why, size, digest = before is not None, "", 0, blake2b(digest_size=20)
         while True:
             piece = after.read(PIECE)
@@ -374,7 +370,7 @@ class Comparison:
                 why = BINARY
             if not why and self._end - self._begin + size > self._budget.texts:
                 why = NO_ROOM
-            if size > self._budget.largest:  # The file grows while it is read.
+            if size > self._budget.largest:  # the file grows meanwhile
                 return _Content(False, why=TOO_LARGE)
             if not why:
                 try:

@@ -1,9 +1,9 @@
-"""Program that reads one layer and exits, started by `layer_changes.py`. Isolates the screen from the cost of
-hostile layers.
+"""Program that reads one layer and exits, started by `layer_changes.py`, so that hostile layers cost the
+screen nothing.
 
-Uses little of the standard library, because each view starts it. Receives two descriptors over a Unix
-packet socket: a file with the data to compare (`marshal`), and the layer's folder. Appends kept contents
-and then the result to the file, and responds with the result's offset and size.
+Each view starts it, so it imports little. Receives two descriptors over a Unix packet socket: a file with the
+data to compare (`marshal`), and the layer's folder. Appends kept contents and then the result to the file,
+and responds with the result's offset and size.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from tui_agent.sandbox.folder_access import FolderAccess
 from tui_agent.sandbox.inside.kernel import received
 from tui_agent.sandbox.layer_comparison import Budget, Comparison, EarlierState, write_all
 
-#: Limits of memory in bytes, and of processor time in seconds.
+#: Bytes; processor time in seconds.
 MEMORY, SECONDS = 1 << 30, 60
 
 
 def main(descriptor: int) -> None:
-    """`descriptor` is the socket."""
+    """`descriptor`: the socket."""
     line = _socket.socket(fileno=descriptor)
     if sys.platform.startswith("linux"):
         from tui_agent.sandbox.inside.kernel import DEATH_SIGNAL, prctl

@@ -1,4 +1,4 @@
-"""Client side of a view: starts the inner program, runs commands in it, reads their writes, and ends it."""
+"""Client side of a view: starts the inner program, runs commands in it, and reads their writes."""
 
 from __future__ import annotations
 
@@ -21,39 +21,36 @@ from tui_agent.sandbox.proxy import HostProxy, allowed
 from tui_agent.sandbox.run import Over, RunnerResult, RunResult
 from tui_agent.sandbox.view_plan import OURS, PYTHON, NoView, ViewPlan
 
-#: Startup timeout of a view in seconds; typical is 0.03.
+#: Startup timeout in seconds; typical is 0.03.
 STARTED = 20.0
 _PROGRAM = f"import sys; sys.path.insert(0, {OURS!r}); from tui_agent.sandbox.inside.main import main; main()"
 
-#: Modules of the package that the inner program imports.
+#: Modules that the inner program imports.
 PACKAGE = tuple(
     f"{OURS}/tui_agent/{name}" for name in ("__init__.py", "sandbox/__init__.py", "sandbox/inside")
 )
 
-#: Descriptors of a command: its output; its output and its input; or a terminal, which becomes its own.
+#: Output; output and input; or a terminal, which becomes the command's own.
 Descriptors = Literal["", "input", "terminal"]
 
 
 class View:
-    """Runner of a separate view: an overlay in namespaces, created by the inner program.
-
-    - kept: the build layer below the view.
-    - shared: the view stays open between commands, and each result has the changes since the previous command.
-    """
+    """An overlay in namespaces, created by the inner program. `kept`: the build layer below. `shared`: the
+    view stays open between commands, and each result has the changes since the previous one."""
 
     def __init__(self, plan: ViewPlan, kept: RunLayer | None = None, *, shared: bool = False) -> None:
         self.plan = plan
         self._kept = kept
         self._shared = shared
         self._since = time.time()
-        #: All changes as of the end of the last command.
+        #: Changes as of the end of the last command.
         self._seen: dict[str, ChangedPath] = {}
         self._reader: LayerReader | None = None
-        #: Descriptor of the layers; readable after all processes of the view have exited.
+        #: Readable after all processes of the view have exited.
         self.layers = -1
-        #: Descriptor of the workspace as programs in the view see it, until `end`; writes to it go to the layers.
+        #: The workspace as programs in the view see it, until `end`; writes to it go to the layers.
         self.merged = -1
-        #: Descriptor of the listening socket of the plan's proxy, until `end`.
+        #: The proxy's listening socket, until `end`.
         self.listener = -1
         self._process: asyncio.subprocess.Process | None = None
         self._line: socket.socket | None = None
@@ -143,7 +140,7 @@ class View:
     def start_with(
         self, argv: Sequence[str], variables: Mapping[str, str], how: Descriptors, *descriptors: int
     ) -> int:
-        """Starts a command with these descriptors: see `Descriptors`. Returns its number; raises OSError."""
+        """Starts a command with these descriptors (`Descriptors`); returns its number. Raises OSError."""
         assert self._line is not None
         self._runs += 1
         self._ended[self._runs] = asyncio.get_running_loop().create_future()
@@ -158,7 +155,6 @@ class View:
         return self._runs
 
     def runs(self, number: int) -> bool:
-        """Whether a command has not ended yet."""
         return number in self._ended and not self._ended[number].done()
 
     async def ended(self, number: int) -> RunnerResult:
@@ -188,9 +184,9 @@ class View:
         return replace(result, changes=news, full=full, unread=unread)
 
     async def end(self) -> None:
-        """The layers remain readable until `close`."""
+        """Layers stay readable until `close`."""
         if self._line is not None:
-            asyncio.get_running_loop().remove_reader(self._line)  # Its number is reused once it is closed.
+            asyncio.get_running_loop().remove_reader(self._line)  # its number is reused once closed
             self._line.close()
             self._line = None
         if self._reading is not None:
@@ -226,7 +222,7 @@ class View:
                 future.set_result(RunnerResult(-9, (), self._over))
 
     async def _message(self) -> dict[str, Any]:
-        """The next message, or an empty one at the end."""
+        """Empty at the end."""
         assert self._line is not None
         loop, line = asyncio.get_running_loop(), self._line
         while True:
@@ -234,7 +230,7 @@ class View:
                 text, descriptors, _, _ = socket.recv_fds(line, 1 << 16, 3)
                 break
             except ConnectionError:
-                return {}  # The program exited without reading its input.
+                return {}  # exited without reading its input
             except BlockingIOError:
                 readable = asyncio.Event()
                 loop.add_reader(line, readable.set)

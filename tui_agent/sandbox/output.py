@@ -1,5 +1,4 @@
-"""Output of a command: keeps head and tail, removes escape sequences, and reduces progress bars to their last
-state."""
+"""Output of a command: head and tail, without escape sequences; progress bars as their last state."""
 
 from __future__ import annotations
 
@@ -9,11 +8,11 @@ from collections import deque
 from tui_agent.context.excerpts import head_and_tail
 from tui_agent.sandbox.view_plan import MEGABYTE
 
-#: Bytes kept at the beginning and at the end of a longer output.
+#: Bytes kept of a longer output.
 HEAD, TAIL = 5 * MEGABYTE, 5 * MEGABYTE
-#: Commands that print more are terminated.
+#: Beyond this, commands are terminated.
 MOST = 1024 * MEGABYTE
-#: Bytes of an output, half from each end, from which the display is computed.
+#: Bytes from which the display is computed, half from each end.
 _LOOKED_AT = 256_000
 #: An unterminated sequence with text (a title, a link) ends at its line.
 _ESCAPES = re.compile(
@@ -23,7 +22,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 
 
 class Output:
-    """Incremental output of one command, in bytes."""
+    """Output of one command so far, in bytes."""
 
     def __init__(self) -> None:
         self._head = bytearray()
@@ -50,19 +49,18 @@ class Output:
         return self.size - len(self._head) - self._in_tail
 
     def content(self) -> bytes:
-        """The kept output, with a line that states the number of missing bytes."""
+        """Kept output, with a line that states the missing bytes."""
         tail = b"".join(self._tail)
         if not self.cut:
             return bytes(self._head) + tail
         return bytes(self._head) + f"\n[{self.cut:,} bytes are not kept]\n".encode() + tail
 
     def ends(self, size: int) -> tuple[bytes, int]:
-        """`size` bytes, half from each end, with a line about the omission, and the number of omitted
-        lines."""
+        """`size` bytes, half from each end, with a line about the omission, and the number of omitted lines."""
         kept = len(self._head) + self._in_tail
         if kept <= size:
             return self.content(), 0
-        # Avoids `content`: copying ten megabytes would block other threads.
+        # Not `content`: copying ten megabytes would block other threads.
         head, tail = bytes(self._head[: size // 2]), self._last(size // 2)
         # A line longer than a half is cut at the limit.
         head = head[: head.rfind(b"\n") if b"\n" in head else None]
@@ -82,15 +80,15 @@ class Output:
         return b"".join(pieces)
 
     def last_line(self) -> str:
-        """The last non-empty line, for the status line."""
+        """The last non-empty line."""
         end = b"".join([bytes(self._head[-4096:]), *list(self._tail)[-2:]])[-4096:]
         lines = [line for line in plain(end.decode("utf-8", "replace")).splitlines() if line.strip()]
         return lines[-1].strip() if lines else ""
 
 
 def printed(output: Output, letters: int) -> tuple[str, int, str]:
-    """Head and tail of the output in `letters` characters, the number of omitted lines, and the same text
-    with colours ("" if it has none). Blocking, briefly."""
+    """Head and tail in `letters` characters, the number of omitted lines, and the same text with colours (""
+    if none). Blocking, briefly."""
     content, left = output.ends(_LOOKED_AT)
     text = content.decode("utf-8", "replace")
     shown, cut = head_and_tail(plain(text), letters)
@@ -100,7 +98,7 @@ def printed(output: Output, letters: int) -> tuple[str, int, str]:
 
 def plain(text: str, *, colours: bool = False) -> str:
     """The text as a terminal would finally show it: without escape sequences (except `colours`), overwritten
-    text and erased text."""
+    and erased text."""
     text = _ESCAPES.sub(lambda found: found[0] if colours and _COLOUR.fullmatch(found[0]) else "", text)
     if "\r" in text or "\b" in text:
         text = "\n".join(map(_last_state, text.replace("\r\n", "\n").split("\n")))

@@ -1,6 +1,6 @@
-"""An HTTP proxy with a list of allowed hosts, for programs in a view.
+"""An HTTP proxy with allowed hosts, for programs in a view.
 
-It knows names, not contents: a program can send anything to a host that is allowed.
+It knows names, not contents: a program can send anything to an allowed host.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from urllib.parse import urlsplit
 from tui_agent.files.numbers import whole_number
 from tui_agent.web.addresses import is_public
 
-#: Bytes of a request's head, seconds in which it must arrive, and seconds to connect.
+#: Bytes of a request's head; seconds for its arrival; seconds to connect.
 MOST_HEAD, HEAD_WITHIN, CONNECT_WITHIN = 64 * 1024, 30.0, 20.0
-#: Connections at once, and hosts that are remembered as refused.
+#: Connections at once; refused hosts remembered.
 MOST_CONNECTIONS, MOST_REFUSED = 500, 200
 HTTPS = 443
 _PIECE = 1 << 18
-#: Name of this machine for programs in a view, whose own loopback is another.
+#: This machine, for programs in a view with their own loopback.
 HERE = "host.local"
 
-#: Returns the addresses of a host. Raises OSError.
+#: Addresses of a host. Raises OSError.
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 
 class Target(NamedTuple):
-    """A host name in lower case, without a final dot, in ASCII; and a port."""
+    """A host name in lower-case ASCII without a final dot, and a port."""
 
     host: str
     port: int
@@ -41,7 +41,7 @@ class Target(NamedTuple):
 
 
 class RequestRefused(Exception):
-    """A request that is not forwarded, with its HTTP status and a sentence."""
+    """With its HTTP status and a sentence."""
 
     def __init__(self, status: str, why: str) -> None:
         super().__init__(why)
@@ -49,7 +49,7 @@ class RequestRefused(Exception):
 
 
 def target(host: str, port: int) -> Target:
-    """Raises ValueError for an IP address and for an invalid name."""
+    """Raises ValueError for an IP address or an invalid name."""
     name = host.rstrip(".").lower()
     with suppress(ValueError):
         ipaddress.ip_address(name.strip("[]"))
@@ -61,7 +61,7 @@ def target(host: str, port: int) -> Target:
     ):
         raise ValueError("not a host name")
     if all(label.isdigit() or label.startswith("0x") for label in labels):
-        raise ValueError("an address instead of a name")  # Resolvers read 127.1 and 0x7f000001 as addresses.
+        raise ValueError("an address instead of a name")  # resolvers read 127.1 and 0x7f000001 as addresses
     return Target(name, port)
 
 
@@ -75,7 +75,7 @@ def parse_allowed(entry: str) -> Target:
 
 
 def allowed(entries: Iterable[str]) -> set[Target]:
-    """The targets of settings, without invalid entries."""
+    """Invalid entries are left out."""
     found = set()
     for entry in entries:
         with suppress(ValueError):
@@ -89,11 +89,8 @@ async def _resolved(host: str, port: int) -> list[str]:
 
 
 class HostProxy:
-    """Serves CONNECT and absolute requests to allowed hosts, on a listening socket in a view.
-
-    - allowed: targets.
-    - refused: number of refused requests by target.
-    """
+    """Serves CONNECT and absolute requests to allowed hosts, on a listening socket in a view. `refused`:
+    number of refused requests by target."""
 
     def __init__(
         self,
@@ -103,7 +100,7 @@ class HostProxy:
         resolve: Resolve = _resolved,
         here: Mapping[Target, int] | None = None,
     ) -> None:
-        """`on_refused` is called at the first refused request to each target. `here` has ports of this machine
+        """`on_refused` is called at the first refused request to each target. `here`: ports of this machine
         that play allowed targets; no setting leads to it."""
         self.allowed = set(allowed)
         self.refused: dict[Target, int] = {}
@@ -202,7 +199,7 @@ class HostProxy:
         self, wanted: Target, *, secure: bool = False
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """A connection to one of the host's addresses. An address that is not public is refused, since a name
-        can be made to resolve to one, except of a port of this machine that the user allowed."""
+        can resolve to one, except for a port of this machine that the user allowed."""
         try:
             async with asyncio.timeout(CONNECT_WITHIN):
                 port = self._here.get(wanted, wanted.port)
@@ -234,7 +231,7 @@ class HostProxy:
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Copies until the end, which it passes on."""
+    """Passes on the end too."""
     try:
         while data := await reader.read(_PIECE):
             writer.write(data)

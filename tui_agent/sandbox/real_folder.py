@@ -1,4 +1,4 @@
-"""Runs commands in the real folder; their writes persist."""
+"""Commands in the real folder; their writes persist."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ from tui_agent.files.numbers import whole_number
 from tui_agent.sandbox.inside.commands import LOOK, waits_for_keyboard
 from tui_agent.sandbox.run import RunnerResult, RunResult
 
-#: Seconds between interrupt and kill.
 INTERRUPTED = 0.3
 
 
 class FolderRunner:
-    """Runner of the real folder. Each command has its own process session, so its children can be killed with
-    it."""
+    """Each command has its own process session, so its children can be killed with it."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder

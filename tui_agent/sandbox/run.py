@@ -1,4 +1,4 @@
-"""Runs one command in a `Runner`, follows its output, and ends it at a limit or on request."""
+"""Runs one command in a `Runner`; ends it at a limit or on request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from typing import Literal, Protocol, Self
 from tui_agent.sandbox.layer_changes import ChangedPath
 from tui_agent.sandbox.output import MOST, Output
 
-#: Seconds between notifications about the output.
 TOLD_EVERY = 1 / 30
 #: Bytes per read.
 _CHUNK = 1 << 16
@@ -26,12 +25,9 @@ How = Literal["exit", "stopped", "time-out", "memory", "processes", "output", "p
 
 @dataclass(frozen=True, slots=True)
 class RunnerResult:
-    """Result of a runner's command.
-
-    - status: exit status, or minus the number of the signal that ended it.
+    """- status: exit status, or minus the signal's number.
     - left: names of killed background programs.
-    - over: "memory" or "processes" if a limit was exceeded; "keyboard" if the command waited for input.
-    """
+    - over: "memory" or "processes" for an exceeded limit; "keyboard" if the command waited for input."""
 
     status: int
     left: tuple[str, ...] = ()
@@ -40,7 +36,7 @@ class RunnerResult:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """Result of a command, with its output and changed files.
+    """A command's output and changed files.
 
     - status, left: as in `RunnerResult`.
     - how: cause of the end; "exit" if it exited itself.
@@ -63,10 +59,10 @@ class RunResult:
 
 
 class Runner(Protocol):
-    """A place for commands: a view, a copy of the folder, or the folder itself.
+    """A place for commands: a view, a copy of the folder, or the folder.
 
-    An async context manager; leaving it discards the place. Entering raises OSError, and `NoView` if the
-    system does not support it.
+    An async context manager; leaving it discards the place. Entering raises OSError, and `NoView` without
+    system support.
     """
 
     async def __aenter__(self) -> Self: ...
@@ -76,24 +72,24 @@ class Runner(Protocol):
     ) -> None: ...
 
     async def start(self, argv: Sequence[str], variables: Mapping[str, str], output: int) -> int:
-        """Start a command that prints to the descriptor `output`. Returns its number; raises OSError."""
+        """Start a command that prints to the descriptor `output`; returns its number. Raises OSError."""
         ...
 
     async def ended(self, number: int) -> RunnerResult:
-        """Wait for a command and all its descendants."""
+        """Waits for a command and all descendants."""
         ...
 
     def stop(self, number: int) -> None:
-        """Interrupt a command, and kill it after 0.3 s."""
+        """Interrupts; kills after 0.3 s."""
         ...
 
     async def with_changes(self, result: RunResult) -> RunResult:
-        """Add the changed files to the result if the place discards writes."""
+        """Adds the changed files if the place discards writes."""
         ...
 
 
 class Run:
-    """A running command. `stop` ends it within half a second and keeps its output."""
+    """`stop` ends the command within half a second and keeps its output."""
 
     def __init__(
         self,
@@ -101,7 +97,7 @@ class Run:
         told: Callable[[Output], None] | None = None,
         begun: Callable[[], object] | None = None,
     ) -> None:
-        """`told` is called on output, `begun` once after the start; `timeout` is in seconds."""
+        """`told` is called on output, `begun` once after the start; `timeout` in seconds."""
         self.output = Output()
         self._timeout = timeout
         self._told = told
@@ -114,12 +110,12 @@ class Run:
         self._wake.set()
 
     async def alone(self, runner: Runner, argv: Sequence[str], variables: Mapping[str, str]) -> RunResult:
-        """Run the command in its own place, which is discarded afterwards. Raises `NoView` and OSError."""
+        """Runs in its own place, which is then discarded. Raises `NoView` and OSError."""
         async with runner:
             return await self.within(runner, argv, variables)
 
     async def within(self, runner: Runner, argv: Sequence[str], variables: Mapping[str, str]) -> RunResult:
-        """Run the command in an open place."""
+        """Runs in an open place."""
         ended, seconds = await self._follow(runner, argv, variables)
         how: How = self._stopping or ended.over or "exit"
         return await runner.with_changes(RunResult(ended.status, how, seconds, self.output, left=ended.left))
@@ -127,7 +123,7 @@ class Run:
     async def _follow(
         self, runner: Runner, argv: Sequence[str], variables: Mapping[str, str]
     ) -> tuple[RunnerResult, float]:
-        """The result, and the duration in seconds."""
+        """The result, and seconds."""
         loop = asyncio.get_running_loop()
         reading, writing = os.pipe()
         os.set_blocking(reading, False)
@@ -173,7 +169,7 @@ class Run:
                 runner.stop(number)
             ended, seconds = await waiting, time.monotonic() - begun
             woken.cancel()
-            # All writers have exited: only buffered output in the pipe is left.
+            # All writers have exited: only buffered output is left.
             with suppress(TimeoutError):
                 await asyncio.wait_for(closed.wait(), 1.0)
             return ended, seconds

@@ -1,12 +1,11 @@
-"""System calls refused in views, as a classic BPF filter that returns "not permitted"."""
+"""System calls refused in views: a classic BPF filter that returns "not permitted"."""
 
 from __future__ import annotations
 
 import os
 import struct
 
-#: Names and numbers on x86-64 and 64-bit ARM: mounts, namespaces, keys, other processes' memory, the system
-#: clock.
+#: Numbers on x86-64 and 64-bit ARM: mounts, namespaces, keys, other processes' memory, the clock.
 _CALLS = {
     "mount": (165, 40),
     "umount2": (166, 39),
@@ -53,30 +52,28 @@ _CALLS = {
 _SOCKET, _PAIR, _IOCTL = (41, 198), (53, 199), (16, 29)
 #: Process creation, and its flags for new namespaces, which are refused.
 _CLONE, _CLONE3, _NEW_SPACES = (56, 220), (435, 435), 0x7E020000
-#: For ioctl: insertion of characters into a terminal's input.
+#: ioctl: inserts characters into a terminal's input.
 _TYPING = (0x5412, 0x541C)
-#: For socket: Unix, IPv4, IPv6, netlink. Other families bypass the view's network.
+#: Unix, IPv4, IPv6, netlink. Other families bypass the view's network.
 _FAMILIES = (1, 2, 10, 16)
-#: Types of unnamed socket pairs: streams and sequenced packets.
+#: Unnamed socket pairs: streams and sequenced packets.
 _PAIRS = (1, 5)
 _LOAD, _EQUAL, _AT_LEAST, _MASK, _RETURN = 0x20, 0x15, 0x35, 0x54, 0x06
 _ALLOW, _DENY = 0x7FFF0000, 0x00050000 | 1
-#: ENOSYS makes programs fall back to the older call. Filters cannot inspect the newer call's arguments.
+#: ENOSYS: programs fall back to the older call. Filters cannot inspect the newer call's arguments.
 _MISSING = 0x00050000 | 38
 _NUMBER, _MACHINE, _FIRST, _SECOND = 0, 4, 16, 24
 
 
 def refused(*, sockets: bool = True) -> bytes:
-    """The filter for this system; empty if its call numbers are unknown.
-
-    Without its own network, a view has no `sockets` except connected pairs.
-    """
+    """Empty if this system's call numbers are unknown. Without its own network, a view has no `sockets`
+    except connected pairs."""
     column = {"x86_64": 0, "aarch64": 1}.get(os.uname().machine)
     if column is None:
         return b""
     code = [(_LOAD, 0, 0, _MACHINE), (_EQUAL, 1, 0, (0xC000003E, 0xC00000B7)[column]), (_RETURN, 0, 0, _DENY)]
     code.append((_LOAD, 0, 0, _NUMBER))
-    if column == 0:  # The same calls under other numbers (x32).
+    if column == 0:  # the same calls under other numbers (x32)
         code += [(_AT_LEAST, 0, 1, 0x40000000), (_RETURN, 0, 0, _DENY)]
     for numbers in _CALLS.values():
         code += [(_EQUAL, 0, 1, numbers[column]), (_RETURN, 0, 0, _DENY)]

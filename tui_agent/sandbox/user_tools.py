@@ -1,4 +1,4 @@
-"""Folders of the user's tools: PATH, link targets in it, and the locations of version managers."""
+"""The user's tools: PATH, link targets in it, and locations of version managers."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-#: System folders readable by every program, the only visible ones.
+#: Readable by every program; the only visible system folders.
 SYSTEM = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/snap", "/sys",
 )  # fmt: skip
-#: Read-only tool folders below the home, by user of the folder.
+#: Below the home, by user of the folder.
 _PLACES = """
     .local/bin .local/lib bin
     .local/share/uv .local/share/mise .mise .asdf .local/share/rtx .proto .pixi
@@ -24,23 +24,21 @@ _PLACES = """
     .swiftly .krew/bin .pub-cache/bin .foundry .phpbrew .phpenv .plenv perl5 .local/share/coursier .wasmtime .wasmer
     .cache/ms-playwright .cache/puppeteer .cache/Cypress .cache/selenium
 """
-#: Tool folders outside the home and the system folders.
 _ELSEWHERE = ("/home/linuxbrew/.linuxbrew",)
-#: Variables that name more folders.
 NAMED = tuple(
     """VIRTUAL_ENV CONDA_PREFIX MAMBA_ROOT_PREFIX PYENV_ROOT PIPX_HOME POETRY_HOME RYE_HOME NVM_DIR FNM_DIR VOLTA_HOME
     PNPM_HOME N_PREFIX BUN_INSTALL PROTO_HOME ASDF_DIR ASDF_DATA_DIR MISE_DATA_DIR RUSTUP_HOME GOROOT JAVA_HOME
     SDKMAN_DIR GHCUP_INSTALL_BASE_PREFIX DOTNET_ROOT HOMEBREW_PREFIX PLAYWRIGHT_BROWSERS_PATH JULIAUP_DEPOT_PATH
     GEM_HOME OPAMROOT""".split()  # noqa: SIM905
 )
-#: Caches of package managers below the home. Writes to them are discarded.
+#: Package managers' caches below the home. Writes are discarded.
 _CACHES = """
     .cache/pip .cache/uv .cache/pre-commit .npm .cargo/registry .cargo/git go/pkg/mod .cache/go-build .m2 .cache/yarn
     .yarn/berry .nuget/packages .gradle/caches .gradle/wrapper .ivy2/cache .cache/coursier .cache/deno .hex .mix
     .cache/rebar3 .cache/composer .composer/cache .stack/snapshots .cabal/packages .cabal/store .julia/packages
     .julia/artifacts .julia/registries .julia/compiled .cache/ccache .ccache .cache/sccache .cache/zig
 """
-#: Locations set by variables: the variable, and the folder below it.
+#: The variable, and the folder below it.
 _NAMED_CACHES = (
     ("PIP_CACHE_DIR", ""), ("UV_CACHE_DIR", ""), ("npm_config_cache", ""), ("CARGO_HOME", "registry"),
     ("CARGO_HOME", "git"), ("GOMODCACHE", ""), ("GOCACHE", ""), ("PRE_COMMIT_HOME", ""), ("NUGET_PACKAGES", ""),
@@ -50,7 +48,7 @@ _BESIDE = (
     "lib", "lib64", "libexec", "share", "include", "pkg", "src", "api", "test", "misc", "jmods", "conf", "opt",
     "Cellar", "packages", "vendor", "VERSION", "go.env", "release", "node_modules",
 )  # fmt: skip
-#: Names of program folders, and markers in the parent that identify an installation.
+#: Program folders, and markers in the parent that identify an installation.
 _OF_PROGRAMS = ("bin", "sbin", "shims", "condabin", "libexec")
 _WHOLE = ("pyvenv.cfg", "conda-meta", "Cellar", "etc/profile.d/conda.sh", "lib/node_modules")
 #: Never visible because of a link or PATH entry.
@@ -61,22 +59,20 @@ _MIXED = ("/.config", "/.local", "/.local/share", "/.cache")
 _TOO_MUCH = frozenset(
     {"/", "/home", "/root", "/tmp", "/var", "/run", "/srv", "/mnt", "/media", "/var/lib", "/var/tmp"}
 )
-#: Maximum number of links followed per folder.
+#: Links followed per folder.
 _MOST_LINKS = 2_000
 
 
 class Tools(NamedTuple):
-    """folders: readable folders, outermost only. links: links on the way to them, by path."""
+    """folders: readable, outermost only. links: links on the way, by path."""
 
     folders: list[str]
     links: dict[str, str]
 
 
 def tools(root: str, home: str, environ: Mapping[str, str], more: Iterable[str]) -> Tools:
-    """The user's tools outside the system and the workspace. Blocking.
-
-    home: "" if it is visible anyway; otherwise its tools are found even inside a system folder.
-    """
+    """Tools outside the system and the workspace. Blocking. home: "" if visible anyway; otherwise its tools
+    are found even inside a system folder."""
     path = [one.rstrip("/") for one in environ.get("PATH", "").split(":") if one.startswith("/")]
     named = [environ[name] for name in NAMED if environ.get(name)]
     chosen = [sys.base_prefix, sys.prefix, *more]
@@ -108,7 +104,7 @@ def _is_needed(link: str, target: str, root: str, home: str, found: Sequence[str
 
 
 def _fits(path: str, root: str, home: str, own: bool) -> bool:
-    """Whether the path exists and may be visible: no ancestor of the home or workspace, and no key store."""
+    """Exists and may be visible: no ancestor of the home or workspace, no key store."""
     if path in _TOO_MUCH or (home and is_below(home, [path])) or is_below(root, [path]):
         return False
     inner = path[len(home) :].split("/") if home and is_below(path, [home]) else []
@@ -135,8 +131,7 @@ def _crossed(path: str) -> list[str]:
 
 
 class _ProgramLinks(NamedTuple):
-    """Dependencies of a program folder: its installation, those its links point to, and intermediate
-    links."""
+    """A program folder's installation, those its links point to, and intermediate links."""
 
     changed: int
     folders: list[str]
@@ -180,7 +175,7 @@ def _installation(folder: str) -> list[str]:
         return [folder]
     if os.path.basename(above) == "vendor" or any(os.path.exists(f"{above}/{sign}") for sign in _WHOLE):
         return [folder, above]
-    if os.path.basename(above) == ".local":  # Its other contents do not belong to tools.
+    if os.path.basename(above) == ".local":  # other contents do not belong to tools
         return [folder, f"{above}/lib"]
     return [folder, *(f"{above}/{name}" for name in _BESIDE if os.path.exists(f"{above}/{name}"))]
 
@@ -209,7 +204,7 @@ def is_below(path: str, folders: Iterable[str]) -> bool:
 
 
 def own_folder(path: str) -> bool:
-    """Whether the folder exists, is not a link, and is readable."""
+    """An existing, readable folder that is no link."""
     try:
         return stat.S_ISDIR(os.lstat(path).st_mode) and os.access(path, os.R_OK | os.X_OK)
     except OSError:

@@ -1,5 +1,4 @@
-"""The contents of a view: system programs, the user's tools, an empty home, and the workspace with pending
-changes."""
+"""The contents of a view: system programs, tools, an empty home, and the workspace with pending changes."""
 
 from __future__ import annotations
 
@@ -19,17 +18,17 @@ from tui_agent.sandbox.user_tools import caches as find_caches
 from tui_agent.sandbox.user_tools import tools as find_tools
 from tui_agent.store.commands import Isolated
 
-#: System folders that stay visible even if one is a user's home.
+#: Visible even if one is a user's home.
 _OF_MACHINE = tuple(path for path in SYSTEM if path not in ("/opt", "/snap"))
 MEGABYTE = 1 << 20
-#: The package's parent folder: the only import path of programs in a view besides the standard library.
+#: The package's parent: the only import path in a view besides the standard library.
 OURS = str(Path(__file__).parents[2])
-#: The base interpreter of a virtual environment, which starts faster.
+#: A virtual environment's base interpreter starts faster.
 PYTHON: str = getattr(sys, "_base_executable", sys.executable)
 
 
 class NoView(Exception):
-    """No view is available: failed step, errno if known, and a reason in words."""
+    """Failed step, errno if known, and a reason in words."""
 
     def __init__(self, step: str, number: int, why: str) -> None:
         super().__init__(f"{step}: {why}" if step else why)
@@ -41,10 +40,10 @@ class Seed:
     """A replacement for a file of the folder.
 
     - path: relative, with slashes.
-    - kind: "file" with `content`; "gone"; "hidden", a secret with other content, usually none; "owned", a
-      file or folder of another user, copied so that it is writable.
-    - mode: file permissions; None for those of the existing file.
-    - overlay: path of the overlay that contains it; "" is the workspace.
+    - kind: "file" with `content`; "gone"; "hidden", a secret with other content, usually none; "owned",
+      another user's file or folder, copied so that it is writable.
+    - mode: permissions; None for those of the existing file.
+    - overlay: the overlay that contains it; "" is the workspace.
     """
 
     path: str
@@ -56,10 +55,7 @@ class Seed:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Joint limits of all commands of a view, in bytes.
-
-    layer: total writes. memory: RAM. file: size of one file.
-    """
+    """Joint limits of a view's commands in bytes: total writes (layer), RAM (memory), one file."""
 
     layer: int = 2048 * MEGABYTE
     memory: int = 4096 * MEGABYTE
@@ -69,24 +65,20 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class ViewPlan:
-    """Description of a view.
-
-    - binds: absolute readable paths, in order. `tools` are those of the user.
+    """- binds: absolute readable paths, in order. `tools` are the user's.
     - links: symbolic links by path.
     - folders: empty in-memory folders with mode and size; they cover folders in `binds`.
     - masks: hidden paths.
     - overlays: writable folders, each with a layer; the workspace is the last.
-    - network: allows access to the host's network.
+    - network: access to the host's network.
     - texts: readable files by path.
     - stores: readable folders by mount point.
-    - isolated: the isolation method.
     - folder: private folder of this run on disk, for methods that need one.
     - kept: layer of `build_cache.py` over the workspace, or "".
-    - own_home: folder outside that is the writable HOME instead of one in memory, or "".
+    - own_home: outside folder that is the writable HOME, or "" for one in memory.
     - proxy: opens a port on the view's loopback; its socket is `View.listener`.
     - hosts: allow-list of `View` for that port, HOST or HOST:PORT. Empty if the owner of the view serves it.
-    - terminal: programs may open /dev/tty.
-    """
+    - terminal: programs may open /dev/tty."""
 
     workspace: str
     home: str
@@ -125,8 +117,7 @@ class ViewPlan:
         return {"HOME": self.home, "TMPDIR": "/tmp"}
 
     def write(self, to: BinaryIO, rules: Mapping[str, list[str]]) -> None:
-        """Writes the plan with `marshal`, followed by the contents of seeds and texts. `rules` are
-        Landlock's."""
+        """Writes the plan with `marshal`, then the contents of seeds and texts. `rules`: Landlock's."""
         at = {path: number for number, path in enumerate(self.overlays)} | {"": len(self.overlays) - 1}
         seeds = [
             [at[seed.overlay], seed.path, seed.kind, seed.mode, len(seed.content)] for seed in self.seeds
@@ -136,7 +127,7 @@ class ViewPlan:
             "isolated": self.isolated,
             "texts": [[path, len(content)] for path, content in self.texts.items()],
             "stores": list(self.stores.items()),
-            # Exists on every system; the view is assembled over it.
+            # On every system; the view is assembled over it.
             "stage": next(folder for folder in ("/tmp", "/mnt", "/run") if os.path.isdir(folder)),
             "binds": self.binds,
             "links": self.links,
@@ -176,8 +167,8 @@ def plan(
 ) -> ViewPlan:
     """The view of a workspace (an absolute path without links). Raises `NoView` if the folder is unsuitable.
 
-    - git_folders: folders outside the workspace that git needs, such as those of a linked worktree, a
-      submodule, or the enclosing repository.
+    - git_folders: outside folders that git needs: of a linked worktree, a submodule, or the enclosing
+      repository.
     - tools: additional readable folders.
     - hidden: hidden files and folders, anywhere.
     - folder: private folder of this run, for methods that need one.
@@ -217,7 +208,7 @@ def plan(
         tuple(folders),
         tuple(masks),
         overlays,
-        tuple({(seed.overlay, seed.path): seed for seed in every_seed}.values()),  # The last of each file.
+        tuple({(seed.overlay, seed.path): seed for seed in every_seed}.values()),  # the last of each file
         network,
         limits,
         texts,
@@ -228,7 +219,7 @@ def plan(
 
 
 def _scrubbed(root: str, git_folders: Sequence[str]) -> Iterator[Seed]:
-    """The repository's git settings without credentials."""
+    """Git settings without credentials."""
     for overlay in (root, *git_folders):
         inside = [f"{overlay}/.git", overlay] if overlay != root else [f"{root}/.git"]
         for folder in inside:
@@ -253,7 +244,7 @@ def _sockets() -> list[str]:
 
 
 def unfit(root: str, environ: Mapping[str, str] = os.environ) -> dict[Isolated, str]:
-    """Isolation methods that are unsuitable for a workspace, with reasons. Blocking, briefly."""
+    """Isolation methods unsuitable for a workspace, with reasons. Blocking, briefly."""
     if root in ("/", os.path.realpath(environ.get("HOME") or "/nonexistent")):
         return dict.fromkeys(
             ("overlay", "bubblewrap", "landlock", "sandbox-exec"), f"{root} is too much for a view"
@@ -263,7 +254,7 @@ def unfit(root: str, environ: Mapping[str, str] = os.environ) -> dict[Isolated, 
 
 
 def _mounted_below(root: str) -> str:
-    """The reason why an overlay would not show the folder's contents, or ""."""
+    """Why an overlay would not show the folder's contents, or ""."""
     try:
         lines = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
     except OSError:
@@ -292,7 +283,7 @@ def _system() -> tuple[list[str], dict[str, str]]:
     return binds, links
 
 
-#: Finds key stores in tool folders; shared by all views.
+#: Shared by all views.
 _STORES = ToolFolders()
 
 

@@ -1,4 +1,4 @@
-"""Writes below a folder that programs in a view also write to, without following their links."""
+"""Writes below a folder to which programs in a view also write, without following their links."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from contextlib import suppress
 
 from tui_agent.sandbox.folder_access import FolderAccess
 
-#: Names of unfinished files begin with this.
+#: Prefix of unfinished files.
 UNFINISHED = ".tui-agent-write-"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class WritableFolder(FolderAccess):
-    """A folder by descriptor, such as `View.merged`. Blocking; all methods raise OSError."""
+    """By descriptor, such as `View.merged`. Blocking; all methods raise OSError."""
 
     def read(self, path: str, most: int) -> bytes | None:
-        """The content of a regular file, or None if nothing is there. Raises OSError for a larger
-        file, a link or a folder."""
+        """A regular file's content; None if nothing is there. Raises OSError for a larger file, a link or a
+        folder."""
         there = self.status(path)
         if there is None:
             return None
@@ -34,7 +34,7 @@ class WritableFolder(FolderAccess):
         return data
 
     def replace(self, path: str, data: bytes, mode: int) -> None:
-        """Replaces a file in one step, and creates missing folders."""
+        """In one step; creates missing folders."""
         parent = self._made(path.rpartition("/")[0])
         name, unfinished = path.rpartition("/")[2], UNFINISHED + secrets.token_hex(8)
         try:
@@ -52,7 +52,6 @@ class WritableFolder(FolderAccess):
             os.close(parent)
 
     def set_mode(self, path: str, mode: int) -> None:
-        """Sets the permissions of a regular file."""
         descriptor = self.open(path)
         try:
             os.fchmod(descriptor, mode)
@@ -60,7 +59,7 @@ class WritableFolder(FolderAccess):
             os.close(descriptor)
 
     def remove(self, path: str) -> None:
-        """Removes a file or link, and then folders above it that are empty, as git does."""
+        """Removes a file or link, and then empty folders above, as git does."""
         folder, _, name = path.rpartition("/")
         if self.status(path) is None:
             return
@@ -104,5 +103,5 @@ class WritableFolder(FolderAccess):
 
 
 def mode_of(status: os.stat_result | None) -> int:
-    """Permissions of a regular file; 0o644 if there is none."""
+    """0o644 if there is no regular file."""
     return stat.S_IMODE(status.st_mode) if status is not None and stat.S_ISREG(status.st_mode) else 0o644

@@ -14,13 +14,13 @@ import time
 
 from tui_agent.sandbox.inside.kernel import drop_capabilities, received
 
-#: Seconds between an interrupt and the kill, for leftover processes, and between two checks of the limits.
+#: Seconds between an interrupt and the kill, for leftover processes, and between checks of the limits.
 INTERRUPTED, LEFT, LOOK = 0.3, 0.5, 0.25
 PAGE = os.sysconf("SC_PAGESIZE")
 
 
 def processes():
-    """Returns (pid, parent, name, bytes of memory) of all running processes. Names may contain any bytes."""
+    """(pid, parent, name, bytes of memory) of all processes. Names may contain any bytes."""
     found = []
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -38,10 +38,7 @@ def processes():
 
 
 def unmapped(pids, mapped=None):
-    """Returns the bytes of open memfd files beyond those counted as the processes' own.
-
-    mapped: the counted bytes; without it, each process's `RssShmem`.
-    """
+    """Bytes of open memfd files beyond those counted for the processes: `mapped`, or each one's `RssShmem`."""
     sizes, theirs = {}, 0
     for pid in pids:
         folder, found = f"/proc/{pid}/fd", False
@@ -61,14 +58,14 @@ def unmapped(pids, mapped=None):
 
 
 def in_memory(others):
-    """Returns the bytes of all processes together; shared memory counts once."""
+    """Bytes of all processes; shared memory counts once."""
     held = shared = 0
     for pid, _, size in others:
         try:
             with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
                 lines = dict(line.split()[:2] for line in file if line.startswith(b"Pss"))
             share, memory = int(lines[b"Pss:"]) * 1024, int(lines[b"Pss_Shmem:"]) * 1024
-        except (OSError, ValueError, KeyError):  # exited, or not supported by this kernel
+        except (OSError, ValueError, KeyError):  # exited, or not supported
             share, memory = size, 0
         held += share
         shared += memory
@@ -76,8 +73,8 @@ def in_memory(others):
 
 
 def waits_for_keyboard(pid):
-    """Whether the program reads from a write-only pipe. An editor without a terminal at standard input reads
-    from standard error instead, and would wait forever."""
+    """Whether the program reads from a write-only pipe: an editor without a terminal reads standard error
+    instead, and would wait forever."""
     try:
         if not os.readlink(f"/proc/{pid}/fd/0").startswith("pipe:"):
             return False
@@ -89,7 +86,6 @@ def waits_for_keyboard(pid):
 
 
 def in_folders(folders):
-    """Returns the bytes used by the in-memory folders."""
     held = 0
     for path in (*(path for path, *_ in folders), "/dev/shm"):
         try:
@@ -101,13 +97,13 @@ def in_folders(folders):
 
 
 class FirstProcess:
-    """First process of a view. Exits when the other end of the socket is closed."""
+    """Exits when the other end of the socket is closed."""
 
     look = LOOK
 
     def __init__(self, plan, line):
         self.plan, self.line = plan, line
-        #: Pid by command, and the time of the kill for commands asked to stop.
+        #: Pid by command; kill times of stopped commands.
         self.running, self.ends = {}, {}
 
     def serve(self):
@@ -158,7 +154,7 @@ class FirstProcess:
                 fcntl.ioctl(output, termios.TIOCSCTTY, 0)
                 os.dup2(output, 0)
             else:
-                os.nice(5)  # the user interface has priority
+                os.nice(5)  # priority to the interface
                 is_input = message["how"] == "input"
                 os.dup2(descriptors[1] if is_input else os.open("/dev/null", os.O_RDONLY), 0)
             os.dup2(output, 1)
@@ -177,7 +173,7 @@ class FirstProcess:
             os._exit(127)
 
     def confine(self):
-        """Restricts the child process before `exec`."""
+        """Restricts the child before `exec`."""
         drop_capabilities(self.plan)
 
     def _reap(self):
@@ -219,10 +215,9 @@ class FirstProcess:
         return [(pid, name, size) for pid, _, name, size in processes() if pid != 1]
 
     def _enforce_limits(self):
-        """Kills all processes if a limit is exceeded."""
         others = self._others() if self.running else []
         most, pids = self.plan["memory"], [pid for pid, *_ in others]
-        # The sum of resident sizes is an upper bound, and cheaper to compute.
+        # The sum of resident sizes is a cheap upper bound.
         much = sum(size for *_, size in others) + unmapped(pids) > most
         over = "memory" if much and in_memory(others) > most else ""
         over = over or ("processes" if len(others) > self.plan["processes"] else "")

@@ -18,10 +18,10 @@ RECURSIVE, EMPTY_PATH, HERE = 0x8000, 0x1000, -100
 DETACH = 2
 DEATH_SIGNAL, DUMPABLE, SECCOMP, DROP_BOUNDING, NO_NEW_PRIVILEGES = 1, 4, 22, 24, 38
 PRIVATE = (1 << 18) | (1 << 14)  # recursive
-#: CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID: root's rights on files of other users.
+#: CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID: root's rights on others' files.
 FOR_ROOT = 0b11011
 
-#: Maximum number of files and folders in memory.
+#: Files and folders in memory.
 MOST_NAMES = 1_000_000
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -53,12 +53,12 @@ def prctl(option, *arguments):
 
 
 def clone(path):
-    """Returns the descriptor of a detached, recursive copy of the mount at `path`."""
+    """A detached, recursive copy of the mount."""
     return syscall(f"open {path}", OPEN_TREE, HERE, path, 1 | os.O_CLOEXEC | RECURSIVE)
 
 
 def new_mount(kind, options, attributes=0):
-    """Returns the descriptor of a new, detached file system."""
+    """The descriptor of a new, detached file system."""
     context = syscall(f"new {kind}", FSOPEN, kind, 1)
     for key, value in options.items():
         how = 0 if value is None else 1
@@ -80,13 +80,13 @@ def attach(mount, path):
 
 
 def memory(size, mode):
-    """Returns a detached tmpfs; the number of inodes bounds its kernel memory."""
+    """A detached tmpfs; the number of inodes bounds its kernel memory."""
     options = {"size": str(size), "nr_inodes": str(MOST_NAMES), "mode": f"{mode:o}"}
     return new_mount("tmpfs", options, NO_SUID | NO_DEVICES)
 
 
 def map_users():
-    """Enters new namespaces with unchanged user ids: all ids for root, otherwise only the own one."""
+    """New namespaces with unchanged user ids: all for root, otherwise the own one."""
     if os.geteuid():
         user, group = os.geteuid(), os.getegid()
         call("new namespaces", libc.unshare, NEW_SPACES)
@@ -129,7 +129,6 @@ def loopback_up():
 
 
 def received(line, size, most):
-    """Returns a packet and its file descriptors."""
     text, parts, _, _ = line.recvmsg(size, _socket.CMSG_LEN(4 * most))
     descriptors = []
     for _, _, data in parts:
@@ -138,7 +137,7 @@ def received(line, size, most):
 
 
 def drop_capabilities(plan):
-    """Drops all capabilities except root's rights on files, for good, and installs the system call filter."""
+    """Drops capabilities for good, except root's rights on files, and installs the system call filter."""
     kept = FOR_ROOT if os.geteuid() == 0 and plan["isolated"] == "overlay" else 0
     for capability in range(64):
         if not kept >> capability & 1:

@@ -1,7 +1,6 @@
-"""Landlock rules: files that a process and its children may read and write, irrevocably.
+"""Landlock: files that a process and its children may read and write, irrevocably.
 
-Rights on a folder include everything below it, so that unreadable files must be outside all folders of the
-rules.
+Rights on a folder include everything below, so unreadable files must be outside all folders of the rules.
 """
 
 from __future__ import annotations
@@ -27,18 +26,18 @@ from tui_agent.sandbox.inside.kernel import (
 
 CREATE, ADD, RESTRICT = 444, 445, 446
 EXECUTE, WRITE, READ, LIST = 1, 2, 4, 8
-#: Rights that apply to files; the others apply only to folders.
+#: Rights on files; the others apply only to folders.
 OF_FILES = EXECUTE | WRITE | READ | 1 << 14 | 1 << 15
 #: File rights by Landlock version; later ones add renaming, truncation and device commands.
 KNOWN = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 ORPHANS_ARE_OURS = 36
 NEW_USERS, NEW_PROCESSES = 0x10000000, 0x20000000
-#: Versions with rules for truncation, for TCP, and for signals and sockets.
+#: Versions with rules for truncation, TCP, and signals and sockets.
 LEAST, WITH_NETWORK, WITH_SCOPES = 3, 4, 6
 
 
 def version():
-    """Returns the kernel's Landlock version. Raises `Failed` if it is missing or too old."""
+    """Raises `Failed` if missing or too old."""
     found = syscall("Landlock", CREATE, None, 0, 1)
     if found < LEAST:
         raise Failed("Landlock is too old", 0)
@@ -46,8 +45,7 @@ def version():
 
 
 def restrict(plan):
-    """Permits reading and running `readable`, listing `listed`, everything in `writable`, and using
-    `devices`."""
+    """Permits running `readable`, listing `listed`, everything in `writable`, and using `devices`."""
     now = version()
     known = max(rights for since, rights in KNOWN.items() if since <= now)
     rights = struct.pack("QQQ", known, 3, 3)[: 24 if now >= WITH_SCOPES else 16 if now >= WITH_NETWORK else 8]
@@ -70,21 +68,10 @@ def restrict(plan):
     os.close(rules)
 
 
-def _tasks():
-    found = 0
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                found += len(os.listdir(f"/proc/{name}/task"))
-            except OSError:
-                continue
-    return found
-
-
 def own_processes():
-    """Creates a process namespace if the kernel permits. Returns the pid of its first process, or 0.
+    """A process namespace, if the kernel permits: the pid of its first process, or 0.
 
-    All later children end with that process, and that process ends with this one.
+    All later children end with that process, and it ends with this one.
     """
     user, group = os.geteuid(), os.getegid()
     try:
@@ -112,9 +99,9 @@ def own_processes():
 
 
 class Supervisor(FirstProcess):
-    """Supervisor without a view: the command's processes are the descendants of this one."""
+    """Supervises its own descendants, without a view."""
 
-    #: Seconds between checks, the only limit on the number of processes.
+    #: Seconds; the only limit on the number of processes.
     look = 0.05
 
     def __init__(self, plan, line, first):
@@ -134,7 +121,14 @@ class Supervisor(FirstProcess):
             self._end_all()
 
     def confine(self):
-        most = _tasks() + self.plan["processes"]  # of this user; not enforced for root
+        found = 0
+        for name in os.listdir("/proc"):
+            if name.isdigit():
+                try:
+                    found += len(os.listdir(f"/proc/{name}/task"))
+                except OSError:
+                    continue
+        most = found + self.plan["processes"]  # of this user; not enforced for root
         resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
         restrict(self.plan)
         drop_capabilities(self.plan)
@@ -158,7 +152,7 @@ class Supervisor(FirstProcess):
         return False
 
     def _end_all(self):
-        """Kills whole process groups, so that no member can start another process. Never raises."""
+        """Kills whole process groups, so that no member starts another. Never raises."""
         until = time.monotonic() + 5
         while (others := self._others()) and time.monotonic() < until:
             groups = set()

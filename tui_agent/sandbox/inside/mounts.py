@@ -33,16 +33,15 @@ DEVICES = ("null", "zero", "full", "random", "urandom")
 
 
 class ViewMounts:
-    """Mounts of one view, prepared below `stage`."""
+    """Prepared below `stage`."""
 
     def __init__(self, plan, seeds):
         self.plan, self.seeds, self.stage = plan, seeds, plan["stage"]
 
     def make(self):
-        """Returns the descriptor of the layers."""
         plan = self.plan
         call("private mounts", libc.mount, "none", "/", None, ctypes.c_ulong(PRIVATE), None)
-        # Sources must be opened before other mounts cover them.
+        # Open sources before other mounts cover them.
         shown = [(path, clone(path)) for path in plan["binds"]]
         shown += [(path, clone(source)) for path, source in plan["stores"]]
         lowers = [(path, clone(path)) for path in plan["overlays"]]
@@ -91,8 +90,7 @@ class ViewMounts:
         return layers
 
     def _without_sockets(self, mount):
-        """Returns the same folder as a read-only overlay. A socket that a program outside makes in it later has
-        no listener there."""
+        """The same folder as a read-only overlay: a socket made in it later has no listener there."""
         if not stat.S_ISDIR(os.stat(mount).st_mode):
             return mount
         lower, empty = self._below("/.lowertool"), self._below("/.layers/none")
@@ -125,7 +123,7 @@ class ViewMounts:
         attach(mount, self._below(path))
 
     def _layers(self, lowers):
-        """Creates the size-limited memory for writes and seeds. Returns its descriptor."""
+        """Size-limited memory for writes and seeds; returns its descriptor."""
         folder = self._below("/.layers")
         os.mkdir(folder)
         attach(memory(self.plan["size"], 0o700), folder)
@@ -203,7 +201,7 @@ class ViewMounts:
             with open(self._below(f"/proc/sys/{name}"), "w") as file:
                 file.write(str(value))
         except OSError:
-            pass  # an older kernel; other limits apply
+            pass  # an older kernel
 
     def _become_root(self):
         for number in range(len(self.plan["overlays"])):
@@ -214,7 +212,7 @@ class ViewMounts:
         for name in os.listdir(self.stage):
             if name.startswith((".lower", ".layers")):
                 os.rmdir(self._below(f"/{name}"))
-        # /proc must be read-only: its settings affect the whole machine.
+        # /proc must be read-only: its settings affect the machine.
         for path in ("/proc", ""):
             attributes = struct.pack("4Q", READ_ONLY, 0, 0, 0)
             syscall(
@@ -243,11 +241,11 @@ def _be_like(original, copy):
         try:
             os.chown(copy, there.st_uid, there.st_gid)
         except OSError:
-            pass  # not needed: the owner of the copy can write to it
+            pass  # not needed: the owner can write
 
 
 def _own(original, copy):
-    """Copies another user's file or folder under the own user id: the layer cannot store other owners."""
+    """Copies another user's file or folder as our own: the layer cannot store other owners."""
     try:
         there = os.lstat(original)
         if stat.S_ISDIR(there.st_mode):
@@ -264,7 +262,7 @@ def _own(original, copy):
 
 
 def plant(lower, upper, path, kind, mode, content):
-    """Adds a seed: a pending file ("file"), a deletion ("gone"), an empty file with the original's mode
+    """A seed: a pending file ("file"), a deletion ("gone"), an empty file with the original's mode
     ("hidden"), or an own copy ("owned")."""
     parts = path.split("/")
     for end in range(1, len(parts)):
@@ -292,7 +290,7 @@ def plant(lower, upper, path, kind, mode, content):
         file.write(content)
     is_file = there is not None and stat.S_ISREG(there.st_mode)
     os.chmod(place, mode if mode is not None else stat.S_IMODE(there.st_mode) if is_file else 0o644)
-    # Python trusts a compiled file if second and size are equal, and make if its time is not older. Git needs
-    # the real time of its index to detect writes within the same second.
+    # Python trusts a compiled file of equal second and size, and make one that is not older. Git needs its
+    # index's real time to detect writes within a second.
     if kind == "file" and is_file and int(there.st_mtime) >= int(time.time()):
         os.utime(place, (there.st_mtime + 1, there.st_mtime + 1))
