@@ -1,9 +1,7 @@
-"""Trees and private commits of a folder's current state on disk, and files in commits. Runs in the child.
+"""Trees and private commits of a folder's state on disk, and files in commits. Runs in the child.
 
-Trees are made with a temporary index, and no ref is created.
-
-A checkpoint contains tracked files below the root as they are on disk, and written paths, but no ignored
-files. The user's index, branch, stash and work tree are not modified.
+Trees use a temporary index, and no ref is created. A checkpoint contains tracked files below the root as on
+disk, and written paths, but no ignored files. The user's index, branch, stash and work tree stay.
 """
 
 from __future__ import annotations
@@ -28,20 +26,18 @@ from tui_agent.git.repository import (
     without_submodules,
 )
 
-#: Larger untracked files, in bytes, are omitted as data.
+#: Larger untracked files are omitted as data.
 LARGEST_UNTRACKED = 32 << 20
 
 
 def tree_on_disk(repository: Repository, written: Sequence[str] = (), *, untracked: bool = False) -> str:
-    """The tree of all tracked files below the root as on disk, and of the written paths.
-
-    `untracked` includes files that are not ignored. Returns "" on failure.
-    """
+    """The tree of all tracked files below the root as on disk, and of the written paths; "" on failure.
+    `untracked` adds files that are not ignored."""
     with temporary_folder() as folder:
         index = os.path.join(folder, "index")
         theirs = os.path.join(repository.git_dir, "index")
         if os.path.isfile(theirs):
-            shutil.copy2(theirs, index)  # its mtime limits the files that git has to compare
+            shutil.copy2(theirs, index)  # its mtime limits the files that git compares
         for fresh in (False, True):
             if fresh and not _from_head(repository, index):
                 return ""
@@ -65,13 +61,12 @@ def commit_of(root: str, tree: str, message: str) -> str:
 
 
 def sweep() -> None:
-    """Removes temporary folders of killed processes."""
     with suppress(OSError):
         private.sweep()
 
 
 def _from_head(repository: Repository, index: str) -> bool:
-    """Starts again from HEAD, because an index with conflicts cannot be written as a tree."""
+    """Starts again from HEAD: an index with conflicts cannot be written."""
     if os.path.exists(index):
         os.unlink(index)
     head = git(repository.root, "rev-parse", "--verify", "--quiet", "HEAD")
@@ -108,7 +103,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def make_checkpoint(root: str, session: str, name: str, paths: Sequence[str]) -> str:
-    """Commits the work tree to a ref of the session. Returns the commit id, or "" if not possible."""
+    """Commits the work tree to a ref of the session. Returns the commit id, or ""."""
     repository = find_repository(root)
     if repository is None or not _NAME.fullmatch(session) or not _NAME.fullmatch(name):
         return ""
@@ -131,7 +126,7 @@ def forget_checkpoints(root: str, session: str, names: Sequence[str] | None = No
 
 
 def file_at(root: str, revision: str, path: str) -> bytes | None:
-    """Returns None if missing."""
+    """None if missing."""
     repository = find_repository(root)
     if repository is None or revision.startswith("-"):
         return None
@@ -140,7 +135,7 @@ def file_at(root: str, revision: str, path: str) -> bytes | None:
 
 
 def is_kept(root: str, revision: str) -> bool:
-    """Whether a commit exists; git eventually removes unreachable commits."""
+    """Whether a commit exists; git removes unreachable ones."""
     return not revision.startswith("-") and git(root, "cat-file", "-e", f"{revision}^{{commit}}").ok
 
 

@@ -1,7 +1,4 @@
-"""Asynchronous repository access for the interface: checkpoints, files in commits, commits.
-
-git itself runs in the child.
-"""
+"""Checkpoints, files in commits, and commits, for the interface; git runs in the child."""
 
 from __future__ import annotations
 
@@ -18,10 +15,8 @@ from tui_agent.processes.child import ChildProcess
 
 
 class ChangedFile(Struct, frozen=True):
-    """A file available for a commit: git's two-character mark, and its content hash ("" if deleted).
-
-    `applied`: it contains applied changes that are not committed yet.
-    """
+    """git's two-character mark, and the content hash ("" if deleted). `applied`: contains applied,
+    uncommitted changes."""
 
     path: str
     mark: str
@@ -30,10 +25,7 @@ class ChangedFile(Struct, frozen=True):
 
 
 class CommitPlan(Struct, frozen=True):
-    """Files available for a commit, and its hooks with their content hashes.
-
-    `more` counts changed files beyond these.
-    """
+    """Files available for a commit, and its hooks with their hashes. `more` counts further files."""
 
     is_repository: bool = False
     files: tuple[ChangedFile, ...] = ()
@@ -41,7 +33,7 @@ class CommitPlan(Struct, frozen=True):
     hooks: Mapping[str, str] = {}
 
     def of(self, paths: Collection[str], *, hooks: bool = False) -> CommitPlan:
-        """The plan for a subset of the files; hooks run only if requested."""
+        """For a subset of the files; hooks run only if requested."""
         chosen = tuple(file for file in self.files if file.path in paths)
         return replace(self, files=chosen, hooks=self.hooks if hooks else {})
 
@@ -51,8 +43,8 @@ class CommitPlan(Struct, frozen=True):
 
 
 class MissingFile(Struct, frozen=True):
-    """A file missing from `path`: possible content hashes (MD5), size in bytes, inode (0 if unknown), and the
-    Unix time when it was last seen."""
+    """Possible content hashes (MD5), size in bytes, inode (0 if unknown), and the Unix time when it was last
+    seen."""
 
     path: str
     hashes: tuple[str, ...]
@@ -72,12 +64,12 @@ class GitClient:
         return await self._child.ask("git_checkpoint", about)
 
     async def forget_checkpoints(self, session: str, names: Sequence[str] | None = None) -> int:
-        """Deletes a session's private commits, all or by name. Returns their number. Raises `ChildFailed`."""
+        """All or by name; returns their number. Raises `ChildFailed`."""
         about = {"root": str(self._root), "session": session, "names": None if names is None else list(names)}
         return await self._child.ask("git_forget", about)
 
     async def file_at(self, revision: str, path: str) -> bytes | None:
-        """Returns None if missing. Raises `FileError` if the commit no longer exists, or `ChildFailed`."""
+        """None if missing. Raises `FileError` if the commit is gone, or `ChildFailed`."""
         about = {"root": str(self._root), "revision": revision, "path": path}
         found = await self._child.ask("git_file", about)
         if found is False:
@@ -85,18 +77,18 @@ class GitClient:
         return None if found is None else b64decode(found)
 
     async def renamed(self, gone: Sequence[MissingFile]) -> dict[str, str]:
-        """New paths of missing files by old path, without deleted ones. Raises `ChildFailed`."""
+        """New paths by old path, without deleted ones. Raises `ChildFailed`."""
         return await self._child.ask(
             "renamed", {"root": str(self._root), "gone": msgspec.to_builtins(list(gone))}
         )
 
     async def commit_plan(self, first: Sequence[str]) -> CommitPlan:
-        """Files available for a commit, `first` in front. Raises `ChildFailed`."""
+        """`first` in front. Raises `ChildFailed`."""
         found = await self._child.ask("git_commit_plan", {"root": str(self._root), "first": list(first)})
         return msgspec.convert(found, CommitPlan)
 
     async def commit_diff(self, paths: Sequence[str]) -> tuple[str, bool]:
-        """The diff of a commit of these files, and whether it was truncated. Raises `ChildFailed`."""
+        """The diff of a commit, and whether it was truncated. Raises `ChildFailed`."""
         found = await self._child.ask("git_commit_diff", {"root": str(self._root), "paths": list(paths)})
         return found["diff"], found["cut"]
 

@@ -1,8 +1,8 @@
-"""Commits requested by the user, and the hooks of a repository, run only at the same request. Runs in the child.
+"""Commits and hooks, only at the user's request. Runs in the child.
 
-A commit contains only the given files in their reviewed versions; other staged changes remain staged.
-Signing programs never run; hooks run only if the user approved exactly these. A file with a filter is
-committed only if the filter is trusted.
+A commit contains only the given files in their reviewed versions; other staged changes stay staged. Signing
+programs never run; hooks run only if the user approved exactly these. A file with a filter is committed only
+if the filter is trusted.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _AROUND_A_COMMIT: Final = (
     *("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"),
     *("reference-transaction", "post-index-change"),
 )
-#: Larger hooks, in bytes, are identified by size and time.
+#: Larger hooks are identified by size and time.
 _MOST: Final = 8 << 20
 
 
 def hooks_folder(root: str) -> str:
-    """The configured hooks folder of the repository, otherwise the user's; "" without a repository."""
+    """The repository's configured hooks folder, otherwise the user's; "" without a repository."""
     found = opened(root)
     if found is None:
         return ""
@@ -63,18 +63,18 @@ def _content(place: str) -> str:
 
 
 MOST_BYTES: Final = 40_000
-#: Maximum files offered; the rest is only counted.
+#: Further files are only counted.
 MOST_FILES: Final = 1000
-#: Larger files, in bytes, are identified by size and time.
+#: Larger files are identified by size and time.
 _MOST_READ: Final = 32 << 20
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short", UNOPENED)
 
 
 def commit_plan(root: str, first: Sequence[str]) -> dict[str, Any]:
-    """{is_repository, files, more, hooks}: the files available for a commit, and its hooks by name.
+    """{is_repository, files, more, hooks}: files available for a commit, and its hooks by name.
 
-    Each file is {path, mark, seen}: git's two characters, and its `seen_of`. Files of `first` are in
-    front, then staged ones; those beyond `MOST_FILES` are only counted.
+    Each file is {path, mark, seen}: git's two characters, and its `seen_of`; `first` in front, then staged
+    ones.
     """
     repository = find_repository(root)
     if repository is None:
@@ -103,10 +103,8 @@ def seen_of(root: str, paths: Sequence[str]) -> dict[str, str]:
 
 
 def commit(root: str, message: str, files: Mapping[str, str], hooks: Mapping[str, str]) -> dict[str, str]:
-    """{commit, error}: commits the reviewed versions of these files; the index of other files is unchanged.
-
-    `hooks` are the approved hooks with their hashes; if empty, no hooks run.
-    """
+    """{commit, error}: commits the reviewed versions; the index of other files stays. `hooks`: approved hooks
+    with their hashes."""
     repository = find_repository(root)
     if repository is None:
         return {"commit": "", "error": "the folder is in no git repository"}
@@ -134,7 +132,7 @@ def commit(root: str, message: str, files: Mapping[str, str], hooks: Mapping[str
 
 
 def _why_not(repository: Repository, files: Mapping[str, str], hooks: Mapping[str, str]) -> str:
-    """The reason why a commit is not possible, or "". Avoids git's own check, which would open submodules."""
+    """The reason why a commit is not possible, or "". Not git's own check, which would open submodules."""
     root, paths = repository.root, list(files)
     moved = [path for path, seen in seen_of(root, paths).items() if seen != files[path]]
     if moved:
@@ -178,7 +176,7 @@ def _hash(data: bytes) -> str:
 
 
 def _changed(repository: Repository) -> Iterator[tuple[str, str]]:
-    """Changed and untracked paths with their marks, without submodules and nested repositories."""
+    """Changed and untracked paths with marks, without submodules and nested repositories."""
     how = ("--porcelain=v2", "-z", "--no-renames", "--untracked-files=all", UNOPENED)
     told = git(repository.root, "status", *how, "--", ".")
     for record in map(os.fsdecode, told.out.split(b"\0")):

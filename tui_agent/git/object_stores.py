@@ -15,19 +15,18 @@ from msgspec import Struct
 from tui_agent.files.git_folder import GitFolder, find_git_folder, parse_config, read_regular
 from tui_agent.processes.environment import for_any, for_workspace
 
-#: Command of the search process, which answers one request on standard input.
+#: The search process, which answers one request on standard input.
 SEARCH: Final = (sys.executable, "-P", "-m", "tui_agent.git.without_secrets")
 KEPT: Final = "git"
-#: Time limit of the search, which takes some seconds for 50,000 commits.
+#: Time limit of the search; 50,000 commits take some seconds.
 SECONDS: Final = 600.0
 _MODULES: Final = 200
 
 
 class HistoryRequest(Struct):
-    """top: the top of a work tree, or a folder containing repositories. nested: the work trees of those.
-    cache: our cache folder. hidden: hidden paths below the top. reveal: the user's globs, relative to the
-    top and to `prefix`. sent: SHA-256 hashes of contents revealed by the user in any file. values: only
-    collect secrets."""
+    """top: of a work tree, or a folder with repositories. nested: their work trees. cache: our folder.
+    hidden: hidden paths below the top. reveal: the user's globs, relative to the top and to `prefix`. sent:
+    SHA-256 hashes of revealed contents. values: only collect secrets."""
 
     top: str
     cache: str
@@ -40,11 +39,11 @@ class HistoryRequest(Struct):
 
 
 class WithoutSecrets(Struct):
-    """Differences to show for one repository (paths are absolute).
+    """Differences to show for one repository (absolute paths).
 
-    gone: hidden files and folders. emptied: files shown empty. stores: object folders to borrow from.
-    refs: `packed-refs` with replacement refs for secrets. index: its content. Both are None if unchanged.
-    tracked: secret paths that are or were in the index.
+    gone: hidden files and folders. emptied: files shown empty. stores: object folders to borrow from. refs:
+    `packed-refs` with replacement refs for secrets. index: its content. Both are None if unchanged. tracked:
+    secret paths that are or were in the index.
     """
 
     git_dir: bytes
@@ -58,8 +57,8 @@ class WithoutSecrets(Struct):
 
 
 class HistoryAnswer(Struct):
-    """repositories: those with differences. why: a sentence if git must be hidden completely. secrets:
-    contents and paths of secrets found, limited in number and size."""
+    """repositories: those with differences. why: a sentence if git must be hidden. secrets: contents and
+    paths, limited in number and size."""
 
     repositories: list[WithoutSecrets] = []
     secrets: list[tuple[bytes, bytes]] = []
@@ -68,8 +67,8 @@ class HistoryAnswer(Struct):
 
 
 def secrets_in_history(folder: str, cache: Path) -> list[tuple[bytes, bytes]]:
-    """The `HistoryAnswer.secrets` of a folder's repository; empty if the search fails. `cache` is our cache
-    folder. Blocks."""
+    """`HistoryAnswer.secrets` of a folder's repository; empty if the search fails. `cache`: our folder.
+    Blocks."""
     found = find_git_folder(folder)
     if found is None:
         return []
@@ -85,7 +84,7 @@ def secrets_in_history(folder: str, cache: Path) -> list[tuple[bytes, bytes]]:
 
 
 def all_repositories(top: str, nested: Iterable[str]) -> tuple[list[GitFolder], list[str]]:
-    """The results of `repositories` for the top and for nested folders with their own `.git`."""
+    """`repositories` of the top and of nested folders with a `.git`."""
     folders, others = repositories(top)
     for place in nested:
         inner, more = repositories(place)
@@ -94,7 +93,7 @@ def all_repositories(top: str, nested: Iterable[str]) -> tuple[list[GitFolder], 
         others += more
         objects = os.path.join(place, ".git", "objects")
         if not inner and os.path.isdir(objects):
-            others.append(objects)  # rejected by us, but possibly accepted by git
+            others.append(objects)  # rejected by us, but possibly not by git
     return folders, others
 
 
@@ -124,7 +123,7 @@ def repositories(top: str) -> tuple[list[GitFolder], list[str]]:
 
 
 def object_stores(common_dir: str) -> list[str]:
-    """The object folders of a repository: its own and its alternates."""
+    """Its own and its alternates."""
     found: list[str] = []
     waiting = [os.path.realpath(os.path.join(common_dir, "objects"))]
     while waiting and len(found) < 10:
@@ -138,7 +137,7 @@ def object_stores(common_dir: str) -> list[str]:
 
 
 def borrowed(store: str) -> bytes:
-    """The alternates file of a store; b"" if missing."""
+    """The alternates file; b"" if missing."""
     try:
         return read_regular(os.path.join(store, "info/alternates"), 1 << 16)
     except OSError:
@@ -146,7 +145,7 @@ def borrowed(store: str) -> bytes:
 
 
 def stamp(folder: GitFolder) -> tuple[object, ...]:
-    """A fingerprint that changes with objects, packs and the index; costs about 300 stat calls."""
+    """Changes with objects, packs and the index; costs about 300 stat calls."""
     told: list[object] = []
     files = [os.path.join(folder.git_dir, "index"), os.path.join(folder.common_dir, "packed-refs")]
     for store in object_stores(folder.common_dir):
@@ -165,7 +164,7 @@ def stamp(folder: GitFolder) -> tuple[object, ...]:
 
 
 def in_progress(folder: GitFolder) -> list[str]:
-    """Files of a git folder that may contain file contents: messages with a diff, patches, conflicts."""
+    """Files of a git folder that may hold file contents: messages with a diff, patches, conflicts."""
     names = [
         "COMMIT_EDITMSG",
         "MERGE_MSG",

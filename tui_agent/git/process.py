@@ -1,7 +1,7 @@
 """Runs one git process with a minimal environment and a time limit.
 
-The workspace child starts it through GitPython (see `git.repository`), other processes through the
-standard library, because importing GitPython would block the user interface.
+The workspace child starts it through GitPython (see `git.repository`), others through the standard library:
+importing GitPython would block the interface.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ from tui_agent.files.operating_system import remove_folder
 from tui_agent.files.private import make_temporary
 from tui_agent.processes.environment import search_path
 
-#: Exit status if git cannot be started.
 NOT_FOUND: Final = 127
 _KEPT: Final = frozenset({"LANG", "LANGUAGE", "TMPDIR", "TZ"})
-#: Disables user and system configuration, transports and prompts.
+#: No user and system configuration, transports and prompts.
 _VARIABLES: Final = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_SYSTEM": os.devnull,
@@ -42,9 +41,9 @@ _VARIABLES: Final = {
     "GIT_TEMPLATE_DIR": "",
     "GIT_LFS_SKIP_SMUDGE": "1",
 }
-#: Files that git opens in any folder of a work tree, of any file type.
+#: Files of any type that git opens in any folder of a work tree.
 _OPENED_BY_GIT: Final = frozenset({".gitignore", ".gitattributes", ".gitmodules"})
-#: Delay before searching for pipes that block git, and the time limit of the search, in seconds.
+#: Delay before searching for pipes that block git, and the search's time limit, in seconds.
 _LOOK: Final = 0.5
 _LOOKING: Final = 2.0
 #: Seconds to wait for output of git's children after killing git.
@@ -62,11 +61,11 @@ class Result(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The stripped output; undecodable bytes are replaced."""
+        """Stripped; undecodable bytes are replaced."""
         return self.out.decode(errors="replace").strip()
 
 
-#: Starts a command in a folder with this environment and standard input. Raises OSError.
+#: Starts a command with folder, environment and standard input. Raises OSError.
 Start = Callable[[list[str], str, dict[str, str], IO[bytes]], "subprocess.Popen[bytes]"]
 
 
@@ -88,12 +87,8 @@ def run_git(
     trusted: bool = False,
     start: Start = started,
 ) -> Result:
-    """Runs git in a folder with these variables (None unsets one) and a minimal environment. `feed` is its
-    standard input.
-
-    `trusted` allows programs from the folder. Raises ChildFailed after `seconds`; returns status
-    `NOT_FOUND` if git cannot be started.
-    """
+    """Runs git with these variables (None unsets one). `feed` is standard input; `trusted` allows programs
+    from the folder. Raises ChildFailed after `seconds`; status `NOT_FOUND` if git cannot be started."""
     told = {**_environment(trusted), **_VARIABLES, **variables}
     environment = {key: value for key, value in told.items() if value is not None}
     program = find_git()
@@ -122,7 +117,7 @@ def temporary_folder() -> Generator[str]:
     try:
         yield folder
     finally:
-        with suppress(OSError):  # the next start removes it
+        with suppress(OSError):  # left to the next start
             remove_folder(folder)
 
 
@@ -141,11 +136,11 @@ def _ended(process: subprocess.Popen[bytes], root: str, git_folders: Sequence[st
         except subprocess.TimeoutExpired:
             began = time.monotonic()
             _empty_pipes(root, git_folders)
-            wait = max(_LOOK, 4 * (time.monotonic() - began))  # limits the time spent searching a large tree
+            wait = max(_LOOK, 4 * (time.monotonic() - began))  # limits the search in a large tree
             continue
         return Result(process.returncode, out, err)
     process.kill()
-    with suppress(subprocess.TimeoutExpired):  # a filter may still hold the output open
+    with suppress(subprocess.TimeoutExpired):  # a filter may still hold the output
         process.communicate(timeout=_PATIENCE)
     raise ChildFailed(
         f"git did not answer within {seconds:g} s in {root}", "look at that repository with git itself"
@@ -161,12 +156,9 @@ def _empty_pipes(root: str, git_folders: Sequence[str]) -> None:
                 folders.remove(".git")
             names = files if top != root else _OPENED_BY_GIT.intersection(files)
             for name in names:
-                _empty_pipe(os.path.join(folder, name))
+                path = os.path.join(folder, name)
+                with suppress(OSError):  # no reader, or removed
+                    if stat.S_ISFIFO(os.lstat(path).st_mode):
+                        os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC))
             if time.monotonic() > deadline:
                 return
-
-
-def _empty_pipe(path: str) -> None:
-    with suppress(OSError):  # no reader, or the pipe was removed
-        if stat.S_ISFIFO(os.lstat(path).st_mode):
-            os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC))

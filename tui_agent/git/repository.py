@@ -1,14 +1,13 @@
 """Runs git without trusting a repository's configuration. Runs in the child.
 
-A repository's configuration can name commands: filters, hooks, monitors, helpers, transports. Therefore
-git never reads it. Each call gets a temporary shared folder (`GIT_COMMON_DIR`) with links to the
-repository's objects, refs and logs, without hooks and reachable remotes, and with a generated `config` of
-allowlisted settings and values from the user and the repository. The environment is minimal, and every
-call has a time limit.
+Configuration can name commands: filters, hooks, monitors, helpers, transports. So git never reads the
+repository's. Each call gets a temporary shared folder (`GIT_COMMON_DIR`) with links to the repository's
+objects, refs and logs, without hooks and reachable remotes, and with a generated `config` of allowlisted
+settings of user and repository.
 
-git itself is asked for the user's settings, because it knows the locations and evaluates includes. It sees
-an empty repository, except for remote addresses as conditions of includes. Filters run only if the user
-trusted exactly these; commit hooks run only at the user's request.
+git itself is asked for the user's settings, because it knows the locations and evaluates includes. It sees an
+empty repository, except for remote addresses as conditions of includes. Filters run only if the user trusted
+exactly these; commit hooks only at the user's request.
 """
 
 from __future__ import annotations
@@ -37,22 +36,19 @@ from tui_agent.git.process import Result, Start, find_git, run_git, temporary_fo
 from tui_agent.processes.environment import avoid_programs_in
 
 _SECONDS: Final = 10.0
-#: Variables that determine the locations of settings; git reports the files it read.
+#: Determine the locations of settings; git reports the files it read.
 _WHERE: Final = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
-#: Settings with a file path, and their default file names.
+#: Settings with a file path, and default file names.
 _FILES: Final = {"core.excludesfile": "ignore", "core.attributesfile": "attributes"}
 _MOST_ANSWERS: Final = 64
 
 Stamps = dict[str, tuple[int, ...]]
-#: Cached results, valid while the possible source files are unchanged.
+#: Valid while the possible source files are unchanged.
 _answers: Final[dict[object, tuple[Stamps, Entries]]] = {}
 
 
 def persons_settings(found: GitFolder) -> Entries:
-    """Keys and values in order of increasing precedence; file paths are absolute.
-
-    Raises ChildFailed if git does not respond.
-    """
+    """In order of increasing precedence; file paths are absolute. Raises ChildFailed."""
     where = {key: os.environ[key] for key in _WHERE if key in os.environ}
     about = (found, *sorted(where.items()))
     kept = _answers.get(about)
@@ -111,12 +107,12 @@ def _stamp(path: str) -> tuple[int, ...]:
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-#: Time limits in seconds for reading and for writing a whole work tree.
+#: Seconds for reading, and for writing a whole work tree.
 SECONDS, LONG_SECONDS = 60.0, 600.0
 MAX_DEPTH: Final = 4
 #: For more paths, tracked ones are determined first.
 FEW: Final = 100
-#: Compare only commits of submodules: checking for changes would use their configuration.
+#: Only commits of submodules: looking for changes would use their configuration.
 UNOPENED: Final = "--ignore-submodules=dirty"
 AUTHOR: Final = ("-c", "user.name=tui-agent", "-c", "user.email=tui-agent@localhost")
 _FIXED: Final[Entries] = (
@@ -158,7 +154,7 @@ _ALLOWED: Final = {
         r"[^\x00-\x1f\x7f]+",
     ),
 }
-#: File settings, allowed only in the user's configuration.
+#: Only in the user's configuration.
 _PERSONS_FILES: Final = ("core.excludesfile", "core.attributesfile")
 _SHARED: Final = (
     *("objects", "refs", "packed-refs", "shallow", "logs", "worktrees", "reftable", "lfs"),
@@ -167,10 +163,8 @@ _SHARED: Final = (
 
 
 class Repository(Struct, frozen=True):
-    """A folder's repository: `prefix` is the path from its top (empty, or ending in `/`).
-
-    `git_dir` belongs to this work tree; `common_dir` is shared by linked worktrees.
-    """
+    """`prefix`: path from its top (empty, or ending in `/`). `git_dir` belongs to this work tree;
+    `common_dir` is shared by linked worktrees."""
 
     root: str
     prefix: str
@@ -187,11 +181,10 @@ def git(
     seconds: float = SECONDS,
     start: Start | None = None,
 ) -> Result:
-    """Runs `git` in a folder's repository. `feed` is its standard input.
+    """Runs `git` in a folder's repository with standard input `feed`.
 
-    `index` replaces the repository's index file; `hooks` is a folder of hooks to run. `start` starts the
-    process outside the workspace child. Raises ChildFailed after `seconds`; all other failures are
-    results.
+    `index` replaces the index file; `hooks` is a folder of hooks to run. `start` starts the process outside
+    the workspace child. Raises ChildFailed after `seconds`; all other failures are results.
     """
     found = opened(root)
     if found is None:
@@ -219,7 +212,7 @@ def git(
 
 
 def git_without_repository(root: str, *arguments: str, feed: bytes | None = None) -> Result:
-    """Runs `git` in a folder with an empty temporary repository. Raises ChildFailed as `git` does."""
+    """With an empty temporary repository. Raises ChildFailed as `git` does."""
     avoid_programs_in(root)
     try:
         with temporary_folder() as empty:
@@ -234,7 +227,7 @@ def git_without_repository(root: str, *arguments: str, feed: bytes | None = None
 
 
 def find_repository(root: str) -> Repository | None:
-    """Returns None if there is none or it ignores the folder."""
+    """None if there is none or it ignores the folder."""
     found = opened(root)
     if found is None or not find_git():
         return None
@@ -256,10 +249,10 @@ def withheld_filters(root: str) -> dict[str, bool]:
 
 
 def ignored(repository: Repository, paths: Sequence[str], *, untracked: bool = False) -> set[str] | None:
-    """Those of `paths` that are ignored; None if git cannot decide (a path in a submodule or behind a link).
+    """Ignored `paths`; None if git cannot decide (in a submodule or behind a link).
 
-    git scans its whole index for each path not known to be `untracked`; for many paths, tracked files are
-    therefore excluded first.
+    git scans its whole index for each path not known to be `untracked`, so for many paths tracked files are
+    excluded first.
     """
     if len(paths) > FEW and not untracked:
         others = _untracked(repository, paths)
@@ -275,7 +268,7 @@ def ignored(repository: Repository, paths: Sequence[str], *, untracked: bool = F
 
 
 def ignored_without_repository(root: str, paths: Sequence[str]) -> set[str] | None:
-    """Returns None if git cannot decide, empty if git is missing."""
+    """None if git cannot decide, empty if git is missing."""
     if not paths or not find_git():
         return set()
     feed = b"\0".join(os.fsencode(path) for path in paths) + b"\0"
@@ -286,15 +279,15 @@ def ignored_without_repository(root: str, paths: Sequence[str]) -> set[str] | No
 
 
 def tracked(root: str, paths: Sequence[str]) -> list[str]:
-    """Those of `paths` that are tracked; empty if git fails."""
+    """Empty if git fails."""
     told = git(root, "--literal-pathspecs", "ls-files", "-z", "--", *paths)
     found = {os.fsdecode(name) for name in told.out.split(b"\0")} if told.ok else set()
     return [path for path in paths if path in found]
 
 
 def ignored_apart(repository: Repository, paths: Sequence[str]) -> set[str]:
-    """Those of `paths` that are ignored, if git cannot decide for all at once; no path is behind a link.
-    Paths in submodules count as ignored, and all paths if git fails."""
+    """As `ignored`, one by one, if git cannot decide for all; no path is behind a link. Paths in submodules
+    count as ignored, and all paths if git fails."""
     told = git(repository.root, "ls-files", "-z", "--stage")
     if not told.ok:
         return set(paths)
@@ -309,8 +302,7 @@ def ignored_apart(repository: Repository, paths: Sequence[str]) -> set[str]:
 
 
 def _untracked(repository: Repository, paths: Sequence[str]) -> list[str] | None:
-    """The paths that are not in the index or excluded by a sparse checkout; None if one is in a submodule or
-    git fails."""
+    """Paths not in the index nor excluded by a sparse checkout; None if one is in a submodule or git fails."""
     told = git(repository.root, "ls-files", "-z", "-t")
     if not told.ok:
         return None
@@ -328,19 +320,19 @@ def _parents(name: bytes) -> Iterator[bytes]:
 
 
 def ignored_folders(repository: Repository) -> set[str]:
-    """Completely ignored folders without a trailing slash; contains no subfolders of them."""
+    """Completely ignored folders, outermost only, without a trailing slash."""
     told = git(
         repository.root,
         *("ls-files", "-z", "--others", "--ignored", "--exclude-standard"),
         *("--directory", "--no-empty-directory"),
     )
     empty_of_others = [os.fsdecode(path[:-1]) for path in told.out.split(b"\0") if path.endswith(b"/")]
-    # git also lists folders whose files merely all happen to be ignored
+    # git also lists folders whose files all happen to be ignored
     return (ignored(repository, empty_of_others, untracked=True) or set()) if empty_of_others else set()
 
 
 def ignored_folders_without_repository(root: str, depth: int = 0) -> set[str]:
-    """As `ignored_folders`, outside repositories; nested repositories use their own rules."""
+    """As `ignored_folders`; nested repositories use their own rules."""
     told = git_without_repository(
         root, "status", "--porcelain", "-z", "--ignored=matching", "--untracked-files=all"
     )
@@ -361,8 +353,7 @@ def ignored_folders_without_repository(root: str, depth: int = 0) -> set[str]:
 
 
 def without_submodules(root: str, index: str = "") -> list[str]:
-    """Pathspecs that exclude submodules: git would open them and use their configuration to check for
-    changes."""
+    """Pathspecs without submodules: git would open them and use their configuration."""
     listed = git(root, "ls-files", "--stage", "-z", index=index).out.split(b"\0")
     paths = (os.fsdecode(line.partition(b"\t")[2]) for line in listed if line.startswith(b"160000 "))
     return [f":(exclude,literal){path}" for path in paths]
@@ -371,12 +362,10 @@ def without_submodules(root: str, index: str = "") -> list[str]:
 def _started(
     command: list[str], folder: str, environment: dict[str, str], stdin: IO[bytes]
 ) -> subprocess.Popen[bytes]:
-    """Starts git through GitPython. It extends the inherited environment, so `env -i` clears it first.
-
-    Its import takes as long as all others needed for a folder without a repository.
-    """
+    """Through GitPython, which extends the inherited environment, so `env -i` clears it first. Its import
+    takes long."""
     # On import, GitPython runs the first git of the PATH, possibly from the workspace. These settings prevent
-    # that; the program and the environment are chosen here.
+    # that.
     os.environ["GIT_PYTHON_REFRESH"] = "quiet"
     os.environ["GIT_PYTHON_GIT_EXECUTABLE"] = os.devnull
     from git import Git
@@ -393,7 +382,7 @@ def _started(
 
 
 def opened(root: str) -> GitFolder | None:
-    """The repository of a folder, unless its owner is another user and it is not marked safe."""
+    """Unless its owner is another user and it is not marked safe."""
     avoid_programs_in(root)
     found = find_git_folder(root)
     if found is None or not found.is_foreign:
@@ -441,7 +430,7 @@ def _is_allowed(key: str, value: str) -> bool:
 
 
 def _upstream(found: GitFolder) -> Entries:
-    """The upstream of the current branch, without an address."""
+    """The current branch's upstream, without an address."""
     branch = f"branch.{found.branch}."
     told = dict(found.entries)
     remote, merge = told.get(branch + "remote", ""), told.get(branch + "merge", "")
@@ -478,12 +467,11 @@ def read_status(root: str) -> dict[str, Any]:
 
 
 def status_and_deleted(root: str, untracked: Iterable[str] | None = None) -> tuple[dict[str, Any], list[str]]:
-    """The status of the work tree below `root`, as fields of `GitStatus`, and the tracked files missing on
-    disk.
+    """The status below `root`, as fields of `GitStatus`, and tracked files missing on disk.
 
-    With `untracked` given, git does not scan for untracked files. Marks are git's two characters by path:
-    staged and unstaged, a space for unchanged; `??` is untracked. A detached head is named by its first
-    seven digits. At most `MAX_MARKS` paths are included, tracked ones first.
+    With `untracked`, git does not scan for untracked files. Marks are git's two characters by path: staged
+    and unstaged, a space for unchanged; `??` is untracked. A detached head is named by its first seven
+    digits. At most `MAX_MARKS` paths, tracked ones first.
     """
     repository = find_repository(root)
     if repository is None:
@@ -493,7 +481,7 @@ def status_and_deleted(root: str, untracked: Iterable[str] | None = None) -> tup
     if not told.ok:
         return _NO_REPOSITORY, []
     records = [os.fsdecode(record) for record in told.out.split(b"\0")]
-    # Marks by path relative to the root. Splits are limited, because paths may contain spaces
+    # Relative to the root. Splits are limited: paths may contain spaces.
     marks: dict[str, str] = {}
     rest = iter(records)
     for record in rest:

@@ -1,8 +1,7 @@
 """Finds blobs with secrets by every path they had in a commit, reachable or not.
 
 Blobs have no names: all commits in the object store, including unreachable ones and stashes, are compared
-with their parents to collect the paths of new blobs. Blobs never committed, only staged, are judged by
-content.
+with their parents for the paths of new blobs. Blobs only staged are judged by content.
 """
 
 from __future__ import annotations
@@ -26,36 +25,35 @@ from tui_agent.git.object_stores import names_in_git, object_stores
 from tui_agent.git.process import Result, started
 from tui_agent.git.repository import LONG_SECONDS, git
 
-#: Maximum objects of a searchable store.
 MOST_OBJECTS: Final = 6_000_000
 _COMMITS: Final = 20_000
 _PATHS: Final = 500
 #: A new pack with more objects causes a complete search.
 _FEW: Final = 20_000
-#: Maximum bytes and number of blobs judged by content.
+#: Bytes and number of blobs judged by content.
 _MOST_READ: Final = 1 << 16
 _MOST_JUDGED: Final = 20_000
-#: Maximum number of blobs searched for keys (0.2 s per thousand), and the number held in memory at a time.
+#: Blobs searched for keys (0.2 s per thousand), and number in memory at a time.
 _MOST_SEARCHED: Final = 10_000
 _AT_ONCE: Final = 1_000
 _SUBMODULE, _LINK = b"160000", b"120000"
 _HEX: Final = re.compile(r"[0-9a-f]+")
-#: Names of sample files: their contents are public, also under other names.
+#: Sample files are public, also under other names.
 _SAMPLE: Final = re.compile(
     rb"(?:^|[._-])(?:example|sample|template|tmpl|dist|defaults)(?:[._-]|$)", re.IGNORECASE
 )
 
 
 class GitUnreadable(Exception):
-    """The search for secrets failed; `str` is the reason."""
+    """The search failed; `str` is the reason."""
 
 
 class SecretNames(Struct):
-    """Names of a repository's objects, persisted between sessions.
+    """Names of a repository's objects, kept between sessions.
 
-    rules: fingerprint of the rules. packs: indexes of searched packs. loose: ids of loose objects. secret:
-    blob ids by secret path. asked: the same for requested paths. nameless: blobs without a commit. public:
-    blobs of sample files. keyed: blobs with keys, if there are few enough to search.
+    rules: their fingerprint. packs: indexes of searched packs. loose: ids of loose objects. secret: blob ids
+    by secret path. asked: the same for requested paths. nameless: blobs without a commit. public: blobs of
+    sample files. keyed: blobs with keys, if few enough to search.
     """
 
     rules: str
@@ -69,8 +67,7 @@ class SecretNames(Struct):
 
 
 def find_names(folder: GitFolder, known: SecretNames | None, asked: Sequence[bytes]) -> SecretNames:
-    """Updates the known names, incrementally if few objects are new. Raises `GitUnreadable` and
-    `ChildFailed`."""
+    """Incremental if few objects are new. Raises `GitUnreadable` and `ChildFailed`."""
     stores = object_stores(folder.common_dir)
     packs = {pack for store in stores for pack in packs_of(store)}
     loose = {name for store in stores for name in _loose(store)}
@@ -86,7 +83,7 @@ def find_names(folder: GitFolder, known: SecretNames | None, asked: Sequence[byt
         new = None
     if new is None or new:
         _look(folder, known, new)
-        known.asked = {}  # new commits may contain more of them
+        known.asked = {}  # new commits may contain more
     known.packs, known.loose = packs, loose
     _ask(folder, known, asked)
     return known
@@ -212,8 +209,7 @@ _RAW: Final = ("-r", "--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-dif
 
 
 def staged(folder: GitFolder, known: SecretNames) -> dict[bytes, tuple[str, bool]]:
-    """The index by path: blob id, and whether the entry is merged. Adds uncommitted secret paths to
-    `known`."""
+    """The index by path: blob id, and whether the entry is merged. Adds uncommitted secret paths to `known`."""
     found: dict[bytes, tuple[str, bool]] = {}
     for line in run(folder, "ls-files", "--stage", "-z").out.split(b"\0"):
         head, _, path = line.partition(b"\t")

@@ -1,5 +1,4 @@
-"""Determines what to hide in a repository, and replacements, so that commands can use git without its
-secrets.
+"""What to hide in a repository, and replacements, so that commands can use git without its secrets.
 
     python -P -m tui_agent.git.without_secrets
 
@@ -44,12 +43,12 @@ from tui_agent.git.repository import LONG_SECONDS
 from tui_agent.git.secret_blobs import GitUnreadable, SecretNames
 
 SENTENCE: Final = b"(this is a secret, which is not shown in a trial view)\n"
-#: Maximum number of replacement refs; git reports further replaced blobs as corrupt when they are read.
+#: Replacement refs; git reports further replaced blobs as corrupt.
 MOST_REPLACED: Final = 5_000
 _MOST_REFS: Final = 1 << 23
-#: Maximum number and total bytes of reported secrets.
+#: Reported secrets.
 MOST_TOLD, MOST_TOLD_BYTES = 500, 4 << 20
-#: Maximum bytes compared of a work tree file or a file in the git folder.
+#: Bytes compared of a file.
 _MOST_READ: Final = 1 << 20
 #: Lifetime of unused packs.
 _KEPT_SECONDS: Final = 14 * 86400.0
@@ -76,7 +75,6 @@ def answer(asked: HistoryRequest) -> HistoryAnswer:
 def _replaced(
     folder: GitFolder, asked: HistoryRequest, told: list[tuple[bytes, bytes]]
 ) -> WithoutSecrets | None:
-    """The differences for a repository, or None."""
     below = _below(folder.work_tree, asked.top)
     hidden = [path.removeprefix(below) for path in asked.hidden if path.startswith(below)]
     kept = Path(asked.cache, hashlib.sha256(os.fsencode(folder.common_dir)).hexdigest()[:32])
@@ -146,7 +144,7 @@ def _is_sent(data: bytes, asked: HistoryRequest) -> bool:
 def _is_hidden(
     path: bytes, folder: GitFolder, hidden: Sequence[bytes], below: bytes, asked: HistoryRequest
 ) -> bool:
-    """Whether a path is hidden: an existing file if hidden in the view, a missing one by its name."""
+    """An existing file if hidden in the view, a missing one by its name."""
     if path in hidden or asked.values:
         return True
     with suppress(OSError):
@@ -191,8 +189,7 @@ def _leave_out(
 
 
 def _refs(folder: GitFolder, ids: Iterable[str], by: str) -> bytes | None:
-    """A `packed-refs` file with replacement refs; None for other ref formats or a file over the size
-    limit."""
+    """`packed-refs` with replacement refs; None for other ref formats or beyond the size limit."""
     if os.path.isdir(os.path.join(folder.common_dir, "reftable")):
         return None
     try:
@@ -278,7 +275,7 @@ def _replacements(ids: set[str], cache: Path) -> str:
 
 
 def sweep(cache: Path) -> None:
-    """Removes packs unused for two weeks."""
+    """Packs unused for two weeks."""
     packs = cache / "packs"
     for name in os.listdir(packs) if packs.is_dir() else ():
         with suppress(OSError):

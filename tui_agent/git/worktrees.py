@@ -1,10 +1,11 @@
-"""Linked worktrees of the folder's current state, for sub-tasks, and the seed to which their files are linked.
+"""Linked worktrees of the folder's current state, for sub-tasks, and the seed to which their files are
+linked.
 
 Runs in the child, the functions of seeds one call at a time.
 
-Writing ten thousand files takes seconds, linking them a fifth of one. A commit is therefore checked out
-once, and each copy is a tree of hard links to it, never to the user's folder. tui-agent replaces files
-instead of writing into them; a seed modified through a copy is repaired before it is linked again.
+Writing ten thousand files takes seconds, linking them a fifth of one. A commit is therefore checked out once,
+and each copy is a tree of hard links to it, never to the user's folder. tui-agent replaces files instead of
+writing into them; a seed modified through a copy is repaired before it is linked again.
 
     <folder of the session>/.seed/  .seed.index  <copy>/  <copy>/  …
 
@@ -41,12 +42,12 @@ NAMES: Final = frozenset((_NAME, _INDEX, _INDEX + ".lock"))
 _NO_LINKS: Final = (errno.EPERM, errno.EMLINK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EXDEV)
 
 
-#: Seconds for which a linked seed is assumed to be unmodified.
+#: Seconds for which a linked seed counts as unmodified.
 WHOLE_FOR: Final = 10.0
 
 
 class _VerifiedSeed(Struct, frozen=True):
-    """A verified seed: its tree, the monotonic time of the check, and whether copies were linked since."""
+    """Its tree, the monotonic time of the check, and whether copies were linked since."""
 
     tree: str
     at: float
@@ -61,7 +62,7 @@ _looked: Final[dict[str, _VerifiedSeed]] = {}
 
 
 def update_seed(repository: Repository, commit: str, parent: str) -> Result:
-    """Updates the seed of a session's folder to a commit, writing only differences. Raises OSError."""
+    """Writes only differences. Raises OSError."""
     seed, index = os.path.join(parent, _NAME), os.path.join(parent, _INDEX)
     tree = git(repository.root, "rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}")
     looked = _looked.pop(parent, None)
@@ -69,7 +70,7 @@ def update_seed(repository: Repository, commit: str, parent: str) -> Result:
         _looked[parent] = looked
         return tree
     if os.path.exists(index + ".lock") or not os.path.exists(index):
-        _remove(parent)  # git was killed, so the content is unknown
+        _remove(parent)  # git was killed: content unknown
     command = ("--work-tree", seed, *_checkout(commit))
     for _ in range(2):
         os.makedirs(seed, exist_ok=True)
@@ -82,8 +83,7 @@ def update_seed(repository: Repository, commit: str, parent: str) -> Result:
 
 
 def fill(parent: str, commit: str, folder: str) -> Result:
-    """Fills an empty worktree with links to the seed at that commit, or with copies if hard links are
-    unsupported. Raises OSError."""
+    """Links to the seed at that commit, or copies if hard links are unsupported. Raises OSError."""
     if looked := _looked.get(parent):
         _looked[parent] = replace(looked, linked=True)
     try:
@@ -100,7 +100,7 @@ def fill(parent: str, commit: str, folder: str) -> Result:
 
 
 def remove_seed(parent: str) -> None:
-    """Removes the seed and the session's folder, unless it contains a copy. Raises OSError."""
+    """Removes the seed, and the session's folder if it contains no copy. Raises OSError."""
     if set(names_in(parent)) - NAMES:
         return
     _remove(parent)
@@ -148,8 +148,7 @@ def take_snapshot(root: str) -> str:
 
 
 def prepare(root: str, parent: str) -> None:
-    """Prepares the shared files of copies in a session's folder, so that the first copy is as fast as later
-    copies.
+    """Prepares the shared files of copies, so that the first copy is as fast as later ones.
 
     No effect without a repository. One call at a time. Raises FileError.
     """
@@ -164,10 +163,9 @@ def prepare(root: str, parent: str) -> None:
 
 
 def add_worktree(root: str, commit: str, folder: str) -> dict[str, Any]:
-    """Creates a worktree of a commit in a new folder → {root, submodules}. One call at a time.
+    """A worktree of a commit in a new folder → {root, submodules}. One call at a time.
 
-    `root` is the workspace within it, `submodules` are its empty submodule paths. Raises FileError after
-    cleaning up.
+    `root` is the workspace within it, `submodules` are empty. Raises FileError after cleaning up.
     """
     repository = find_repository(root)
     if repository is None or not re.fullmatch("[0-9a-f]{40,64}", commit):
@@ -185,7 +183,7 @@ def add_worktree(root: str, commit: str, folder: str) -> dict[str, Any]:
 
 
 def remove_worktree(root: str, folder: str) -> None:
-    """Removes a complete, partial or missing copy from the disk and its repository. Raises FileError."""
+    """A complete, partial or missing copy, from the disk and its repository. Raises FileError."""
     aside = detach_worktree(root, folder)
     try:
         remove_folder(aside)
@@ -194,10 +192,8 @@ def remove_worktree(root: str, folder: str) -> None:
 
 
 def detach_worktree(root: str, folder: str) -> str:
-    """The fast part of a removal: renames the folder and unregisters it.
-
-    Returns the new location of the files to be removed. Raises FileError.
-    """
+    """The fast part of a removal: renames the folder, unregisters it, and returns the new location. Raises
+    FileError."""
     parent = os.path.dirname(folder)
     aside = os.path.join(parent, f"{_ASIDE}{secrets.token_hex(4)}")
     try:
@@ -205,7 +201,7 @@ def detach_worktree(root: str, folder: str) -> str:
         with suppress(FileNotFoundError):
             os.rename(folder, aside)
         if common:
-            # Unregisters a worktree; git's own command requires an intact one
+            # git's own command requires an intact worktree
             known = os.path.join(common, "worktrees")
             for name in names_in(known):
                 entry = os.path.join(known, name)
@@ -219,7 +215,7 @@ def detach_worktree(root: str, folder: str) -> str:
 
 
 def tidy(root: str, parent: str) -> None:
-    """Removes the shared files of a session's folder, and the folder, unless a copy remains."""
+    """The shared files of a session's folder, and the folder, unless a copy remains."""
     try:
         remove_seed(parent)
     except OSError as error:
@@ -230,7 +226,7 @@ def tidy(root: str, parent: str) -> None:
 
 
 def remove_worktrees(parent: str) -> None:
-    """Removes a session's folder with all copies. Raises FileError."""
+    """A session's folder with all copies. Raises FileError."""
     names = set(names_in(parent)) - NAMES
     copies = {
         os.path.join(
@@ -254,7 +250,7 @@ def _add(repository: Repository, commit: str, folder: str) -> dict[str, Any]:
     os.makedirs(os.path.join(repository.common_dir, "worktrees"), exist_ok=True)
     adding = ("-c", "core.logAllRefUpdates=false", "worktree", "add", "--detach", "--no-checkout", "--force")
     _check(folder, git(repository.root, *adding, "--quiet", "--", folder, commit))
-    # Replaces the temporary common folder in the worktree's `.git` file with the repository's own
+    # The repository's own common folder instead of the temporary one
     pointer = os.path.join(folder, ".git")
     with open(pointer, "rb") as file:
         entry = os.path.basename(os.fsdecode(file.read()).strip())
@@ -271,7 +267,7 @@ def _add(repository: Repository, commit: str, folder: str) -> dict[str, Any]:
 def _is_of(entry: str, folder: str) -> bool:
     try:
         told = os.path.join(entry, os.fsdecode(read_start(os.path.join(entry, "gitdir"), 4096)).strip())
-    except OSError:  # git was killed before it wrote the location
+    except OSError:  # git was killed earlier
         named = re.fullmatch(re.escape(os.path.basename(folder)) + r"\d*", os.path.basename(entry))
         return named is not None and set(names_in(entry)) <= {"locked"}
     return os.path.realpath(os.path.dirname(told)) == os.path.realpath(folder)
