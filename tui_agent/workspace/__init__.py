@@ -1,1 +1,1 @@
-"""The workspace folder: index, watcher, imports, test lookup and copies."""
+"""The workspace folder: index, watcher, imports, tests and copies."""

@@ -1,4 +1,4 @@
-"""Work copies of the folder: a worktree each, or a plain copy without git."""
+"""Work copies of the folder: worktrees, or plain copies without git."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from tui_agent.processes.child import ChildProcess
 from tui_agent.workspace.index import Index
 
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-#: Linux ioctl that shares a file's blocks until one is written.
+#: Linux ioctl: shares a file's blocks until one is written.
 _FICLONE = 0x40049409
-#: Seconds to keep shared files after the last creation or removal of a copy, or after preparation.
+#: Seconds to keep shared files after the last use of a copy, or after preparation.
 KEPT_SECONDS, AHEAD_SECONDS = 30.0, 300.0
-#: Maximum bytes of an ignored file copied into a work copy.
+#: Bytes of an ignored file copied into a work copy.
 LARGEST_BROUGHT = 10_000_000
 
 
 def copy_paths(root: Path, folder: Path, paths: Sequence[str], stop: threading.Event) -> None:
     """Copies files and links at these paths below `root` (resolved) into a new folder. Blocks.
 
-    Skips links that point outside, special files, and files removed during the copy. Raises FileError on
-    failure and Interrupted if `stop` is set, after cleaning up.
+    Skips outside links, special files, and files removed meanwhile. Raises FileError, and Interrupted if
+    `stop` is set, after cleaning up.
     """
     try:
         make_private(folder.parent)
@@ -114,7 +114,7 @@ def _copy(source: str, target: str) -> None:
 
 
 def clone(target: int, source: int) -> bool:
-    """Returns whether the file system supports it."""
+    """False without support."""
     if not sys.platform.startswith("linux"):
         return False
     try:
@@ -125,10 +125,7 @@ def clone(target: int, source: int) -> bool:
 
 
 class WorkCopy(Struct, frozen=True):
-    """A copy at `folder`, with the workspace at `root`.
-
-    `missing` are submodule paths, which are empty.
-    """
+    """The workspace is at `root`. `missing` are submodules, which are empty."""
 
     folder: str
     root: str
@@ -145,32 +142,28 @@ class WorkCopies:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def snapshot(self) -> str:
-        """A private commit of the folder as on disk, without ignored files; "" without a repository.
-
-        Raises `ChildFailed`.
-        """
+        """A private commit of the folder as on disk, without ignored files; "" without a repository. Raises
+        `ChildFailed`."""
         return await self._child.ask("git_snapshot", {"root": str(self._gate.root)})
 
     async def prepare(self, parent: Path) -> None:
-        """Prepares the shared files of copies in this folder in the background, so that the first copy is as
-        fast as later copies.
-
-        Raises `FileError` or `ChildFailed`.
-        """
+        """Prepares the shared files of copies in the background, so that the first copy is as fast as later
+        ones. Raises `FileError` or `ChildFailed`."""
         self._tidy_later(parent, AHEAD_SECONDS)
         about = {"root": str(self._gate.root), "folder": str(parent)}
         await self._child.ask("git_worktrees_prepare", about)
 
     async def make(self, folder: Path, snapshot: str) -> WorkCopy:
-        """Copies a snapshot to a new folder; if it is "", copies the indexed paths.
-
-        Cleans up on failure or cancellation. Raises `FileError` or `ChildFailed`.
-        """
+        """Copies a snapshot ("": the indexed paths) to a new folder. Cleans up on failure or cancellation.
+        Raises `FileError` or `ChildFailed`."""
         self._keep(folder.parent)
         try:
             if snapshot:
                 with suppress(FileError):  # fallback: a plain copy
-                    return await self._worktree(folder, snapshot)
+                    about = {"root": str(self._gate.root), "commit": snapshot, "folder": str(folder)}
+                    made = await self._child.ask("git_worktree_add", about)
+                    missing = msgspec.convert(made["submodules"], tuple[str, ...])
+                    return WorkCopy(str(folder), made["root"], "worktree", missing)
             return await self._plain(folder)
         except (asyncio.CancelledError, ChildFailed):
             await asyncio.shield(self.remove(folder))
@@ -179,22 +172,19 @@ class WorkCopies:
             self._tidy_later(folder.parent)
 
     async def remove(self, copy: WorkCopy | Path) -> None:
-        """Removes a complete or partial copy; shared files are removed with a delay.
-
-        Raises `FileError`.
-        """
+        """Also a partial one; shared files are removed later. Raises `FileError`."""
         folder = Path(copy.folder) if isinstance(copy, WorkCopy) else copy
         self._keep(folder.parent)
         about = {"root": str(self._gate.root), "folder": str(folder)}
         try:
             await self._child.ask("git_worktree_remove", about)
-        except ChildFailed:  # the next start unregisters it from its repository
+        except ChildFailed:  # the next start unregisters it
             await asyncio.to_thread(_remove, folder)
         finally:
             self._tidy_later(folder.parent)
 
     async def close(self) -> None:
-        """Removes unused shared files immediately."""
+        """Removes unused shared files."""
         for folder in list(self._tidying):
             self._tidy(folder)
         await asyncio.gather(*self._tasks)
@@ -221,14 +211,8 @@ class WorkCopies:
 
     async def _tidied(self, parent: str) -> None:
         about = {"root": str(self._gate.root), "folder": parent}
-        with suppress(FileError, ChildFailed):  # the next start removes the rest
+        with suppress(FileError, ChildFailed):  # left to the next start
             await self._child.ask("git_worktrees_tidy", about)
-
-    async def _worktree(self, folder: Path, snapshot: str) -> WorkCopy:
-        about = {"root": str(self._gate.root), "commit": snapshot, "folder": str(folder)}
-        made = await self._child.ask("git_worktree_add", about)
-        missing = msgspec.convert(made["submodules"], tuple[str, ...])
-        return WorkCopy(str(folder), made["root"], "worktree", missing)
 
     async def _plain(self, folder: Path) -> WorkCopy:
         stop = threading.Event()

@@ -1,4 +1,4 @@
-"""The child process for slow workspace operations, and its early start before a session."""
+"""The child for slow workspace operations, and its start before a session."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from tui_agent.processes.environment import for_workspace
 
 
 def workspace_child(filters: str = "") -> ChildProcess:
-    """The child process, not started. It runs only filters with this fingerprint (see `trust`)."""
+    """Not started. It runs only filters with this fingerprint (see `trust`)."""
     return ChildProcess(
         "tui_agent.workspace.worker", name="workspace", env={**for_workspace(), TRUSTED_FILTERS: filters}
     )
 
 
 class EarlyChild(Struct, frozen=True):
-    """A child started early for a folder and the filters trusted in it."""
+    """Started for a folder and its trusted filters."""
 
     workspace: Path
     filters: str
@@ -34,6 +34,6 @@ class EarlyChild(Struct, frozen=True):
 async def start_ahead(workspace: Path, filters: str) -> EarlyChild:
     """`avoid_programs_in` must precede it, so that no program of the folder runs."""
     process = workspace_child(filters)
-    with suppress(ChildFailed):  # the first request reports the error
+    with suppress(ChildFailed):  # the first request reports it
         await process.start()
     return EarlyChild(workspace, filters, process)

@@ -1,4 +1,4 @@
-"""Lists the files of a work tree that are not ignored, and finds renamed ones. Runs in the child."""
+"""Files of a work tree that are not ignored, and renamed ones. Runs in the child."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tui_agent.git.repository import (
 from tui_agent.workspace.listing import CONTROL_FOLDERS, MAX_FILES, FileListing, as_texts, walk
 
 WITHOUT_CONTROL: Final = tuple(f"--exclude={name}/" for name in sorted(CONTROL_FOLDERS))
-#: Output of `ls-files -t --stage`: excluded by a sparse checkout (`S`), link (120000), submodule (160000).
+#: `ls-files -t --stage`: excluded by a sparse checkout (`S`), link (120000), submodule (160000).
 _SPECIAL: Final = re.compile(rb"\0(?:(S) \d{6}|. (1[26]0000)) [0-9a-f]+ \d\t([^\0]+)")
 _FILTER: Final = re.compile(rb"[ \t]filter=(\S+)")
 _MOST_ATTRIBUTES: Final = 100
@@ -41,8 +41,7 @@ _SPECIAL_MARKS: Final = (b"\0S ", b" 120000 ", b" 160000 ")
 
 
 class _Special(Struct, frozen=True):
-    """Tracked names that are not plain files on disk: excluded by a sparse checkout, links, and
-    submodules."""
+    """Tracked names that are no plain files on disk."""
 
     sparse: frozenset[bytes]
     links: frozenset[bytes]
@@ -50,10 +49,10 @@ class _Special(Struct, frozen=True):
 
 
 def list_files(repository: Repository, depth: int = 0) -> FileListing | None:
-    """The sorted files below the repository's `root`; None if git fails.
+    """The sorted files below `root`; None if git fails.
 
-    Excludes files outside a sparse checkout, but includes deleted files, which the status reports.
-    Submodules and nested repositories are listed by their own rules. Links to folders are not followed.
+    Excludes files outside a sparse checkout; includes deleted files, which the status reports. Submodules and
+    nested repositories are listed by their own rules. Links to folders are not followed.
     """
     with ThreadPoolExecutor(1) as pool:
         special = pool.submit(_special_names, repository.root)
@@ -68,13 +67,17 @@ def list_files(repository: Repository, depth: int = 0) -> FileListing | None:
     if odd == _NOTHING and b"/\0" not in told.out:
         return replace(as_texts(b"\0".join(names)), untracked=untracked)
     inner = {name.rstrip(b"/") for name in names if name.endswith(b"/")} | odd.submodules
-    left_out = odd.sparse | odd.submodules | {name for name in odd.links if _is_folder(repository.root, name)}
+    left_out = (
+        odd.sparse
+        | odd.submodules
+        | {name for name in odd.links if os.path.isdir(os.path.join(os.fsencode(repository.root), name))}
+    )
     listing = as_texts(b"\0".join(name for name in names if name not in left_out and name[-1:] != b"/"))
     return replace(_with_inner(repository.root, listing, inner, depth), untracked=untracked)
 
 
 def list_without_repository(root: str, depth: int = 0) -> FileListing:
-    """Lists a folder without a usable repository by its ignore files."""
+    """By the ignore files of a folder without a usable repository."""
     told = git_without_repository(root, "ls-files", "-z", "--others", "--exclude-standard", *WITHOUT_CONTROL)
     if not told.ok:
         return walk(root)
@@ -88,7 +91,7 @@ def list_without_repository(root: str, depth: int = 0) -> FileListing:
 
 
 def named_filters(repository: Repository, paths: Sequence[str]) -> list[str]:
-    """Filters that attributes assign to these files and that git would run if they were trusted."""
+    """Filters of these files that git would run if they were trusted."""
     withheld = withheld_filters(repository.root)
     if not withheld:
         return []
@@ -133,10 +136,6 @@ def _with_inner(root: str, listing: FileListing, inner: set[bytes], depth: int) 
     return FileListing(sorted(set(paths)), unreadable)
 
 
-def _is_folder(root: str, name: bytes) -> bool:
-    return os.path.isdir(os.path.join(os.fsencode(root), name))
-
-
 def _is_file(root: bytes, name: bytes) -> bool:
     path = os.path.join(root, name)
     return not os.path.islink(path) or os.path.isfile(path)
@@ -144,10 +143,10 @@ def _is_file(root: bytes, name: bytes) -> bool:
 
 #: Maximum lag of the file system's clock in seconds.
 TICK: Final = 0.02
-#: Maximum number of candidates read, and their maximum size in bytes.
+#: Candidates read, and bytes of one.
 MOST_READ: Final = 200
 MOST_BYTES: Final = 4 << 20
-#: Maximum number of commits searched for a deletion, and the time limit in seconds.
+#: Commits searched for a deletion, and seconds.
 MOST_COMMITS: Final = 2000
 SECONDS: Final = 10.0
 
@@ -155,9 +154,8 @@ SECONDS: Final = 10.0
 def find_renamed(root: str, gone: Sequence[MissingFile]) -> dict[str, str]:
     """New paths of missing files by old path; deleted files are omitted.
 
-    A file that existed together with the old one is a copy, never the result of a rename. Among new files,
-    one with the same content is preferred, then one that git considers similar to the last committed
-    version.
+    A file that existed together with the old one is a copy, not a rename. Among new files, the same content
+    is preferred, then similarity by git to the last committed version.
     """
     repository = find_repository(root)
     listing = list_files(repository) if repository else None
@@ -168,7 +166,7 @@ def find_renamed(root: str, gone: Sequence[MissingFile]) -> dict[str, str]:
         try:
             found |= _by_git(repository, candidates, left)
         except ChildFailed:
-            pass  # git exceeded the time limit; the remaining files count as deleted
+            pass  # time limit; the rest counts as deleted
     return found
 
 
@@ -182,7 +180,7 @@ def _new_files(
         try:
             status = os.lstat(os.path.join(root, path))
         except OSError:
-            continue  # git also lists tracked files missing on disk
+            continue  # tracked files missing on disk
         if stat.S_ISREG(status.st_mode) and (status.st_ctime > since or status.st_ino in inodes):
             yield path, status
 
@@ -246,8 +244,7 @@ def _by_git(
     tree = tree_on_disk(repository, Gate(Path(repository.root)).without_secrets(small)) if bases else ""
     found: dict[str, str] = {}
     for base, files in bases.items() if tree else ():
-        # Renames between two trees by old path. Excludes files that are not new, because git selects the
-        # most similar file
+        # Without files that are not new, because git selects the most similar file
         added = _compared(repository, base, tree, "--no-renames", "--diff-filter=A", "--name-only")
         others = (f":(exclude,literal){path}" for path in added if path and path not in candidates)
         how = ("--find-renames", "--diff-filter=R", "--name-status")
@@ -268,7 +265,7 @@ def _compared(repository: Repository, base: str, tree: str, *how: str, only: Seq
 
 
 def _last_with(repository: Repository, path: str) -> str:
-    """The last commit that contains a file missing from HEAD; "" if no recent commit deleted it."""
+    """The last commit with a file missing from HEAD; "" if no recent commit deleted it."""
     root = repository.root
     older = git(root, "rev-list", "--max-count=1", f"--skip={MOST_COMMITS}", "HEAD").text
     span = ("HEAD", *((f"^{older}",) if older else ()))

@@ -1,7 +1,4 @@
-"""Resolves imports to files of the workspace, using only indexed paths; reads `paths` and `baseUrl` of a tsconfig.
-
-Results are always in the index: inside the workspace and not ignored.
-"""
+"""Resolves imports to indexed files; reads `paths` and `baseUrl` of a tsconfig."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ class Import(Struct, frozen=True):
     """`module` as written: `a.b` in Python and Java, `./a` in JavaScript, `x.org/a` in Go, `crate::a::b` in
     Rust.
 
-    `names` are imported from it. `level` counts Python's leading dots. `inner` is a Rust `mod` line.
+    `names` are imported from it. `level` counts Python's leading dots. `inner`: a Rust `mod` line.
     """
 
     module: str
@@ -38,13 +35,13 @@ ReadText = Callable[[str], str | None]
 
 
 class Aliases(Struct, frozen=True):
-    """`paths` are (pattern with at most one `*`, targets relative to the root), `base` is `baseUrl`."""
+    """`paths`: (pattern with at most one `*`, targets relative to the root); `base`: `baseUrl`."""
 
     paths: tuple[tuple[str, tuple[str, ...]], ...] = ()
     base: str | None = None
 
     def targets(self, module: str) -> list[str]:
-        """The candidate paths of a module name, longest pattern first."""
+        """Candidate paths, longest pattern first."""
         found = []
         for pattern, places in sorted(self.paths, key=lambda item: -len(item[0].partition("*")[0])):
             start, star, end = pattern.partition("*")
@@ -59,7 +56,7 @@ class Aliases(Struct, frozen=True):
 
 
 def aliases_for(path: str, read: ReadText) -> Aliases:
-    """The aliases of the nearest configuration at or above a source file; empty if there is none."""
+    """From the nearest configuration at or above a source file."""
     folder = posixpath.dirname(path)
     while True:
         for name in TSCONFIG_NAMES:
@@ -124,7 +121,7 @@ _SCRIPT_ENDINGS: Final = (
     "vue",
     "svelte",
 )
-#: TypeScript sources import their future JavaScript files.
+#: TypeScript imports its future JavaScript files.
 _COMPILED: Final = {"js": ("ts", "tsx"), "jsx": ("tsx",), "mjs": ("mts",), "cjs": ("cts",)}
 _JAVA_ROOTS: Final = ("src/main/java", "src/test/java", "src", "")
 MOST_OF_A_PACKAGE: Final = 5
@@ -165,7 +162,7 @@ def _resolved(path: str, language: str, one: Import, places: ImportRoots) -> Ite
 
 
 def _python(path: str, one: Import, index: Index) -> Iterator[str]:
-    """`from a import b` refers to the module `a/b` if it exists, otherwise to `a`, which defines `b`."""
+    """`from a import b`: the module `a/b` if it exists, otherwise `a`."""
     parts = one.module.split(".") if one.module else []
     for base in _python_bases(path, one.level, index):
         folder = posixpath.normpath(posixpath.join(base, *parts)) if base or parts else ""
@@ -183,8 +180,7 @@ def _python(path: str, one: Import, index: Index) -> Iterator[str]:
 
 
 def _python_bases(path: str, level: int, index: Index) -> Iterator[str]:
-    """Base folders of an import: the package for a relative one, otherwise each parent folder possibly on the
-    path."""
+    """The package for a relative import, otherwise each parent folder possibly on the path."""
     folder = posixpath.dirname(path)
     if level:
         above = folder.split("/") if folder else []
@@ -195,7 +191,7 @@ def _python_bases(path: str, level: int, index: Index) -> Iterator[str]:
     while folder:
         folder = posixpath.dirname(folder)
         roots.append(folder)
-    roots.reverse()  # the project root first, the script's own folder last
+    roots.reverse()  # the project root first, the script's folder last
     yield from dict.fromkeys(
         [*(_join(root, "src") for root in roots if index.has_folder(_join(root, "src"))), *roots]
     )

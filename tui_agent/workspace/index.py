@@ -1,4 +1,4 @@
-"""Sorted in-memory index of all paths: lookup, folder listing, pattern matching and fuzzy search."""
+"""Sorted in-memory index of all paths: lookup, folders, patterns and fuzzy search."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from frizbee import Haystacks, Matcher
 
 
-#: Paths copied at once; copying holds the GIL for about two milliseconds.
+#: Paths copied at once; holds the GIL for two milliseconds.
 PORTION: Final = 8192
-#: Number of best matches that are ranked again by file name.
+#: Best matches ranked again by file name.
 FINALISTS: Final = 200
-#: Maximum removed paths in the copy before it is rebuilt.
+#: Removed paths in the copy before it is rebuilt.
 MOST_GONE: Final = 500
 NAME_BONUS: Final = 24
 
 
 class Picker:
-    """A copy of the paths in the matcher's memory, created before the first search and updated.
+    """A copy of the paths in the matcher's memory. Thread-safe.
 
-    New paths are appended; removed ones are filtered from results until there are too many. Thread-safe.
+    New paths are appended; removed ones are filtered from results until there are too many.
     """
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class Picker:
         self._gone: set[str] = set()
 
     def find(self, paths: Sequence[str], query: str, limit: int) -> list[str]:
-        """At most `limit` of `paths` that match every word of `query`, best first."""
+        """Paths that match every word of `query`, best first."""
         with self._lock:
             haystacks = self._filled(paths)
             found = [
@@ -97,22 +97,20 @@ def _with_name(score: int, path: str, words: Sequence[str]) -> int:
     return score + sum(NAME_BONUS * (1 + name.startswith(word)) for word in words if word in name)
 
 
-#: Names compared per call; each holds the GIL for a few milliseconds.
+#: Names compared per call; holds the GIL for a few milliseconds.
 NEAREST_SLICE: Final = 4096
 #: Minimum similarity, of 100.
 LEAST: Final = 55.0
 FOLDER_SHARE: Final = 0.25
 #: Paths processed at once, for a few milliseconds, so that a thread does not block the event loop.
 SLICE = 8192
-#: Maximum number of paths inserted or removed individually.
+#: Paths inserted or removed individually.
 FEW = 64
 
 
 def nearest_names(paths: Sequence[str], wanted: str, count: int) -> list[str]:
-    """At most `count` of `paths`, best first, by the similarity of file names to the last part of `wanted`.
-
-    `wanted` is a path or a pattern. Case-insensitive; ties are resolved by folder similarity.
-    """
+    """Best first, by the similarity of file names to the last part of `wanted`, a path or a pattern.
+    Case-insensitive; ties are resolved by folder similarity."""
     from rapidfuzz import fuzz, process
 
     wanted = re.sub(r"[*?\[\]{}\\]", "", wanted)
@@ -131,15 +129,14 @@ def nearest_names(paths: Sequence[str], wanted: str, count: int) -> list[str]:
 
 
 class Overview(Struct, frozen=True):
-    """The top-level `files`, and all folders with recursive file counts, shallow folders first."""
+    """The top-level `files`, and all folders with recursive file counts, shallow ones first."""
 
     files: tuple[str, ...]
     folders: tuple[tuple[str, int], ...]
 
 
 class Matches(Struct, frozen=True):
-    """Matches of a pattern: the first `paths` and the total number; `complete`: the whole index was
-    searched."""
+    """The first `paths` and the total number; `complete`: the whole index was searched."""
 
     paths: tuple[str, ...]
     count: int
@@ -147,10 +144,10 @@ class Matches(Struct, frozen=True):
 
 
 class Index:
-    """Paths relative to the root, with `/` as the separator, sorted by code points.
+    """Paths relative to the root, with `/`, sorted by code points.
 
-    Updates belong to one event loop; reading methods are thread-safe, because each update replaces the
-    list. `ignore_case`: the file system is case-insensitive.
+    Updates belong to one event loop; reading is thread-safe, because each update replaces the list.
+    `ignore_case`: the file system is case-insensitive.
     """
 
     def __init__(self, paths: Iterable[str] = (), *, ignore_case: bool = False) -> None:
@@ -165,7 +162,7 @@ class Index:
 
     @property
     def paths(self) -> list[str]:
-        """Callers must not modify the list."""
+        """Not to be modified."""
         return self._paths
 
     def contains(self, path: str) -> bool:
@@ -175,7 +172,7 @@ class Index:
         return at < len(paths) and paths[at] == path
 
     def replace(self, paths: list[str]) -> None:
-        """Takes ownership of the list, which must be sorted and without duplicates."""
+        """Takes ownership of the list, sorted and without duplicates."""
         self._picker.empty()
         self._take(paths)
 
@@ -200,8 +197,8 @@ class Index:
         return True
 
     def folder(self, path: str = "") -> tuple[list[str], list[str]]:
-        """`""` is the root. The cost depends on the folder's own entries only. Both lists are empty for a
-        missing folder."""
+        """Subfolders and files; `""` is the root. Empty for a missing folder. The cost depends on the
+        folder's own entries only."""
         folders, files = [], []
         for name in self._children(path.rstrip("/")):
             (folders if name.endswith("/") else files).append(name.rstrip("/"))
@@ -223,7 +220,7 @@ class Index:
         return self._paths[start:end]
 
     def match(self, pattern: Pattern, limit: int = 1000, deadline: float = float("inf")) -> Matches:
-        """Works in slices and stops (`complete` is false) when `time.monotonic()` passes `deadline`."""
+        """In slices; stops (`complete` is false) when `time.monotonic()` passes `deadline`."""
         found: dict[str, None] = {}
         paths = self._paths
         for alternative in pattern.alternatives:
@@ -234,10 +231,8 @@ class Index:
         return Matches(tuple(found)[:limit], len(found))
 
     def named(self, names: Collection[str]) -> dict[str, list[str]]:
-        """Paths by file name, with or without the last extension, for each of these names.
-
-        Case-insensitive. Only paths that contain a name are examined individually.
-        """
+        """Paths by file name, with or without the last extension. Case-insensitive. Only paths that contain a
+        name are examined individually."""
         wanted: dict[str, list[str]] = {name.lower(): [] for name in names}
         paths = self._paths
         for at in range(0, len(paths), SLICE):
@@ -251,18 +246,17 @@ class Index:
         return {name: wanted[name.lower()] for name in names}
 
     def nearest(self, name: str, count: int = 5) -> list[str]:
-        """The paths with the most similar names, best first, for "did you mean"."""
+        """The most similar names, best first, for "did you mean"."""
         return nearest_names(self._paths, name, count)
 
     def fuzzy(self, query: str, limit: int = 20) -> list[str]:
-        """Paths that contain the characters of `query` in order, best first, for the picker.
-        Case-insensitive."""
+        """Paths with the characters of `query` in order, best first. Case-insensitive."""
         if not query.strip():
             return self._paths[:limit]
         return self._picker.find(self._paths, query, limit)
 
     def warm(self) -> None:
-        """Call it on a thread."""
+        """On a thread."""
         self._picker.fill(self._paths)
         pause()
         self.overview()
@@ -324,7 +318,7 @@ def _without(paths: list[str], gone: set[str]) -> list[str]:
 
 
 def _scan(paths: list[str], span: tuple[int, int], alternative: Alternative) -> Iterator[list[str]]:
-    """The matches of each slice; searches for the literal first, which is several times faster."""
+    """The matches of each slice; searches for the literal first, several times faster."""
     start, end = span
     literal, matches = alternative.literal, alternative.matches
     for at in range(start, min(end, len(paths)), SLICE):

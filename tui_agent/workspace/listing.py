@@ -1,4 +1,4 @@
-"""Lists files by walking the folder, without git, or through the child in parts."""
+"""Lists files by a walk, without git, or through the child in parts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from msgspec import Struct
 from tui_agent.files.names import is_text
 from tui_agent.processes.child import ChildProcess
 
-#: Maximum files of a workspace; bounds memory if a home folder is opened by mistake.
+#: Bounds memory if a home folder is opened by mistake.
 MAX_FILES: Final = 500_000
 CONTROL_FOLDERS: Final = frozenset({".git", ".hg", ".svn", ".jj"})
 _BULKY_FOLDERS: Final = frozenset({"node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache"})
@@ -24,9 +24,9 @@ _BULKY_FOLDERS: Final = frozenset({"node_modules", "__pycache__", ".venv", ".tox
 class FileListing(Struct, frozen=True):
     """Paths, sorted and without duplicates.
 
-    `unnamed` counts files whose names are not UTF-8: they cannot be displayed, requested by a model or
-    stored in a session, so they are omitted and reported to the user. `cut`: there were too many files.
-    `untracked` are paths not tracked by git, if git listed them; nested repositories end in `/`.
+    `unnamed` counts files whose names are not UTF-8: they cannot be displayed, requested or stored, so they
+    are omitted and reported. `cut`: too many files. `untracked`: paths not tracked by git, if git listed
+    them; nested repositories end in `/`.
     """
 
     paths: list[str]
@@ -36,8 +36,7 @@ class FileListing(Struct, frozen=True):
 
 
 def walk(root: str, limit: int = MAX_FILES) -> FileListing:
-    """The files below `root`, without large generated folders. Does not follow links to folders. Unreadable
-    folders count as empty."""
+    """Without large generated folders and links to folders. Unreadable folders count as empty."""
     found: list[str] = []
     for path in _files(root):
         if len(found) == limit:
@@ -90,15 +89,13 @@ def _entries(folder: str) -> tuple[list[str], list[str]]:
                 elif entry.is_file(follow_symlinks=True):
                     files.append(entry.name)
     except OSError:
-        pass  # removed or unreadable: shown as an empty folder
+        pass  # removed or unreadable: empty
     return folders, files
 
 
 class PathListing(Struct, frozen=True):
-    """All paths, sorted and without duplicates. `note` is a message for the user, or "".
-
-    `status` has the fields of `GitStatus`; None if not available yet.
-    """
+    """Sorted, without duplicates. `note` is a message for the user, or "". `status` has the fields of
+    `GitStatus`; None if not available yet."""
 
     paths: list[str]
     note: str = ""
@@ -129,8 +126,7 @@ async def list_by_child(
 
 
 class _ListingParts:
-    """Collects paths sent in parts. Parts equal to the known paths are dropped immediately, to avoid a second
-    list and a long comparison on the event loop."""
+    """Parts equal to the known paths are dropped at once, to avoid a second list and a long comparison."""
 
     def __init__(self, known: list[str]) -> None:
         self._known = known

@@ -1,10 +1,10 @@
 """Path patterns: compiled once, matched in bounded time, without disk access.
 
 Syntax: `*` and `?` within a name, `[a-z]` and `[!a-z]`, `**` for any folders, `{a,b}`, a leading `./`, a
-trailing `/` for everything below, and backslash escapes. Names with a leading dot are not special.
+trailing `/` for everything below, backslash escapes. Leading dots are not special.
 
 Text between two wildcards is matched at its first position without backtracking (atomic groups), which is
-correct if every piece has a fixed length; brace alternatives are therefore expanded first.
+correct if every piece has a fixed length; so brace alternatives are expanded first.
 
 pathspec and wcmatch backtrack: pathspec takes over 20 s for twelve times `*a`, wcmatch 3 s for eight times
 `**/a/`, instead of 0.3 ms. They also provide no prefixes to narrow a search.
@@ -21,7 +21,7 @@ from msgspec import Struct
 
 MAX_CHOICES: Final = 64
 MAX_BRACES: Final = 32
-#: Characters that may be escaped; any other backslash is rejected as a Windows separator.
+#: May be escaped; another backslash is rejected as a Windows separator.
 _ESCAPABLE: Final = "*?[]{}\\,!@+() "
 _CLASS: Final = re.compile(r"\[([!^]?)(\]?(?:\\[^/]|[^\]\\/])*)\]")
 #: A class member with its optional backslash, and the optional end of its range.
@@ -31,10 +31,9 @@ MAX_WILDCARDS: Final = 64
 
 
 class Sign(Struct, frozen=True):
-    """A token. `text` is a literal's text; `expression` is the token's regular expression.
+    """A token. `text` is a literal's text, `expression` the token's regular expression.
 
-    `any` is `*`; `one` is `?` or a class, exactly one character; `refused` has the error message in
-    `text`.
+    `any` is `*`; `one` is `?` or a class; `refused` has the error message in `text`.
     """
 
     kind: Literal["literal", "any", "one", "slash", "open", "comma", "close", "refused"]
@@ -74,10 +73,8 @@ def invalid_sign(signs: Sequence[Sign]) -> str:
 
 
 def expand(signs: Sequence[Sign]) -> list[list[Sign]] | None:
-    """All expansions of the braces, in order; None if there are more than `MAX_CHOICES`.
-
-    Braces without a comma or a counterpart are literals, as in a shell.
-    """
+    """All brace expansions, in order; None beyond `MAX_CHOICES`. Braces without a comma or a counterpart are
+    literals, as in a shell."""
     settled = _settled(signs)
     if sum(sign.kind == "open" for sign in settled) > MAX_BRACES:
         return None
@@ -88,7 +85,10 @@ def expand(signs: Sequence[Sign]) -> list[list[Sign]] | None:
 def _sign_at(text: str, at: int) -> tuple[Sign, int]:
     letter = text[at]
     if letter == "\\":
-        return _escaped(text, at)
+        following = text[at + 1 : at + 2]
+        if not following or following not in _ESCAPABLE:
+            return Sign("refused", "a backslash does not separate folders here; write '/'"), 1
+        return Sign("literal", following, re.escape(following)), 2
     if letter in "?*+@!" and text[at + 1 : at + 2] == "(":
         return Sign("refused", f"extended patterns such as '{letter}(…)' are not offered; use {{a,b}}"), 1
     if letter == "[":
@@ -96,18 +96,9 @@ def _sign_at(text: str, at: int) -> tuple[Sign, int]:
     return _MARKS.get(letter, Sign("literal", letter, re.escape(letter))), 1
 
 
-def _escaped(text: str, at: int) -> tuple[Sign, int]:
-    following = text[at + 1 : at + 2]
-    if not following or following not in _ESCAPABLE:
-        return Sign("refused", "a backslash does not separate folders here; write '/'"), 1
-    return Sign("literal", following, re.escape(following)), 2
-
-
 def _class_at(text: str, at: int) -> tuple[Sign, int]:
-    r"""Parses `[a-z]`, `[!a-z]`, `[\]a]`; an unmatched bracket within a name is a literal.
-
-    A backslash escapes the next character, as in git and shells, so `[a\-z]` is not a range.
-    """
+    r"""`[a-z]`, `[!a-z]`, `[\]a]`; an unmatched bracket within a name is a literal. A backslash escapes the
+    next character, so `[a\-z]` is no range."""
     found = _CLASS.match(text, at)
     if found is None or not found[2]:
         return Sign("literal", "[", re.escape("[")), 1
@@ -123,7 +114,7 @@ def _class_at(text: str, at: int) -> tuple[Sign, int]:
 
 
 def _settled(signs: Sequence[Sign]) -> list[Sign]:
-    """Converts braces and commas without alternatives to literals."""
+    """Braces and commas without alternatives become literals."""
     settled = [_letter(sign) for sign in signs]
     open_braces: list[tuple[int, list[int]]] = []
     for at, sign in enumerate(signs):
@@ -167,11 +158,11 @@ class InvalidPattern(Struct, frozen=True):
 
 
 class Alternative(Struct, frozen=True):
-    """One brace expansion of a pattern.
+    """One brace expansion.
 
     `exact` is the path if there is no wildcard. Every match begins with `prefix` (empty, or whole folders
-    with their `/`) and contains `literal`, in lower case if `lowered`; both narrow a search before
-    `matches` is called.
+    with their `/`) and contains `literal`, in lower case if `lowered`; both narrow a search before `matches`
+    is called.
     """
 
     exact: str
@@ -232,7 +223,7 @@ _DOUBLE: Final = (ANY, ANY)
 
 
 def _segments(signs: Sequence[Sign]) -> list[Segment]:
-    """`**` alone is `_DOUBLE`, and a trailing slash matches everything below."""
+    """`**` alone is `_DOUBLE`; a trailing slash matches everything below."""
     parts: list[Segment] = [
         tuple(group) for is_slash, group in groupby(signs, lambda sign: sign.kind == "slash") if not is_slash
     ]
@@ -257,7 +248,7 @@ def _segment_refusal(segments: list[Segment]) -> str:
 
 
 def _plain(segment: Segment) -> str | None:
-    """The name of a segment without wildcards, otherwise None."""
+    """The name without wildcards, otherwise None."""
     if any(sign.kind != "literal" for sign in segment):
         return None
     return "".join(sign.text for sign in segment)
@@ -289,8 +280,7 @@ def _longest_literal(segments: list[Segment]) -> str:
 
 
 def _path_expression(segments: list[Segment]) -> str:
-    """`first/run` `**` `middle/run` `**` `last/run`: each middle run at its first match, the last at the
-    end."""
+    """`first/run` `**` `middle/run` `**` `last/run`: each middle run at its first match, the last at the end."""
     runs: list[list[Segment]] = [[]]
     for segment in segments:
         if segment is _DOUBLE:
@@ -308,7 +298,7 @@ def _path_expression(segments: list[Segment]) -> str:
 
 
 def _name_expression(segment: Segment) -> str:
-    """One name: the pieces between its `*`, each at its first match, the last at the name's end."""
+    """The pieces between its `*`, each at its first match, the last at the name's end."""
     pieces = [""]
     last: Literal["any", "other"] = "other"
     for sign in segment:

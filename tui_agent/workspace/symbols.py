@@ -1,4 +1,4 @@
-"""Languages by file name; classes, functions, methods and headings of a text, in order, found with tree-sitter."""
+"""Languages by file name; classes, functions, methods and headings of a text, by tree-sitter."""
 
 from __future__ import annotations
 
@@ -77,17 +77,17 @@ _BY_NAME: Final = {
 
 
 def language(path: str) -> str:
-    """The lower-case language id used by editors (`python`); "" if unknown."""
+    """The id used by editors (`python`); "" if unknown."""
     name = path.rpartition("/")[2].lower()
     return _BY_NAME.get(name) or _BY_EXTENSION.get(name.rpartition(".")[2] if "." in name else "", "")
 
 
 def is_source_extension(extension: str) -> bool:
-    """Whether an extension (`py`, without the dot, in any case) is a known one."""
+    """`py`, without the dot, in any case."""
     return extension.lower() in _BY_EXTENSION
 
 
-#: Queries for definitions by language; capture names are shown to the user.
+#: Definitions by language; capture names are shown to the user.
 _QUERIES: Final = {
     "python": "(class_definition) @class (function_definition) @function",
     "javascript": """
@@ -118,13 +118,13 @@ _QUERIES: Final = {
 }
 _QUERIES["tsx"] = _QUERIES["typescript"]
 _NAMES: Final = ("name", "property", "type", "heading_content")
-#: Lines queried at once, because other threads are blocked during a query.
+#: Lines queried at once: a query blocks other threads.
 _ROWS: Final = 1_000
 SECONDS: Final = 5.0
 
 
 class Symbol(NamedTuple):
-    """A definition or heading; `row` and `column` of its name count from 0, `last` is its last row."""
+    """`row` and `column` of its name count from 0, `last` is its last row."""
 
     name: str
     kind: str
@@ -139,10 +139,7 @@ def has_symbols(path: str) -> bool:
 
 
 def symbols(path: str, text: str) -> list[Symbol] | None:
-    """The symbols of a text, parents first; None if parsing exceeds the time limit.
-
-    Invalid source is parsed as far as possible.
-    """
+    """Parents first; None beyond the time limit. Invalid source is parsed as far as possible."""
     from tree_sitter import QueryCursor
 
     parser, query = _tools(_language(path))
@@ -175,8 +172,7 @@ def symbols(path: str, text: str) -> list[Symbol] | None:
 
 
 def symbol_at(found: Sequence[Symbol], row: int) -> int:
-    """The index of the innermost symbol at a row, or of the nearest preceding heading; the first if there is
-    none."""
+    """The innermost symbol at a row, or the nearest preceding heading; the first if there is none."""
     best = 0
     for at, symbol in enumerate(found):
         if symbol.row <= row and (symbol.kind == "heading" or row <= symbol.last):
@@ -201,7 +197,7 @@ def _query(name: str) -> Query:
 
 
 def _tools(name: str) -> tuple[Parser, Query]:
-    """A new parser per call, because parsers are not thread-safe."""
+    """A new parser per call: parsers are not thread-safe."""
     from tree_sitter import Language, Parser
 
     return Parser(Language(grammar_of(name)())), _query(name)

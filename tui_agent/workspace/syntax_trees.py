@@ -1,7 +1,7 @@
-"""Parses texts with tree-sitter within a time limit, and extracts their imports.
+"""Parses texts with tree-sitter within a time limit, and extracts imports.
 
-Some texts take quadratic time: 20,000 comment lines in Python take 7 s. A parser that is given the whole
-text holds the GIL; a parser that requests it in pieces does not.
+Some texts take quadratic time: 20,000 comment lines in Python take 7 s. A parser that is given the whole text
+holds the GIL; one that requests pieces does not.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ def parse(
 
 @cache
 def prepared(language: Language, query: str) -> Query:
-    """A cached query; compiling one takes 20 ms."""
+    """Compiling a query takes 20 ms."""
     from tree_sitter import Query
 
     return Query(language, query)
 
 
-#: Queries for imports by language; `_READERS` read the captures.
+#: Imports by language; `_READERS` read the captures.
 _QUERIES: Final = {
     "python": "(import_statement) @import (import_from_statement) @from",
     "javascript": """
@@ -89,16 +89,13 @@ _QUERIES: Final = {
 _QUERIES["typescript"] = _QUERIES["javascript"] + "(import_require_clause source: (string) @source)"
 _QUERIES["tsx"] = _QUERIES["typescript"]
 MOST_IMPORTS: Final = 500
-#: Limit of processor time; beyond it a text has no imports.
+#: Processor time, beyond which a text has no imports.
 SECONDS: Final = 1.0
 
 
 def read_imports(language: str, text: str) -> tuple[Import, ...]:
-    """The imports in order without duplicates; none for an unsupported language, or if parsing exceeds the
-    time limit.
-
-    `language` is as in `workspace.languages`, or `tsx`. Invalid source is parsed as far as possible.
-    """
+    """In order without duplicates; none for an unsupported language or beyond the time limit. `language` is
+    as in `workspace.languages`, or `tsx`. Invalid source is parsed as far as possible."""
     if language not in _QUERIES:
         return ()
     from tree_sitter import QueryCursor

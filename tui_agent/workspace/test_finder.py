@@ -1,4 +1,4 @@
-"""Finds the tests of a source file by conventional names and locations."""
+"""Tests of a source file by conventional names and locations."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Final
 from tui_agent.workspace.index import Index
 
 _SCRIPTS: Final = ("ts", "tsx", "js", "jsx", "mts", "cts", "mjs", "cjs", "vue", "svelte")
-#: Suffixes of test script names before the extension.
+#: Before the extension.
 _SCRIPT_MARKS: Final = (".test", ".spec", "_test", "-test", "_spec", "-spec", ".cy", ".e2e")
 _JAVA_ENDINGS: Final = ("Test", "Tests", "TestCase", "IT", "ITCase")
-#: Folders in which a file with the source's name is its test.
+#: A file here with the source's name is its test.
 _TEST_FOLDERS: Final = frozenset({"tests", "test", "__tests__", "spec", "specs", "e2e"})
-#: Source folders that test paths omit.
+#: Omitted in test paths.
 _SOURCE_FOLDERS: Final = frozenset({"src", "lib", "app", "source", "main"})
-#: Crate roots; the files in `tests/` test the whole crate.
+#: The files in `tests/` test the whole crate.
 _CRATES: Final = ("lib.rs", "main.rs")
 
 

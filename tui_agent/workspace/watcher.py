@@ -1,8 +1,8 @@
 """Reports changes of relevant files through system events or polling. Runs in the child.
 
-The watcher follows links, and a recursive watch includes ignored folders. Therefore only folders that
-contain neither are watched recursively; folders above them are watched individually. In large trees all
-folders are watched individually, because a recursive watch scans every file to find folders.
+The watcher follows links, and a recursive watch includes ignored folders. So only folders with neither are
+watched recursively; folders above are watched individually. In large trees all are, because a recursive watch
+scans every file.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ from tui_agent.workspace.listing import CONTROL_FOLDERS, as_texts
 GIT_SIGNS: Final = frozenset(
     {"HEAD", "index", "config", "COMMIT_EDITMSG", "FETCH_HEAD", "MERGE_HEAD", "ORIG_HEAD", "packed-refs"}
 )
-#: Its changes affect the listing.
 IGNORE_FILE: Final = ".gitignore"
 #: In larger trees every folder is watched individually.
 MANY_FILES: Final = 5000
@@ -51,8 +50,8 @@ MANY_FILES: Final = 5000
 class WatchPlan(Struct, frozen=True):
     """Absolute folders: `single` are watched individually, `whole` recursively. `git_folders` belong to git.
 
-    `seen` maps all watched folders and their ignore files to their stamps before the scan; listing and
-    status are unchanged while the stamps are equal.
+    `seen` maps watched folders and their ignore files to their stamps before the scan; while these are equal,
+    listing and status are too.
     """
 
     single: frozenset[str]
@@ -61,15 +60,15 @@ class WatchPlan(Struct, frozen=True):
     seen: Mapping[str, Stamp | None] = {}
 
     def newest(self) -> float:
-        """The time of the latest addition, removal or rename by the system clock; now if a folder is missing.
-        Uses ctime, which programs cannot set."""
+        """The latest addition, removal or rename by the system clock; now if a folder is missing. Uses ctime,
+        which programs cannot set."""
         try:
             return max((os.lstat(place).st_ctime for place in self.seen), default=0.0)
         except OSError:
             return time.time()
 
     def holds(self) -> bool:
-        """Whether no individually watched folder has changed since the plan; folders created before the watch
+        """Whether no individually watched folder changed since the plan: folders created before the watch
         would be missed."""
         return all(stamp_of(place) == self.seen[place] for place in self.single - self.git_folders)
 
@@ -156,10 +155,8 @@ DELETED: Final = 3
 
 
 class RelevantChanges(Struct):
-    """`changes` are of files (or, if deleted, of folders too). `git`: the status may differ.
-
-    `relist`: ignore rules changed or git failed. `replan`: a new folder among individually watched ones.
-    """
+    """`changes` of files (or of deleted folders). `git`: the status may differ. `relist`: ignore rules
+    changed or git failed. `replan`: a new folder among individually watched ones."""
 
     changes: dict[str, Kind] = {}
     git: bool = False
@@ -170,7 +167,7 @@ class RelevantChanges(Struct):
 def read_changes(
     root: str, repository: Repository | None, plan: WatchPlan, raw: Iterable[tuple[int, str]]
 ) -> RelevantChanges:
-    """Interprets (kind, absolute path) pairs from the watcher."""
+    """Interprets the watcher's (kind, absolute path) pairs."""
     seen = RelevantChanges()
     kinds: dict[str, set[int]] = {}
     for kind, absolute in raw:
@@ -179,7 +176,7 @@ def read_changes(
     new_folders = [path for path, told in kinds.items() if _one(root, path, told, seen)]
     for folder in new_folders:
         seen.replan = seen.replan or os.path.dirname(os.path.join(root, folder)) in plan.single
-        # Lists the files of a new folder, because the watcher does not report them
+        # The watcher does not report files of a new folder.
         asked = ("ls-files", "-z", "--others", "--exclude-standard")
         below = ("--", f":(literal){folder}/")
         if repository is None:
@@ -194,7 +191,7 @@ def read_changes(
 
 
 def _is_control(root: str, absolute: str, plan: WatchPlan, seen: RelevantChanges) -> bool:
-    """Processes events in version control folders. Returns True if the event is not a file change."""
+    """Events in version control folders. False for a file change."""
     folder, name = os.path.split(absolute)
     if folder in plan.git_folders:
         seen.git = seen.git or name in GIT_SIGNS
@@ -211,7 +208,7 @@ def _is_control(root: str, absolute: str, plan: WatchPlan, seen: RelevantChanges
 
 
 def _one(root: str, path: str, told: set[int], seen: RelevantChanges) -> bool:
-    """Records a path's change, except for our temporary files. Returns True for a new folder."""
+    """Records a change, except of our temporary files. Returns True for a new folder."""
     if is_temporary(os.path.basename(path)):
         return False
     if os.path.basename(path) == IGNORE_FILE:
@@ -241,10 +238,10 @@ def _drop_ignored(root: str, repository: Repository | None, seen: RelevantChange
         seen.changes.pop(path, None)
 
 
-#: Milliseconds of quiet that end a batch; `DEBOUNCE` is its maximum duration.
+#: Milliseconds of quiet that end a batch; `DEBOUNCE` is its maximum.
 STEP: Final = 50
 DEBOUNCE: Final = 400
-#: Polling interval in milliseconds; each poll checks every file.
+#: Milliseconds; each poll checks every file.
 POLL_DELAY: Final = 2000
 MAX_BATCH: Final = 2000
 MOST_PLANS: Final = 3
@@ -254,16 +251,16 @@ MOST_WAIT: Final = 8.0
 _NOT_UTF8: Final = "a file has a name that is not UTF-8, so changes are looked for every two seconds"
 
 Raw = set[tuple[Change, str]]
-#: `watchfiles.watch`: system errors are OSErrors, the library's own are RuntimeErrors.
+#: `watchfiles.watch`: system errors are OSErrors, its own are RuntimeErrors.
 Watch = Callable[..., Generator[Raw, None, None]]
 
 
 class _Unreadable(Exception):
-    """A changed path cannot be decoded; the whole batch is lost."""
+    """An undecodable path; the whole batch is lost."""
 
 
 class Watcher:
-    """Watches one root. `poll` forces polling; `watch` is replaceable in tests."""
+    """`poll` forces polling; `watch` is replaceable in tests."""
 
     def __init__(self, root: str, *, poll: bool = False, watch: Watch = watch) -> None:
         self._root = root
@@ -271,11 +268,8 @@ class Watcher:
         self._watch = watch
 
     async def run(self) -> AsyncGenerator[dict[str, Any], None]:
-        """Yields `{"state", "why", "newest"}` when watching begins (see `WatchPlan.newest`), then
-        `{"changes", "git", "relist"}` until closed.
-
-        Raises `ChildFailed` if watching is impossible.
-        """
+        """`{"state", "why", "newest"}` when watching begins (see `WatchPlan.newest`), then `{"changes",
+        "git", "relist"}` until closed. Raises `ChildFailed`."""
         announced, unreadable = False, ""
         loop = asyncio.get_running_loop()
         while True:
@@ -289,12 +283,12 @@ class Watcher:
                 if announced:
                     yield {"changes": [], "git": False, "relist": True}  # changes during the restart
                 announced = True
-                if seen.replan:  # limits the rate of new plans in a busy tree
+                if seen.replan:  # limits new plans in a busy tree
                     await asyncio.sleep(DEBOUNCE / 1000)
                 while not seen.replan:
                     try:
                         raw = await ears.hear()
-                    except _Unreadable:  # system events would repeat the name, polling does not
+                    except _Unreadable:  # polling does not repeat the name
                         unreadable, self._polling = "" if self._polling else _NOT_UTF8, True
                         break
                     _check_folder(self._root)
@@ -318,8 +312,7 @@ class Watcher:
         raise AssertionError("the last attempt returns or raises")
 
     def _open(self, plan: WatchPlan, loop: asyncio.AbstractEventLoop) -> tuple[_Listeners, str]:
-        """Starts watching, by polling if system limits are exceeded. Returns the reason for polling, or
-        ""."""
+        """Polls if system limits are exceeded; returns that reason, or ""."""
         why = ""
         try:
             if not self._polling:
@@ -343,8 +336,7 @@ class Watcher:
     def _of(
         self, folders: Collection[str], recursive: bool, stop: threading.Event
     ) -> Generator[Raw, None, None]:
-        """Batches, empty after each `STEP` without events; the first batch confirms that the watch is
-        active."""
+        """Batches, empty after each `STEP` without events; the first one confirms the watch."""
         return self._watch(
             *folders,
             watch_filter=None,
@@ -363,10 +355,8 @@ class Watcher:
 
 
 async def watch_folder(path: str) -> AsyncGenerator[list[str] | None, None]:
-    """Yields None when watching begins, then the changed paths below a folder, with its subfolders.
-
-    None again means changes with names that cannot be decoded. Raises `ChildFailed`.
-    """
+    """None when watching begins, then the changed paths below a folder. None again means names that cannot be
+    decoded. Raises `ChildFailed`."""
     wait = DEBOUNCE / 1000
     while True:
         try:
@@ -376,15 +366,14 @@ async def watch_folder(path: str) -> AsyncGenerator[list[str] | None, None]:
             return
         except (OSError, RuntimeError, ExceptionGroup) as error:
             one = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
-            if "Unable to decode path" not in str(one):  # The library ends a watch at such a name.
+            if "Unable to decode path" not in str(one):  # the library ends a watch at such a name
                 raise _failed(one) from error
         await asyncio.sleep(wait)
         wait = min(2 * wait, MOST_WAIT)
 
 
 async def _batches(path: str) -> AsyncGenerator[list[str] | None, None]:
-    """None when watching begins, then changed paths. A new folder is in two batches, since files that are written
-    before it is watched have no events."""
+    """A new folder is in two batches, since files written before it is watched have no events."""
     begun, new = False, set[str]()
     async for raw in awatch(
         path,
@@ -407,10 +396,8 @@ async def _batches(path: str) -> AsyncGenerator[list[str] | None, None]:
 
 
 class _Listeners:
-    """Listener threads and their queue. Created on any thread, consumed on the event loop.
-
-    Raises the errors of starting a watch.
-    """
+    """Listener threads and their queue. Created on any thread, consumed on the event loop. Raises errors of
+    starting a watch."""
 
     def __init__(
         self,
@@ -476,7 +463,7 @@ def _items(seen: RelevantChanges) -> list[dict[str, Any]]:
 
 
 def _check_folder(root: str) -> None:
-    """Raises if the folder is missing, because the system reports no events for a missing folder."""
+    """The system reports no events for a missing folder."""
     if not os.path.isdir(root):
         raise _failed(FileNotFoundError(f"{root} is not a folder"))
 

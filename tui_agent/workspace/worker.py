@@ -36,14 +36,13 @@ from tui_agent.git.worktrees import (
 from tui_agent.processes.serve import Announce, Handler, Send, run
 from tui_agent.workspace.git_listing import find_renamed, list_files, list_without_repository, named_filters
 
-#: Paths per message; the interface processes it within a millisecond or two.
+#: Paths per message, a millisecond or two of the interface.
 CHUNK: Final = 2000
-#: Worktrees are created sequentially: they share a seed, and concurrency would not be faster.
+#: Worktrees share a seed; concurrency would not be faster.
 _one_at_a_time: Final = asyncio.Lock()
-#: Limits background removal to one thread.
 _one_leaves: Final = asyncio.Lock()
 _leaving: Final[set[asyncio.Future[None]]] = set()
-#: Pending creations and removals by folder.
+#: Running creations and removals by folder.
 _at_work: Final[dict[str, asyncio.Future[Any]]] = {}
 
 
@@ -51,9 +50,8 @@ async def list_paths(params: dict[str, Any], send: Send) -> None:
     """{root} → {source, unnamed, cut, withheld_filters} once, {paths} in order, {listed: true}, then {gone,
     status}.
 
-    `gone` are tracked files deleted on disk. They are determined with the status (fields of `GitStatus`),
-    because git checks each file for either; it is omitted after a time-out. Folders are scanned once, for
-    the listing.
+    `gone` are tracked files deleted on disk, determined with the status (fields of `GitStatus`), because git
+    checks each file for either; omitted after a time-out.
     """
     root = params["root"]
     repository = await asyncio.to_thread(find_repository, root)
@@ -88,7 +86,7 @@ async def watch(params: dict[str, Any], send: Send) -> None:
 
 
 async def watch_layer(params: dict[str, Any], send: Send) -> None:
-    """{path} → {"paths": None} when watching begins, then {"paths": [relative path]} until cancelled; None means
+    """{path} → {"paths": None} when watching begins, then {"paths": [relative path]} until cancelled; None:
     unknown paths."""
     from tui_agent.workspace.watcher import watch_folder
 
@@ -97,7 +95,7 @@ async def watch_layer(params: dict[str, Any], send: Send) -> None:
 
 
 async def renamed(params: dict[str, Any], send: Send) -> dict[str, str]:
-    """{root, gone: the fields of `MissingFile` for each file} → see `find_renamed`."""
+    """{root, gone: fields of `MissingFile`} → see `find_renamed`."""
     gone = msgspec.convert(params["gone"], list[MissingFile])
     return await asyncio.to_thread(find_renamed, params["root"], gone)
 
@@ -108,7 +106,7 @@ async def git_status(params: dict[str, Any], send: Send) -> dict[str, Any]:
 
 
 async def ignored_paths(params: dict[str, Any], send: Send) -> list[str]:
-    """{root, paths} → the paths ignored by git, or by ignore files without a repository."""
+    """{root, paths} → paths ignored by git, or by ignore files without a repository."""
     return await asyncio.to_thread(_ignored, params["root"], params["paths"])
 
 
@@ -118,7 +116,7 @@ async def tracked_paths(params: dict[str, Any], send: Send) -> list[str]:
 
 
 async def imports(params: dict[str, Any], send: Send) -> list[dict[str, Any]]:
-    """{language, text} → the fields of `Import` for each import."""
+    """{language, text} → the fields of each `Import`."""
     from tui_agent.workspace.syntax_trees import read_imports
 
     found = await asyncio.to_thread(read_imports, params["language"], params["text"])
@@ -133,15 +131,13 @@ async def git_checkpoint(params: dict[str, Any], send: Send) -> str:
 
 
 async def git_forget(params: dict[str, Any], send: Send) -> int:
-    """{root, session, names} → the number of deleted checkpoints (names null: all)."""
+    """{root, session, names} → number of deleted checkpoints (names null: all)."""
     return await asyncio.to_thread(forget_checkpoints, params["root"], params["session"], params["names"])
 
 
 async def git_file(params: dict[str, Any], send: Send) -> str | bool | None:
-    """{root, revision, path} → a file's content in a commit, in base64.
-
-    Null if the commit does not contain it, false if the commit no longer exists (HEAD may be unborn).
-    """
+    """{root, revision, path} → content in base64; null if the commit does not contain it, false if the commit
+    is gone (HEAD may be unborn)."""
     root, revision = params["root"], params["revision"]
     found = await asyncio.to_thread(file_at, root, revision, params["path"])
     if found is not None:
@@ -167,12 +163,12 @@ async def git_commit(params: dict[str, Any], send: Send) -> dict[str, str]:
 
 
 async def git_snapshot(params: dict[str, Any], send: Send) -> str:
-    """{root} → a commit of the folder as on disk without a ref, or ""."""
+    """{root} → a commit of the folder without a ref, or ""."""
     return await asyncio.to_thread(take_snapshot, params["root"])
 
 
 async def git_worktrees_prepare(params: dict[str, Any], send: Send) -> None:
-    """{root, folder} → null after preparing the shared files of copies."""
+    """{root, folder} → null."""
     async with _one_at_a_time:
         await _to_its_end(params["folder"], prepare, params["root"], params["folder"])
 
@@ -185,9 +181,9 @@ async def git_worktree_add(params: dict[str, Any], send: Send) -> dict[str, Any]
 
 
 async def git_worktree_remove(params: dict[str, Any], send: Send) -> None:
-    """{root, folder} → null after detaching the worktree; its files are removed in the background."""
+    """{root, folder} → null after detaching; files are removed in the background."""
     folder = params["folder"]
-    if folder in _at_work:  # being created for a cancelled call
+    if folder in _at_work:  # created for a cancelled call
         await asyncio.wait([_at_work[folder]])
     aside = await _to_its_end(folder, detach_worktree, params["root"], folder)
     leaving = asyncio.ensure_future(_release(aside))
@@ -196,7 +192,7 @@ async def git_worktree_remove(params: dict[str, Any], send: Send) -> None:
 
 
 async def git_worktrees_tidy(params: dict[str, Any], send: Send) -> None:
-    """{root, folder} → null after removing a session's folder without copies."""
+    """{root, folder} → null."""
     if _leaving:
         await asyncio.wait(list(_leaving))
     async with _one_at_a_time:
@@ -204,7 +200,7 @@ async def git_worktrees_tidy(params: dict[str, Any], send: Send) -> None:
 
 
 async def git_worktrees_remove(params: dict[str, Any], send: Send) -> None:
-    """{folder} → null after removing a session's folder with all copies."""
+    """{folder} → null."""
     async with _one_at_a_time:
         await _to_its_end(params["folder"], remove_worktrees, params["folder"])
 
@@ -216,7 +212,7 @@ async def _release(folder: str) -> None:
 
 
 async def _to_its_end(folder: str, work: Callable[..., Any], *arguments: Any) -> Any:
-    """Defers cancellation until the work at the folder is complete."""
+    """Defers cancellation until the work is complete."""
     done = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
     _at_work[folder] = done
     try:
@@ -255,8 +251,8 @@ def build(announce: Announce) -> Mapping[str, Handler]:
 
 
 def _ignored(root: str, paths: list[str]) -> list[str]:
-    """Paths behind links are judged by their target. Targets outside the folder have no rules; the gate
-    rejects writes to them."""
+    """Paths behind links are judged by their target. Targets outside have no rules; the gate rejects writes
+    to them."""
     repository = find_repository(root)
     if repository is not None:
         found = ignored(repository, paths)
@@ -273,7 +269,7 @@ def _ignored(root: str, paths: list[str]) -> list[str]:
 
 
 def _behind_links(root: str, paths: list[str]) -> dict[str, str]:
-    """The path of each target inside the folder after following links; "" if it is outside."""
+    """Targets inside the folder; "" if outside."""
     real = os.path.realpath(root)
     folders = {path.rpartition("/")[0] for path in paths}
     leads = {folder: os.path.realpath(os.path.join(real, folder)) for folder in folders}

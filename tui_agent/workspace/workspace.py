@@ -28,21 +28,21 @@ Watching = Literal["starting", "watching", "polling", "failed"]
 Level = Literal["info", "warning", "error"]
 #: Seconds of quiet before the git status is refreshed.
 STATUS_DELAY = 0.3
-#: Maximum clock difference to the file system in seconds; later changes cause a new listing.
+#: Clock difference to the file system in seconds; later changes cause a new listing.
 CLOCKS_APART = 2.0
 MOST_WATCHES = 3
 MOST_LISTINGS = 3
 
 
 class FileChange(Struct, frozen=True):
-    """A path added, changed or deleted on disk; a deleted one may have been a folder."""
+    """On disk; a deleted path may have been a folder."""
 
     kind: ChangeKind
     path: str
 
 
 class GitStatus(Struct, frozen=True):
-    """Git status: `marks` are two characters by path. All fields are empty without a repository."""
+    """`marks` are two characters by path. Empty without a repository."""
 
     is_repository: bool = False
     branch: str = ""
@@ -53,7 +53,7 @@ class GitStatus(Struct, frozen=True):
 
 #: (number of files, whether the listing is complete)
 OnIndex = Callable[[int, bool], None]
-#: A batch of changes; empty if unknown files may have changed.
+#: Empty if unknown files may have changed.
 OnBatch = Callable[[Sequence[FileChange]], object]
 OnStatus = Callable[[GitStatus], None]
 #: (state, reason for polling or failure)
@@ -62,7 +62,7 @@ OnNotice = Callable[[Level, str], None]
 
 
 class Workspace:
-    """One folder. Belongs to the event loop that starts it."""
+    """Belongs to the event loop that starts it."""
 
     def __init__(
         self,
@@ -80,12 +80,12 @@ class Workspace:
         on_watch: OnWatch | None = None,
         on_notice: OnNotice | None = None,
     ) -> None:
-        """`own` are tui-agent's folders, which the gate protects; `aliases` are additional names of secrets
-        (see `Gate`). Raises `PathRefused` if `root` is not a folder.
+        """`own`: protected tui-agent folders; `aliases`: additional names of secrets (see `Gate`). Raises
+        `PathRefused` if `root` is no folder.
 
-        `child` is shared and closed by another workspace; `ahead` was started for this one. `filters` is
-        the fingerprint of trusted filters. Without `watched`, changes on disk are not reported. Callbacks
-        run on the event loop and must not raise; `listen` sets them later.
+        `child` is shared and closed by another workspace; `ahead` was started for this one. `filters`:
+        fingerprint of trusted filters. Without `watched`, changes on disk are not reported. Callbacks run on
+        the event loop and must not raise; `listen` sets them later.
         """
         self.gate = Gate(root, own, aliases)
         self.root = self.gate.root
@@ -121,7 +121,7 @@ class Workspace:
         self._on_notice = on_notice or _nobody
 
     def start(self, paths: list[str] | None = None) -> None:
-        """`ready()` waits for the index. `paths`, sorted, replaces the listing."""
+        """`ready()` waits for the index. Sorted `paths` replace the listing."""
         if paths is None:
             self._spawn(self._begin())
             return
@@ -131,7 +131,7 @@ class Workspace:
         self._spawn(self._launch())
 
     async def _launch(self) -> None:
-        with suppress(ChildFailed):  # the first request reports the error
+        with suppress(ChildFailed):  # the first request reports it
             await self._child.start()
 
     async def ready(self) -> None:
@@ -147,7 +147,7 @@ class Workspace:
 
     @property
     def busy(self) -> bool:
-        """Whether a listing or a git status is running or scheduled."""
+        """Listing or git status, also scheduled ones."""
         return self._listing.locked() or self._status_lock.locked() or self._status_timer is not None
 
     async def refresh(self) -> None:
@@ -164,10 +164,7 @@ class Workspace:
             self._take(listed)
 
     async def git_status(self) -> GitStatus:
-        """Queries the git status and reports it if it changed.
-
-        Empty without a repository, or if the child fails.
-        """
+        """Reports it if it changed. Empty without a repository, or if the child fails."""
         async with self._status_lock:
             try:
                 answer = await self._child.ask("git_status", {"root": str(self.root)})
@@ -196,7 +193,7 @@ class Workspace:
             return []
 
     async def layer_changes(self, path: str) -> AsyncGenerator[Sequence[str] | None, None]:
-        """Returns None for unknown paths, and at the start. Raises `ChildFailed`."""
+        """None for unknown paths, and at the start. Raises `ChildFailed`."""
         async with aclosing(self._child.stream("watch_layer", {"path": path})) as items:
             async for item in items:
                 yield item["paths"]
@@ -270,11 +267,11 @@ class Workspace:
         if "state" in item:
             self._on_watch(item["state"], item["why"])
             if item["newest"] > self._listed_at - CLOCKS_APART:
-                self._spawn(self.refresh())  # changes between the listing and the start of the watch
+                self._spawn(self.refresh())  # changes before the start of the watch
             return
         changes = [FileChange(kind, path) for kind, path in item["changes"]]
         if changes:
-            # Applies a batch; the system reports a replaced file as added, which is converted to changed
+            # The system reports a replaced file as added
             known = [
                 FileChange("changed", change.path)
                 if change.kind == "added" and self.index.contains(change.path)
