@@ -1,4 +1,4 @@
-"""Matching brackets; only brackets of the same kind are counted."""
+"""Matching brackets of the same kind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ _KINDS = {start: re.compile(re.escape(start) + "|" + re.escape(end)) for start, 
 
 
 def partner(lines: Sequence[str], place: Place) -> Place | None:
-    """Returns the matching bracket, or `None`."""
     row, column = place
     bracket = lines[row][column : column + 1]
     if bracket in _PAIRS:

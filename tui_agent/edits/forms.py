@@ -1,4 +1,4 @@
-"""Computes a file's new text from a request in any edit form; places all hunks of one file."""
+"""A file's new text from a request in any edit form; places all hunks of one file."""
 
 from __future__ import annotations
 
@@ -21,19 +21,18 @@ from tui_agent.edits.merge import merge
 from tui_agent.edits.source_text import Match, SourceText
 from tui_agent.errors import Ambiguous, EditFailed
 
-#: Maximum number of hunks per file.
 MOST_HUNKS = 10_000
-#: Maximum product of edits and characters, since each edit may scan the whole file.
+#: Product of edits and characters: each edit may scan the whole file.
 _MOST_LOOKED_THROUGH = 5_000_000_000
 _start, _span = attrgetter("start"), attrgetter("start", "end")
 
 
 def place(base: str, hunks: Sequence[EditHunk], in_order: bool, threshold: float) -> tuple[str, str]:
-    """Returns the text with all hunks applied, and the lowest rung in use.
+    """Returns the text with all hunks, and the lowest rung in use.
 
     With `in_order` the hunks must follow each other in the file. Otherwise each is located in the original
-    file or, failing that, in the text written by earlier edits. Raises `EditFailed` or `Ambiguous` with
-    the hunk's name.
+    file or, failing that, in the text written by earlier edits. Raises `EditFailed` or `Ambiguous` with the
+    hunk's name.
     """
     if len(hunks) > MOST_HUNKS:
         raise EditFailed(
@@ -67,7 +66,7 @@ def _lowest(made: Sequence[Replacement]) -> str:
 
 
 def _finished(source: SourceText, made: Sequence[Replacement], final_newline: bool | None = None) -> str:
-    """Applies all replacements; restores byte-order mark and final newline."""
+    """Restores byte-order mark and final newline."""
     parts: list[str] = [source.bom]
     at = 0
     for one in sorted(made, key=_span):
@@ -88,7 +87,6 @@ def _finished(source: SourceText, made: Sequence[Replacement], final_newline: bo
 def _one_by_one(
     source: SourceText, hunks: Sequence[EditHunk], threshold: float
 ) -> tuple[SourceText, list[Replacement], str]:
-    """Locates search/replace edits."""
     made: list[Replacement] = []
     rung = ""
     repeats = Counter((hunk.old, hunk.new) for hunk in hunks)
@@ -112,8 +110,8 @@ def _one_by_one(
 def _places_of(
     source: SourceText, hunk: EditHunk, repeats: int, made: Sequence[Replacement], threshold: float
 ) -> list[Replacement] | None:
-    """Locates an edit in the original file. Returns `None` if only the result of earlier edits can contain
-    it. `made` holds the sorted earlier replacements."""
+    """Locates an edit in the original file. `None` if only the result of earlier edits can contain it.
+    `made`: sorted earlier replacements."""
     try:
         matches = locate.matches_of_best_rung(source, hunk, threshold)
     except EditFailed:
@@ -172,14 +170,12 @@ def _in_order(source: SourceText, hunks: Sequence[EditHunk], threshold: float) -
 
 
 class _Candidates(Struct, frozen=True):
-    """Possible places of a diff hunk."""
-
     source: SourceText
     hunk: EditHunk
     found: tuple[Match | Replacement, ...]
 
     def extent(self, one: Match | Replacement) -> tuple[int, int]:
-        """Returns the lines (from, to) changed by the hunk; context may be shared with other hunks."""
+        """Lines (from, to) changed by the hunk; context may be shared with other hunks."""
         if isinstance(one, Replacement):
             return one.line, one.line
         lead, tail = self.hunk.context
@@ -191,10 +187,7 @@ class _Candidates(Struct, frozen=True):
 
 
 def _chosen(places: Sequence[_Candidates]) -> Iterator[Replacement]:
-    """Yields one place per hunk, in the order of the diff.
-
-    If several remain, the line number of the hunk header decides.
-    """
+    """One place per hunk, in the order of the diff. If several remain, the header's line number decides."""
     if all(len(fits.found) == 1 for fits in places):
         yield from (fits.placed(fits.found[0]) for fits in places)
         return
@@ -219,7 +212,7 @@ def _only(left: Sequence[Match | Replacement]) -> Match | Replacement:
 
 
 def _first_ones(places: Sequence[_Candidates]) -> list[Match | Replacement]:
-    """Returns the first places that keep the hunks in order."""
+    """The first places that keep the hunks in order."""
     chosen: list[Match | Replacement] = []
     before = (-1, 0)
     for fits in places:
@@ -232,7 +225,7 @@ def _first_ones(places: Sequence[_Candidates]) -> list[Match | Replacement]:
 
 
 def _last_ones(places: Sequence[_Candidates]) -> list[Match | Replacement]:
-    """Returns the last places that keep the hunks in order."""
+    """The last places that keep the hunks in order."""
     chosen: list[Match | Replacement] = []
     behind: tuple[int, int] | None = None
     for fits in reversed(places):
@@ -280,7 +273,7 @@ def _fits(source: SourceText, hunk: EditHunk, threshold: float) -> _Candidates:
 
 
 def _unmarked(source: SourceText, hunk: EditHunk) -> list[Match]:
-    """Returns exact matches of a hunk with context lines that lack their leading blank."""
+    """Exact matches of a hunk whose context lines lack the leading blank."""
     context = [mark == " " for mark in hunk.marks if mark != "+"]
     old, new = hunk.old.split("\n")[:-1], hunk.new.split("\n")[:-1]
     if not any(context):
@@ -301,7 +294,7 @@ def _unmarked(source: SourceText, hunk: EditHunk) -> list[Match]:
 
 
 def _insertion(source: SourceText, hunk: EditHunk) -> Replacement:
-    """Locates a hunk without old lines, which needs an anchor, the end of the file, or an empty file."""
+    """A hunk without old lines needs an anchor, the end of the file, or an empty file."""
     if hunk.ends_file or not source.text:
         return Replacement(len(source.text), len(source.text), len(source.lines), hunk.new, "exact")
     scope = _block(source, hunk.anchors) if hunk.anchors else None
@@ -352,8 +345,7 @@ def _first(source: SourceText, anchors: Sequence[str]) -> int | None:
 
 
 def _block(source: SourceText, anchors: Sequence[str]) -> tuple[int, int] | None:
-    """Returns the more deeply indented lines (from, to) below the last anchor; `None` unless each anchor is
-    unique."""
+    """The more deeply indented lines (from, to) below the last anchor; `None` unless each anchor is unique."""
     least = 0
     for anchor in anchors:
         lines = [line for line in source.by_stripped.get(anchor, ()) if line >= least]
@@ -375,7 +367,7 @@ _MARKER = re.compile(
 
 
 def leftover_marker(base: str, new: str) -> str:
-    """Returns the first new line with a marker of an edit form or of a complete merge conflict, or ""."""
+    """The first new line with a marker of an edit form or a complete merge conflict, or ""."""
     if not any(sign in new for sign in ("<<<<<", ">>>>>", "----- SEARCH", "+++++ REPLACE", "*** ")):
         return ""
     own = set(base.splitlines())
@@ -395,15 +387,13 @@ def leftover_marker(base: str, new: str) -> str:
     return ""
 
 
-#: A threshold above all scores: disables fuzzy matching.
+#: Above all scores: disables fuzzy matching.
 NEVER_NEAR = 2.0
 
 
 class Proposal(Struct, frozen=True):
-    """Result of a request. `new_text` is `None` for deletions and pure renames.
-
-    `rung` is the lowest matching step in use, empty without any matching.
-    """
+    """`new_text` is `None` for deletions and pure renames; `rung` is the lowest step in use, empty without
+    matching."""
 
     kind: ChangeKind
     new_text: str | None = None
@@ -412,7 +402,7 @@ class Proposal(Struct, frozen=True):
 
 
 def propose(request: ChangeRequest, base: str | None, near_threshold: float = 0.9) -> Proposal:
-    """Returns the new text of a request; `base` is `None` for a missing file.
+    """`base` is `None` for a missing file.
 
     Preserves line endings, byte-order mark and final newline. Raises `EditFailed` or `Ambiguous`.
     """
@@ -427,8 +417,11 @@ def propose(request: ChangeRequest, base: str | None, near_threshold: float = 0.
         text = base
     if text is None and not request.rename_to:
         raise EditFailed(f"the change of {request.path} is empty", "say what should become of the file")
-    if text is not None:
-        _refuse_elision(request, base, text)
+    if text is not None and (remark := placeholder(request.path, base, text)):
+        raise EditFailed(
+            f"the new text of {request.path} leaves something out (`{remark}`)",
+            "send the whole text, or edits of the places that change",
+        )
     kind: ChangeKind = "create" if base is None else "rename" if request.rename_to else "edit"
     return Proposal(kind, text, request.rename_to or "", rung)
 
@@ -445,7 +438,7 @@ def _check_removed(request: ChangeRequest, base: str) -> None:
 
 
 def _text(request: ChangeRequest, base: str | None, threshold: float) -> tuple[str | None, str]:
-    """Returns the text after one step, and its lowest rung."""
+    """The text after one step, and its lowest rung."""
     if request.content is not None:
         return whole(request.content, base), ""
     diff, edits = request.diff, request.edits
@@ -464,10 +457,10 @@ def _text(request: ChangeRequest, base: str | None, threshold: float) -> tuple[s
 
 
 def _further(request: ChangeRequest, base: str | None, text: str | None, rung: str) -> tuple[str | None, str]:
-    """Returns the text after the further steps of a request, and the lowest rung.
+    """The text after the further steps of a request, and the lowest rung.
 
-    Each step is located in the original file and merged with the earlier steps. If that fails, it is
-    located in their result. Fuzzy matching is off.
+    Each step is located in the original file and merged with earlier ones; if that fails, it is located in
+    their result. Fuzzy matching is off.
     """
     if request.content is not None:
         base = text
@@ -490,16 +483,8 @@ def _further(request: ChangeRequest, base: str | None, text: str | None, rung: s
     return text, rung
 
 
-def _refuse_elision(request: ChangeRequest, base: str | None, text: str) -> None:
-    if remark := placeholder(request.path, base, text):
-        raise EditFailed(
-            f"the new text of {request.path} leaves something out (`{remark}`)",
-            "send the whole text, or edits of the places that change",
-        )
-
-
 def whole(content: str, base: str | None) -> str:
-    """Returns new content with the line endings, byte-order mark and final newline of `base`."""
+    """New content with the line endings, byte-order mark and final newline of `base`."""
     text = plain(content)
     if base is None:
         return content

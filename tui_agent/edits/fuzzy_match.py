@@ -1,4 +1,4 @@
-"""Fuzzy matching: same words in another layout, or with omitted lines."""
+"""Same words in another layout, or with omitted lines."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from msgspec import Struct
 from tui_agent.edits import indent
 from tui_agent.edits.source_text import Part, SourceText, key
 
-#: Minimum number of alphanumeric characters in the search text; shorter texts resemble too many places.
+#: Alphanumeric characters in the search text; shorter ones resemble too many places.
 FEWEST = 8
-#: The same minimum for matches with omitted lines.
+#: The same for matches with omitted lines.
 ANCHOR = 20
-#: Maximum number of consecutive omitted lines.
+#: Consecutive omitted lines.
 LEFT_OUT = 3
-#: Words with more occurrences are not looked up.
+#: More frequent words are not looked up.
 _COMMON = 2000
 _WORD = re.compile(r"\w+")
-#: Number of occurrences below which a word is rare enough to stop searching.
+#: A word this rare ends the search.
 _RARE = 20
 _WORDS_TRIED = 40
 _WIDEST = 120
@@ -28,10 +28,8 @@ _SHOWN = 12
 
 
 class Window(Struct, frozen=True):
-    """Match of `count` lines from `first` (from 0), with ties to the lines of the search.
-
-    `anchored`: the file has lines between them that the search text omits.
-    """
+    """`count` lines from `first` (from 0), with ties to the search's lines. `anchored`: the file has lines
+    between them that the search omits."""
 
     first: int
     count: int
@@ -40,11 +38,11 @@ class Window(Struct, frozen=True):
 
 
 def windows(source: SourceText, lines: Sequence[str], threshold: float) -> list[Window]:
-    """Returns the places with the names, numbers, strings and operators of `lines` in the same order.
+    """Places with the names, numbers, strings and operators of `lines` in order.
 
     White space, line breaks, commas, quotes and look-alikes may differ. Without such a place, the file may
-    have up to `LEFT_OUT` more lines between two lines: one in total, or more as long as the normalised
-    edit similarity of the words is at least 2 · `threshold` - 1.
+    have up to `LEFT_OUT` more lines between two: one in total, or more as long as the normalised edit
+    similarity of the words is at least 2 · `threshold` - 1.
     """
     keys = [key(line) for line in lines]
     said = sum(char.isalnum() for one in keys for char in one)
@@ -55,7 +53,7 @@ def windows(source: SourceText, lines: Sequence[str], threshold: float) -> list[
         return []
     places, at = rare
     same = _distinct(_same_words(source, keys, places))
-    if sum(map(bool, keys)) == 1:  # blank lines around it distinguish matches of a single line
+    if sum(map(bool, keys)) == 1:  # blank lines around a single line distinguish its matches
         same = [one for one in same if len(one.ties) > keys.count("")]
     if same or said < ANCHOR:
         return same
@@ -63,7 +61,7 @@ def windows(source: SourceText, lines: Sequence[str], threshold: float) -> list[
 
 
 def _rarest(source: SourceText, lines: Sequence[str]) -> tuple[list[int], int] | None:
-    """Returns the file's lines with the rarest word of the search, and that word's line in the search."""
+    """The file's lines with the search's rarest word, and that word's line in the search."""
     words: dict[str, int] = {}
     for number, line in enumerate(lines):
         for word in _WORD.findall(line):
@@ -87,7 +85,7 @@ def _distinct(found: Iterator[Window]) -> list[Window]:
 
 
 def _same_words(source: SourceText, keys: Sequence[str], places: Sequence[int]) -> Iterator[Window]:
-    """Yields runs of whole lines with the same words as all lines of the search."""
+    """Runs of whole lines with the same words as all lines of the search."""
     flow = "".join(keys)
     for place in places:
         length = 0
@@ -136,7 +134,7 @@ def _common(ours: Sequence[str], theirs: Sequence[str]) -> list[Part]:
 def _with_more(
     source: SourceText, keys: Sequence[str], places: Sequence[int], at: int, lowest: float
 ) -> Iterator[Window]:
-    """Yields windows with every line of the search in order, and few other lines."""
+    """Windows with every line of the search in order, and few others."""
     worded = [number for number, one in enumerate(keys) if one]
     if len(worded) < 2:
         return
@@ -162,7 +160,7 @@ def _with_more(
 
 
 def _walked(source: SourceText, wanted: Sequence[str], place: int, step: int) -> list[int] | None:
-    """Returns the nearest lines above or below `place` with these words, in sequence."""
+    """The nearest lines above or below `place` with these words, in sequence."""
     found: list[int] = []
     for one in wanted:
         passed = 0
@@ -179,7 +177,7 @@ def _walked(source: SourceText, wanted: Sequence[str], place: int, step: int) ->
 
 
 def _certain(source: SourceText, wanted: Sequence[str], lines: Sequence[int]) -> list[tuple[int, int]]:
-    """Returns the ties that are equal for a search from either end of the window."""
+    """Ties that are equal for a search from either end."""
     first, last = lines[0], lines[-1]
     down, up = [], []
     at = first
@@ -198,7 +196,7 @@ def _certain(source: SourceText, wanted: Sequence[str], lines: Sequence[int]) ->
 
 
 def _heads(source: SourceText, lines: Sequence[int]) -> bool:
-    """Whether a line between them starts a new section, so that later lines belong to something different."""
+    """Whether a line between them starts a new section."""
     for before, after in itertools.pairwise(lines):
         depth = len(indent.of(source.lines[after]))
         for line in range(before + 1, after):
@@ -223,7 +221,7 @@ def _widened(
     *,
     anchored: bool = False,
 ) -> Window:
-    """Extends a window by the blank lines common to both ends."""
+    """Adds the blank lines common to both ends."""
     above = next(number for number, one in enumerate(keys) if one)
     below = next(number for number, one in enumerate(reversed(keys)) if one)
     up = 0
@@ -244,7 +242,7 @@ def _widened(
 
 
 def hint(source: SourceText, search: str) -> str:
-    """Returns a remedy with the lines most similar to the search text."""
+    """A remedy with the most similar lines."""
     longest = max((line.strip() for line in search.split("\n")), key=len, default="")[:1000]
     if not longest or not source.lines:
         return "send it again with text that is in the file"
@@ -259,12 +257,12 @@ def hint(source: SourceText, search: str) -> str:
 
 
 def lines_from(source: SourceText, first: int, end: int) -> str:
-    """Returns numbered lines as shown to a model, at most `_SHOWN`."""
+    """Numbered as shown to a model, at most `_SHOWN`."""
     shown = range(first, min(end, first + _SHOWN))
     return "\n".join(f"{at + 1}: {source.lines[at][:_WIDEST]}" for at in shown)
 
 
 def shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
-    """Returns the number of equal lines at the start."""
+    """Number of equal lines at the start."""
     pairs = enumerate(zip(ours, theirs, strict=False))
     return next((number for number, (one, other) in pairs if one != other), min(len(ours), len(theirs)))

@@ -1,4 +1,4 @@
-"""Converts a model's indentation to the file's, if the conversion is certain."""
+"""Converts a model's indentation to the file's, if certain."""
 
 from __future__ import annotations
 
@@ -9,22 +9,19 @@ from math import gcd
 
 #: Indentation of a line in the search text and in the file.
 Pair = tuple[str, str]
-#: Returns the indentation of a new line by its number and own indentation; `None` if unknown.
+#: A new line's indentation by its number and own indentation; `None` if unknown.
 _Rule = Callable[[int, str], "str | None"]
 
-#: Common indentation widths in spaces.
 _LEVELS = (2, 3, 4, 8)
-#: Depth before the first line.
 _NEVER = 1 << 30
 
 
 def of(line: str) -> str:
-    """Returns the leading white space of a line."""
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 def unit(lines: Iterable[str]) -> int:
-    """Returns the indentation width of a file: the most frequent step to a deeper line, default 4."""
+    """The most frequent step to a deeper line, default 4."""
     steps: Counter[int] = Counter()
     before, last = "", _NEVER
     for line in lines:
@@ -42,12 +39,12 @@ def unit(lines: Iterable[str]) -> int:
 def readings(
     lines: Sequence[str], pairs: Sequence[Pair], level: int, changed: Sequence[int], blanks: bool = True
 ) -> list[list[str]]:
-    """Returns all plausible indentations of the lines numbered in `changed`; the other lines stay.
+    """All plausible indentations of the lines numbered in `changed`; others stay.
 
     A plausible rule (common shift, tabs for spaces, another level width, single stray blanks, a first line
     without indentation) explains all pairs and produces indentations possible in the file. If any exists,
-    rules that fail only at possibly aligned lines are added. `level` is the file's indentation width in
-    spaces; with `blanks`, white-space-only lines lose as much as others.
+    rules that fail only at possibly aligned lines are added. `level` is the file's indentation in spaces;
+    with `blanks`, white-space-only lines lose as much as others.
     """
     new = [lines[number] for number in changed]
     found: list[list[str]] = []
@@ -89,7 +86,7 @@ def _rules(pairs: Sequence[Pair]) -> list[_Rule]:
     rules = [*_shifts(known), *_scales(known)] if function else []
     stray = any(wanted and wanted == there for wanted, there in pairs)
     if function and not (rules or trimmed or stray) and len(set(known.values())) == len(known):
-        rules.append(lambda _, wanted: known.get(wanted))  # only depths that occur in the search text
+        rules.append(lambda _, wanted: known.get(wanted))  # only depths of the search text
     if trimmed and not rest:
         rules.append(_first_only(first[1]))
     if any(wanted == there for wanted, there in pairs):
@@ -125,7 +122,7 @@ def _shifts(known: dict[str, str]) -> list[_Rule]:
 
 
 def _scales(known: dict[str, str]) -> list[_Rule]:
-    """Rules for another level width, or tabs for spaces, possibly with a shift."""
+    """Another level width, or tabs for spaces, possibly with a shift."""
     written, there = "".join(known), "".join(known.values())
     if len(set(written)) > 1 or len(set(there)) > 1 or not written or not there:
         return []
@@ -136,7 +133,7 @@ def _scales(known: dict[str, str]) -> list[_Rule]:
         low = (0, 0)
     run, rise = high[0] - low[0], high[1] - low[1]
     if ours == theirs and len(points) == 2 and low[0] * rise != low[1] * run:
-        return []  # could also be an omitted line between them
+        return []  # could also be an omitted line between
     if rise <= 0 or not _levels(run, rise, ours, theirs):
         return []
     if any((x - low[0]) * rise != (y - low[1]) * run for x, y in points):
@@ -169,7 +166,7 @@ def _possible(
     chars = set("".join(own))
     level = gcd(
         level, *(len(depth) for depth in own if "\t" not in depth)
-    )  # half levels, as in text embedded in code
+    )  # half levels, as in embedded text
     for line, new in zip(lines, result, strict=True):
         before, after = of(line), of(new)
         if not new.strip() or after in own:

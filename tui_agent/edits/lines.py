@@ -1,8 +1,8 @@
-"""Lines, line endings, and the alignment of two texts by lines: unique lines first, then the lines between them.
+"""Lines, line endings, and the alignment of two texts by lines: unique lines first, then those between.
 
-A line feed ends a line, and files keep their endings. For 5,000 lines with 1 % changed, difflib takes 120 ms and
-`matches` 9 ms; without unique lines, 2 s and 24 ms. `LCSseq` of rapidfuzz is as fast, but takes 300 MB for 50,000
-lines and pairs braces first.
+A line feed ends a line, and files keep their endings. For 5,000 lines with 1 % changed, difflib takes 120 ms
+and `matches` 9 ms; without unique lines, 2 s and 24 ms. `LCSseq` of rapidfuzz is as fast, but takes 300 MB
+for 50,000 lines and pairs braces first.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from math import isqrt
 
 from tui_agent.files.text import pieces
 
-#: Budget of all shortest-path searches in one comparison, in visited points: about 20 ms.
+#: Points visited by all searches of one comparison: about 20 ms.
 MAX_STEPS = 80_000
-#: Maximum average number of visits per line.
+#: Average visits per line.
 MAX_ROUNDS = 4
 
 Match = tuple[int, int, int]
@@ -23,11 +23,11 @@ _Stretch = tuple[int, int, int, int]
 
 
 def matches(old: Sequence[str], new: Sequence[str]) -> list[Match]:
-    """Returns runs of equal lines as (start in old, start in new, length), in order and without overlap.
+    """Runs of equal lines as (start in old, start in new, length), in order, without overlap.
 
     Patience diff (B. Cohen): pairs lines that are unique on both sides, and recurses into the gaps. A gap
-    without unique lines gets a shortest edit script if `MAX_STEPS` permits; otherwise lines with equal
-    counts on both sides are paired. Anything beyond the budget counts as different.
+    without unique lines gets a shortest edit script if `MAX_STEPS` permits; otherwise lines with equal counts
+    are paired. Anything beyond the budget counts as different.
     """
     found: list[Match] = []
     waiting: list[_Stretch] = [(0, len(old), 0, len(new))]
@@ -73,7 +73,7 @@ def _tied(here: _Places, there: _Places, *, once: bool = False) -> list[tuple[in
 def _shortest(
     old: Sequence[str], new: Sequence[str], here: _Places, there: _Places, steps: int
 ) -> tuple[list[Match] | None, int]:
-    """Returns the shortest alignment of the common lines, or `None` if over budget, and the steps used."""
+    """The shortest alignment of the common lines, or `None` if over budget, and the steps used."""
     ours, theirs = (
         sorted(number for line in one if line in other for number in one[line])
         for one, other in ((here, there), (there, here))
@@ -89,7 +89,7 @@ def _shortest(
 
 
 def _trimmed(old: Sequence[str], new: Sequence[str], stretch: _Stretch, found: list[Match]) -> _Stretch:
-    """Removes equal lines at both ends of the stretch and adds them to `found`."""
+    """Moves equal lines at both ends of the stretch to `found`."""
     start, end, at, to = stretch
     head = start
     while start < end and at < to and old[start] == new[at]:
@@ -105,7 +105,7 @@ def _trimmed(old: Sequence[str], new: Sequence[str], stretch: _Stretch, found: l
 
 
 def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Returns the longest subsequence with ascending second numbers; `pairs` are sorted by the first."""
+    """The longest subsequence with ascending second numbers; `pairs` are sorted by the first."""
     tops: list[int] = []
     piles: list[int] = []
     below: list[int] = []
@@ -145,7 +145,7 @@ def _joined(found: list[Match]) -> list[Match]:
 
 
 def shortest_matches(old: Sequence[str], new: Sequence[str], most: int) -> list[Match] | None:
-    """Returns runs of equal lines on a shortest edit script, or `None` if it exceeds `most` lines.
+    """Runs of equal lines on a shortest edit script, or `None` if it exceeds `most` lines.
 
     Greedy algorithm of E. Myers, "An O(N·D) Difference Algorithm and Its Variations" (1986), with the
     furthest points of all edit counts stored for backtracking.
@@ -154,7 +154,7 @@ def shortest_matches(old: Sequence[str], new: Sequence[str], most: int) -> list[
     most = min(most, height + width)
     if abs(height - width) > most:
         return None
-    zero = most + 1  # list index of diagonal 0
+    zero = most + 1  # index of diagonal 0
     furthest = [-1] * (2 * zero + 1)
     furthest[zero + 1] = 0
     trail: list[list[int]] = []
@@ -203,7 +203,7 @@ def split(text: str) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Returns the text with only line feeds as line endings."""
+    """With only line feeds as line endings."""
     if "\r" not in text:
         return text
     text = text.replace("\r\n", "\n")
@@ -211,7 +211,7 @@ def plain(text: str) -> str:
 
 
 def dominant_ending(text: str) -> str:
-    """Returns the most frequent line ending, default line feed."""
+    """The most frequent, default line feed."""
     crlf = text.count("\r\n")
     if not crlf and "\n" not in text and "\r" in text:
         return "\r"

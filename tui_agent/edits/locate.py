@@ -1,8 +1,7 @@
-"""Matching of edits in several steps, from exact to fuzzy, and their adaptation to the matched lines.
+"""Matching of edits in steps from exact to fuzzy, and their adaptation to the matched lines.
 
-It never guesses between two matches.
-
-Kept lines stay as they are in the file. New lines are the model's text, except for one common change of indentation.
+Never guesses between two matches. Kept lines stay as in the file; new lines are the model's, except for one
+common change of indentation.
 """
 
 from __future__ import annotations
@@ -36,17 +35,17 @@ _CLOSING = (")", "]", "}")
 
 
 def one_by_one(count: int) -> tuple[Part, ...]:
-    """Returns ties between equally numbered lines."""
+    """Ties between equally numbered lines."""
     return tuple((number, number + 1, number, number + 1) for number in range(count))
 
 
 def carried(
     search: Sequence[str], found: Sequence[str], replaced: Sequence[str], ties: Sequence[Part], level: int = 4
 ) -> list[str] | None:
-    """Returns `found` after the edit from `search` to `replaced`.
+    """`found` after the edit from `search` to `replaced`.
 
-    `ties` pair lines of the search with lines of the file; `level` is the file's indentation width.
-    Returns `None` if an edited line has no certain counterpart, or a new line no certain indentation.
+    `ties` pair lines of the search with the file's; `level` is the file's indentation in spaces. `None` if an
+    edited line has no certain counterpart, or a new line no certain indentation.
     """
     parts = list(_parts(ties, search, found))
     new_lines = _indented(search, found, replaced, ties, level)
@@ -71,14 +70,14 @@ def carried(
 
     result = result_of(changes(search, replaced))
     if len(found) != len(search) and result != result_of(_changes_from_the_end(search, replaced)):
-        return None  # ambiguous: two equal lines, and the file has more lines between them
+        return None  # ambiguous: two equal lines, with more between them in the file
     return result
 
 
 def _indented(
     search: Sequence[str], found: Sequence[str], replaced: Sequence[str], ties: Sequence[Part], level: int
 ) -> list[str] | None:
-    """Returns the replacement with the file's indentation, or `None` if it is ambiguous."""
+    """The replacement with the file's indentation; `None` if ambiguous."""
     tied = [
         (start, indent.of(search[start]), indent.of(found[at]))
         for start, _, at, _ in ties
@@ -112,20 +111,20 @@ def _indented(
     if as_in_file and (not written_alike or (first in depths and first not in wanted_depths)):
         if not found_ways and first not in depths:
             return None
-        found_ways.append(list(replaced))  # the replacement may already use the file's indentation
+        found_ways.append(list(replaced))  # may already be the file's indentation
     bare = pairs[0][1] and not pairs[0][0] and all(wanted == there for wanted, there in pairs[1:])
     if bare and 0 in worded and search[0][:1] in _CLOSING and replaced[0][:1] not in _CLOSING:
         return None  # a closing bracket rarely has the depth of its replacement
     if bare and pairs[1:] and 0 in worded:
         if {*_WORD.findall(search[0])}.isdisjoint(_WORD.findall(replaced[0])):
-            return None  # a different line, possibly at another depth
+            return None  # another line, possibly at another depth
         found_ways = [way for way in found_ways if not indent.jumps(way, level)]
         second = next((number for number in worded if number), 0)
         drops = second and second == next(
             (number for number, line in enumerate(replaced) if number and line.strip()), 0
         )
         if drops and len(pairs[1][1]) >= len(pairs[0][1]) > len(indent.of(replaced[second])):
-            return None  # the other lines moved left; the first may have moved with them
+            return None  # the other lines moved left, perhaps also the first
     ways = [way for number, way in enumerate(found_ways) if way not in found_ways[:number]]
     if len(ways) > 1 or list(replaced) in ways:
         there = {number: line for number, _, line in tied}
@@ -172,10 +171,8 @@ def _changes_from_the_end(search: Sequence[str], replaced: Sequence[str]) -> Ite
 
 
 def _parts(ties: Sequence[Part], search: Sequence[str], found: Sequence[str]) -> Iterator[tuple[Part, bool]]:
-    """Yields consecutive parts of both texts, and whether the two sides of each correspond.
-
-    Equal numbers of blank lines also correspond.
-    """
+    """Consecutive parts of both texts, and whether their sides correspond, as equal numbers of blank lines
+    do."""
     start = at = 0
     for tie in [*ties, (len(search), len(search), len(found), len(found))]:
         between = [*search[start : tie[0]], *found[at : tie[2]]]
@@ -190,7 +187,7 @@ def _parts(ties: Sequence[Part], search: Sequence[str], found: Sequence[str]) ->
 
 
 def _lines_matching(parts: Sequence[tuple[Part, bool]], start: int, end: int) -> tuple[int, int] | None:
-    """Returns the file's lines (from, to) for lines of the search, or `None` if uncertain."""
+    """The file's lines (from, to) for lines of the search; `None` if uncertain."""
     if start == end:
         beside = [(part, tied) for part, tied in parts if part[0] <= start <= part[1]]
         if not all(tied for _, tied in beside):
@@ -226,10 +223,7 @@ def _commas(line: str) -> str:
 
 
 class _Lookalikes:
-    """Look-alike characters and trailing blanks present in only one of search text and file.
-
-    New lines with any of these are ambiguous.
-    """
+    """Look-alike characters and trailing blanks in only one of search text and file: ambiguous in new lines."""
 
     def __init__(self, search: Sequence[str], found: Sequence[str], ties: Sequence[Part]) -> None:
         ours, theirs = "".join(search), "".join(found)
@@ -265,7 +259,7 @@ def _blank_end(line: str) -> bool:
     return bool(line.strip()) and line[-1].isspace()
 
 
-#: Matching steps in order; a change records the lowest one in use.
+#: Steps in order; a change records the lowest one in use.
 RUNGS = (
     "exact", "line-endings", "trailing-space", "line-numbers", "indentation", "look-alikes", "anchored",
     "near",
@@ -275,10 +269,8 @@ _NUMBERED = re.compile(r" {0,6}(\d{1,7})(?::(?: |$)|\t| \| ?)")
 
 
 class Replacement(Struct, frozen=True):
-    """Located edit: `text` replaces a range of offsets in `SourceText.text`.
-
-    The range covers only changed lines; `line` (from 0) is the start of the search text.
-    """
+    """`text` replaces a range of offsets in `SourceText.text`, of changed lines only; `line` (from 0) is the
+    start of the search text."""
 
     start: int
     end: int
@@ -291,7 +283,7 @@ _Rung = Callable[[SourceText, EditHunk, float], Iterator[Match]]
 
 
 def lower(first: str, second: str) -> str:
-    """Returns the less exact of two rungs; an empty one is the most exact."""
+    """The less exact rung; an empty one is the most exact."""
     return max(first, second, key=lambda rung: RUNGS.index(rung) if rung else -1)
 
 
@@ -301,9 +293,9 @@ def locate(source: SourceText, wanted: EditHunk, threshold: float = 0.9) -> Repl
 
 
 def matches_of_best_rung(source: SourceText, wanted: EditHunk, threshold: float = 0.9) -> list[Match]:
-    """Returns all matches of the first rung with any match. Raises `EditFailed` without one.
+    """All matches of the first rung with any. Raises `EditFailed` without one.
 
-    `threshold` is the minimum score of a fuzzy match, from 0 to 1; values above 1 disable it.
+    `threshold`: minimum score of a fuzzy match, 0 to 1; higher values disable it.
     """
     bare = wanted
     if "\r" in wanted.old + wanted.new:
@@ -324,7 +316,7 @@ def matches_of_best_rung(source: SourceText, wanted: EditHunk, threshold: float 
 
 
 def only(wanted: EditHunk, matches: Sequence[Match]) -> Match:
-    """Returns the only match. Raises `Ambiguous` for several."""
+    """Raises `Ambiguous` for several."""
     if len(matches) == 1:
         return matches[0]
     numbers = [str(match.first + 1) for match in matches[:4]]
@@ -341,11 +333,22 @@ def placed(source: SourceText, match: Match) -> Replacement:
     preconditions.check(source, match)
     place = _verbatim(source, match) or _carried_over(source, match)
     preconditions.check_tabs(source, match, place.text)
-    return _trimmed(source, place)
+    # Leave out unchanged whole lines at both ends.
+    old, new = source.text[place.start : place.end], place.text
+    if old and new.startswith(old + "\n") and not old.endswith("\n"):
+        return with_(place, start=place.end, text=new[len(old) :])
+    if "\n" not in old or "\n" not in new:
+        return place
+    head = _shared(old.split("\n")[:-1], new.split("\n")[:-1])
+    start = place.start + head
+    at_line_end = place.end in (0, len(source.text)) or source.text[place.end - 1] == "\n"
+    ended = at_line_end and new.endswith("\n")
+    tail = _shared(old[head:].split("\n")[-2::-1], new[head:].split("\n")[-2::-1]) if ended else 0
+    return with_(place, start=start, end=place.end - tail, text=new[head : len(new) - tail])
 
 
 def _verbatim(source: SourceText, match: Match) -> Replacement | None:
-    """Returns the verbatim replacement of an exact match, or `None` if lines follow a first line without its
+    """The verbatim replacement of an exact match; `None` if lines follow a first line without its
     indentation."""
     hunk, span = match.hunk, match.span
     if span is None or match.rung not in ("exact", "line-endings"):
@@ -386,21 +389,6 @@ def _carried_over(source: SourceText, match: Match) -> Replacement:
     return Replacement(start, end, match.first, "".join(line + "\n" for line in text), match.rung)
 
 
-def _trimmed(source: SourceText, place: Replacement) -> Replacement:
-    """Removes unchanged whole lines from both ends."""
-    old, new = source.text[place.start : place.end], place.text
-    if old and new.startswith(old + "\n") and not old.endswith("\n"):
-        return with_(place, start=place.end, text=new[len(old) :])
-    if "\n" not in old or "\n" not in new:
-        return place
-    head = _shared(old.split("\n")[:-1], new.split("\n")[:-1])
-    start = place.start + head
-    at_line_end = place.end in (0, len(source.text)) or source.text[place.end - 1] == "\n"
-    ended = at_line_end and new.endswith("\n")
-    tail = _shared(old[head:].split("\n")[-2::-1], new[head:].split("\n")[-2::-1]) if ended else 0
-    return with_(place, start=start, end=place.end - tail, text=new[head : len(new) - tail])
-
-
 def _shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
     return sum(len(line) + 1 for line in ours[: fuzzy_match.shared(ours, theirs)])
 
@@ -415,8 +403,7 @@ def _exact(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator[Match
 
 
 def _is_place(source: SourceText, wanted: EditHunk, span: Span) -> bool:
-    """Whether the span is plausible: whole lines at line boundaries, other text not inside a word or
-    indentation."""
+    """Plausible: whole lines at line boundaries, other text not inside a word or indentation."""
     begins = source.starts[span.line] == span.start
     if not wanted.whole:
         indented = not begins and wanted.old[0] in " \t" and wanted.old.strip()
@@ -443,7 +430,7 @@ def _trailing_space(source: SourceText, wanted: EditHunk, _: float = 0) -> Itera
 
 
 def _line_numbers(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator[Match]:
-    """The numbers also select among equal matches."""
+    """Numbers also select among equal matches."""
     searched = _unnumbered(wanted.old)
     if searched is None:
         return
@@ -508,8 +495,8 @@ def _lines(text: str) -> list[str]:
 
 
 def _unnumbered(text: str) -> tuple[str, tuple[int, int]] | None:
-    """Returns the text without line numbers, and the first and last number. `None` unless all lines are
-    numbered in order."""
+    """The text without line numbers, and the first and last number; `None` unless all lines are numbered in
+    order."""
     lines = _lines(text)
     result: list[str] = []
     numbers: list[tuple[int, int]] = []
@@ -529,7 +516,7 @@ def _unnumbered(text: str) -> tuple[str, tuple[int, int]] | None:
 
 
 def _without_numbers(text: str, search: str, numbers: tuple[int, int]) -> str | None:
-    """Returns the new text without copied line numbers, or `None` if a number may be part of a line."""
+    """The new text without copied line numbers; `None` if a number may be part of a line."""
     lines = text.split("\n")
     matches = [_NUMBERED.match(line) for line in lines]
     kept = {line.rstrip() for line in search.split("\n")}

@@ -14,24 +14,22 @@ from tui_agent.edits.lines import split
 from tui_agent.errors import ChildFailed, EditFailed
 from tui_agent.git.process import NOT_FOUND, run_git
 
-#: Timeout of a merge in seconds.
+#: Seconds.
 TIMEOUT = 60.0
-#: Larger exit statuses of git are failures, not numbers of conflicts.
+#: Larger exit statuses of git are failures.
 _MOST_CONFLICTS = 127
 
 
 class MergeResult(Struct, frozen=True):
-    """Merged text. With `conflicts` (at most 127) it contains git's markers (yours, base, theirs)."""
+    """With `conflicts` (at most 127) the text contains git's markers (yours, base, theirs)."""
 
     text: str
     conflicts: int = 0
 
 
 def union(base: str, ours: str, theirs: str) -> str:
-    """Returns both sides of a conflict in sequence, with common lines only once. Blocking.
-
-    Raises `ChildFailed` if git is missing, `EditFailed` for binary content.
-    """
+    """Both sides of a conflict in sequence, common lines once. Blocking. Raises `ChildFailed` without git,
+    `EditFailed` for binary content."""
     if ours == theirs:
         return ours
     with tempfile.TemporaryDirectory(prefix="tui-agent-merge-") as folder:
@@ -40,8 +38,8 @@ def union(base: str, ours: str, theirs: str) -> str:
 
 
 def merge(base: str, ours: str, theirs: str, marker: int = 7) -> MergeResult:
-    """`marker` is the length of conflict markers. Blocking: may start a process. Raises `ChildFailed` if
-    git is missing, `EditFailed` for binary content."""
+    """`marker`: length of conflict markers. Blocking: may start a process. Raises `ChildFailed` without git,
+    `EditFailed` for binary content."""
     if ours == theirs or theirs == base:
         return MergeResult(ours)
     if ours == base:
@@ -75,7 +73,7 @@ _RUNS = re.compile(r"^(?:<+|\|+|=+|>+)", re.MULTILINE)
 
 
 class Region(Struct, frozen=True):
-    """Part of a merge, as lines with endings: `agreed` lines or the three sides of a conflict."""
+    """Lines with endings: `agreed`, or the three sides of a conflict."""
 
     agreed: tuple[str, ...] = ()
     base: tuple[str, ...] = ()
@@ -85,11 +83,8 @@ class Region(Struct, frozen=True):
 
 
 class ConflictView(Struct, frozen=True):
-    """Merge of a conflicting change. `yours_gone` and `theirs_gone` mark missing files.
-
-    `now` is the hash of the file behind `yours`. In a conflict of two sub-tasks `yours` is the earlier
-    proposal.
-    """
+    """`yours_gone` and `theirs_gone` mark missing files. `now` is the hash of the file behind `yours`. In a
+    conflict of two sub-tasks `yours` is the earlier proposal."""
 
     path: str
     reason: str
@@ -106,8 +101,7 @@ class ConflictView(Struct, frozen=True):
 
 
 def regions(base: str, yours: str | None, theirs: str | None) -> tuple[Region, ...]:
-    """Merges three texts into regions; a side without a file (`None`) makes one conflict of everything.
-    Blocking."""
+    """A side without a file (`None`) makes one conflict of everything. Blocking."""
     if yours is None or theirs is None:
         sides = (tuple(split(text or "")) for text in (base, yours, theirs))
         return (Region((), *sides, conflict=True),)
@@ -117,7 +111,7 @@ def regions(base: str, yours: str | None, theirs: str | None) -> tuple[Region, .
     if not merged.conflicts:
         return (Region(tuple(split(merged.text))),) if merged.text else ()
     found = list(_parsed(split(merged.text), marker))
-    # Removes the final newline that git adds before a marker
+    # The final newline that git adds before a marker
     if not found or not found[-1].conflict:
         ended = found
     else:
@@ -133,11 +127,8 @@ def regions(base: str, yours: str | None, theirs: str | None) -> tuple[Region, .
 def merged_with_choices(
     parts: Sequence[Region], sides: Sequence[Side], by_hand: Mapping[int, str] | None = None
 ) -> str:
-    """Returns the text with one side per conflict, in order; `by_hand` maps conflicts (from 0) to manual
-    texts.
-
-    "both" includes common lines only once, as in git's union merge. Blocking.
-    """
+    """One side per conflict, in order; `by_hand`: manual texts by conflict (from 0). "both" includes common
+    lines once, as git's union merge. Blocking."""
     result: list[str] = []
     number = 0
     for region in parts:
@@ -161,7 +152,7 @@ def _chosen(region: Region, side: Side) -> Sequence[str]:
 
 
 def _parsed(lines: Sequence[str], marker: int) -> Iterator[Region]:
-    """Yields the regions between git's markers, which are longer than any similar run in the texts."""
+    """Regions between git's markers, which are longer than any similar run in the texts."""
     order = {"<" * marker: "yours", "|" * marker: "base", "=" * marker: "theirs", ">" * marker: ""}
     part = "agreed"
     taken: dict[str, list[str]] = {"agreed": []}

@@ -1,4 +1,4 @@
-"""Checks that refuse located edits, doubly escaped text, and detailed errors for edits without a match."""
+"""Refuses located edits, finds doubly escaped text, and explains edits without a match."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tui_agent.edits import fuzzy_match
 from tui_agent.edits.source_text import Match, SourceText, Span, cuts, key
 from tui_agent.errors import EditFailed
 
-#: A string literal of most languages, or the rest of a line after an unclosed quote.
+#: A string literal, or the rest of a line after an unclosed quote.
 _STRING = re.compile(r"\"(?:\\.|[^\"\\])*(?:\"|$)|'(?:\\.|[^'\\])*(?:'|$)|`(?:\\.|[^`\\])*(?:`|$)")
 _ENTITY = re.compile(r"[\w)\]\"'-] ?&(?:lt|gt|amp);|&(?:lt|gt|amp);=|&amp;&amp;|&lt;&lt;|&gt;&gt;")
 _QUOTE = re.compile(r"(?:^|[\s=(,\[{:+])&(?:quot|apos|#0?39|#0?34|#x27|#x22);")
-#: An escaped line break followed by indentation, or next to an escaped quote, outside of strings.
+#: An escaped line break before indentation or next to an escaped quote, outside of strings.
 _SURE_BREAK = re.compile(r"[\w:;{})\]]\\n\\t|\\n {2,}.*\\''|\\''.*\\n(?:$| )")
 _BREAK = re.compile(r"\\n(?=\s{2,}|\\n|\s*$|[\w@#}\])])")
 _REMARK = ("#", "//", "/*", "*", "--", "%", ";", "<!--")
-#: Maximum number of lines with a candidate to examine.
+#: Lines with a candidate to examine.
 _MOST_LINES = 20_000
-#: File types in which escape sequences are normal.
+#: Escape sequences are normal here.
 _ORDINARY = (
     *(".html", ".htm", ".xml", ".svg", ".xhtml", ".vue", ".svelte", ".astro", ".jsx", ".tsx", ".xsl", ".php"),
     *(".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc", ".tex", ".sty", ".cls", ".bib", ".ipynb", ".json"),
@@ -31,7 +31,7 @@ _ORDINARY = (
 
 
 def escaped(path: str, base: str, new: str) -> str:
-    """Returns an escape sequence in a new line outside of strings, or "" if uncertain."""
+    """An escape sequence in a new line outside of strings, or "" if uncertain."""
     if ("\\n" not in new and "&" not in new) or path.lower().endswith(_ORDINARY):
         return ""
     there = set(base.split("\n"))
@@ -51,19 +51,17 @@ def escaped(path: str, base: str, new: str) -> str:
 
 
 def unescaped(text: str) -> list[str]:
-    """Returns possible texts before the extra escaping."""
-    from html import unescape  # imports a table of two thousand entities
+    """Possible texts before the extra escaping."""
+    from html import unescape  # a table of two thousand entities
 
     readings = (text.replace("\\n", "\n").replace('\\"', '"'), unescape(text))
     return [one for one in readings if one != text]
 
 
 def check(source: SourceText, match: Match) -> None:
-    """Raises `EditFailed` if the edit was already made, or if its effect on the end of a line is
-    uncertain."""
+    """Raises `EditFailed` if the edit was already made, or if its effect on a line's end is uncertain."""
     _check_made(source, match)
-    # Refuses a line break only at the end of the search text if a blank line follows, which it may refer
-    # to
+    # A line break only at the end of the search text may mean the blank line that follows
     search, new = match.hunk.old, match.hunk.new
     if search.endswith("\n") and new and not new.endswith("\n"):
         after = match.end if match.span is None else source.line_of(match.span.end)
@@ -73,8 +71,7 @@ def check(source: SourceText, match: Match) -> None:
                 f" the blank line {after + 1} should go",
                 "end both with a line break, or neither",
             )
-    # Refuses a replacement that would double the comma or semicolon after the match, or leave it alone on
-    # a line
+    # The comma or semicolon after the match would be doubled, or alone on a line
     if match.span is None:
         return
     follows = source.text[match.span.end : match.span.end + 1]
@@ -123,7 +120,7 @@ def _check_made(source: SourceText, match: Match) -> None:
 
 
 def check_unmade(source: SourceText, wanted: EditHunk, matches: Sequence[Match]) -> None:
-    """Refuses an inexact match if the replacement itself is already in the file."""
+    """Refuses an inexact match if the replacement is already in the file."""
     lines = _worded(wanted.new.split("\n"))
     if lines and lines != _worded(wanted.old.split("\n")):
         for match in matches:
@@ -168,7 +165,7 @@ def check_announced(source: SourceText, hunk: EditHunk, matches: Sequence[Match]
 
 
 def check_undone_within(source: SourceText, hunk: EditHunk, scope: tuple[int, int]) -> None:
-    """Refuses a hunk whose result is already in the block of its anchor."""
+    """Refuses a hunk whose result is already in its anchor's block."""
     for line in range(*scope):
         if _is_at_line(source, hunk.new, line):
             raise already_done_reason(hunk, line)
@@ -189,7 +186,7 @@ def _is_at_line(source: SourceText, new: str, line: int) -> bool:
 
 
 def not_found_reason(source: SourceText, wanted: EditHunk) -> EditFailed:
-    """Returns the reason for a missing match, with a remedy."""
+    """With a remedy."""
     if any(text.strip() and text in source.text for text in unescaped(wanted.old)):
         return EditFailed(
             f"{wanted.name} is escaped once too often: the file has it with the characters themselves",

@@ -1,7 +1,4 @@
-"""Converts requests of a reply to reviewable changes.
-
-In a partially shown file, fuzzy matching is limited to the shown lines.
-"""
+"""Converts requests of a reply to reviewable changes."""
 
 from __future__ import annotations
 
@@ -22,18 +19,15 @@ from tui_agent.edits.lines import plain, split
 from tui_agent.edits.preconditions import escaped
 from tui_agent.errors import Ambiguous, EditFailed
 
-#: Maximum number of characters for indexing the whole text, which takes much memory. Longer texts only get
-#: exact matching.
+#: Longer texts (characters) only get exact matching: the index takes much memory.
 MOST_INDEXED = 4 * 1024 * 1024
 
 
 def propose_within_view(
     request: ChangeRequest, base: str, shown: Sequence[Range], threshold: float
 ) -> Proposal:
-    """Returns the new text of a request for a partially shown `base`.
-
-    Fuzzy matches count only in shown lines. Raises `EditFailed` or `Ambiguous`.
-    """
+    """For a partially shown `base`: fuzzy matches count only in shown lines. Raises `EditFailed` or
+    `Ambiguous`."""
     large = len(base) > MOST_INDEXED
     failure = EditFailed(
         f"the text to replace is not in {request.path} as it was shown",
@@ -47,7 +41,7 @@ def propose_within_view(
         except EditFailed as error:
             failure = error
     if large:
-        # Applies the request to the only shown part that fits all of its edits
+        # The only shown part that fits all edits of the request
         if request.diff:  # line numbers refer to the whole file
             raise failure
         lines = split(base)
@@ -79,7 +73,7 @@ def is_within_view(changed: Sequence[Hunk], shown: Sequence[Range]) -> bool:
 
 
 def view_after(shown: Sequence[Range], changed: Sequence[Hunk]) -> tuple[Range, ...]:
-    """Returns the shown ranges after applying the hunks, and the ranges of added lines."""
+    """The shown ranges after the hunks, and the ranges of added lines."""
     found: list[Range] = []
     for first, last in shown:
         above = sum(_growth(hunk) for hunk in changed if hunk.start < first - 1)
@@ -101,19 +95,18 @@ def _is_there(request: ChangeRequest, base: str) -> bool:
     return all(plain(hunk.old) in text for hunk in (*request.edits, *request.diff))
 
 
-#: Amount of a file visible to the model at the time of the change.
+#: Part of a file visible to the model at the time.
 Seen = Literal["whole", "part", "never"]
 
-#: Reason of a change without effect.
 CHANGES_NOTHING = "changes nothing"
 
 #: Fenced content with a smaller share of the file's lines is an excerpt.
 _EXCERPT_SHARE = 0.5
-#: Minimum number of dropped lines of an excerpt, exclusive.
+#: An excerpt drops more lines than this.
 _MOST_DROPPED = 3
 #: Shorter files may lose half of their lines without a question.
 _LONG = 40
-#: Minimum number of lines replaced by a comment for it to look like a placeholder.
+#: Lines replaced by a comment for it to look like a placeholder.
 _FEWEST_STOOD_FOR = 3
 
 
@@ -133,9 +126,9 @@ def propose(
     """Returns change number `index` (from 1) of a turn; never raises.
 
     `base_text` is the text with the hash `base_hash`, or `None` (and "") for a missing file. `put_text`
-    stores a text and returns its hash. An impossible change has the state `failed` and a reason. Fuzzy
-    matching is off for unseen files, and limited to `shown` lines of partially seen files; whole content
-    for a file not completely seen needs confirmation (`Change.ask`).
+    stores a text and returns its hash. An impossible change is `failed`, with a reason. Fuzzy matching is off
+    for unseen files, and limited to `shown` lines of partially seen ones; whole content for a file not
+    completely seen needs confirmation (`Change.ask`).
     """
     change = Change(
         f"c{turn}.{index}", turn, request.path, _kind(request, base_text), base=base_hash, todo=todo
@@ -167,14 +160,11 @@ def propose(
 
 
 def is_excerpt(request: ChangeRequest, base_text: str | None) -> bool:
-    """Whether fenced content contains only a part of the existing file."""
+    """Whether fenced content is only a part of the existing file."""
     if not request.fenced or request.labelled or request.content is None or not (base_text or "").strip():
         return False
-    return _is_part(base_text or "", request.content)
-
-
-def _is_part(base: str, content: str) -> bool:
-    dropped, total = _dropped(base, content)
+    base = base_text or ""
+    dropped, total = _dropped(base, request.content)
     return dropped > max(_MOST_DROPPED, total * (1 - _EXCERPT_SHARE))
 
 
@@ -235,7 +225,7 @@ def _ready(
 
 
 def _why_ask(request: ChangeRequest, base_text: str | None, new: str, seen: Seen) -> str:
-    """Returns the reason to require an explicit choice of the user, or ""."""
+    """Why the user must choose explicitly, or ""."""
     if not markers.may_hold_patches(request.path) and (marker := leftover_marker(base_text or "", new)):
         return f"its new text holds what looks like the marker of an edit or a conflict, `{marker}`"
     if request.offered:
@@ -260,11 +250,8 @@ def _why_ask(request: ChangeRequest, base_text: str | None, new: str, seen: Seen
 
 
 def _suspects_omission(request: ChangeRequest, parts: Sequence[Hunk]) -> str:
-    """Returns the reason to suspect omitted text: a comment in place of several lines.
-
-    In whole content, any comment alone in their place is suspect; otherwise only one that hints at more
-    text.
-    """
+    """A comment in place of several lines, or "". In whole content, any comment alone is suspect; otherwise
+    only one that hints at more text."""
     path, whole = request.path, request.content is not None
 
     def code(lines: Iterable[str]) -> int:
@@ -288,8 +275,7 @@ def _suspects_omission(request: ChangeRequest, parts: Sequence[Hunk]) -> str:
 
 
 def dropped_lines(request: ChangeRequest, base: str, new: str) -> int:
-    """Returns the number of lines that whole content drops from a long file if it exceeds half of them,
-    otherwise 0."""
+    """The lines that whole content drops from a long file if over half, otherwise 0."""
     if request.content is None or len(base.splitlines()) < _LONG:
         return 0
     dropped, total = _dropped(base, new)

@@ -1,4 +1,4 @@
-"""Rebases a change or typed text onto another text, and combines changes of the same file."""
+"""Moves a change or typed text onto another text, and combines changes of the same file."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def rebased(
     put_text: Callable[[str], str],
     merge_by: _Merge = merge,
 ) -> Change:
-    """Returns the open change on the text `now` with hash `now_hash`; `None` means the file was deleted.
+    """The open change on the text `now` with hash `now_hash`; `None`: the file was deleted.
 
-    `base` and `new` are the texts of the change. Blocking if a merge is necessary. A failed merge keeps
-    the base and sets the state `conflict`; an inexact match afterwards needs the user's explicit choice.
+    `base` and `new` are the change's texts. Blocking if a merge is necessary. A failed merge keeps the base
+    and sets `conflict`; an inexact match afterwards needs the user's explicit choice.
     """
     if now is None:
         return replace(change, state="conflict", reason="the file is no longer there")
@@ -49,7 +49,7 @@ def rebased(
 
 
 def followed(change: Change, path: str) -> Change:
-    """Returns the change for a file since renamed to `path`, without its own rename if that was the same."""
+    """For a file since renamed to `path`, without its own rename if that was the same."""
     if change.rename_to != path:
         return replace(change, path=path)
     rest = replace(change, path=path, kind="edit", rename_to="")
@@ -63,7 +63,7 @@ def followed(change: Change, path: str) -> Change:
 def reworked(
     change: Change, base: str, base_hash: str, new: str, put_text: Callable[[str], str], reason: str
 ) -> Change:
-    """Returns the change with new texts in the state `merged`, all hunks pending."""
+    """With new texts, `merged`, all hunks pending."""
     parts = hunks(base, new)
     added, removed = counts(parts)
     guess = change.rung not in ("", "exact") and not change.by_hand
@@ -81,7 +81,7 @@ def reworked(
     )
 
 
-#: Returns the text of a hash; `None` for the empty hash (no file).
+#: The text of a hash; `None` for the empty hash (no file).
 TextUnder = Callable[[str], str | None]
 PutText = Callable[[str], str]
 #: Author of changes outside of sub-tasks.
@@ -89,11 +89,10 @@ CONVERSATION = "the conversation"
 
 
 def joined(before: Change, change: Change, text_under: TextUnder, put_text: PutText) -> Change:
-    """Returns `change` combined with the remaining part of `before`, on the base of `before`. Blocking.
+    """`change` combined with the rest of `before`, on the base of `before`. Blocking.
 
-    If `change` starts from the result of `before`, possibly under a new name, the two are chained. If a
-    merge fails, the state is `conflict` with `before` as rival. See `is_nothing` for changes that cancel
-    out.
+    If `change` starts from the result of `before`, possibly under a new name, the two are chained. If a merge
+    fails: `conflict`, with `before` as rival. See `is_nothing` for changes that cancel out.
     """
     ours, theirs = remaining(before, text_under), text_under(change.new) if change.new else None
     follows = change.path == (before.rename_to or before.path)
@@ -110,7 +109,7 @@ def joined(before: Change, change: Change, text_under: TextUnder, put_text: PutT
 
 
 def is_nothing(change: Change) -> bool:
-    """Whether the change deletes a file that was only proposed."""
+    """Deletes a file that was only proposed."""
     return change.kind == "delete" and not change.base
 
 
@@ -133,7 +132,7 @@ def _on_top(
 
 
 def remaining(change: Change, text_under: TextUnder) -> str | None:
-    """Returns `None` for a deletion. Blocking."""
+    """`None` for a deletion. Blocking."""
     if change.kind == "delete" or not change.new:
         return None
     base, new = text_under(change.base) or "", text_under(change.new) or ""
@@ -159,7 +158,7 @@ def in_conflict(change: Change, rival: Change, why: str) -> Change:
 
 
 def named(change: Change) -> str:
-    """Returns the authors of a change as text."""
+    """The authors as text."""
     return " with ".join(f"“{task}”" for task in change.tasks) or CONVERSATION
 
 
@@ -178,10 +177,10 @@ def _both(before: Change, change: Change) -> Change:
 
 
 class Overlay:
-    """One run of characters typed over `base`, applied to the text `now` derived from the same base.
+    """One run of characters typed over `base`, applied to the text `now` from the same base.
 
-    `text` contains all of `now` and all typed characters. A deletion is dropped if `now` has changed the
-    deleted text. Places are offsets in characters. Runs without a process.
+    `text` contains all of `now` and all typed characters. A deletion is dropped if `now` changed the deleted
+    text. Places are offsets in characters. Runs without a process.
     """
 
     def __init__(self, base: str, typed: str, now: str) -> None:
@@ -196,7 +195,7 @@ class Overlay:
         self.text = now[: self._at] + typed[start : self._end] + now[after:]
 
     def place(self, at: int) -> int:
-        """Converts an offset in the typed text to one in `text`."""
+        """From the typed text to `text`."""
         if at < self._start:
             return self._moved(at)
         if at <= self._end:
@@ -204,8 +203,7 @@ class Overlay:
         return self._moved(at - self._end + self._base_end) + self._grown
 
     def _moved(self, at: int) -> int:
-        """Converts an offset in the base to one in `now`; inside replaced text, to the end of the
-        replacement."""
+        """From the base to `now`; inside replaced text, the end of the replacement."""
         shift = 0
         for begin, old, new in self._changed:
             within = at - begin

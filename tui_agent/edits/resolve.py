@@ -1,6 +1,6 @@
-"""Computes the effect of decisions on files: pure functions from texts to a write or a conflict.
+"""The effect of decisions on files: pure functions from texts to a write or a conflict.
 
-The caller reads the file, and writes the result only if the file is still the same.
+The caller writes the result only if the file is still the same.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ Merge = Callable[[str, str, str], MergeResult]
 
 
 class OnDisk(Struct, frozen=True):
-    """Current text and hash of a file; `None` and "" if it is missing."""
+    """`None` and "" if missing."""
 
     text: str | None = None
     hash: str = ""
 
 
 class Write(Struct, frozen=True):
-    """Write to `path`, valid if the file's hash is still `expected` ("" for no file).
+    """Valid if the hash of `path` is still `expected` ("" for no file).
 
     `text` `None` deletes the file; `rename_to` writes there and deletes `path`. `merged`: the file had
-    changed since. `needed` is false if the file already has the text. `state` and `hunks` apply to the
-    change after the write.
+    changed since. `needed` is false if the file already has the text. `state` and `hunks` apply to the change
+    after the write.
     """
 
     path: str
@@ -62,7 +62,7 @@ def picked(change: Change, picks: Sequence[Pick]) -> frozenset[int]:
 
 
 def place(change: Change) -> str:
-    """Returns the current path of a change's file, after an applied rename."""
+    """The current path, after an applied rename."""
     return change.rename_to if change.kind == "rename" and change.written else change.path
 
 
@@ -76,8 +76,8 @@ def apply(
 ) -> Write | Conflict:
     """Applies picked hunks to the current file.
 
-    `base` and `new` are the texts of the change (`None`: no file). Blocking if a merge is necessary.
-    Raises `EditFailed` if nothing is pending.
+    `base` and `new` are the change's texts (`None`: no file). Blocking if a merge is necessary. Raises
+    `EditFailed` if nothing is pending.
     """
     chosen = picked(change, picks)
     whole = not change.hunks and change.is_open
@@ -146,7 +146,6 @@ def _edit(
 
 
 def states_with(states: Sequence[HunkState], chosen: Collection[int], to: HunkState) -> tuple[HunkState, ...]:
-    """Returns all hunk states with the chosen ones set to `to`."""
     return tuple(to if number in chosen else state for number, state in enumerate(states))
 
 
@@ -184,7 +183,7 @@ def _picked_hunks(change: Change, picks: Sequence[Pick]) -> set[int]:
 
 
 def reopened(change: Change, picks: Sequence[Pick]) -> tuple[ChangeState, tuple[HunkState, ...]]:
-    """Returns the states after undoing an apply of `picks`."""
+    """The states after undoing an apply of `picks`."""
     chosen = {number for number in _picked_hunks(change, picks) if change.hunks[number] == "applied"}
     states = states_with(change.hunks, chosen, "pending")
     return ("pending" if "applied" in states else "undone"), states
@@ -198,10 +197,10 @@ def revert(
     picks: Sequence[Pick],
     merge_by: Merge = merge,
 ) -> Write | Conflict:
-    """Reverts applied hunks in the file, keeping later edits.
+    """Reverts applied hunks, keeping later edits.
 
-    The texts are those of the change. Blocking if a merge is necessary. Raises `EditFailed` if no picked
-    hunk is applied. The write's `hunks` and `state` apply to the change after the write.
+    The texts are the change's. Blocking if a merge is necessary. Raises `EditFailed` if no picked hunk is
+    applied. The write's `hunks` and `state` apply to the change after the write.
     """
     state, states = reopened(change, picks)
     if states == change.hunks and (change.hunks or change.state != "applied"):
@@ -247,10 +246,8 @@ def _applied(states: Sequence[HunkState]) -> set[int]:
 def undo(
     step: FileStep, before: str | None, after_text: str | None, disk: OnDisk, merge_by: Merge = merge
 ) -> Write | Conflict:
-    """Reverts one file of a checkpoint, keeping later edits. The texts are those of its hashes.
-
-    Redo swaps the two texts and hashes. Blocking if a merge is necessary.
-    """
+    """Reverts one file of a checkpoint, keeping later edits. The texts are those of its hashes; redo swaps
+    them. Blocking if a merge is necessary."""
     if disk.text == before:
         return Write(step.path, disk.hash, before, needed=False)
     if disk.text == after_text:

@@ -1,4 +1,4 @@
-"""Find and replace in lines of text, by words or regular expressions."""
+"""Find and replace in lines, by words or regular expressions."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 
 from tui_agent.errors import EditFailed
 
-#: Timeout of a search or replacement, in seconds.
+#: Timeout in seconds.
 SECONDS = 1.0
-#: Maximum number of matches; with more, replacing is refused.
+#: With more matches, replacing is refused.
 MOST = 100_000
 
 Place = tuple[int, int]
 
 
 class Occurrence(NamedTuple):
-    """Characters `start` to `end` of a line, all counted from 0."""
+    """Characters `start` to `end` of a line, from 0."""
 
     row: int
     start: int
@@ -28,31 +28,27 @@ class Occurrence(NamedTuple):
 
 
 class Occurrences(NamedTuple):
-    """Matches in order; `more` if the list is incomplete."""
+    """In order; `more` if incomplete."""
 
     found: tuple[Occurrence, ...] = ()
     more: bool = False
 
     def exactly(self, start: Place, end: Place) -> Occurrence | None:
-        """Returns the match from `start` to `end`."""
         at = bisect_left(self.found, start)
         here = self.found[at] if at < len(self.found) else None
         return here if here and ((here.row, here.start), (here.row, here.end)) == (start, end) else None
 
 
 class Search:
-    """Line-by-line search, limited to `SECONDS`. All methods block."""
+    """By line, limited to `SECONDS`. All methods block."""
 
     def __init__(self, words: str, *, case: bool = False, expression: bool = False) -> None:
-        """`expression`: `words` is a pattern of Python's `regex`. `case`: matching is case-sensitive.
-
-        Raises `EditFailed` for an invalid pattern.
-        """
+        """`expression`: `words` is a pattern of Python's `regex`. Raises `EditFailed` for an invalid one."""
         import regex
 
         self._expression = expression
         self._case = case
-        #: Substring that excludes lines faster than the pattern.
+        #: Excludes lines faster than the pattern.
         self._words = "" if expression else words if case else words.lower()
         try:
             self._compiled: Any = regex.compile(
@@ -64,7 +60,7 @@ class Search:
     def occurrences(
         self, lines: Sequence[str], start: Place = (0, 0), end: Place | None = None
     ) -> Occurrences:
-        """Returns the matches between two places, each a row and a column. Raises `EditFailed` on timeout."""
+        """Between two places, each a row and a column. Raises `EditFailed` on timeout."""
         deadline = time.monotonic() + SECONDS
         last, end_column = end or (len(lines) - 1, len(lines[-1]) if lines else 0)
         found: list[Occurrence] = []
@@ -77,16 +73,14 @@ class Search:
         return Occurrences(tuple(found))
 
     def replaced(self, line: str, occurrence: Occurrence, template: str) -> str:
-        r"""Returns the replacement. Templates of patterns support groups as `\1` and `\g<name>`, and `\n`.
-
-        Raises `EditFailed` for an invalid template or a changed text.
-        """
+        r"""Templates of patterns support groups as `\1` and `\g<name>`, and `\n`. Raises `EditFailed` for an
+        invalid template or a changed text."""
         return self._replacement_for(line, occurrence, template, time.monotonic() + SECONDS)
 
     def all_replaced(
         self, lines: Sequence[str], found: Sequence[Occurrence], template: str
     ) -> dict[int, str]:
-        """Returns changed lines by row. Raises `EditFailed` as in `replaced`."""
+        """Changed lines by row. Raises `EditFailed` as `replaced`."""
         deadline = time.monotonic() + SECONDS
         changed = {}
         for row, here in groupby(found, attrgetter("row")):

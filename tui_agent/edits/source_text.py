@@ -1,4 +1,4 @@
-"""Text of a file with cached indexes for many searches, including words independent of layout."""
+"""A file's text with cached indexes for many searches, including words independent of layout."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tui_agent.answers.values import EditHunk
 from tui_agent.edits import indent
 from tui_agent.edits.lines import BOM, plain
 
-#: Characters that resemble those of a keyboard, one for one.
+#: One for one.
 LOOK_ALIKES = str.maketrans(
     {
         **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u02bc\uff07", "'"),
@@ -42,7 +42,7 @@ _END = "\n"
 
 
 def spans(line: str) -> list[tuple[int, int]]:
-    """Returns the ranges of words, strings and operators; not of white space, commas and semicolons."""
+    """Words, strings and operators; no white space, commas and semicolons."""
     if len(line) > _LONGEST:
         bare = line.strip()
         at = line.find(bare)
@@ -51,8 +51,7 @@ def spans(line: str) -> list[tuple[int, int]]:
 
 
 def key(line: str) -> str:
-    """Returns the words of a line with separators; equal for lines that differ only in layout, commas and
-    quotes."""
+    """A line's words with separators; equal for lines that differ only in layout, commas and quotes."""
     if len(line) > _LONGEST:
         bare = line.strip()
         return bare + _END if bare else ""
@@ -60,7 +59,7 @@ def key(line: str) -> str:
 
 
 def plain_marks(text: str) -> str:
-    """Replaces look-alikes by keyboard characters, one for one."""
+    """Keyboard characters for look-alikes, one for one."""
     return text if text.isascii() else text.translate(LOOK_ALIKES)
 
 
@@ -87,11 +86,10 @@ def _in_word(char: str) -> bool:
 
 
 Form = Callable[[str], str]
-#: Lines (from, to) of a search text and the corresponding lines (from, to) of the file.
+#: Lines (from, to) of a search text, and the file's (from, to).
 Part = tuple[int, int, int, int]
-#: Maximum number of matches per text.
 MOST_PLACES = 1000
-#: Number of lines that determine the indentation width.
+#: Lines that determine the indentation width.
 MOST_INDENTED = 500
 
 
@@ -104,7 +102,7 @@ def normalized_letters(line: str) -> str:
 
 
 class Span(Struct, frozen=True):
-    """Offsets in `SourceText.text`, and the line (from 0) of the start."""
+    """Offsets in `SourceText.text`, and the start's line (from 0)."""
 
     start: int
     end: int
@@ -112,7 +110,7 @@ class Span(Struct, frozen=True):
 
 
 class NormalizedText:
-    """The text with each line normalised; offsets convert back to the original text."""
+    """Each line normalised; offsets convert back to the original text."""
 
     def __init__(self, source: SourceText, form: Form) -> None:
         self._source = source
@@ -121,8 +119,7 @@ class NormalizedText:
         self._starts = _starts(self.lines)
 
     def spans(self, wanted: str, at_line_end: bool, at_line_start: bool) -> list[Span]:
-        """Returns the matches of `wanted`; optionally only at line ends, or with only white space before
-        them."""
+        """Matches of `wanted`; optionally only at line ends, or with only white space before."""
         found = []
         for start in every(self.text, wanted):
             first, column = self._place(start)
@@ -149,9 +146,9 @@ class NormalizedText:
 
 
 class SourceText:
-    """Searchable text with line feeds, including a final one; `raw` is the original.
+    """With line feeds, also a final one; `raw` is the original.
 
-    The byte-order mark is separate. Derived data is cached, since most changes have several edits.
+    The byte-order mark is separate. Derived data is cached: most changes have several edits.
     """
 
     def __init__(self, raw: str) -> None:
@@ -169,7 +166,7 @@ class SourceText:
         return bisect_right(self.starts, offset) - 1
 
     def every(self, wanted: str, whole: bool = False) -> list[int]:
-        """With `whole`, it consists of whole lines and only line starts match."""
+        """`whole`: whole lines, matched only at line starts."""
         parts = wanted.split("\n")
         lines = (parts[:-1] if len(parts) > 1 and not parts[-1] else parts) if whole else parts[1:-1]
         longest = max(lines, key=len, default="")
@@ -201,7 +198,7 @@ class SourceText:
 
     @cached_property
     def has_blanks_only(self) -> bool:
-        """Whether the file is indented only with spaces."""
+        """Indented only with spaces."""
         return "\n\t" not in self.text and "\n  " in self.text and not self.text.startswith("\t")
 
     def key(self, number: int) -> str:
@@ -214,7 +211,6 @@ class SourceText:
         return [self.key(number) for number in range(first, end)]
 
     def lines_with(self, word: str) -> list[int]:
-        """Returns the numbers of the lines that contain `word`."""
         return list(dict.fromkeys(self.line_of(at) for at in every(self.text, word)))
 
     @cached_property
@@ -234,7 +230,7 @@ def _starts(lines: list[str]) -> list[int]:
 
 
 def every(text: str, wanted: str) -> list[int]:
-    """Returns up to `MOST_PLACES` offsets of `wanted`, including overlapping ones."""
+    """Up to `MOST_PLACES` offsets, including overlapping ones."""
     found: list[int] = []
     at = text.find(wanted)
     while at >= 0 and len(found) < MOST_PLACES:
@@ -244,10 +240,10 @@ def every(text: str, wanted: str) -> list[int]:
 
 
 class Match(Struct, frozen=True):
-    """Match on a rung: lines `first` to `end` before the edit is adapted to them.
+    """Lines `first` to `end` before the edit is adapted to them.
 
-    `span` is the exact range unless the match consists of whole lines; `ties` pair lines of the search
-    with lines of the file. `hunk` is the edit without copied line numbers.
+    `span` is the exact range unless the match consists of whole lines; `ties` pair lines of the search with
+    the file's. `hunk` is the edit without copied line numbers.
     """
 
     rung: str
