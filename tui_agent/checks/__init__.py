@@ -1,1 +1,1 @@
-"""Checks of a project (tests, linters and similar), and interpretation of their output."""
+"""Checks of a project (tests, linters and similar), and their output."""

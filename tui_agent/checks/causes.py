@@ -1,5 +1,4 @@
-"""Causes of a failed command unrelated to the change: no network, a missing program, a limit, a hidden
-file."""
+"""Causes of a failed command apart from the change: no network, a missing program, a limit, a hidden file."""
 
 from __future__ import annotations
 
@@ -16,8 +15,8 @@ Kind = Literal[
 
 
 class Cause(NamedTuple):
-    """Cause of a failure. words: a clause for the user. excused: the output shows no other problem, so no
-    change of the files could fix it."""
+    """words: a clause for the user. excused: the output shows no other problem, so no change of the files
+    could fix it."""
 
     kind: Kind
     words: str
@@ -42,7 +41,7 @@ _LIMITS: Final[dict[str, str]] = {
     "output": "it exceeded its output limit",
     "keyboard": _WORDS["keyboard"],
 }
-#: Common ports of databases and queues in "connection refused" messages.
+#: Databases and queues in "connection refused" messages.
 _PORTS = r"(?:5432|3306|6379|27017|5672|9200|9092|11211|1433|1521|2181|4222|9042|26257|8123)"
 _NETWORK = "|".join(
     (
@@ -57,7 +56,7 @@ _NETWORK = "|".join(
         r"blocked because of your configuration settings|^ssh: connect to host",
     )
 )
-#: Patterns of output lines. The first match determines the cause.
+#: Patterns of output lines; the first match decides.
 _SIGNS: Final[tuple[tuple[Kind, LazyRegex], ...]] = tuple(
     (kind, late(pattern))
     for kind, pattern in (
@@ -91,15 +90,15 @@ _SIGNS: Final[tuple[tuple[Kind, LazyRegex], ...]] = tuple(
         (
             "keyboard",
             r"problem with the editor 'false'|EOFError: EOF when reading a line|failed tty get|Error opening terminal"
-            # Not ssh's harmless message: Pseudo-terminal will not be allocated because ...
+            # Not ssh's harmless: Pseudo-terminal will not be allocated because ...
             r"|(?<!because stdin is )not a (?:tty|terminal)\b|no(?:t from a)? (?:tty|terminal)\b"
             r"|[Ii]nappropriate ioctl|/dev/tty",
         ),
     )
 )
-#: The end of an output that is a question.
+#: An output that ends with a question.
 _QUESTION = late(r"[?:](?: (?:\[[^\]\n]{1,40}\]|\([^)\n]{1,40}\)))?:? ?\Z")
-#: Errors caused by code. With such a line the failure is not excused.
+#: Errors of code: then a failure is not excused.
 _FAULT = late(
     r"^(?:E\s{1,20})?\s{0,20}(?:\w{1,80}\.){0,8}(?:Assertion|Syntax|Type|Name|Attribute|Import|ModuleNotFound|Reference|"
     r"Indentation|Key|Index|Value|ZeroDivision|Range)Error\b|^E\s{1,20}assert\b|assertion .{0,400}failed|panicked at"
@@ -110,14 +109,14 @@ _ASSERTED = late(
     r"^(?:E\s{1,20})?\s{0,20}(?:\w{1,80}\.){0,8}AssertionError\b|^E\s{1,20}assert\b|expect\(received\)"
     r"|assertion .{0,400}failed"
 )
-#: Lines read from the end of the output, and their maximum length.
+#: Lines read from the end, and their length.
 _MOST_LINES, _WIDEST = 2_000, 2_000
 
 
 def cause_of(
     how: str, status: int, output: str, *, emptied: Sequence[str] = (), full: bool = False
 ) -> Cause | None:
-    """The cause of a failed command outside the change, or None. Blocking.
+    """The cause of a failed command, or None. Blocking.
 
     - how, status: as in `RunResult`.
     - emptied: files that are empty for commands.
@@ -147,7 +146,7 @@ def cause_of(
         return None
     kind = max(found, key=lambda one: found[one])
     failed = outcome_of(output).failed or 1
-    # An assertion about a file fails if the file is emptied.
+    # An assertion about an emptied file fails.
     faults = (line for line in lines if kind != "emptied" or not _ASSERTED.search(line))
     alone = sum(found.values()) >= failed and not any(_FAULT.search(line) for line in faults)
     # A prompt or missing write access may be a consequence of the change.
@@ -156,7 +155,7 @@ def cause_of(
 
 
 def missing_programs(output: str) -> list[str]:
-    """Programs that a shell, make or a runner did not find."""
+    """Not found by a shell, make or a runner."""
     found = (next(filter(None, one.groups())) for one in _MISSING.finditer(output[-_MOST_LINES * 80 :]))
     return list(dict.fromkeys(found))
 

@@ -1,4 +1,4 @@
-"""New failures of a check: its results with a change, minus those without it."""
+"""New failures of a check: with a change, minus those without it."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Finding(Struct, frozen=True):
     """Results of one run of a check.
 
     - status: exit status.
-    - passed, failed: counts, or None if unknown.
+    - passed, failed: counts; None if unknown.
     - failures: names, repeated for each failure.
-    - lines: normalized error lines, for comparing runs of an unknown runner.
+    - lines: normalized error lines, to compare runs of an unknown runner.
     """
 
     ok: bool
@@ -33,7 +33,7 @@ class Finding(Struct, frozen=True):
 
 
 class Difference(Struct, frozen=True):
-    """Failures caused by a change, and earlier failures; None if they exist but cannot be counted."""
+    """Failures caused by a change, and earlier ones; None if they cannot be counted."""
 
     new: int | None = 0
     old: int | None = 0
@@ -46,7 +46,7 @@ class Difference(Struct, frozen=True):
 
 
 def finding(ok: bool, status: int, output: str, report: Outcome) -> Finding:
-    """Results of a run, from the runner's report or else from its output. Blocking."""
+    """From the runner's report or else its output. Blocking."""
     printed = outcome_of(output)
     if printed.failed is None and (begin := output.find("<testsuite")) >= 0:  # The report is the output.
         printed = outcome_of_report(output[begin : output.rfind(">") + 1])
@@ -64,7 +64,7 @@ def difference(now: Finding, before: Finding) -> Difference:
     if before.ok:
         return Difference(now.failed or len(now.failures) or None, 0, now.failures)
     if (before.failures or before.failed) and not now.failures and not now.failed:
-        return Difference(None, None)  # The run broke early, or failed in an uncounted way.
+        return Difference(None, None)  # broke early, or failed in an uncounted way
     if now.failures or before.failures:
         new, old = _apart(now.failures, before.failures)
         more = _unnamed(now) - _unnamed(before)
@@ -79,7 +79,7 @@ def difference(now: Finding, before: Finding) -> Difference:
 
 
 def _apart(now: tuple[str, ...], before: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Multiset difference and intersection of `now` and `before`."""
+    """Multiset difference and intersection."""
     left = Counter(before)
     new, old = [], []
     for name in now:
@@ -96,8 +96,7 @@ def _unnamed(found: Finding) -> int:
 
 
 def still_there(first: Difference, now: Finding, before: Finding) -> tuple[Difference, tuple[str, ...]]:
-    """The difference after a second run, and the flaky failures: new in the first run, absent in the
-    second."""
+    """The difference after a second run, and the flaky failures: new in the first run, absent in the second."""
     again = difference(now, before)
     if not first.new_names:
         return again, ()
@@ -108,31 +107,27 @@ def still_there(first: Difference, now: Finding, before: Finding) -> tuple[Diffe
     if now.ok:
         return Difference(0, first.old, (), first.old_names), gone
     if not now.ok and not now.failures:
-        return first, ()  # That run broke, so it proves no test to pass.
+        return first, ()  # that run broke, so it proves nothing
     if not again.new_names:
         return again if again.new else Difference(0, first.old, (), first.old_names), gone
     return Difference(len(new), first.old, new, first.old_names), gone
 
 
-#: Pytest options that take a value.
 _WITH_VALUE = frozenset(
     ("-k", "-m", "-n", "-p", "-c", "-o", "-W", "-r", "--tb", "--maxfail", "--rootdir", "--cov")
 )
-#: With more failures than this, the whole check is repeated.
+#: With more failures, the whole check is repeated.
 MOST_ALONE = 20
 
 
 def has_run(found: Finding, names: tuple[str, ...]) -> bool:
-    """Whether a run of only these tests ran as many tests, if its runner counts them."""
+    """Whether a run of only these tests ran as many, if its runner counts them."""
     return found.passed is None or found.passed + (found.failed or 0) >= len(set(names))
 
 
 def limited_to(command: str, failures: tuple[str, ...], script_runner: str = "") -> str:
-    """The command limited to these failures, or the unchanged command if its runner is unknown or does not
-    support it. Only the last of commands joined by `&&` is limited.
-
-    script_runner: the runner that is started by the package script that the command runs.
-    """
+    """The command (the last one joined by `&&`) limited to these failures; unchanged if its runner is unknown
+    or does not support it. script_runner: the runner of the package script in the command."""
     before, joined, last = command.rpartition(" && ")
     if not failures or len(failures) > MOST_ALONE or any(sign in last for sign in "|&;<>$`\n(){}*?"):
         return command
@@ -153,7 +148,6 @@ def _program(word: str) -> str:
 
 
 def _alone(program: list[str], failures: tuple[str, ...]) -> list[str]:
-    """The words of a known runner, limited to these failures if possible."""
     runner = _program(program[0]) if program else ""
     if runner == "pytest" and all("::" in name for name in failures):
         options = [
@@ -174,7 +168,7 @@ def _alone(program: list[str], failures: tuple[str, ...]) -> list[str]:
 
 
 def _selecting(runner: str, failures: tuple[str, ...]) -> list[str]:
-    """The options of a runner that select these failures, or none."""
+    """Options that select these failures, or none."""
     match runner:
         case "jest":
             return ["-t", _whole(name.replace(" › ", " ") for name in failures)]
@@ -200,7 +194,6 @@ def _whole(names: Iterable[str]) -> str:
     return f"^(?:{'|'.join(map(re.escape, names))})$"
 
 
-#: Runners that can run single tests.
 _KNOWN = frozenset(
     ("pytest", "cargo", "go", "jest", "vitest", "mocha", "ctest", "rspec", "phpunit", "unittest")
 )

@@ -16,18 +16,16 @@ from tui_agent.checks.projects.scripts import ci_lines
 from tui_agent.checks.projects.tasks import LINTS, TESTS, plain_of, rules, task_lines
 from tui_agent.settings.schema import CheckCommand
 
-#: Maximum number of detected checks.
 MOST_FOUND = 20
 #: Files that make a folder a project of its own.
 _MANIFESTS = ("package.json", "pyproject.toml", "setup.py", "manage.py", "Cargo.toml", "go.mod", "pom.xml",
               "build.gradle", "build.gradle.kts", "mix.exs", "Gemfile", "composer.json", "CMakeLists.txt")  # fmt: skip
-#: Kind of the check that runs all hooks, if no hook is a separate check.
+#: The check that runs all hooks, if no hook is a separate check.
 HOOKS = "pre-commit"
 
 
 def concerns(check: CheckCommand, paths: Iterable[str]) -> bool:
-    """Whether a check applies to one of these files: matched by a glob of its `files`, and by none with a
-    `!`."""
+    """Whether a file is matched by a glob of its `files`, and by none with a `!`."""
     wanted = [glob for glob in check.files if not glob.startswith("!")]
     unwanted = [glob[1:] for glob in check.files if glob.startswith("!")]
     return not check.files or any(
@@ -40,7 +38,7 @@ def _fits(path: str, globs: Iterable[str]) -> bool:
 
 
 def found_in(root: Path) -> list[CheckCommand]:
-    """The project's checks, tests first. Blocking."""
+    """Tests first. Blocking."""
     found: dict[str, CheckCommand] = {}
     for check in sorted(_found(Project(root)), key=lambda one: not one.kind.endswith(" tests")):
         name, count = check.name, 2
@@ -69,8 +67,8 @@ def _found(project: Project, *, top: bool = True) -> Iterator[PlainCommand]:
 
 
 def _declared_commands(project: Project) -> tuple[list[PlainCommand], set[str]]:
-    """Plain commands from CI files, recipes and tasks, in this order, and the kinds of checks that a recipe
-    runs in its own way."""
+    """Plain commands from CI files, recipes and tasks, and the kinds of checks that a recipe runs in its own
+    way."""
     ci = [
         found for line in ci_lines(project) if (found := plain(line.text, project, line.folder)) is not None
     ]
@@ -92,7 +90,7 @@ def _declared_commands(project: Project) -> tuple[list[PlainCommand], set[str]]:
 
 
 def _of_folders(project: Project) -> Iterator[PlainCommand]:
-    """The checks of each folder, such as `backend` and `frontend`."""
+    """Such as `backend` and `frontend`."""
     for folder in project.matching(".", "[!._]*"):
         inside = Project(project.root / folder)
         named = re.fullmatch(r"[\w.-]{1,60}", folder) and folder not in APART

@@ -1,4 +1,4 @@
-"""Commands without the options that end a run at its first failure, which would hide failures behind an old one."""
+"""Commands without options that end a run at its first failure, which would hide others behind an old one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tui_agent.files.lazy_regex import LazyRegex, late
 
 
 class _Stopping(NamedTuple):
-    """A runner: its first words, its options that end a run early, and an option that it needs to go on."""
+    """First words, options that end a run early, and an option that it needs to go on."""
 
     program: LazyRegex
     options: str
@@ -28,7 +28,7 @@ _FAIL_FAST = r"--?fail-?fast(?:=\S+)?"
 _RUNNERS: Sequence[_Stopping] = (
     _Stopping(
         _program(r"pytest|py\.test"),
-        r"-(?P<before>[qvsl]*)x(?P<behind>[\w=]*)"  # Letters in front of the `x` are options without a value.
+        r"-(?P<before>[qvsl]*)x(?P<behind>[\w=]*)"  # letters in front of the `x` are options without a value
         r"|--exitfirst|--maxfail(?:=| +)\d+|--sw(?:-skip)?|--stepwise(?:-skip)?",
     ),
     _Stopping(_program(r"unittest|nose2|(?:bin/)?rails test"), rf"-f|{_FAIL_FAST}"),
@@ -51,11 +51,11 @@ _RUNNERS: Sequence[_Stopping] = (
     _Stopping(_program("lerna run"), "--bail", "--no-bail"),
     _Stopping(_program("turbo (?:run )?test"), "--continue=(?:never|dependencies-successful)", "--continue"),
 )
-#: Options that have the same effect as the added one.
+#: Options with the effect of the added one.
 _GOES_ON = late(
     r"(?<!\S)(?:--no-fail-fast|-fae|--fail-at-end|-fn|--fail-never|--continue(?:=always)?|--no-bail)(?!\S)"
 )
-#: Statements of runners that they have ended early.
+#: Runners' statements of an early end.
 _ENDED_EARLY = late(
     r"^!{3,} stopping after \d{1,9} failures? !{3,}$|ERR_PNPM_RECURSIVE_RUN_FIRST_FAIL|Cancelling due to test failure"
     r"|^\s*Bailing out after|^Bail out!",
@@ -64,7 +64,7 @@ _ENDED_EARLY = late(
 
 
 def going_on(command: str, project: Project) -> str:
-    """The command that runs everything, also after a failure; unchanged if its runner is unknown. Blocking."""
+    """Also after a failure; unchanged if its runner is unknown. Blocking."""
     if in_all := in_all_packages(command, project):
         return in_all
     for runner in _RUNNERS:

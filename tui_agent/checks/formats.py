@@ -10,15 +10,15 @@ from typing import NamedTuple
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
 
-#: Maximum number of failure names, and characters of a name.
+#: Names, and characters of one.
 MOST_FAILURES, LONGEST_NAME = 500, 300
 
 
 class Outcome(NamedTuple):
-    """Results as stated by a runner.
+    """As stated by a runner.
 
-    passed, failed: counts, or None if not stated. failures: names in order, stable between runs and
-    without line numbers, repeated for each failure.
+    passed, failed: counts; None if not stated. failures: names in order, stable between runs, without line
+    numbers, repeated for each failure.
     """
 
     passed: int | None = None
@@ -26,13 +26,13 @@ class Outcome(NamedTuple):
     failures: tuple[str, ...] = ()
 
 
-#: Patterns of a count and of seconds; longer numbers are neither.
+#: A count, and seconds; longer numbers are neither.
 _PIECES = {"<N>": r"(?<![\d.])\d{1,9}(?!\d)", "<S>": r"(?<![\d.])[\d.]{1,12}(?![\d.])"}
-#: `3 failed, 1 skipped`: a number and a word, in any order, with any other words.
+#: `3 failed, 1 skipped`: number and word, in any order, between other words.
 _ITEM = late(rf"({_PIECES['<N>']})[ \t]{{1,20}}(?:tests?[ \t]{{1,20}})?([a-z]{{2,20}})", re.IGNORECASE)
-#: `Tests run: 3, Failures: 1`, `failures=1`: a word and a number.
+#: `Tests run: 3, Failures: 1`, `failures=1`.
 _FIELD = late(rf"((?:(?:un)?expected[ _]?)?[A-Za-z]{{3,20}})[:=][ \t]{{0,20}}({_PIECES['<N>']})")
-#: Meaning of the words in such summaries; other words are ignored.
+#: Meaning of words in such summaries; others are ignored.
 _COUNTED: Mapping[str, str] = {
     word: kind
     for kind, words in {
@@ -45,19 +45,19 @@ _COUNTED: Mapping[str, str] = {
 } | {"expectedfailures": "left", "unexpectedsuccesses": "failed"}
 _MARK = late("<[NS]>")
 _PATH = r"([\w./@+-]{1,400})"
-#: Line number at the end of a name.
+#: At the end of a name.
 _LINE = late(r" \(line \d{1,9}\)$")
 SPACES = late(r"\s{1,400}")
 
 
 class RunnerFormat:
-    """Format of one runner's summary and failures.
+    """One runner's summary and failures.
 
     - summary: expression with a group `counts` of numbers and words, or groups `passed`, `failed`, `left`
       (omitted) or `total`. Each match is one run.
-    - adds: sum the runs; otherwise the last one counts.
+    - adds: sum the runs; by default the last one counts.
     - failures: expressions whose joined groups are the name, or whose group `list` has one name per line.
-    - uncounted: same for failures missing from the counts, such as unreadable files.
+    - uncounted: the same for failures missing from the counts, such as unreadable files.
     - sign: text required in the output.
     - after: text that precedes the failures.
     """
@@ -84,7 +84,7 @@ class RunnerFormat:
         return summary, failures, [_compiled(self._uncounted)] if self._uncounted else []
 
     def read(self, output: str) -> Outcome | None:
-        """The results, or None if the output is of another runner."""
+        """None for another runner's output."""
         if self._sign and self._sign not in output:
             return None
         summary, failures, uncounted = self._expressions
@@ -94,14 +94,14 @@ class RunnerFormat:
         if self._each:
             runs = list(
                 {run[0]: run for run in runs}.values()
-            )  # Some runners print everything again at the end.
+            )  # some runners print everything again at the end
             return Outcome(None, len(runs), names_of(runs))
         counted = [_numbers(run) for run in (runs if self._adds else runs[-1:])]
         passed = [one[0] for one in counted if one[0] is not None]
         failed = sum(one[1] for one in counted)
         begin = output.find(self._after)
         names = names_of(match for pattern in failures for match in pattern.finditer(output, begin))
-        if len(names) > failed:  # Some runners print a failure immediately and again at the end.
+        if len(names) > failed:  # some print a failure at once and again at the end
             names = tuple(dict.fromkeys(names))
         more = dict.fromkeys(names_of(match for pattern in uncounted for match in pattern.finditer(output)))
         names = (*names, *more)[:MOST_FAILURES]
@@ -113,7 +113,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _numbers(run: re.Match[str]) -> tuple[int | None, int]:
-    """Passed and failed counts of one summary."""
+    """Passed and failed counts."""
     groups = run.groupdict()
     numbers: dict[str, int] = {}
     said = groups.pop("counts", None) or ""
@@ -137,7 +137,7 @@ def _numbers(run: re.Match[str]) -> tuple[int | None, int]:
 
 
 def names_of(found: Iterable[re.Match[str]]) -> tuple[str, ...]:
-    """Failure names with repetitions, up to `MOST_FAILURES`."""
+    """With repetitions, up to `MOST_FAILURES`."""
     names: list[str] = []
     for match in found:
         listed = (
@@ -156,8 +156,8 @@ _PYTEST_FAILURE = (
     r"^(?:FAILED|ERROR|(?:\[[^\]\n]{0,200}\] )?(?:\([^)\n]{0,200}\) )?SUBFAIL(?:ED)?(?:[(\[][^\n]{0,200}?[)\]])?) "
     r"([^\s:\[][^\n\[]{0,400}?(?:\[[^\n]{0,300}?\](?= - |$))?)(?: - [^\n]*)?$"
 )
-#: Runners by summary; the first match counts. Every expression is anchored at a line start, and none repeats
-#: a class that matches across lines, so reading takes linear time.
+#: The first matching summary counts. Every expression is anchored at a line start, and none repeats a class
+#: that matches across lines, so reading takes linear time.
 RUNNERS: Sequence[RunnerFormat] = (
     RunnerFormat(
         "pytest",
@@ -377,7 +377,7 @@ _ABOVE_PLACE = (
     r"^((?:error(?:\[[\w-]{1,80}\])?:|ERROR|[A-Z]{1,5}\d{2,5}) [^\n]{1,300})\n[ \t]{1,8}--> "
     rf"{_PATH}:"
 )
-#: Formats of linters and compilers.
+#: Linters and compilers.
 LINTERS: Sequence[RunnerFormat] = (
     RunnerFormat(
         "rustc",

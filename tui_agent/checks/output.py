@@ -1,4 +1,4 @@
-"""Parses the output of known runners: counts of passed and failed tests, and names of failures."""
+"""Parses the output of known runners: counts of tests, and names of failures."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from tui_agent.checks.reports import json_report
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
 
-#: Characters read from the output, split between its beginning and its end.
+#: Characters, split between beginning and end.
 MOST_READ = 1 << 20
-#: Report file of pytest, relative to the workspace's root. Discarded in a view.
+#: pytest's, relative to the workspace; discarded in a view.
 REPORT = ".tui-agent-report.xml"
-#: Makes pytest write it and continue after failures, overriding the project's settings.
+#: pytest writes it and continues after failures, whatever the project's settings.
 REPORTING = {"PYTEST_ADDOPTS": f"--junitxml={REPORT} --maxfail=0"}
 
 _ANSI = late(r"\x1b(?:\[[0-9;:?]{0,60}[@-~]|\][^\n\x07\x1b]{0,2000}(?:\x07|\x1b\\)?|[()]\w)")
-#: Escape sequence for the first column.
+#: The first column.
 _LINE_START = late(r"\x1b\[[01]?G")
 _GO_PACKAGE = late(
     r"^(?:[ \t]{0,80}--- (?P<how>PASS|FAIL): (?P<test>\S{1,300})"
@@ -29,7 +29,7 @@ _GO_PACKAGE = late(
 _GO_JSON = late(
     r'"Action":"(pass|fail)","Package":"([^"\n]{1,300})"(?:,"Test":"([^"\n]{1,300})")?', re.MULTILINE
 )
-#: Go prints the packages that it could not build as text, or as the output of a package.
+#: Go prints unbuilt packages as text, or as output of a package.
 _GO_UNBUILT = late(
     r"^(?:\{[^\n]{0,300}\"Output\":\")?FAIL(?:[ \t]|\\t){1,8}(\S{1,300}) \[(?:build|setup) failed\]",
     re.MULTILINE,
@@ -45,12 +45,12 @@ _TAP = late(
     r"^(?P<inside>[ \t]{1,80})?(?P<no>not )?ok\b[ \t]?\d{0,9}[ \t]{0,4}-?[ \t]{0,4}(?P<name>[^\n]{0,300})",
     re.MULTILINE,
 )
-#: The time of a test, which differs between runs, and the beginning of its subtests.
+#: A test's time, which differs between runs, and the beginning of its subtests.
 _TAP_TIME = late(r"[ \t]{0,80}(?:# time=[\d.]{1,20}m?s)?(?:[ \t]{1,80}\{)?[ \t]{0,80}$")
 _TAP_BRACE = late(r"^(?:not )?ok [^\n]{0,300}\{$", re.MULTILINE)
 _TAP_PLAN = late(r"^(?:TAP version \d{1,3}|1\.\.\d{1,9}\b)", re.MULTILINE)
 _TAP_DIRECTIVE = late(r"#[ \t]{0,4}(?:skip|todo)", re.IGNORECASE)
-#: An error line in the output of an unknown runner.
+#: An unknown runner's error line.
 _WRONG = late(
     r"^[^\n]{0,200}?(?:[Ee]rror|ERROR|FAIL|FAILED|[Ff]ailed|[Pp]anic|[Ff]atal|Exception|[Aa]ssertion|not found"
     r"|No such file or directory)\b[^\n]{0,300}",
@@ -64,7 +64,7 @@ _VARYING = late(
 
 
 def outcome_of(output: str) -> Outcome:
-    """Counts and failure names from the runner's own summary; empty for an unknown runner."""
+    """From the runner's own summary; empty for an unknown one."""
     text = _plain(output)
     for read in (*(one.read for one in RUNNERS), _go, _prove, _json, *(one.read for one in LINTERS), _tap):
         if (found := read(text)) is not None:
@@ -73,7 +73,7 @@ def outcome_of(output: str) -> Outcome:
 
 
 def wrong_lines(output: str) -> tuple[str, ...]:
-    """Error lines without positions and times, for comparing two runs of an unknown program."""
+    """Without positions and times, to compare two runs of an unknown program."""
     lines = (match[0].strip() for match in _WRONG.finditer(_plain(output)))
     return tuple(
         _VARYING.sub("#", line)[:LONGEST_NAME] for line, _ in zip(lines, range(MOST_FAILURES), strict=False)
@@ -90,7 +90,7 @@ def _plain(output: str) -> str:
 
 
 def _go(text: str) -> Outcome | None:
-    """Go prints the package after its tests. A subtest counts as its parent test."""
+    """Go prints the package after its tests. A subtest counts as its parent."""
     if '"Action":"' in text and (found := _GO_JSON.findall(text)):
         tests = [(how, package, test) for how, package, test in found if test and "/" not in test]
         wrong = [f"{package} {test}".strip() for how, package, test in found if how == "fail" and test]
@@ -151,7 +151,7 @@ def _json(text: str) -> Outcome | None:
 
 
 def _tap(text: str) -> Outcome | None:
-    """Subtests count if they are in braces, and then not the test around them."""
+    """Subtests count if they are in braces; then the test around them does not."""
     passed, names = 0, []
     in_braces = bool(_TAP_BRACE.search(text))
     for match in _TAP.finditer(text):
@@ -170,7 +170,7 @@ def _tap(text: str) -> Outcome | None:
 
 
 def named(failures: Sequence[str], most: int) -> Iterator[str]:
-    """The first distinct failures, and the number of further failures."""
+    """The first distinct failures, and the number of others."""
     different = list(dict.fromkeys(failures))
     yield from different[:most]
     if len(different) > most:

@@ -1,4 +1,4 @@
-"""Source locations in an output: stack traces, failed assertions, compiler messages."""
+"""Source locations in an output: stack traces, assertions, compiler messages."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
 from tui_agent.store.commands import Place
 
-#: Maximum number of locations, and of paths looked up.
+#: Locations, and paths looked up.
 MOST_PLACES, MOST_LOOKED_FOR = 50, 2_000
-#: Characters read from the output, split between its beginning and its end.
+#: Characters, split between beginning and end.
 MOST_READ = 1 << 20
 _ANSI = late(r"\x1b\[[0-9;:?]{0,60}[@-~]")
-#: Path and line in the notations of languages and tools. Each path is scanned once: `a.py:3`, `a.ts(3,5)`,
-#: `a.java:[3,5]`, `"a.py", line 3`, `a.php on line 3`, `a.cs:line 3`, `a_test.dart 3:5`, `a.js: Unexpected
-#: token (3:5)`.
+#: Path and line as tools write them; each path is scanned once: `a.py:3`, `a.ts(3,5)`, `a.java:[3,5]`,
+#: `"a.py", line 3`, `a.php on line 3`, `a.cs:line 3`, `a_test.dart 3:5`, `a.js: Unexpected token (3:5)`.
 _LOCATED = late(
     r"(?<![\w./@+~\\-])(?P<path>[\w./@+~-]{1,400}|(?<=\")[^\"\n:]{1,400}(?=\"))"
     r"(?:"
@@ -31,7 +30,7 @@ _LOCATED = late(
     r"|: [^\n:()]{1,80} \((?P<behind>\d{1,9}):\d{1,9}\)"
     r")"
 )
-#: The method in front of a Java, Kotlin or Scala file; its package gives the folders.
+#: The method before a Java, Kotlin or Scala file; its package gives the folders.
 _METHOD = late(r"(?<![\w.$])(?P<package>(?:[a-z_]\w{0,80}\.){1,20})[\w$.<>]{1,200}\($")
 #: A line that is only a path, and a line with a position in that file.
 _ALONE = late(r"^(?P<path>[\w./@+~-]{1,400})$")
@@ -61,7 +60,6 @@ def places(output: str, find: Callable[[str], str]) -> list[Place]:
 
 
 def _located(output: str) -> Iterator[tuple[str, int]]:
-    """Each path with its line, as printed."""
     if report := json_report(output):
         yield from ((_cleaned(one.path), one.line) for one in report.failed if one.path and one.line)
     if len(output) > 2 * MOST_READ:

@@ -1,4 +1,4 @@
-"""Reports of test runners and linters for machines: JSON as printed by their option for it, and JUnit XML.
+"""Machine-readable reports of test runners and linters: JSON and JUnit XML.
 
 Both are parsed with limits because the project controls their content.
 """
@@ -16,14 +16,14 @@ from tui_agent.checks.formats import LONGEST_NAME, MOST_FAILURES, Outcome
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
 
-#: Limits: characters of a report, and its lines if each is a value.
+#: Characters of a report, and its lines if each is a value.
 MOST_JSON, MOST_LINES = 8_000_000, 20_000
-#: The start of an object or of a list of objects.
+#: An object or a list of objects.
 _START = late(r"^(?:\{\s{0,20}\"|\[\s{0,20}[{\]])", re.MULTILINE)
 
 
 class ReportedFailure(NamedTuple):
-    """A failed test or a linter's error. line: 0 if unknown."""
+    """line: 0 if unknown."""
 
     name: str
     path: str = ""
@@ -38,7 +38,7 @@ class JsonReport(NamedTuple):
 
 
 def json_report(output: str) -> JsonReport | None:
-    """The report in an output, or None. Blocking."""
+    """None without one. Blocking."""
     start = _START.search(output)
     if start is None or len(output) > MOST_JSON:
         return None
@@ -85,7 +85,7 @@ def _line(value: object) -> int:
 
 
 def _tests(value: object) -> JsonReport | None:
-    """jest and vitest: a file without tests that failed counts as one failure."""
+    """jest and vitest: a failed file without tests counts as one failure."""
     report = _table(value)
     if "numFailedTests" not in report:
         return None
@@ -152,7 +152,7 @@ def _diagnostics(value: object) -> JsonReport | None:
 
 
 def _problems(value: object) -> JsonReport | None:
-    """Lists of problems: ESLint, Ruff, pylint, mypy, and the form of GitLab and Code Climate."""
+    """ESLint, Ruff, pylint, mypy, and the form of GitLab and Code Climate."""
     if not (items := _list(value)) or not any(_KEYS & _table(one).keys() for one in items):
         return None
     if "filePath" in _table(items[0]):
@@ -208,18 +208,17 @@ def _problem(item: Mapping[str, object]) -> ReportedFailure | None:
 
 # ── JUnit XML ─────────────────────────────────────────────────────────────────────────────────────────
 
-#: Limits: characters, depth, and elements of a report; the excess is ignored.
+#: Characters, depth, elements; the excess is ignored.
 MOST_REPORT, MOST_DEEP, MOST_ELEMENTS = 4_000_000, 64, 250_000
-#: Maximum plausible number of tests.
 MOST_TESTS = 10_000_000
 
 
 class _Refused(Exception):
-    """The report contains a construct that no valid report needs."""
+    """A construct that no valid report needs."""
 
 
 class _Reader:
-    """Sums the counts of the outermost suites that state them, and collects names of failed cases."""
+    """Sums the counts of the outermost suites that state them, and collects failed cases."""
 
     def __init__(self) -> None:
         self.passed = self.failed = self.suites = 0
@@ -242,7 +241,7 @@ class _Reader:
             raise _Refused
         self._parser.Parse(
             report.encode("utf-8", "replace"), True
-        )  # In one call, because expat rescans long tags between chunks.
+        )  # in one call: expat rescans long tags between chunks
 
     def _refuse(self, *_: object) -> NoReturn:
         raise _Refused
@@ -277,7 +276,7 @@ _NAMES = ("tests", "failures", "errors", "skipped")
 
 
 def outcome_of_report(report: str) -> Outcome:
-    """Counts of the suites, and the failed cases; empty if the text is not such a report.
+    """Counts of the suites, and the failed cases; empty if the text is no such report.
 
     A DTD, an entity, or an excessive size makes it invalid; the output is then used instead.
     """
@@ -286,5 +285,5 @@ def outcome_of_report(report: str) -> Outcome:
         reader.read(report)
     except (expat.ExpatError, _Refused):
         return Outcome()
-    failed = max(reader.failed, len(reader.failures))  # node:test has cases outside of suites.
+    failed = max(reader.failed, len(reader.failures))  # node:test has cases outside of suites
     return Outcome(reader.passed, failed, tuple(reader.failures)) if reader.suites else Outcome()

@@ -1,1 +1,1 @@
-"""Detects checks in a project's files, with size limits and without running anything."""
+"""Detects checks in a project's files, within limits and without running anything."""

@@ -12,18 +12,18 @@ from pathlib import Path
 from tui_agent.files.git_folder import read_regular
 from tui_agent.files.structures import Unreadable, read_json, read_toml
 
-#: Limits: bytes of one file, bytes of all files, characters of a line, and names in a folder.
+#: Bytes of one file, bytes of all, characters of a line, names in a folder.
 MOST_READ, MOST_TOGETHER, MOST_LETTERS, MOST_NAMES = 1 << 20, 8 << 20, 1_000, 500
-#: Maximum number of folders searched for tests.
+#: Folders searched for tests.
 MOST_FOLDERS = 400
-#: Folders without the project's own files.
+#: Without the project's own files.
 APART = frozenset({"node_modules", "__pycache__", "venv", "target", "build", "dist", "vendor"})
 _SECTION = re.compile(r"^\[([^\]\n]+)\]\s*$")
 
 
 class Project:
-    """A project's files. All methods block. Files that are not regular, too large, unreadable, or outside the
-    folder (through a link) count as empty."""
+    """All methods block. Files that are not regular, too large, unreadable, or linked from outside count as
+    empty."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -32,12 +32,9 @@ class Project:
         self._left = MOST_TOGETHER
 
     def text(self, name: str) -> str:
-        """The content of a file, or ""."""
         if name not in self.texts:
             try:
-                content = read_regular(
-                    self._at(name), min(MOST_READ, self._left)
-                )  # Does not block on a pipe.
+                content = read_regular(self._at(name), min(MOST_READ, self._left))  # does not block on a pipe
             except (OSError, ValueError):
                 content = b""
             self._left -= len(content)
@@ -45,7 +42,7 @@ class Project:
         return self.texts[name]
 
     def lines(self, name: str) -> str:
-        """The content for line-based readers, without blank and overlong lines."""
+        """Without blank and overlong lines."""
         return written_lines(self.text(name))
 
     def toml(self, name: str) -> dict[str, object]:
@@ -61,7 +58,7 @@ class Project:
             return {}
 
     def sections(self, name: str) -> dict[str, dict[str, str]]:
-        """The sections of a file in `setup.cfg` format, with keys and (multi-line) values."""
+        """In `setup.cfg` format, with keys and (multi-line) values."""
         found: dict[str, dict[str, str]] = {}
         section: dict[str, str] = {}
         key = ""
@@ -80,7 +77,7 @@ class Project:
         return found
 
     def has(self, *names: str) -> bool:
-        """Whether one of these is a regular file."""
+        """Whether one is a regular file."""
         return any(stat.S_ISREG(self._mode(name)) for name in names)
 
     def has_folder(self, name: str) -> bool:
@@ -110,7 +107,7 @@ class Project:
         return sorted(name for name in names if fnmatchcase(name, glob))
 
     def below(self, folder: str, *globs: str) -> Iterator[str]:
-        """Relative paths of matching files in a folder and its descendants."""
+        """Relative paths of matching files, at any depth."""
         top = self.root / folder
         if not self.has_folder(folder):
             return
@@ -129,7 +126,6 @@ def written_lines(text: str) -> str:
 
 
 def is_inside(path: str) -> bool:
-    """Whether a relative path stays in its starting folder."""
     return bool(path) and path[0] not in "/~-" and ".." not in path.split("/")
 
 

@@ -24,7 +24,7 @@ _SCRIPTS = (
 )
 _TYPED = ("*.ts", "*.tsx", "*.mts", "*.cts", "*.vue", "*.svelte", "*.json")
 _LOCKS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lockb": "bun", "bun.lock": "bun"}
-#: Script names by kind of check, best first.
+#: By kind of check, best first.
 _NAMES = {
     "node tests": ("test", "tests", "test:unit", "unit", "test:ci", "test-ci", "jest", "mocha", "vitest"),
     "node lint": ("lint", "lint:js", "lint:check", "eslint", "xo", "lint:ci"),
@@ -39,7 +39,7 @@ _NAMES = {
         "types",
     ),
 }
-#: Runners that a package without a script for its tests depends on, and how they run once.
+#: Runners that a package without a test script depends on, and their command.
 _RUNNERS = {"vitest": "vitest run", "jest": "jest", "mocha": "mocha", "ava": "ava"}
 _ESLINT = ("eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint.config.ts", ".eslintrc",
            ".eslintrc.json", ".eslintrc.js", ".eslintrc.cjs", ".eslintrc.yml", ".eslintrc.yaml")  # fmt: skip
@@ -50,7 +50,7 @@ _AWAY = re.compile(
     r"\baud\b|\baudit\b|\bsnyk\b|\bcodecov\b|\bcoveralls\b|\bncu\b|\b(?:npm|pnpm|yarn) (?:ci|i|install|publish)\b"
 )
 _BUILDS = re.compile(r"\b(?:build|compile|tsc|babel|rollup|webpack|esbuild|tsup|swc|generate|codegen)\b")
-#: A command that runs one script, possibly with arguments; settings of runners that end a run at a failure.
+#: Runs one script, possibly with arguments; runners' settings that end a run at a failure.
 _ONE_SCRIPT = re.compile(
     r"(?:CI=\w+ )?(?P<manager>npm|pnpm|yarn)(?: run)? (?P<script>[\w:.-]{1,60})(?P<given> [^|&;<>`$]{0,400})?"
 )
@@ -63,10 +63,9 @@ _BAIL_FILES = (".mocharc.json", ".mocharc.jsonc", ".mocharc.yml", ".mocharc.yaml
                "vitest.config.js", "vitest.config.mjs", "vitest.config.ts",
                "vite.config.js", "vite.config.ts")  # fmt: skip
 _OTHER_SCRIPT = re.compile(r"npm run (?:-s |--silent )?([\w:.-]{1,60})")
-#: Maximum number of package globs.
 MOST_GLOBS = 200
 _NONE = re.compile(r"no test specified|^\s*(?:exit|true|:)(?:\s+\d+)?\s*$|^\s*echo [^&|;]*$")
-#: A script that runs the script of the same name in every package.
+#: Runs the script of the same name in every package.
 DELEGATES = re.compile(
     r"(?:npm (?:run )?[\w:-]+ (?:-ws|--workspaces)|npm (?:-ws|--workspaces) (?:run )?[\w:-]+"
     r"|pnpm (?:-r|--recursive|recursive)(?: --no-bail| --no-sort| --if-present)*(?: run)? [\w:-]+"
@@ -75,7 +74,7 @@ DELEGATES = re.compile(
 
 
 def package_manager(project: Project) -> str:
-    """The package manager in `packageManager`, or that of the lock file."""
+    """From `packageManager`, or by the lock file."""
     named = project.json("package.json").get("packageManager")
     if isinstance(named, str) and (name := named.partition("@")[0]) in ("npm", "pnpm", "yarn", "bun"):
         return name
@@ -88,7 +87,7 @@ def node_checks(project: Project) -> Iterator[PlainCommand]:
         if project.has("deno.json", "deno.jsonc"):
             own = table(project.json("deno.json").get("tasks")).get(
                 "test"
-            )  # It includes the permissions of tests.
+            )  # includes the permissions of tests
             yield PlainCommand("node tests", "deno", "deno task test" if own else "deno test")
         return
     manager = package_manager(project)
@@ -141,7 +140,7 @@ def _run(manager: str, name: str, scripts: dict[str, str]) -> str:
         built = _BUILDS.search(before) and not _AWAY.search(before)
         return f"npm run pre{name} && {alone}" if built else alone
     between = " --" if manager == "npm" else ""
-    if option := _without_bail(script):  # Otherwise tests after an old failure would not run.
+    if option := _without_bail(script):  # otherwise tests after an old failure would not run
         return f"{run}{between} {option}"
     if "react-scripts test" in script:
         return f"CI=true {run}"
@@ -153,7 +152,7 @@ def _run(manager: str, name: str, scripts: dict[str, str]) -> str:
 
 
 def _without_bail(script: str, settings: str = "") -> str:
-    """The option that makes the last program of a script go on after a failure, if it or its settings say
+    """The option that makes a script's last program go on after a failure, if it or its settings say
     otherwise."""
     last = re.split(r"&&|[;|]", script)[-1]
     runner = re.search(r"\b(mocha|jest|vitest)\b", last)
@@ -163,7 +162,7 @@ def _without_bail(script: str, settings: str = "") -> str:
 
 
 def going_on_option(command: str, project: Project) -> str:
-    """The words that make a package script go on after a failure, or ""."""
+    """Words that make a package script go on after a failure, or ""."""
     named = _ONE_SCRIPT.fullmatch(command)
     package = project.json("package.json")
     script = table(package.get("scripts")).get(named["script"] if named else "")
@@ -178,7 +177,7 @@ def going_on_option(command: str, project: Project) -> str:
 
 
 def script_runner(command: str, project: Project) -> str:
-    """The runner that the last program of a package script is, or ""."""
+    """The runner that is the last program of a package script, or ""."""
     named = _ONE_SCRIPT.fullmatch(command)
     script = node_scripts(project).get(named["script"], "") if named else ""
     found = _RUNNER.match(re.split(r"&&|[;|]", script)[-1])
@@ -193,7 +192,7 @@ def _calls(script: str, name: str, programs: tuple[str, ...]) -> bool:
 
 
 def executes(manager: str) -> str:
-    """Prefix for running a program of the project's packages without downloads."""
+    """Runs a program of the project's packages without downloads."""
     return {"pnpm": "pnpm exec", "yarn": "yarn run", "bun": "bun run"}.get(manager, "npx --no-install")
 
 
@@ -218,7 +217,7 @@ def package_globs(project: Project) -> list[str]:
 
 
 def everywhere(manager: str, script: str, project: Project) -> str:
-    """The command that runs a script in each package that has it."""
+    """Runs a script in each package that has it."""
     match manager:
         case "pnpm":
             # Sorted, it would leave out the packages that use a failed one.

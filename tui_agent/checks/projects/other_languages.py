@@ -1,4 +1,4 @@
-"""Checks of compiled and other languages, from the files of their build tools."""
+"""Compiled and other languages, from their build files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CMAKE_TESTS = re.compile(
     r"^\s*(?:enable_testing|include\s*\(\s*CTest|add_test|gtest_discover_tests)\b",
     re.MULTILINE | re.IGNORECASE,
 )
-#: Options that enable building the tests.
+#: Enable building the tests.
 _TEST_OPTION = re.compile(
     r"^\s*option\s*\(\s*(?!\w*(?:WITHOUT|DISABLE|SKIP|EXCLUDE|(?<![A-Z])NO_))"
     r"(\w*(?:(?:BUILD|ENABLE)\w*TEST(?:S|ING)?|(?<![A-Z])TESTS?|TESTING))\s+\"[^\"\n]*\"\s+OFF",
@@ -22,7 +22,7 @@ _TEST_OPTION = re.compile(
 
 
 def other_checks(project: Project) -> Iterator[PlainCommand]:
-    """Checks of each language once, tests first."""
+    """Each language once, tests first."""
     yield from _rust(project)
     yield from _go(project)
     yield from _c(project)
@@ -75,8 +75,7 @@ def go_packages(folder: str) -> str:
 
 
 def go_modules(project: Project) -> list[str]:
-    """Module folders listed in go.work, without `./`, "" for the project's own; only those inside the
-    project."""
+    """Of go.work, without `./`, "" for the project's own; only those inside the project."""
     text = re.sub(r"//[^\n]*", "", project.lines("go.work"))
     named = re.findall(r"^use\s+([^(\s]+)\s*$", text, re.MULTILINE)
     for group in re.findall(r"^use\s*\(([^)]*)\)", text, re.MULTILINE):
@@ -147,7 +146,7 @@ def _ruby(project: Project) -> Iterator[PlainCommand]:
 
 
 def _perl(project: Project) -> Iterator[PlainCommand]:
-    """Tests of a distribution; one with C code is built first."""
+    """A distribution with C code is built first."""
     if not project.matching("t", "*.t") or not project.has(
         "Makefile.PL", "Build.PL", "dist.ini", "minil.toml", "cpanfile"
     ):

@@ -1,4 +1,4 @@
-"""Plain commands: known runners with known options, so that no CI file or recipe can run arbitrary code."""
+"""Plain commands: known runners with known options, so that no CI file or recipe runs arbitrary code."""
 
 from __future__ import annotations
 
@@ -13,12 +13,8 @@ from tui_agent.files.lazy_regex import late
 
 
 class PlainCommand(NamedTuple):
-    """A command that is run unchanged.
-
-    - kind: a project has one check per kind.
-    - files: globs of the files it applies to.
-    - narrowed: number of words that restrict it compared with its plainest form.
-    """
+    """Run unchanged. kind: a project has one check per kind. files: globs of the files it applies to.
+    narrowed: number of words that restrict its plainest form."""
 
     kind: str
     name: str
@@ -27,12 +23,12 @@ class PlainCommand(NamedTuple):
     narrowed: int = 0
 
 
-#: Allowed prefixes of a runner: environment settings for tests, and wrapper programs.
+#: Prefixes of a runner: environment settings for tests, and wrappers.
 _VARIABLE = late(
     r"(?:PYTHONPATH|DJANGO_SETTINGS_MODULE|NODE_ENV|RAILS_ENV|MIX_ENV|CI|APP_ENV|SETTINGS)=[\w./:-]{0,80}"
 )
 _PYTHONS = late(r"(?:python|python3|python3?\.\d{1,2}|py)")
-#: The folder of the programs of a virtual environment, which come first on the path of a view.
+#: A virtual environment's programs come first on a view's path.
 _ENVIRONMENT = late(r"^(?:\./)?\.?v?env/bin/")
 _WRAPPERS = {
     "uv run": "--frozen --locked --no-sync --all-extras --all-groups --dev --no-dev --isolated --active --group "
@@ -51,18 +47,17 @@ _WRAPPERS = {
 _WRAPPER_VALUES = frozenset(
     ("--group", "--extra", "--with", "--python", "-p", "--source", "--rcfile", "--include", "--omit", "-d")
 )
-#: Wrappers that select the environment.
+#: These select the environment.
 _KEPT_WRAPPERS = {"poetry run", "pipenv run", "bundle exec"}
 _SAFE = late(r"[\w ./:=@,+%\[\]()*^!<>|~\"'-]{0,400}", re.ASCII)
-#: A path outside the folder, as a word or an option's value.
+#: Outside the folder, as a word or an option's value.
 _OUTSIDE = late(r"(?:^|[=:,])[/~]|(?:^|[/=:,])\.\.(?:/|$)")
 _OPERATORS = late(r"[;|&<>`$\\\n\r(){}#]")
-#: Maximum length of a plain command, in characters.
 _MOST_LETTERS = 400
 
 
 def plain(line: str, project: Project, folder: str = "") -> PlainCommand | None:
-    """`folder` is its working directory."""
+    """`folder`: working directory."""
     line = line.strip()
     if len(line) > _MOST_LETTERS or not line:
         return None
@@ -115,7 +110,7 @@ def _unwrapped(words: list[str], project: Project) -> tuple[str, list[str]]:
 
 
 def has_environment(project: Project) -> bool:
-    """Whether the folder has a virtual environment (or a link to one), whose programs are used then."""
+    """The folder has a virtual environment, or a link to one."""
     return any((project.root / name).is_dir() for name in (".venv/bin", "venv/bin"))
 
 
@@ -197,7 +192,7 @@ def _kept_words(runner: KnownRunner, words: Sequence[str], project: Project, fol
 
 
 def _names_files(word: str, project: Project, folder: str) -> bool:
-    """Whether it is a path of the project, a Go package, or a module's dotted name."""
+    """A path of the project, a Go package, or a module's dotted name."""
     path = word.partition("::")[0].removesuffix("/...").removeprefix("./")
     if path in ("", ".", "..."):
         return True

@@ -1,4 +1,4 @@
-"""Python: tests and linters in a project's settings, if no file states the command."""
+"""Python: tests and linters, if no file states the command."""
 
 from __future__ import annotations
 
@@ -11,18 +11,32 @@ from tui_agent.checks.projects.plain_commands import PlainCommand, has_environme
 from tui_agent.checks.projects.runners import PYTHON
 from tui_agent.checks.projects.tasks import hooks
 
-#: Number of test files read to detect the test framework.
+#: Test files read to detect the framework.
 _MOST_FILES = 5
-#: Tests written as functions, or files that import pytest.
+#: Tests as functions, or files that import pytest.
 _PYTEST = re.compile(r"^(?:async )?def test_|^(?:import|from) pytest\b", re.MULTILINE)
 
 
 def python_checks(project: Project, told: Collection[str]) -> Iterator[PlainCommand]:
-    """`told` are the kinds with a known command."""
+    """`told`: kinds with a known command."""
     tools = table(project.toml("pyproject.toml").get("tool"))
     if "python tests" not in told:
         yield from _tests(project, tools)
-    yield from _linters(project, tools)
+    ruff = table(tools.get("ruff"))
+    formats_only = "format" in ruff and set(ruff) <= {"format", "line-length", "target-version"}
+    if ("ruff" in tools and not formats_only) or project.has("ruff.toml", ".ruff.toml"):
+        yield PlainCommand("ruff", "ruff", "ruff check --quiet --output-format concise .", PYTHON)
+    elif project.has(".flake8") or any(
+        "flake8" in project.sections(name) for name in ("setup.cfg", "tox.ini")
+    ):
+        yield PlainCommand("flake8", "flake8", "flake8", PYTHON)
+    yield from _mypy(project, tools)
+    if "ty" in tools or project.has("ty.toml"):
+        yield PlainCommand("ty", "ty", "ty check", PYTHON)
+    if "pyright" in tools or project.has("pyrightconfig.json"):
+        yield PlainCommand("pyright", "pyright", "pyright", PYTHON)
+    elif "basedpyright" in tools:
+        yield PlainCommand("pyright", "basedpyright", "basedpyright", PYTHON)
 
 
 def _tests(project: Project, tools: dict[str, object]) -> Iterator[PlainCommand]:
@@ -64,26 +78,8 @@ def _needs_pytest(project: Project) -> bool:
     return any(re.search(r"\bpytest\b", project.text(name)) for name in (*names, *more))
 
 
-def _linters(project: Project, tools: dict[str, object]) -> Iterator[PlainCommand]:
-    ruff = table(tools.get("ruff"))
-    formats_only = "format" in ruff and set(ruff) <= {"format", "line-length", "target-version"}
-    if ("ruff" in tools and not formats_only) or project.has("ruff.toml", ".ruff.toml"):
-        yield PlainCommand("ruff", "ruff", "ruff check --quiet --output-format concise .", PYTHON)
-    elif project.has(".flake8") or any(
-        "flake8" in project.sections(name) for name in ("setup.cfg", "tox.ini")
-    ):
-        yield PlainCommand("flake8", "flake8", "flake8", PYTHON)
-    yield from _mypy(project, tools)
-    if "ty" in tools or project.has("ty.toml"):
-        yield PlainCommand("ty", "ty", "ty check", PYTHON)
-    if "pyright" in tools or project.has("pyrightconfig.json"):
-        yield PlainCommand("pyright", "pyright", "pyright", PYTHON)
-    elif "basedpyright" in tools:
-        yield PlainCommand("pyright", "basedpyright", "basedpyright", PYTHON)
-
-
 def _mypy(project: Project, tools: dict[str, object]) -> Iterator[PlainCommand]:
-    """`mypy` alone if its settings list the files, otherwise with the project's package."""
+    """`mypy` alone if its settings list the files, by default with the project's package."""
     settings: dict[str, object] = table(tools.get("mypy"))
     configured = "mypy" in tools or "mypy" in hooks(project)
     for name in ("mypy.ini", ".mypy.ini", "setup.cfg"):

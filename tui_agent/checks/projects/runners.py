@@ -1,4 +1,4 @@
-"""Known test runners and linters by first words, with their permitted arguments."""
+"""Known test runners and linters by first words, with permitted arguments."""
 
 from __future__ import annotations
 
@@ -12,13 +12,10 @@ TESTED = ("!*.md", "!*.rst", "!*.adoc", "!LICENSE*", "!AUTHORS*", "!.gitignore",
 
 
 class KnownRunner(NamedTuple):
-    """A program, by its first words, and its permitted arguments.
-
-    - keep, drop: options. Dropped options only affect output, measurement or speed, or stop at the first
-      failure, which would hide new failures.
+    """- keep, drop: options. Dropped ones only affect output, measurement or speed, or stop at the first
+      failure, which would hide others.
     - valued: options whose value is the next word.
-    - paths: the project's files and folders may be named.
-    """
+    - paths: the project's files and folders may be named."""
 
     begin: str
     kind: str
@@ -28,9 +25,9 @@ class KnownRunner(NamedTuple):
     drop: str = ""
     valued: str = ""
     paths: bool = True
-    #: Words of which at least one is required, because the program writes without it.
+    #: At least one is required: the program writes without it.
     needs: str = ""
-    #: Replacement for the first words.
+    #: Replaces the first words.
     instead: str = ""
 
 

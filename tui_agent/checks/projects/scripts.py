@@ -1,4 +1,4 @@
-"""Script lines of CI files. YAML is read by indentation only, without anchors and tags."""
+"""Script lines of CI files. YAML is read by indentation, without anchors and tags."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tui_agent.checks.projects.files import Project
 from tui_agent.files.lazy_regex import late
 
-#: Limits: CI files, and lines per file.
+#: CI files, and lines of one.
 MOST_FILES, MOST_LINES = 20, 5_000
 _WORKFLOWS = (".github/workflows", ".forgejo/workflows", ".gitea/workflows")
 _OTHERS = (
@@ -22,7 +22,7 @@ _OTHERS = (
     ".cirrus.yml",
     "appveyor.yml",
 )
-#: Workflows that check pushes are read first; publishing workflows are skipped.
+#: Workflows that check pushes come first; publishing ones are skipped.
 _FIRST = late(r"\b(?:tests?|ci|check|checks|build|main|python|node|go|rust)\b")
 _NEVER = late(r"publish|release|deploy|nightly|docs?\b|stale|codeql|dependabot|label|scorecard")
 _KEY = late(r"^( *)(?:- +)?(['\"]?)([\w-]+)\2 *:(?: +(.*))?$")
@@ -55,7 +55,7 @@ def ci_lines(project: Project) -> Iterator[ScriptLine]:
 
 
 def joined(line: ScriptLine) -> Iterator[ScriptLine]:
-    """The commands separated by `&&`; `cd` changes the folder of the following commands."""
+    """Separated by `&&`; `cd` changes the folder of the following commands."""
     folder = line.folder
     for part in line.text.split("&&"):
         words = part.split()
@@ -118,7 +118,7 @@ def _block(lines: list[str], at: int, indent: int) -> tuple[list[str], int]:
 
 
 def _folder_of_step(lines: list[str], at: int, column: int) -> str:
-    """The `working-directory` next to a key of a step, in the same column."""
+    """`working-directory` of a step's key, in the same column."""
     for step in (-1, 1):
         here = at
         while 0 <= here < len(lines):
@@ -137,7 +137,7 @@ def _folder_of_step(lines: list[str], at: int, column: int) -> str:
 
 
 def continued(script: str) -> Iterator[str]:
-    """Lines with continuations joined, without loops and conditionals."""
+    """Continuations joined, without loops and conditionals."""
     depth = 0
     for line in re.sub(r"\\\n\s*", " ", script).splitlines():
         line = line.strip()

@@ -1,4 +1,4 @@
-"""Converts Taskfile.yml to Makefile rules. YAML is read by indentation only, without anchors and includes."""
+"""Taskfile.yml as Makefile rules. YAML is read by indentation, without anchors and includes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from tui_agent.files.lazy_regex import late
 
 NAMES = tuple(f"{name}{dist}.{ending}" for name in ("Taskfile", "taskfile") for dist in ("", ".dist")
               for ending in ("yml", "yaml"))  # fmt: skip
-#: Maximum number of lines read.
 MOST_LINES = 2_000
 _KEY = late(r"^(['\"]?)([\w][\w:./-]{0,80})\1 *:(?: +(.*))?$")
 _USED = late(r"\{\{ *\.(\w+) *\}\}")

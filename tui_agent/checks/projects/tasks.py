@@ -1,4 +1,4 @@
-"""Commands of make, just, tox, nox and scripts in pyproject.toml, extracted without running them."""
+"""Commands of make, just, tox, nox and pyproject.toml scripts, without running them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 JUSTFILES = ("justfile", "Justfile", ".justfile")
 TESTS = ("test", "tests", "check", "unittest", "test-unit", "unit")
 LINTS = ("lint", "typecheck", "type-check", "types", "mypy", "static", "style")
-#: Limits: depth of dependencies, rules of a file, and its lines.
+#: Depth of dependencies, rules of a file, its lines.
 MOST_DEEP, MOST_RULES, MOST_LINES = 6, 300, 200
-#: Maximum number of words in a command.
 MOST_WORDS = 100
 
 _RULE = late(r"^([\w./ -]{1,200}?)::?(?!=)([^=#]*)(?:#.*)?$")
@@ -28,14 +27,14 @@ _RECIPE = late(r"^@?([A-Za-z][\w-]*)((?: +[*+$]?[\w-]+(?:=\S*)?)*)\s*:(?!=)\s*([
 _VARIABLE = late(r"^(?:export )?([A-Za-z_]\w*)\s*(?:::?|\?)?=\s*(.*)$")
 _USE = late(r"\$[({]([A-Za-z_]\w*)[)}]")
 _MAKE = late(r"^(?:\$[({]MAKE[)}]|make|just|task)(?: -s| --no-print-directory)*((?: +[A-Za-z][\w./-]*)+)$")
-#: Commands that need a network, a service or another machine, which views lack.
+#: Need a network, a service or another machine, which views lack.
 _AWAY = late(
     r"\b(?:pip3? install|uv (?:sync|pip)|poetry install|pdm install|npm (?:ci|install|i)\b|pnpm (?:i|install)\b"
     r"|yarn install|docker|podman|docker-compose|curl|wget|apt(?:-get)?|brew|sudo|bundle install|composer install"
     r"|mix deps|go (?:get|install)|git (?:clone|submodule|pull|push)|virtualenv|-m venv|kubectl|ssh|scp|twine)\b"
 )
 _NOTHING = late(r"^(?:@?echo\b|mkdir\b|:$|printf\b|set -)")
-#: A package script, which is a check of its own.
+#: A package script is a check of its own.
 _OF_PACKAGE = late(r"^(?:npm|pnpm|yarn)(?: run)? (?:-s |--silent )?([\w:.-]{1,60})$")
 _NAMED = {
     "python tests": re.compile(r"\b(?:pytest|py\.test|unittest|manage\.py test|tox|nox|nosetests|setup\.py test)\b"),
@@ -48,13 +47,13 @@ _NAMED = {
     "cmake tests": re.compile(r"\bctest\b"),
     "java tests": re.compile(r"\b(?:mvnw?|gradlew?)\b"),
 }  # fmt: skip
-#: Placeholders of tox commands: a wildcard, a list or an option.
+#: tox: a wildcard, a list or an option.
 _BRACES = late(r"\{\[?[^{}]*\]?\}")
 
 
 class RecipeTarget(NamedTuple):
-    """Commands of a target: plain commands, kinds of checks run in other ways, whether it does more, and
-    whether it needs resources that views lack."""
+    """Plain commands, kinds of checks run in other ways, whether it does more, and whether it needs resources
+    that views lack."""
 
     plain: tuple[PlainCommand, ...] = ()
     named: frozenset[str] = frozenset()
@@ -63,7 +62,7 @@ class RecipeTarget(NamedTuple):
 
 
 class RecipeFile:
-    """Rules of a Makefile, a justfile or a Taskfile."""
+    """A Makefile, a justfile or a Taskfile."""
 
     def __init__(self, project: Project, program: str, text: str) -> None:
         self._project = project
@@ -98,7 +97,7 @@ class RecipeFile:
                         body = known[1]
 
     def target(self, name: str) -> RecipeTarget:
-        """The commands of a target and its dependencies."""
+        """Also of its dependencies."""
         found: list[PlainCommand] = []
         named: set[str] = set()
         more = away = False
@@ -164,7 +163,7 @@ _SCRIPT = late(
 
 
 _HOOK = late(r"^ {0,40}-? {0,40}(id|entry): {0,40}['\"]?([^'\"#\n]+)", re.MULTILINE)
-#: Equivalent commands of known pre-commit hooks for the whole folder.
+#: Commands of known pre-commit hooks for the whole folder.
 _HOOKS = {
     "ruff": "ruff check .",
     "ruff-check": "ruff check .",
@@ -186,13 +185,11 @@ def hooks(project: Project) -> set[str]:
 
 def _hook_entries(project: Project) -> list[tuple[str, str]]:
     text = project.lines(".pre-commit-config.yaml")
-    return (
-        _HOOK.findall(text) if text else []
-    )  # Avoids compiling the expression at startup if the file is missing.
+    return _HOOK.findall(text) if text else []  # compiled only if the file exists
 
 
 def task_lines(project: Project) -> Iterator[str]:
-    """Commands for tests and linters of tox, nox, hatch, poe, pdm, rye, taskipy and pipenv."""
+    """Tests and linters of tox, nox, hatch, poe, pdm, rye, taskipy and pipenv."""
     yield from _tox(project)
     for key, value in _hook_entries(project):
         yield _HOOKS.get(value.strip(), "") if key == "id" else value.strip()
@@ -258,7 +255,7 @@ def sections_of(text: str) -> dict[str, dict[str, str]]:
 
 
 def _without_braces(line: str) -> str:
-    """A line without placeholders of tox, hatch or poe, except for defaults of user arguments."""
+    """Without placeholders of tox, hatch or poe, except for defaults of user arguments."""
     line = re.sub(r"\{(?:pos)?args:([^{}]*)\}", r"\1", line.lstrip("-! "))
     line = re.sub(r"\{(?:pos)?args\}|\$@|\"\$@\"", "", line)
     line = re.sub(r"\{envpython\}|\{env_python\}", "python", line)
@@ -267,7 +264,7 @@ def _without_braces(line: str) -> str:
 
 
 def _nox(text: str) -> Iterator[str]:
-    """The words of each fully literal `session.run("…", "…")`, without user arguments."""
+    """Each fully literal `session.run("…", "…")`, without user arguments."""
     for call in re.finditer(r"\bsession\.run(?:_always)?\(", text):
         at, said = call.end(), list[str]()
         while at < len(text) and len(said) < MOST_WORDS:

@@ -12,20 +12,19 @@ from tui_agent.checks.projects.files import Project, is_inside, table, words
 from tui_agent.checks.projects.node import DELEGATES, everywhere, package_globs, package_manager
 from tui_agent.checks.projects.other_languages import go_modules, go_packages
 
-#: Limits: packages of a workspace, and packages named in a command.
+#: Packages of a workspace, and named in a command.
 MOST_PACKAGES, MOST_NAMED = 500, 30
 _NAME = re.compile(r"(?:@[\w.-]+/)?[\w][\w.-]*", re.ASCII)
 _NODE_DEPENDENCIES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
 _CARGO_DEPENDENCIES = ("dependencies", "dev-dependencies", "build-dependencies")
 _CARGO = re.compile(r"cargo (?:test|clippy|check|nextest run)\b")
-#: Words around the name of a script that is run everywhere.
+#: Around the name of a script that is run everywhere.
 _AROUND = frozenset(("run", "workspaces", "foreach", "recursive"))
 _SCRIPT = re.compile(r"(?:npm|pnpm|yarn)(?: run)? ([\w:.-]+)")
 
 
 class Package(NamedTuple):
-    """A workspace package: its name, its folder ("" for the package at the top), and names of its
-    dependencies."""
+    """Name, folder ("" for the top), and names of dependencies."""
 
     name: str
     folder: str
@@ -33,8 +32,8 @@ class Package(NamedTuple):
 
 
 def narrowed(command: str, project: Project, paths: Iterable[str]) -> str:
-    """The command for the packages of these files and their dependents. Unchanged if the manifests do not
-    determine it, a file is in no package, or the command is not for a workspace. Blocking."""
+    """For the packages of these files and their dependents. Unchanged if the manifests do not determine it, a
+    file is in no package, or the command is not for a workspace. Blocking."""
     paths = list(paths)
     if _CARGO.match(command) and re.search(r" --(?:workspace|all)(?= |$)", command):
         return _changed(command, _cargo_packages(project), paths, _cargo)
@@ -50,8 +49,8 @@ def narrowed(command: str, project: Project, paths: Iterable[str]) -> str:
 
 
 def in_all_packages(command: str, project: Project) -> str:
-    """The command that runs a workspace's script in every package even if one fails, or "" if the command
-    does so, or is another one. Blocking."""
+    """Runs a workspace's script in every package even if one fails; "" if the command does so, or is another
+    one. Blocking."""
     manager = package_manager(project)
     if manager not in ("pnpm", "yarn") or not package_globs(project):
         return ""
@@ -72,8 +71,7 @@ def _changed(
 
 
 def affected_by(paths: Iterable[str], packages: list[Package]) -> list[Package] | None:
-    """The packages of these files and their direct and indirect dependents; None if a file is in no
-    package."""
+    """The packages of these files and all dependents; None if a file is in no package."""
     wanted: set[str] = set()
     for path in paths:
         inside = [one for one in packages if one.folder and path.startswith(f"{one.folder}/")]
