@@ -1,5 +1,4 @@
-"""Detects changes that an answer only shows (examples, history, formats), from the surrounding words and
-fences."""
+"""Changes that an answer only shows (examples, history, formats), by the surrounding words and fences."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ _UNREAL = (
     r"|\b(?:podr[íi]a|ser[íi]a|habr[íi]a|poderia|teria|seria|potrebbe|sarebbe|avrebbe|potremmo|zou)\w*"
     r"|\bможно\b|\bбы\b|\b(?:można|mógłby|byłoby|olabilir|olurdu)\b|也可以|如果|もし|かもしれ|수도 있"
 )
-#: Words for examples, notations and hypothetical text.
+#: Examples, notations and hypothetical text.
 _SHOWS = (
     r"\b(?:samples?|hypothetic\w+|illustrat\w+|pseudo\w*|anti-?patterns?|variants?|made-up|e\.g|for instance)"
     r"|\b(?:an?|another|typical|bad|for|of|as|this|following|the \w+) examples?\b|^\W*(?:\w+ )?examples?\W*$"
@@ -98,7 +97,6 @@ _ACTS = (
     rf"|then )*(?:(?:{_STEMS})(?:s|es)|applies|logs)\b"
     rf"|\b(?:let me|let['’]s|so i) (?:{_VERBS})\b"
 )
-#: Introduces a change by the writer.
 _ANNOUNCES = (
     r"\b(?:here|below|these|this|that|it)(?:['’]s| is| are|['’]re) (?:the|my|an?|what i)? ?(?:[\w-]+ ){0,2}"
     r"(?:changed?|fix|patch|edit|correction|update|version|diff|code|file|module|implementation|ended)s?\b"
@@ -117,7 +115,7 @@ _ANNOUNCES = (
     r"|添加|修复|修改|替换|删除|改成|改为|追加|修正|変更|置き換え|削除|추가|수정|변경|삭제"
     rf"|\b(?:is|are|gets?) (?:now |also |only )*(?:{_STEMS}|\w+)(?:ed|taken)\b"
 )
-#: Proposals for the current file: polite forms, or its intended state.
+#: Polite forms, or the file's intended state.
 _PROPOSES = (
     rf"\bi(?:['’]d| would)? (?:suggest|recommend|propose)\b(?!ed)|\bi(?:['’]d| would) (?:just |simply )?(?:{_STEMS})\b"
     rf"|\bhow (?:to|(?:you|we|i) (?:can|could)) (?:{_STEMS}|solve|refactor|resolve)\b"
@@ -132,11 +130,11 @@ _PROPOSES = (
 _NOTHING_DONE, _SHOWN, _NEGATED, _BEFORE, _DONE, _ANNOUNCED, _PROPOSED = (
     late(f"(?i){words}") for words in (_UNREAL, _SHOWS, _NOT, _HISTORY, _ACTS, _ANNOUNCES, _PROPOSES)
 )
-#: A sentence that refers to the change without introducing it.
+#: Refers to the change without introducing it.
 _POINTS = late(r"(?i)\b(?:this|these|such|following|below|block|diff|patch|examples?)\b|这|この|это\w*")
 #: Negations without negative meaning.
 _COURTESY = late(r"(?i)\b(?:don['’]t (?=forget)|(?:not a|no) (?:problem|worries)\W*|no worries\W*)")
-#: Words that weaken a proposal.
+#: Weaken a proposal.
 _VAGUE = late(
     r"(?i)\b(?:if (?:you|we|one|ever)|were it|examples?|samples?|alternativ\w*|illustrat\w*|suppose|imagine|have"
     r"|normally)\b"
@@ -152,7 +150,6 @@ _BELOW = late(
 )
 _SENTENCES = late(r"(?<=[.!?])\s+|(?<=:)\s+(?=\w)|(?<=[。！？])")
 _CLAUSES = late(r",\s+(?:so|but|and|then|therefore|yet|hence)?\s*|;\s+|\s+so\s+(?=i\b|we\b)|[；，]")
-#: Beginning of a subordinate clause.
 _SUBORDINATE = late(
     r"(?i)\s(?:that|which|who|because|since|when|while|although|as if|so that|in case|if|where|before|until)\s.*"
     r"|^\W*(?:because|since)\b.*"
@@ -160,7 +157,7 @@ _SUBORDINATE = late(
 _CODE = late(r"`[^`\n]*`|(?<![\w`])[\w.-]*[/\\][\w./\\-]*|\b[\w-]+\.[a-z]{1,5}\b(?![.(])")
 _KEPT = late(r"`(?:git |[0-9a-f]{7,40}`)")
 _WORD = late(r"[^\W\d_]+")
-#: Words of a file label without further meaning, and the maximum number of other words.
+#: File labels without further meaning, and the number of other words.
 _LABELS = frozenset(
     {
         "file",
@@ -182,11 +179,11 @@ _LABELS = frozenset(
 )
 _FEWEST, _SHORT = 6, 40
 _MOST_SENTENCES = 4
-#: Characters read above a change.
+#: Characters above a change.
 _READ = 1_200
-#: A commit header in git's format.
+#: In git's format.
 _COMMIT = late(r"(?m)^[ \t]*(?:commit [0-9a-f]{7,40}\b|Author:[ \t](?![12]\d{3}\b))")
-#: The first line of an edit.
+#: First lines.
 _EDIT = late(r"(?m)^[ \t]*(?:diff --git |--- |@@|<{5,9} |\*\*\* )")
 _LONGEST = 200
 _FENCE = late(r"^[ \t]*(?:(?:[-*+>]|\d{1,9}[.)])[ \t]+)?(`{3,}|~{3,})[ \t]*([^\n]*)$", re.MULTILINE)
@@ -194,18 +191,17 @@ _LINE = late(r"[^\n]*\S[^\n]*")
 
 
 def is_example(above: str, below: str = "") -> bool:
-    """Whether the surrounding words mark a change as an example, not done, or history."""
+    """Whether the words mark a change as an example, not done, or history."""
     return classify_intro(above) is True or (bool(below) and _takes_back(below))
 
 
 def classify_intro(above: str) -> bool | None:
-    """Whether the words above a change mark it as only shown (True) or as intended (False); None if
-    undecided.
+    """Whether the words above a change mark it as only shown (True) or intended (False); None if undecided.
 
-    The last clause of the last sentence counts: "It must not be negative, so clamp it:" requests the
-    change. A nearly empty sentence, such as a path or "It changed this:", is combined with the previous
-    one. A sentence that introduces the change (for example, with a colon) always counts, any other only if
-    it refers to the change.
+    The last clause of the last sentence counts: "It must not be negative, so clamp it:" requests the change.
+    A nearly empty sentence, such as a path or "It changed this:", is combined with the previous one. A
+    sentence that introduces the change (for example, with a colon) always counts, any other only if it refers
+    to the change.
     """
     for sentence in _sentences(above[-_READ:]):
         verdict = _verdict(sentence)
@@ -215,7 +211,7 @@ def classify_intro(above: str) -> bool | None:
 
 
 def _sentences(above: str) -> Iterator[str]:
-    """The last sentences in reverse order, with code and file names as `x`. A blank line ends a sentence."""
+    """In reverse order, with code and file names as `x`. A blank line ends a sentence."""
     told = 0
     for paragraph in reversed(above.split("\n\n")):
         lines = [line.strip(" \t>*_#") for line in paragraph.split("\n") if line.strip(" \t`~>")]
@@ -288,7 +284,7 @@ def surrounding_text(text: str, begin: int, end: int, floor: int = 0) -> tuple[s
 
 
 class Fences:
-    """The fences of a text: begin, begin of the content, and end."""
+    """Begin, begin of the content, and end of each fence."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -299,7 +295,7 @@ class Fences:
         self._more = self._found()
 
     def _found(self) -> Iterator[int]:
-        """Scan as far as required, and yield the end of each new fence."""
+        """Scans as far as required; yields the end of each new fence."""
         text, opened = self._text, None
         for found in _FENCE.finditer(text) if "```" in text or "~~~" in text else ():
             if opened is None:
@@ -317,7 +313,7 @@ class Fences:
         return end
 
     def quotes(self, at: int) -> bool:
-        """Whether a place is inside a mixed fence, or in a code span of its line."""
+        """Inside a mixed fence, or in a code span of its line."""
         quoted = self.holds(at)
         self.quoted = self.quoted or quoted
         return quoted

@@ -1,4 +1,4 @@
-"""File names in diff headers, fence info strings, and the lines above fences."""
+"""File names in diff headers, fence info strings, and lines above fences."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from tui_agent.files.numbers import based_number
 
 NOTHING = "/dev/null"
 _LONGEST = 300
-#: Maximum length of a line with a file name.
 _LONGEST_HEADER = 20_000
 
 _ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
@@ -20,7 +19,7 @@ _DATE = re.compile(
     r"[ \t]{1,9}(?:\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)?(?: ?(?:[+-]\d\d:?\d\d|Z|UTC))?"
     r"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? .{10,40}|\((?:revision \d+|working copy|nonexistent)\))\Z"
 )
-#: Prefixes of the two sides in git, with and without `diff.mnemonicPrefix`.
+#: The two sides in git, with and without `diff.mnemonicPrefix`.
 _SIDES = frozenset({"a/b", "i/w", "c/i", "c/w", "o/w", "1/2", "w/i"})
 _PUT_ASIDE = (".orig", ".old", ".bak", "~")
 
@@ -30,7 +29,7 @@ _WITHOUT_EXTENSION = frozenset(
     {"Makefile", "Dockerfile", "Containerfile", "Jenkinsfile", "Procfile", "Gemfile", "Rakefile", "Vagrantfile"}
     | {"LICENSE", "CODEOWNERS", "Justfile", "justfile", "BUILD", "WORKSPACE"}
 )  # fmt: skip
-#: Info strings that are languages despite a dot.
+#: Languages despite a dot.
 _LANGUAGES = frozenset({"asp.net", "vb.net", "node.js", "next.js", "react.js", "vue.js", "d3.js", "ember.js"})
 _ATTRIBUTE = re.compile(r"(?:title|file|filename|filepath|path|name)[=:][ \t]*")
 _IN_ATTRIBUTE = re.compile(
@@ -50,7 +49,7 @@ _CODE_SPAN = re.compile(r"`([^`\n]{1,300})`")
 
 
 def unquoted(name: str) -> str:
-    r"""Decodes a name in git's quoting (`"a\tb"`, octal bytes); other names are unchanged."""
+    r"""Decodes git's quoting (`"a\tb"`, octal bytes); other names are unchanged."""
     quoted = _QUOTED.fullmatch(name)
     if quoted is None:
         return name
@@ -64,7 +63,7 @@ def _escaped(match: re.Match[bytes]) -> bytes:
 
 
 def in_header(text: str) -> str:
-    """The name after `--- ` or `+++ `, without a date, with its prefix."""
+    """After `--- ` or `+++ `, without a date, with its prefix."""
     if len(text) > _LONGEST_HEADER:
         return ""
     quoted = _QUOTED.match(text)
@@ -98,8 +97,8 @@ def _rest(name: str) -> str:
 
 
 def without_git_prefixes(old: str, new: str, bare: bool = False) -> tuple[str, str]:
-    """The two names of a file without git's prefixes; `bare` means that they have none. Two names with the
-    same first folder have no prefix, because git uses different prefixes."""
+    """Both names without git's prefixes; `bare`: they have none. Two names with the same first folder have no
+    prefix, because git uses different ones."""
     if bare or old == new:
         return old, new
     if NOTHING in (old, new):
@@ -122,7 +121,7 @@ def is_put_aside(old: str, new: str) -> bool:
 
 
 def same_file(one: str, other: str) -> bool:
-    """Whether two names can mean one file: equal, or one is a suffix of the other."""
+    """Equal, or one is a suffix of the other."""
     one, other = plain(one), plain(other)
     return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")
 
@@ -132,7 +131,7 @@ def _last(name: str) -> str:
 
 
 def plain(path: str) -> str:
-    """A path without `./`, doubled slashes, and `/./`."""
+    """Without `./`, doubled slashes, and `/./`."""
     if len(path) > _LONGEST_HEADER:
         return path
     while path.startswith("./"):
@@ -146,7 +145,7 @@ def plain(path: str) -> str:
 
 
 def is_path(text: str) -> bool:
-    """Whether a word is clearly a path: it has an extension or a folder, and no characters rare in paths."""
+    """Clearly a path: an extension or a folder, and no characters rare in paths."""
     if not text or len(text) > _LONGEST or not _SIGNS.fullmatch(text):
         return False
     name = _last(text)
@@ -161,7 +160,7 @@ def has_extension(path: str) -> bool:
 
 
 def in_info(info: str) -> str:
-    """The path in a fence's info string: `python src/a.py`, `py:src/a.py`, `title="src/a.py"`, `a.py`."""
+    """In a fence's info string: `python src/a.py`, `py:src/a.py`, `title="src/a.py"`, `a.py`."""
     text = info.strip()
     if len(text) > _LONGEST or not text:
         return ""
@@ -180,7 +179,7 @@ def in_info(info: str) -> str:
     if not blank:
         name = text.strip("`'\"")
         sure = is_path(name) and has_extension(name) and name.lower() not in _LANGUAGES
-        sure = sure and name not in _WITHOUT_EXTENSION  # Without an extension these are also languages.
+        sure = sure and name not in _WITHOUT_EXTENSION  # without an extension these are also languages
         return plain(name) if sure else ""
     name = rest.strip().strip("`'\"")
     return plain(name) if _is_language(first) and is_path(name) else ""
@@ -198,8 +197,7 @@ def _is_language(word: str) -> bool:
 
 
 def in_label(line: str) -> str:
-    """The path in a line that is only a label: `**src/a.py**`, `### 1. src/a.py`, `File: a.py`, `a.py
-    (new)`."""
+    """In a line that is only a label: `**src/a.py**`, `### 1. src/a.py`, `File: a.py`, `a.py (new)`."""
     if len(line) > _LONGEST:
         return ""
     bare = _LINK.sub(r"\1", _NUMBER.sub("", line.strip())).lstrip("#>-*` ")
@@ -219,11 +217,11 @@ def _without_emphasis(text: str) -> str:
 _EMPHASIS = re.compile(r"(_{1,2})([^_].{0,300}?)\1")
 
 
-#: Decoration around labels, never part of a path.
+#: Around labels, never part of a path.
 _ORNAMENT = re.compile(
     r"""^(?:[^\w./@~+\[(`*]|[(/=](?=[^)]*\)$|[ \t/=]))+|[ \t]+[-=~|<>#]+$|["'>|”’»]+[:：]?$|(?<=\w)\)$"""
 )
-#: Numbering before a label, a relative link, and a trailing remark in brackets.
+#: Before a label; a relative link; a trailing remark in brackets.
 _NUMBER = re.compile(
     r"^[#\s*_]*(?:(?:step|schritt|file)[ \t]+)?\d{1,2}(?:/\d{1,2})?(?:[.):]|[ \t]+[–—-](?=[ \t]))[ \t]+", re.I
 )
@@ -231,7 +229,7 @@ _LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\((?!\w+:)[^()\s]{1,300}\)")
 _AFTER = re.compile(
     r"[`*_]{0,4}(?:[ \t]*[(（\[][^()\n]{1,60}[)）\]]|[ \t]+[–—-]+[ \t]+[^()\n]{1,60})[ \t]*[:：]?[`*_]{0,4}$"
 )
-#: Words that introduce the text of a file, whose path follows as code.
+#: Introduces a file's text; the path follows as code.
 _ANNOUNCES = re.compile(
     r"(?i)\b(?:create|creating|add|adding|write|save|put|new|full|complete|entire|whole|final|updated?|rewritten"
     r"|modified|revised|fixed|corrected|contents?|replace|file|here is|here's|here are|now looks?|becomes|as follows"
@@ -239,7 +237,7 @@ _ANNOUNCES = re.compile(
     r"|datei|neue|neuer|inhalt|vollständig\w*|fichier|contenu|nouveau|archivo|contenido|nuevo|completo|arquivo)\b"
     r"|文件|檔案|内容|ファイル|файл|파일"
 )
-#: Words for a part of a file, or for a name.
+#: A part of a file, or a name.
 _PART_OF = re.compile(
     r"(?i)\b(?:where it says|which says|says|in line|lines? \d|around|only the|snippet|excerpt|part of|at the top|run"
     r"|usage|call(?:s|ed|ing)? it|imports?|insert|append|below|above|after the|before the|inside|within)\b"
@@ -247,7 +245,7 @@ _PART_OF = re.compile(
 
 
 def announced(line: str) -> str:
-    """The path in a line that introduces a whole file: "Here is the updated `src/a.py`:"."""
+    """In a line that introduces a whole file: "Here is the updated `src/a.py`:"."""
     bare = line.strip()
     if len(bare) > _LONGEST or not bare.rstrip("*_ ").endswith((":", "：", ".", "`")):
         return ""
@@ -293,13 +291,13 @@ _COMMENT = re.compile(
 
 
 def in_comment(line: str) -> str:
-    """The path of a line that is only a comment: `# src/a.py`."""
+    """In a line that is only a comment: `# src/a.py`."""
     found = _COMMENT.fullmatch(line) if len(line) < _LONGEST else None
     name = found[1] if found else ""
     return plain(name) if is_path(name) and "/" in name and has_extension(name) else ""
 
 
-#: Fence languages and their file extensions. A fence in another language does not contain the file.
+#: File extensions by fence language. A fence in another language does not contain the file.
 _OF_LANGUAGES = {
     "python": "py pyi pyw", "py": "py pyi pyw", "javascript": "js mjs cjs jsx", "js": "js mjs cjs jsx",
     "typescript": "ts mts cts tsx", "ts": "ts mts cts tsx", "bash": "sh bash zsh", "sh": "sh bash zsh",
@@ -311,14 +309,13 @@ _OF_LANGUAGES = {
 
 
 def fits(language: str, path: str) -> bool:
-    """Whether a fence of that language may contain the file."""
     wanted = _OF_LANGUAGES.get(language)
     name = _last(path)
     return wanted is None or "." not in name or name.rpartition(".")[2].lower() in wanted.split()
 
 
 def in_sure_label(line: str) -> str:
-    """The path of an unambiguous label; headings such as `Node.js` or `Client/Server` are ambiguous."""
+    """An unambiguous label; headings such as `Node.js` or `Client/Server` are not."""
     path = in_label(line)
     sure = ("/" in path and has_extension(path)) or "`" in line or _SURE.search(line)
     return path if sure else ""
@@ -328,7 +325,7 @@ _SURE = re.compile(r"(?i)\b(?:file|path|datei|fichier|archivo|arquivo)|\]\(|文�
 
 
 def mentioned(line: str) -> str:
-    """The only path marked as code in a line of prose: "In `src/a.py`, replace:"."""
+    """The only path marked as code in prose: "In `src/a.py`, replace:"."""
     if len(line) > 2 * _LONGEST:
         return ""
     found = {plain(span) for span in _CODE_SPAN.findall(line) if is_path(span) and has_extension(span)}

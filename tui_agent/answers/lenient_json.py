@@ -1,11 +1,12 @@
-"""JSON in answers: a lenient parser, and the search for the object: alone, fenced, within prose, broken, or truncated.
+"""JSON in answers: a lenient parser, and the search for the object: alone, fenced, in prose, broken, or
+truncated.
 
-Accepts mistakes with an unambiguous meaning, and stops at any other. Accepted: line breaks and tabs inside strings,
-comments, surplus commas, a missing comma after a closing bracket, single quotes, unquoted keys, `True`, `False`,
-`None`, and unknown escapes. An unescaped quote inside a string is always ambiguous.
+Accepts mistakes with an unambiguous meaning, and stops at any other. Accepted: line breaks and tabs inside
+strings, comments, surplus commas, a missing comma after a closing bracket, single quotes, unquoted keys,
+`True`, `False`, `None`, and unknown escapes. An unescaped quote inside a string is always ambiguous.
 
-jiter's partial mode is faster (0.4 ms for 80 kB instead of 15 ms), but reads only one of sixteen test
-cases correctly and completes unfinished values: `{"path": "b"}` for a change with a truncated content.
+jiter's partial mode is faster (0.4 ms for 80 kB instead of 15 ms), but reads only one of sixteen test cases
+correctly and completes unfinished values: `{"path": "b"}` for a change with a truncated content.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 _PAIRS = re.compile("(?:[\ud800-\udbff][\udc00-\udfff])+")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _LONE = re.compile("[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]")
-#: Maximum number of distinct items replaced one by one.
+#: Distinct items replaced one by one.
 _FEW = 20
 #: Characters processed per step.
 _SLICE = 100_000
@@ -39,8 +40,8 @@ _NAMED = {
 
 
 def unescaped(raw: str) -> str:
-    r"""The decoded content of a JSON string. Unknown escapes keep their backslash: models mean `\d`
-    literally. Lone surrogates are kept, since the other half may be in the next chunk."""
+    r"""A JSON string, decoded. Unknown escapes keep their backslash: models mean `\d` literally. Lone
+    surrogates are kept: the other half may be in the next chunk."""
     if "\\" not in raw:
         return raw
     try:
@@ -55,12 +56,12 @@ def _meaning(match: re.Match[str]) -> str:
 
 
 def has_half(text: str) -> bool:
-    """Whether the text contains a lone surrogate and cannot be encoded in UTF-8."""
+    """Contains a lone surrogate: cannot be encoded in UTF-8."""
     return not text.isascii() and _HALF.search(text) is not None
 
 
 def paired(text: str) -> str:
-    """The text with surrogate pairs combined; lone surrogates are kept."""
+    """Combines surrogate pairs; lone surrogates are kept."""
     return _PAIRS.sub(lambda found: _one(found[0]), text) if has_half(text) else text
 
 
@@ -69,7 +70,7 @@ def _one(pairs: str) -> str:
 
 
 def joined(text: str) -> str:
-    """The text with surrogate pairs combined, and lone surrogates as U+FFFD."""
+    """Combines surrogate pairs; lone surrogates become U+FFFD."""
     if not has_half(text):
         return text
     parts, at = [], 0
@@ -82,7 +83,7 @@ def joined(text: str) -> str:
 
 
 def _joined(text: str) -> str:
-    """Replaces equal items together, which is faster if few are distinct."""
+    """Equal items together, which is faster if few are distinct."""
     for alike, new in ((_PAIR, _one), (_HALF, lambda _: "\ufffd")):
         at = 0
         for _ in range(_FEW):
@@ -94,9 +95,8 @@ def _joined(text: str) -> str:
     return text
 
 
-#: Maximum nesting depth of a reply.
 MAX_DEPTH = 64
-#: Maximum number of brackets, strings and commas of a reply.
+#: Brackets, strings and commas of a reply.
 MOST_TOKENS = 100_000
 
 _SPACE = re.compile(r"(?:[\s\ufeff]++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
@@ -112,9 +112,9 @@ class PartialJson(Struct, frozen=True):
     """`value` contains the complete parts: entries of an unclosed object, and elements of a list in it.
     Deeper unclosed values are dropped. `end` is the offset after it.
 
-    `fault` is the offset of the first ambiguous mistake, or -1. `whole` is false if the text or its
-    readable part ends before the value. `opened` is the key of a dropped incomplete element. `deep` means
-    that it is nested too deeply.
+    `fault` is the offset of the first ambiguous mistake, or -1. `whole` is false if the text or its readable
+    part ends before the value. `opened` is the key of a dropped incomplete element. `deep`: nested too
+    deeply.
     """
 
     value: Any
@@ -126,8 +126,7 @@ class PartialJson(Struct, frozen=True):
 
 
 def add_merging(values: dict[str, Any], key: str, value: Any) -> None:
-    """Add an entry to an object without losing duplicates: two lists are joined, another value gets a
-    distinct key that no schema has."""
+    """Keeps duplicates: two lists are joined, another value gets a key that no schema has."""
     if key not in values:
         values[key] = value
         return
@@ -139,7 +138,7 @@ def add_merging(values: dict[str, Any], key: str, value: Any) -> None:
 
 
 def from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object from its entries in order, with duplicates kept."""
+    """Duplicates are kept."""
     values = dict(pairs)
     if len(values) < len(pairs):
         values = {}
@@ -149,14 +148,14 @@ def from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _Frame:
-    """An open list or object, and the key of its next value."""
+    """With the key of its next value."""
 
     __slots__ = ("comma", "key", "value")
 
     def __init__(self, value: Any) -> None:
         self.value = value
         self.key: str | None = None
-        #: Whether a comma (or the end) must precede the next entry.
+        #: A comma (or the end) must precede the next entry.
         self.comma = False
 
     def add(self, value: Any) -> None:
@@ -173,13 +172,13 @@ class _Mistake(Exception):
 
 
 class _Reader:
-    """Single-pass parser without recursion, in linear time."""
+    """One pass, without recursion, in linear time."""
 
     def __init__(self, text: str, start: int) -> None:
         self.text = text
         self.at = start
         self.open: list[_Frame] = []
-        #: Whether the last token was a closing bracket, after which a comma is optional.
+        #: The last token was a closing bracket, after which a comma is optional.
         self.bracket = False
 
     def read(self) -> PartialJson:
@@ -200,7 +199,7 @@ class _Reader:
         return match.end() if match else self.at
 
     def _step(self, sign: str) -> tuple[Any, bool]:
-        """Read one token; returns (value, True) once the outermost value is complete."""
+        """Reads one token; (value, True) once the outermost value is complete."""
         if sign in "{[":
             self._enter([] if sign == "[" else {})
             return None, False
@@ -309,46 +308,46 @@ def _number(text: str) -> Any:
         number = float(text)
     except ValueError:
         raise _Mistake from None
-    return number if math.isfinite(number) else text  # which the shape that is wanted refuses
+    return number if math.isfinite(number) else text  # refused by the wanted shape
 
 
 def read(text: str, start: int = 0) -> PartialJson:
-    """Read the object or list that begins at `start`."""
+    """The object or list that begins at `start`."""
     return _Reader(text, start).read()
 
 
-#: Maximum number of places tried as the beginning of an object.
+#: Places tried as the beginning of an object.
 MAX_TRIES = 10
-#: Maximum length for repairs, which take over a second per million characters.
+#: Repairs take over a second per million characters.
 MAX_GUESSED = 200_000
-#: Maximum number of unclosed brackets for repairs, which take quadratic time.
+#: Unclosed brackets; repairs take quadratic time.
 MAX_BRACKETS = 2_000
 
-#: Decoders with and without literal line breaks and tabs in strings.
+#: With and without literal line breaks and tabs in strings.
 _LOOSE = json.JSONDecoder(strict=False, object_pairs_hook=from_pairs)
 _STRICT = json.JSONDecoder(object_pairs_hook=from_pairs)
-#: Length of a text decoded at once, and levels of a longer text decoded separately: lists, entries, edits.
+#: Text decoded at once, and levels of a longer one decoded separately: lists, entries, edits.
 _LONG = 200_000
 _DEEP, _SHALLOW = 4, 2
-#: Number of values above which fewer levels are decoded separately, and maximum number of values.
+#: Above this number of values fewer levels are decoded separately; and the maximum.
 _MANY, MOST_VALUES = 50_000, 150_000
-#: Maximum number of list entries read.
+#: List entries read.
 MOST_KEPT = 20_000
 #: Characters of a list decoded together, and possible ends of the last value.
 _WINDOW = 50_000
 _ENDS = ("]},", "},", ",")
 _BLANK = late(r"[ \t\n\r]*+")
 _TAIL = late(r"[\s\]})]*(?:`{3,}|~{3,})?[\s\]})]*")
-#: Maximum length of a line that opens a fence.
+#: A line that opens a fence.
 _LONGEST_FENCE = 1_000
 _FENCE_BEFORE = late(r"(?:\A|\n)[ \t]*(?:`{3,}|~{3,})[ \t]*[\w-]*\s*\Z")
 
 
 class ReadObject(Struct, frozen=True):
-    """The object found. `before` and `after` are the surrounding prose without the fence.
+    """`before` and `after` are the surrounding prose without the fence.
 
-    `complete` is false if the object is truncated; `value` then has its complete entries, and `opened` is
-    the key of the dropped element. `repaired` is a guess at the rest, never used for changes.
+    `complete` is false if the object is truncated; `value` then has its complete entries, and `opened` is the
+    dropped element's key. `repaired` is a guess at the rest, never used for changes.
     """
 
     value: dict[str, Any]
@@ -359,13 +358,13 @@ class ReadObject(Struct, frozen=True):
     opened: str = ""
     repaired: dict[str, Any] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
-    #: Range of the object with its fence.
+    #: Range with the fence.
     begin: int = 0
     end: int = 0
 
 
 def find_object(text: str, keys: Sequence[str]) -> ReadObject:
-    """The first object in `text` that has one of `keys`."""
+    """The first object that has one of `keys`."""
     tried = 0
     for match in re.finditer(r"\{", text):
         start = match.start()
@@ -383,7 +382,7 @@ def find_object(text: str, keys: Sequence[str]) -> ReadObject:
 
 
 def read_at(text: str, start: int) -> ReadObject:
-    """The object that begins at `start`, parsed strictly, then leniently."""
+    """Strictly, then leniently."""
     head = text[:start].rstrip(" \t\r\n[")
     fence = _FENCE_BEFORE.search(head, max(0, len(head) - _LONGEST_FENCE))
     if fence is not None and Fences(head).holds(len(head) - 1):
@@ -399,12 +398,12 @@ def read_at(text: str, start: int) -> ReadObject:
 
 
 def value_at(text: str, at: int) -> tuple[Any, int]:
-    """The value at an offset, and the offset after it. Raises ValueError or RecursionError."""
+    """The value and the offset after it. Raises ValueError or RecursionError."""
     return _Decoder(text, _LOOSE).read(at)
 
 
 def decoded(text: str, strict: bool = False) -> Any:
-    """The value of the whole text. Raises ValueError or RecursionError."""
+    """Raises ValueError or RecursionError."""
     value, end = _Decoder(text, _STRICT if strict else _LOOSE).read(_blank(text, 0))
     if _blank(text, end) < len(text):
         raise ValueError("more than one value")
@@ -412,7 +411,7 @@ def decoded(text: str, strict: bool = False) -> Any:
 
 
 class _Decoder:
-    """Decodes a long text in pieces, because one decoder call blocks other threads."""
+    """In pieces, because one decoder call blocks other threads."""
 
     def __init__(self, text: str, json_decoder: json.JSONDecoder) -> None:
         self.text = text
@@ -420,14 +419,14 @@ class _Decoder:
         self.values = 0
 
     def read(self, at: int, depth: int = 0) -> tuple[Any, int]:
-        """The value at an offset, and the offset after it; `depth` is its nesting depth. Raises ValueError if
-        it is invalid or has too many values."""
+        """The value and the offset after it; `depth` is its nesting. Raises ValueError if it is invalid or
+        has too many values."""
         text = self.text
         sign = text[at : at + 1]
         deepest = _DEEP if self.values < _MANY else _SHALLOW
         if depth == deepest or sign not in ("{", "[") or len(text) - at < _LONG:
             return self.decoder.raw_decode(text, at)
-        with suppress(ValueError, RecursionError):  # Most values of a long text are short.
+        with suppress(ValueError, RecursionError):  # most values of a long text are short
             value, length = self.decoder.raw_decode(text[at : at + _WINDOW])
             return value, at + length
         result: Any = {} if sign == "{" else []
@@ -438,8 +437,7 @@ class _Decoder:
         while self.values < MOST_VALUES:
             if slicing:
                 several, at = self._several(at)
-                # Values beyond the limit are counted but dropped: large numbers of objects slow down garbage
-                # collection.
+                # Counted but dropped beyond the limit: many objects slow down garbage collection.
                 result += several if len(result) <= MOST_KEPT else [None] * len(several)
                 slicing = bool(several)
                 continue
@@ -465,8 +463,7 @@ class _Decoder:
         raise ValueError("too many values")
 
     def _several(self, at: int) -> tuple[list[Any], int]:
-        """List values decoded together, and the offset of the next. None if no slice ends between two
-        values."""
+        """Values decoded together, and the offset of the next. None if no slice ends between two values."""
         for end in _ENDS:
             cut = self.text.rfind(end, at, at + _WINDOW)
             if cut < 0:
@@ -514,7 +511,7 @@ def _excerpt(text: str, at: int) -> str:
 
 
 def _guess(text: str) -> dict[str, Any]:
-    """A guess at the incomplete rest, for display only, never for changes."""
+    """The incomplete rest, for display only."""
     if len(text) > MAX_GUESSED or text.count("{") + text.count("[") > MAX_BRACKETS:
         return {}
     import json_repair

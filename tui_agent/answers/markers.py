@@ -1,4 +1,4 @@
-"""Markers of edits in text: search/replace blocks and other formats; and the lines of an answer that may hold them."""
+"""Markers of edits in text: search/replace blocks and other formats; and the lines that may hold them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from tui_agent.files.lazy_regex import late
 _OPEN = late(r"(<{5,9}|-{5,9}) ?SEARCH>?[ \t]*$")
 _CLOSE = late(r"(>{5,9}|\+{5,9}) ?REPLACE[ \t]*$")
 _CLOSES = {"<": ">", "-": "+"}
-#: A marker of a search/replace format, in any variant.
+#: In any variant.
 _ANY = late(
     r"[ \t]*(?:[<>]{5,9}[ \t]*[A-Za-z]|[<>|]{7}[ \t]*$|[-=+]{5,9}[ \t]*(?:SEARCH|REPLACE|ORIGINAL|UPDATED)\b)"
 )
 _OPENS_ANY = late(r"[ \t]*(?:<{5,9}[ \t]*[A-Za-z]|-{5,9}[ \t]*(?:SEARCH|ORIGINAL)\b)")
-#: Line numbers and rules that some tools write below the opening marker.
+#: Written by some tools below the opening marker.
 _HINT = late(r":(?:start|end)_line:[ \t]*\d+[ \t]*$")
 _RULE = "-------"
 
 
 class Block(Struct, frozen=True):
-    """A parsed block, or the reason why it is unreadable; `end` is the line after it. `open` means that the
-    closing marker is missing; `end` is then the end of the search."""
+    """A block, or why it is unreadable; `end` is the line after it. `open`: the closing marker is missing;
+    `end` is then the end of the search."""
 
     end: int
     edit: EditHunk | None = None
@@ -45,15 +45,15 @@ def resembles_block(line: str) -> bool:
 
 
 def has_marker(line: str) -> bool:
-    """Whether a line resembles a marker of a block or of a merge conflict."""
+    """Also of a merge conflict."""
     return _ANY.match(line) is not None
 
 
 def read_block(lines: Sequence[str], at: int, marked: Iterable[int]) -> Block:
-    """The block opened in line `at`; `marked` are the sorted numbers of following candidate lines.
+    """The block opened in line `at`; `marked` are sorted numbers of following candidate lines.
 
-    The divider has as many `=` as the opening marker has signs. Two dividers, or conflict markers inside
-    the block, make it ambiguous, and it is refused.
+    The divider has as many `=` as the opening marker has signs. Two dividers, or conflict markers inside the
+    block, make it ambiguous.
     """
     opening = _OPEN.match(lines[at])
     assert opening is not None
@@ -97,9 +97,9 @@ def _text(lines: Sequence[str], begin: int, end: int) -> str:
     return "".join(lines[number] + "\n" for number in range(begin, end))
 
 
-#: Files of these types may begin like a patch.
+#: May begin like a patch.
 _PATCHES = (".patch", ".diff", ".rej", ".mbox", ".eml", ".orig")
-#: Files of these types may begin with a fence or a tag.
+#: May begin with a fence or a tag.
 _MARKDOWN = (".md", ".markdown", ".mdx", ".rst", ".qmd", ".rmd", ".txt", ".prompt", ".adoc")
 _MARKUP = (
     ".html", ".htm", ".xml", ".svg", ".xhtml", ".vue", ".svelte", ".astro", ".jsx", ".tsx", ".xsl", ".php",
@@ -107,7 +107,7 @@ _MARKUP = (
 
 _ENVELOPE = late(r"\*\*\* (?:(?:Begin|End) Patch[ \t]*$|(?:Add|Update|Delete) File:)")
 _FENCE = late(r"(?:`{3,}|~{3,})[^`]*$")
-#: Tags of other tools around a change, and around a call in text.
+#: Other tools' tags around a change or a call.
 _EDIT_TAGS = (
     "write_to_file|replace_in_file|apply_diff|apply_patch|insert_content|search_and_replace|edit_file|create_file"
     "|str_replace|str_replace_editor|str_replace_based_edit_tool|update_file|delete_file|rewrite_file|new_file"
@@ -115,7 +115,7 @@ _EDIT_TAGS = (
     "|tool_call|tool_use|antArtifact|boltArtifact|boltAction|dyad-write|dyad-edit|dyad-rename|dyad-delete"
     "|edits?|search|replace|search_replace|old_str|new_str|diff|patch"
 )
-#: Tags that are fences for some tools and have another meaning elsewhere.
+#: Fences for some tools; other meanings elsewhere.
 _FENCE_TAGS = "source|sourcecode|code|codeblock|pre|file|content|document|artifact|changes?"
 TAGS = f"{_EDIT_TAGS}|{_FENCE_TAGS}"
 _TAG = late(rf"<(/?)(?:(?P<sure>{_EDIT_TAGS})|(?P<unsure>{_FENCE_TAGS}))(?P<rest>[ \t=>/|][^\n]{{0,400}})?$")
@@ -146,7 +146,7 @@ def tag(line: str) -> Tag | None:
 
 
 def path_inside(line: str) -> str:
-    """The path in a line like `<path>src/a.py</path>`."""
+    """As in `<path>src/a.py</path>`."""
     match = _NAMED_INSIDE.match(line)
     return match[1].strip() if match else ""
 
@@ -156,12 +156,12 @@ def is_markdown(path: str) -> bool:
 
 
 def may_hold_patches(path: str) -> bool:
-    """Whether files of this type may legitimately contain edit markers: patches or documentation."""
+    """Patches or documentation may contain edit markers."""
     return path.lower().endswith((*_PATCHES, *_MARKDOWN))
 
 
 def edit_form(path: str, text: str) -> str:
-    """The first line of a whole content if it begins an edit format; otherwise ""."""
+    """The first line of a content that begins an edit format; otherwise ""."""
     low = path.lower()
     if low.endswith(_PATCHES):
         return ""
@@ -188,7 +188,7 @@ def edit_form(path: str, text: str) -> str:
 
 
 def _first_lines(text: str) -> Iterator[str]:
-    """The first lines, without leading blank lines."""
+    """Without leading blank lines."""
     at, found = 0, 0
     while at < len(text) and found < 3:
         end = text.find("\n", at)
@@ -200,7 +200,7 @@ def _first_lines(text: str) -> Iterator[str]:
         at = end + 1
 
 
-#: A line that could begin, divide or end an item.
+#: May begin, divide or end an item.
 _FENCED = r"[ \t]++(?:`{3}|~{3})"
 _HOT = late(
     r"\n(?=[ \t`~<>=@|\d*+d-])(?=[ \t`~<>=@|\d][^\n][^\n]|([-*+])(?:\1|[ \t]++[`~])|diff)"
@@ -208,17 +208,16 @@ _HOT = late(
     rf"|-(?:-{{4,8}} ?[A-Z]{{4}}|-- \S|{_FENCED})|\+(?:\+{{4,8}} ?[A-Z]{{4}}|{_FENCED})|\*(?:\*\* ?[A-Za-z]|{_FENCED})"
     rf"|@@|diff --|</?(?:{TAGS})\b|\d{{1,9}}+[.)]{_FENCED})"
 )
-#: Maximum number of candidate lines in an answer.
+#: Candidate lines of an answer.
 MOST_HOT = 20_000
-#: Maximum number of lines of a patch or an answer.
+#: Lines of a patch or an answer.
 MOST_LINES = 300_000
-#: Characters searched per call, because a call blocks other threads.
+#: Characters per call, which blocks other threads.
 _SLICE = 200_000
 
 
 class Lines:
-    """All lines of a text in `all`, and the numbers of candidate lines in `hot`. Truncated just above the
-    limits."""
+    """`all` lines, and the numbers of candidate lines in `hot`. Truncated just above the limits."""
 
     def __init__(self, text: str) -> None:
         self.all: list[str] = []
@@ -239,7 +238,7 @@ class Lines:
 
     @property
     def excess(self) -> str:
-        """The exceeded limit in words, or ""."""
+        """The exceeded limit, or ""."""
         if len(self.hot) > MOST_HOT:
             return f"more than {MOST_HOT:,} lines that could belong to a change"
         return f"more than {MOST_LINES:,} lines" if self.hot and len(self.all) > MOST_LINES else ""
@@ -271,7 +270,7 @@ class Lines:
         return ""
 
     def last(self) -> int:
-        """The line after the last non-blank line."""
+        """The line after the last non-blank one."""
         end = len(self.all)
         while end and not self.all[end - 1].strip():
             end -= 1
@@ -279,9 +278,9 @@ class Lines:
 
 
 class DedentedLines(Sequence[str]):
-    """Lines without the indentation of their fence; less indented lines are excluded."""
+    """Without the fence's indentation; less indented lines are excluded."""
 
-    #: Replaces a less indented line; no format has a line that begins like this.
+    #: A less indented line; no format has a line that begins like this.
     LESS = "\0"
 
     def __init__(self, lines: Sequence[str], prefix: str) -> None:

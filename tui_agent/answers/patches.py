@@ -1,4 +1,4 @@
-"""Findings in an answer in order (changes, refusals by file, sentences), and multi-file patches."""
+"""Findings of an answer (changes, refusals by file, sentences), and multi-file patches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tui_agent.answers.unified import Closes, Section, SectionKind
 from tui_agent.answers.values import ChangeRequest, Refusal
 
 BEGIN, END = "*** Begin Patch", "*** End Patch"
-#: In order: changes, refused files, and sentences about no specific file.
+#: Changes, refused files, and sentences about no specific file.
 Item = ChangeRequest | Refusal | str
 
 _BEGINS = re.compile(r"(?i)\*\*\*[ \t]{0,4}begin[ \t]{1,4}patch[ \t]*(?:\*\*\*)?[ \t]*$")
@@ -21,7 +21,6 @@ _ENDS = re.compile(r"(?i)\*\*\*[ \t]{0,4}end[ \t]{1,4}patch[ \t]*(?:\*\*\*)?[ \t
 _FILE_LINE = re.compile(
     r"(?i)\*\*\*[ \t]{0,4}(Add|Create|New|Update|Modify|Edit|Change|Delete|Remove)[ \t]+File[ \t]*:[ \t]*(\S.*)"
 )
-#: A section of an unknown kind.
 _OTHER_LINE = re.compile(r"(?i)\*\*\*[ \t]*[a-z]{2,12}(?P<file>[ \t]+file)?[ \t]*:[ \t]*(?P<path>\S.*)")
 _MOVE_LINE = re.compile(r"\*\*\* Move to:[ \t]*(\S.*)")
 _KINDS: dict[str, SectionKind] = {
@@ -35,16 +34,14 @@ def begins_envelope(line: str) -> bool:
 
 
 def is_envelope(text: str) -> bool:
-    """Whether an envelope begins on its own line; within a line it is only mentioned, and after a mark it is
-    content."""
+    """An envelope begins on its own line; within a line it is only mentioned, and after a mark it is content."""
     if text.startswith(BEGIN) or f"\n{BEGIN}" in text:
         return any(begins_envelope(line) for line in text.split("\n"))
     return any(_FILE_LINE.match(line) for line in text.split("\n", 3)[:3])
 
 
 def sections(text: str) -> tuple[Section, ...]:
-    """Every file of a patch that is all of `text`, in either format; a section without a header has an empty
-    path."""
+    """Every file of a patch that is all of `text`; a section without a header has an empty path."""
     lines = text.replace("\r\n", "\n").split("\n")
     if is_envelope(text):
         at = next((n for n, line in enumerate(lines) if begins_envelope(line)), -1)
@@ -53,7 +50,7 @@ def sections(text: str) -> tuple[Section, ...]:
 
 
 def requests(text: str, like: ChangeRequest) -> list[Item]:
-    """`like` provides common fields, and the path if only one file is present."""
+    """`like` provides common fields, and the path of an only file."""
     if text.count("\n") > MOST_LINES:
         return [Refusal(like.path, f"its patch has more than {MOST_LINES:,} lines")]
     found = sections(text)
@@ -101,7 +98,7 @@ def envelope(
     lines: Sequence[str], at: int, end: int, *, ended: bool = False, closes: Closes | None = None
 ) -> tuple[list[Section], int, bool]:
     """The files of an envelope whose first line below `*** Begin Patch` is `at`, the line after it, and
-    whether it was closed; `ended` means that no end marker is required."""
+    whether it was closed; `ended`: no end marker is required."""
     found: list[Section] = []
     path, kind, move, body, fault = "", "", None, [], ""
 
@@ -151,23 +148,23 @@ def envelope(
 
 
 class Findings:
-    """`cut` means that the answer is truncated; incomplete items are then reported, not refused."""
+    """`cut`: the answer is truncated; incomplete items are then reported, not refused."""
 
     def __init__(self, cut: bool) -> None:
         self.cut = cut
         self.items: list[Item] = []
-        #: Files with incomplete items in a truncated answer.
+        #: Incomplete in a truncated answer.
         self.dropped: set[str] = set()
 
     def say(self, sentence: str) -> None:
         self.items.append(sentence)
 
     def refuse(self, path: str, why: str) -> None:
-        """Refuse a change, by file if it is known."""
+        """By file if known."""
         self.items.append(Refusal(path, why))
 
     def unfinished(self, path: str, what: str) -> None:
-        """An incomplete item, such as "the fenced block"."""
+        """Such as "the fenced block"."""
         if self.cut:
             whose = f" for {path}" if path else ""
             self.dropped.add(path)
@@ -185,7 +182,7 @@ class Findings:
                 self.refuse("", "the answer shows a diff without a file name; nothing to apply")
 
     def envelope(self, lines: Sequence[str], at: int, closes: Closes | None) -> int:
-        """Add the files of the envelope opened at line `at`; returns the line after it."""
+        """The files of the envelope opened at line `at`; returns the line after it."""
         found, end, ended = envelope(lines, at + 1, len(lines), closes=closes)
         if not ended:
             self.say(f"A patch in the answer does not end with {END}; its last file is discarded.")
@@ -199,7 +196,7 @@ class Findings:
         return max(end, at + 1)
 
     def blocks(self, path: str, found: Sequence[Block]) -> None:
-        """Add the blocks of one file as one change, or the reason for their refusal."""
+        """One file's blocks as one change, or the reason for their refusal."""
         fault = next((block.fault for block in found if block.fault), "")
         if not path:
             self.refuse("", "the answer shows a SEARCH block without a file name; nothing to apply")

@@ -1,4 +1,4 @@
-"""Detects placeholder lines for omitted text, such as "rest unchanged" comments."""
+"""Placeholder lines for omitted text, such as "rest unchanged" comments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TAIL = (
     r"(?:here|above|below|unchanged|omitted|goes|stays?|remains?|(?:is|are) (?:the same|unchanged|as"
     r"|kept|omitted|here|left|not)|as|for|of|from|follows|etc)\b.{0,40}"
 )
-#: Phrases for omitted text, by language. A phrase must fill the line, apart from punctuation.
+#: By language. A phrase must fill the line, apart from punctuation.
 _WORDS = (
     # English
     rf"(?:remains? |is |are |left |stays? |kept )?unchanged(?: {_THING})?|no changes?(?: (?:here"
@@ -54,7 +54,7 @@ _WORDS = (
     r"остальн\w+ (?:код|файл|часть|методы)\w*.{0,30}|без изменений|как (?:раньше|прежде|и было)",
 )
 _SAYS = late(rf"(?i)(?:{'|'.join(_WORDS)})")
-#: Phrases that are certain even in a new file.
+#: Certain even in a new file.
 _SAYS_OF_OTHER = late(
     rf"(?i)(?:keep |all |the |your )*(?:existing|remaining|previous|unchanged) {_THING}(?: {_TAIL})?"
     rf"|(?:the )?rest of {_THING}(?: .{{0,60}})?"
@@ -66,7 +66,7 @@ _LEADER = (
 )
 _TRAILER = r"(?:\*/\}?|-->|--%>|\*\)|-\}|\"\"\"|'''|\]\]|#\}|--\}\})"
 _COMMENT = late(rf"{_LEADER}[ \t]*(?P<text>.*?)[ \t]*{_TRAILER}?", re.IGNORECASE)
-#: A remark that is a whole body: `{ /* unchanged */ }`, `pass  # same as before`.
+#: A whole body: `{ /* unchanged */ }`, `pass  # same as before`.
 _BODY = late(
     rf".*?(?:[{{:][ \t]*|\bpass[ \t]*|{_DOTS}[ \t]*)(?P<leader>/\*|//"
     rf"|#)[ \t]*(?P<text>[^#/*]{{2,80}}?)[ \t]*(?:\*/[ \t]*\}}?[ \t;,)]*)?"
@@ -77,7 +77,7 @@ _DOTTED = late(rf"{_DOTS}[ \t]*(?P<text>[^=;{{}}]{{2,80}}?)[ \t]*{_DOTS}?[ \t]*"
 _ONLY_DOTS = late(rf"{_DOTS}[,;]?")
 _SIGNS = " \t-–—=*~_.…()[]{}<>:!,;✂"
 _LONGEST = 200
-#: File types in which a line of dots is text or an end marker.
+#: A line of dots is text or an end marker here.
 _OF_WORDS = (
     ".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc", ".yml", ".yaml", ".tex", ".pyi", ".raku", ".po",
     ".csv",
@@ -86,8 +86,7 @@ _PYTHON = (".py", ".pyw", ".ipynb")
 
 
 def placeholder(path: str, base: str | None, new: str) -> str:
-    """The first placeholder line of a new text, or "". Excludes lines already in the file, and dots that are
-    valid code."""
+    """The first placeholder line, or "". Excludes lines already in the file, and dots that are valid code."""
     own = Counter(line.strip() for line in (base or "").splitlines())
     fresh = not any(own)
     lines = new.splitlines()
@@ -105,7 +104,7 @@ def placeholder(path: str, base: str | None, new: str) -> str:
     return ""
 
 
-#: Lower-case stems, at least one of which is in each placeholder; a fast filter for many lines.
+#: Lower-case stems, one of which is in each placeholder; a fast filter.
 _STEMS = (
     "...", ". . .", "unchanged", "no change", "same as", "as before", "as above", "like before", "rest",
     "remain", "existing", "previous", "original", "other", "snip", "cut", "etc", "and so on", "truncated",
@@ -116,9 +115,8 @@ _OTHER_STEMS = ("…", "unverändert", "gekürzt", "остальн", "без и�
 _TOGETHER = 500
 
 
-#: First characters of such lines, besides inner comment signs and `REM`.
+#: First characters, besides inner comment signs and `REM`.
 _BEGINS = frozenset("#/*<-;%{\"'(.[=~_✂8>…")
-#: Maximum number of candidate lines.
 _MOST_SUSPECTS = 10_000
 
 
@@ -165,14 +163,14 @@ def _suspects_omission(path: str, lines: Sequence[str], number: int, fresh: bool
 
 
 def is_remark(path: str, line: str) -> bool:
-    """Whether a line is only a comment, or words in brackets or between dots, without code."""
+    """Only a comment, or words in brackets or between dots, without code."""
     bare = line.strip()
     if _is_prose(path) and bare.startswith("#"):
         return False  # A heading.
     return any(form.fullmatch(bare) for form in (_COMMENT, _BRACKETS, _RULED, _DOTTED, _ONLY_DOTS))
 
 
-#: Words typical of remarks about omitted text, in the languages that models use.
+#: In the languages that models use.
 _HINTS = late(
     rf"(?i){_DOTS}|\b(?:unchanged|unmodified|untouched|omit(?:ted|s)?|elided|abbreviated|truncated|snip(?:ped)?|ditto|idem"
     r"|continu(?:es|ed)|as (?:is|before|above|usual)|rest|remainder|remain(?:s|ing)|existing|previous|original|same"
@@ -187,7 +185,7 @@ _MOST_WORDS = 8
 
 
 def hints_at_more(path: str, line: str) -> bool:
-    """Whether a line is a short remark that may indicate omitted text."""
+    """A short remark that may indicate omitted text."""
     short = len(line) <= _LONGEST and _may_be_remark(line.strip()) and len(line.split()) <= _MOST_WORDS + 1
     return short and _HINTS.search(line) is not None and is_remark(path, line)
 
@@ -197,7 +195,7 @@ def _is_prose(path: str) -> bool:
 
 
 def _is_code(path: str, lines: Sequence[str], number: int) -> bool:
-    """Whether dots on their own line are a body, or prose."""
+    """Dots on their own line are a body, or prose."""
     low = path.lower()
     if low.endswith(_OF_WORDS):
         return True

@@ -1,4 +1,4 @@
-"""A plan of the files and folders that a request needs, from the model or the built-in planner; and ranges of lines.
+"""The files and folders that a request needs, by the model or the built-in planner; and ranges of lines.
 
 Lines count from 1; ranges include both ends.
 """
@@ -21,7 +21,7 @@ _IN_WORDS = re.compile(r"\blines?\s+(\d{1,9})(?:\s*(?:-|–|to|and|until)\s*(\d{
 
 
 def read_range(written: object) -> Range | None:
-    """`120-180`, `L120-L180`, `120` or 120 as a range; None for any other value."""
+    """`120-180`, `L120-L180`, `120` or 120; None for others."""
     if isinstance(written, int) and not isinstance(written, bool):
         written = str(written)
     found = _SPAN.match(written.strip()) if isinstance(written, str) else None
@@ -32,7 +32,7 @@ def read_range(written: object) -> Range | None:
 
 
 def ranges_in(words: str, file_name: str) -> tuple[Range, ...]:
-    """The lines named in a request: `line 120`, `lines 120 to 180`, `big.py:120`, `big.py:120-180`."""
+    """`line 120`, `lines 120 to 180`, `big.py:120`, `big.py:120-180`."""
     at_name = re.compile(rf"(?<![\w.-]){re.escape(file_name)}:(\d{{1,9}})(?:-(\d{{1,9}}))?")
     found = [*_IN_WORDS.finditer(words), *at_name.finditer(words)]
     spans = [read_range(f"{one[1]}-{one[2]}" if one[2] else one[1]) for one in found]
@@ -44,7 +44,7 @@ def in_words(ranges: Sequence[Range]) -> str:
 
 
 def within(ranges: Iterable[Range], count: int) -> tuple[Range, ...]:
-    """The ranges sorted, adjacent ranges merged, limited to `count` lines."""
+    """Sorted, adjacent ones merged, limited to `count` lines."""
     found: list[Range] = []
     for first, last in sorted((max(1, first), min(last, count)) for first, last in ranges):
         if first > last:
@@ -63,10 +63,10 @@ MAX_PATTERNS = 5
 
 
 class FileAction(Struct, frozen=True):
-    """A required file (or, with `all`, a batch of files), and its search patterns.
+    """A required file (with `all`, a batch of files), and its search patterns.
 
-    `patterns`, written by `by`, are tried in order until the first match, then the program's own patterns
-    `extra`. `fallback` determines the result without a match.
+    `patterns`, written by `by`, are tried in order until the first match, then the program's own `extra`.
+    `fallback` determines the result without a match.
     """
 
     name: str
@@ -77,21 +77,21 @@ class FileAction(Struct, frozen=True):
     all: bool = False
     by: Author = "program"
     extra: tuple[str, ...] = ()
-    #: Required lines; empty means all.
+    #: All lines by default.
     lines: tuple[Range, ...] = ()
-    #: Id of the batch that it continues with the remaining files.
+    #: The batch that it continues with the remaining files.
     batch: str = ""
 
     @property
     def steps(self) -> tuple[tuple[Author, str], ...]:
-        """Every pattern in order of use, with its author."""
+        """In order of use, with the author."""
         return tuple((self.by, text) for text in self.patterns[:MAX_PATTERNS]) + tuple(
             ("program", text) for text in self.extra
         )
 
 
 class DirectoryAction(Struct, frozen=True):
-    """A folder to list; `filter` is a pattern for names, "" for all."""
+    """`filter` is a pattern for names, "" for all."""
 
     path: str
     recursive: bool = False
@@ -99,21 +99,18 @@ class DirectoryAction(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """`source` is `model`, or `words` for the built-in planner."""
+    """`source`: `model`, or `words` for the built-in planner."""
 
     source: Literal["model", "words"] = "words"
     files: tuple[FileAction, ...] = ()
     directories: tuple[DirectoryAction, ...] = ()
-    #: Sentences about coercions and omissions.
+    #: Coercions and omissions.
     faults: tuple[str, ...] = ()
 
 
 def read_plan(text: str, planning: dict[str, Any] | None = None) -> Plan:
-    """Parses a planner's answer: `{"actions": […]}`, or the older `{"filesToLoad": […]}`. Never raises:
-    unreadable parts become faults, and an unreadable plan is empty.
-
-    `planning` is the schema for validation.
-    """
+    """`{"actions": […]}`, or the older `{"filesToLoad": […]}`. Never raises: unreadable parts become faults,
+    and an unreadable plan is empty. `planning`: the schema."""
     read = lenient_json.find_object(text, ("actions", "filesToLoad", "files"))
     items = next((read.value[key] for key in ("actions", "filesToLoad", "files") if key in read.value), None)
     if not isinstance(items, list):
@@ -142,7 +139,7 @@ def _checked(items: list[Any], planning: dict[str, Any]) -> Plan:
 
 
 def from_items(items: Iterable[Any]) -> Plan:
-    """The actions among JSON objects from a model, and a sentence about each invalid one."""
+    """The actions, and a sentence about each invalid item."""
     files: list[FileAction] = []
     directories: list[DirectoryAction] = []
     faults: list[str] = []
@@ -166,14 +163,14 @@ def from_items(items: Iterable[Any]) -> Plan:
 
 
 def normalized_action(item: Any) -> Any:
-    """An action prepared for validation: an unknown fallback is replaced by the default."""
+    """An unknown fallback is replaced by the default."""
     if not isinstance(item, dict):
         return item
     return {key: value for key, value in item.items() if key != "fallbackAction"}
 
 
 def joined_plans(first: Plan, second: Plan) -> Plan:
-    """Both plans joined, without duplicates."""
+    """Without duplicates."""
     return Plan(
         first.source,
         tuple(dict.fromkeys((*first.files, *second.files))),
@@ -183,8 +180,7 @@ def joined_plans(first: Plan, second: Plan) -> Plan:
 
 
 def _typed(item: Any) -> Any:
-    """An action with its type, and with patterns as a list. Older formats omit the type and have one
-    pattern."""
+    """With its type, and patterns as a list. Older formats omit the type and have one pattern."""
     if isinstance(item, str):
         return {"type": "file", "patterns": [item]}
     if not isinstance(item, dict):
@@ -213,6 +209,16 @@ def _add_file(item: dict[str, Any], number: int, files: list[FileAction], faults
         faults.append(f"{name} has {len(patterns)} patterns; the first {MAX_PATTERNS} are used.")
     required = item.get("required")
     required = required is True
+    # A list such as `120-180`, or two numbers (first and last line).
+    value = item.get("lines")
+    written = value if isinstance(value, list) else [] if value is None else [value]
+    if len(written) == 2 and all(isinstance(one, int) for one in written):
+        written = [f"{written[0]}-{written[1]}"]
+    found = [
+        read_range(part) for one in written for part in (one.split(",") if isinstance(one, str) else [one])
+    ]
+    if None in found:
+        faults.append(f"{name} has lines that are not a range such as 120-180: they are skipped.")
     files.append(
         FileAction(
             name=name,
@@ -222,22 +228,9 @@ def _add_file(item: dict[str, Any], number: int, files: list[FileAction], faults
             fallback=_fallback(item.get("fallbackAction"), name, required, faults),
             all=item.get("all") is True,
             by="model",
-            lines=_ranges(item.get("lines"), name, faults),
+            lines=tuple(one for one in found if one is not None),
         )
     )
-
-
-def _ranges(value: Any, name: str, faults: list[str]) -> tuple[Range, ...]:
-    """Line ranges: a list such as `120-180`, or two numbers (first and last line)."""
-    written = value if isinstance(value, list) else [] if value is None else [value]
-    if len(written) == 2 and all(isinstance(one, int) for one in written):
-        written = [f"{written[0]}-{written[1]}"]
-    found = [
-        read_range(part) for one in written for part in (one.split(",") if isinstance(one, str) else [one])
-    ]
-    if None in found:
-        faults.append(f"{name} has lines that are not a range such as 120-180: they are skipped.")
-    return tuple(one for one in found if one is not None)
 
 
 def _fallback(value: Any, name: str, required: bool, faults: list[str]) -> FallbackKind:

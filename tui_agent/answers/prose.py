@@ -1,4 +1,4 @@
-"""Finds changes in prose: one pass over the lines yields changes, refusals with reasons, or prose.
+"""Changes in prose: one pass over the lines yields changes, refusals with reasons, or prose.
 
 Text that resembles a change but is ambiguous is refused, never used as content. A fence contains an edit
 format, a whole file, or an excerpt.
@@ -23,17 +23,17 @@ _QUOTED = late(r"[ \t]*>[ \t>]*")
 _FILE_LINE = late(r"(?i)\*\*\*[ \t]*[a-z]{3,9}[ \t]+file[ \t]*:[ \t]*(\S.*)")
 _OPENING = late(r"([ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(`{3,}|~{3,})[ \t]*(.*)")
 _DIFFS = frozenset({"diff", "patch", "udiff", "git", "apply_patch"})
-#: Fence languages for output or commands.
+#: Output or commands.
 _OUTPUT = frozenset({"console", "output", "shell-session", "log"})
 _PLAIN = frozenset({"text", "plaintext"})
 _MARKDOWN = frozenset({"markdown", "md", "mdx"})
-#: Minimum number of lines for matching a fence with a file.
+#: Lines for matching a fence with a file.
 _FEWEST_SHOWN = 3
-#: Number of lines above a diff, and their maximum length, searched for a commit header.
+#: Lines above a diff, and their length, searched for a commit header.
 _HEAD, _WIDEST = 12, 400
-#: Maximum number of changes of one answer whose surroundings are examined.
+#: Changes of an answer whose surroundings are examined.
 _MOST_JUDGED = 1_000
-#: Number of candidate lines examined by limited searches.
+#: Candidate lines of limited searches.
 _FEW = 200
 
 
@@ -43,7 +43,7 @@ def _opens(line: str) -> re.Match[str] | None:
 
 
 class _Fence:
-    """A fence opened at line `at`; `label` is the line of prose above it."""
+    """Opened at line `at`; `label` is the line of prose above."""
 
     def __init__(self, lines: Lines, at: int, label: str, findings: Findings) -> None:
         opening = _OPENING.match(lines.all[at])
@@ -61,7 +61,7 @@ class _Fence:
         self.begin = lines.below(at + 1)
 
     def read(self) -> int:
-        """Process the contents; returns the line after the fence."""
+        """Returns the line after the fence."""
         nested: list[int] = []
         for number in self.text.hot_from(self.at + 1):
             words = self._words(number)
@@ -110,7 +110,7 @@ class _Fence:
         return next((number for number in self.text.hot_from(at) if self.closes(number)), len(self.text))
 
     def _patches(self, at: int) -> int:
-        """One or more envelopes; other lines of the fence are the command that receives them."""
+        """Envelopes; other lines are the command that receives them."""
         end = self.findings.envelope(self.lines, at, self.closes)
         for number in self.text.hot_from(end):
             if number < end:
@@ -224,7 +224,7 @@ class _Fence:
         return path if path and file_names.fits(self.language, path) else ""
 
     def _doubt(self, path: str, end: int, nested: Sequence[int]) -> str:
-        """The reason why the fence may not contain the whole file, or ""."""
+        """Why the fence may not contain the whole file, or ""."""
         if nested:
             return "the fence holds fences itself, so its end is not certain; put a longer fence around it"
         inside = range(self.at + 1, end)
@@ -258,8 +258,7 @@ class _Fence:
             self._say_what_is_hidden(len(self.text), inner)
 
     def _say_what_is_hidden(self, end: int, nested: Sequence[int]) -> None:
-        """Report changes hidden in a fence without a file name: nested fences that name a file, and inexact
-        markers."""
+        """Reports nested fences that name a file, and inexact markers, in a fence without a file name."""
         for number in nested:
             if inner := file_names.in_info(self._words(number) or ""):
                 self.findings.refuse(inner, "its code block is inside another one without a file name")
@@ -274,10 +273,10 @@ class _Fence:
 
 
 class ProseChanges(Struct, frozen=True):
-    """Changes in a text. `faults` are sentences about all unreadable parts, including `refused` files.
+    """`faults` are sentences about all unreadable parts, including `refused` files.
 
-    `offered` are changes marked as examples or history by the surrounding words; `shown` are fences
-    without a file name. `spans` are the ranges of all text that is not displayed.
+    `offered` are changes marked as examples or history by the surrounding words; `shown` are fences without a
+    file name. `spans` are the ranges of all text that is not displayed.
     """
 
     changes: tuple[ChangeRequest, ...] = ()
@@ -289,7 +288,7 @@ class ProseChanges(Struct, frozen=True):
 
 
 def changes(text: str, cut: bool = False) -> ProseChanges:
-    """The changes in a prose answer, in order; `cut` means that the answer is truncated."""
+    """In order; `cut`: the answer is truncated."""
     scan = _Scan(text.replace("\r\n", "\n"), cut)
     scan.read()
     made: list[ChangeRequest] = []
@@ -299,7 +298,7 @@ def changes(text: str, cut: bool = False) -> ProseChanges:
     for item in scan.findings.items:
         match item:
             case ChangeRequest() if item.delete and item.path in scan.findings.dropped:
-                pass  # The replacement text is missing.
+                pass  # the replacement text is missing
             case ChangeRequest() if item.offered:
                 offered.append(item)
             case ChangeRequest():
@@ -316,7 +315,7 @@ def changes(text: str, cut: bool = False) -> ProseChanges:
 
 
 def _offsets(text: str, taken: Sequence[tuple[int, int, Use]]) -> Iterator[tuple[int, int, Use]]:
-    """Converts line ranges to offsets."""
+    """Line ranges as offsets."""
     number = at = 0
     for first, last, use in taken:
         places = []
@@ -340,12 +339,12 @@ def _names_its_file(item: patches.Item) -> bool:
 
 
 class _Scan:
-    """One pass over the lines outside of fences."""
+    """Lines outside of fences."""
 
     def __init__(self, text: str, cut: bool) -> None:
         self.lines = Lines(text)
         self.findings = Findings(cut)
-        #: First line after the last parsed item.
+        #: After the last parsed item.
         self.floor = 0
         self.shown: list[ShownText] = []
         #: Line ranges, and their use.
@@ -387,7 +386,7 @@ class _Scan:
         return examples.is_commit(above, head)
 
     def _line(self, at: int) -> int:
-        """Process the item at a line; returns the line after it."""
+        """Returns the line after the item."""
         lines = self.lines.all
         line = lines[at]
         if _opens(line):
@@ -421,7 +420,7 @@ class _Scan:
         return not any(begin.startswith(self.lines.all[at]) for begin in ("@@ ", "diff --git ", "--- "))
 
     def _block(self, at: int) -> int:
-        """The block opened at line `at`, and further blocks separated by blank lines only."""
+        """The block opened at line `at`, and others after blank lines only."""
         label = self._label(at)
         found: list[markers.Block] = []
         while True:
@@ -435,7 +434,7 @@ class _Scan:
         return at + 1 if block.open else block.end
 
     def _say_what_resembles(self, at: int, line: str) -> None:
-        """Report text that resembles a change but is unreadable."""
+        """Reports text that resembles a change but is unreadable."""
         quoted = None if line.lstrip().startswith(">>>>>") else _QUOTED.match(line)
         bare = line[quoted.end() :] if quoted else line.strip()
         fence = _opens(bare) if quoted else None
@@ -454,7 +453,7 @@ class _Scan:
             self.findings.refuse(file_names.in_sure_label(self._label(at)), what)
 
     def _tag(self, at: int, line: str) -> int:
-        """Skip and report a change in tags; returns the line after it."""
+        """Skips and reports a change in tags; returns the line after it."""
         found = markers.tag(line)
         if found is None or found.closing:
             return at + 1

@@ -1,4 +1,4 @@
-"""Builds a reply item by item, so that one invalid item does not affect the others. Changes of one file become one."""
+"""Builds a reply item by item, so that an invalid one does not affect others. Changes of one file become one."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ from tui_agent.answers.values import (
 Item = dict[str, Any]
 Built = TypeVar("Built")
 
-#: Keys that identify a JSON object as a reply.
+#: A JSON object with one of these is a reply.
 KEYS = (
     "summary", "message", "todos", "fileChanges", "fileRequests", "directoryRequests", "searches", "subTasks",
     "nextSteps",
 )  # fmt: skip
-#: Maximum number of entries of a list, or edits of a file.
+#: Of a list, or edits of a file.
 MOST_ENTRIES = 10_000
-#: The list of changes in either dialect.
+#: In either dialect.
 _CHANGES = ("fileChanges", "propose_changes.changes")
 
 
-#: Lists whose entries are refused if they are only partly understood.
+#: Their entries are refused if only partly understood.
 _WITH_EFFECTS = frozenset({"fileChanges", "propose_changes", "commands", "run_command"})
 
 
 def _unknown(entry: Item, part: dict[str, Any]) -> list[str]:
-    """Unknown keys of an entry and its nested objects that may affect its meaning."""
+    """Keys of an entry and its nested objects that may affect its meaning."""
     shapes = part.get("properties", {})
     found = list(schema.unknown_properties(entry, shapes)) if shapes else []
     for key, shape in shapes.items():
@@ -69,8 +69,8 @@ class _Bad(Exception):
 
 
 class ReplyBuilder:
-    """Collects the parts of one reply, and a sentence about each unusable part. Without the schema
-    `response`, only required values are checked."""
+    """Collects a reply's parts, and a sentence about each unusable one. Without the schema `response`, only
+    required values are checked."""
 
     def __init__(self, response: schema.Schema | None = None) -> None:
         self._parts: dict[str, Any] = (response or {}).get("properties", {})
@@ -81,18 +81,18 @@ class ReplyBuilder:
         #: Examples and fences without a file name, which the user may apply.
         self.offered: list[ChangeRequest] = []
         self.shown: list[ShownText] = []
-        #: Files whose refusal is already in a fault.
+        #: Files whose refusal is in a fault.
         self._said: set[str] = set()
         self.plan = plans.Plan(source="model")
         self.searches: list[SearchRequest] = []
         self.sub_tasks: list[SubTaskRequest] = []
         self.next_steps: list[NextStep] = []
-        #: Entries under unknown keys, unparsed.
+        #: By unknown key, unparsed.
         self.others: dict[str, list[Item]] = {}
 
     @property
     def count(self) -> int:
-        """Number of items so far, including an empty list of todos."""
+        """Also an empty list of todos."""
         lists = (
             self.changes,
             self.plan.files,
@@ -105,8 +105,8 @@ class ReplyBuilder:
         return sum(map(len, lists)) + (0 if self.todos is None else 1 + len(self.todos))
 
     def take(self, key: str, value: Any, label: str = "", but: Sequence[str] = ()) -> None:
-        """Read the value of `key` in a reply; `label` is its name in faults. Keys in `but` would change the
-        meaning of its entries, so all of them are refused."""
+        """`label` is the key's name in faults. Keys in `but` would change the meaning of its entries, so all
+        are refused."""
         part = self._parts.get(key, {"type": "array", "items": {"type": "object"}})
         label = label or key
         if key == "fileChanges":
@@ -147,7 +147,7 @@ class ReplyBuilder:
                 self.others.setdefault(key, []).extend(entry for _, entry in entries)
 
     def take_one(self, key: str, value: Any, label: str) -> None:
-        """Read a call's arguments as one entry of the list under `key`."""
+        """A call's arguments as one entry of the list under `key`."""
         part = self._parts.get(key, {}).get("items", {})
         entries = self._good([coerced(part, value)], part, label)
         if key == "searches":
@@ -156,7 +156,7 @@ class ReplyBuilder:
             self.others.setdefault(key, []).extend(entry for _, entry in entries)
 
     def add(self, other: ReplyBuilder) -> None:
-        """Add the items of another builder, without its faults."""
+        """Without its faults."""
         if other.todos is not None:
             self.todos = (*(self.todos or ()), *other.todos)
         self.changes += other.changes
@@ -198,8 +198,8 @@ class ReplyBuilder:
         self.faults.append(refusal.sentence)
 
     def read_prose(self, left: JoinedPieces, more: str, cut: bool) -> None:
-        """Read the changes in the remaining text of a reply, and in `more`, the text of a field. If the reply
-        has its own changes, these are only offered."""
+        """Changes in the remaining text of a reply, and in `more`, the text of a field. If the reply has its
+        own changes, these are only offered."""
         found = prose.changes(f"{left.text}\n\n{more}" if more.strip() else left.text, cut)
         for begin, end, use in found.spans:
             left.claim(begin, end, use)
@@ -229,7 +229,7 @@ class ReplyBuilder:
     def _has(self, shown: ChangeRequest) -> bool:
         same = [change for change in self.changes if file_names.same_file(change.path, shown.path)]
         if not same:
-            return True  # Its file is refused, which is already reported.
+            return True  # already reported
         proposed = {line.strip() for change in same for text in change.texts for line in text.split("\n")}
         return all(line.strip() in proposed for line in shown.added if line.strip())
 
@@ -276,7 +276,7 @@ class ReplyBuilder:
         )
 
     def _bounded(self, entries: list[Any], label: str) -> list[Any]:
-        """The entries up to the limit; reports omissions."""
+        """Up to the limit; reports omissions."""
         if len(entries) > MOST_ENTRIES:
             self.faults.append(
                 f"{label}: of {len(entries):,} entries only the first {MOST_ENTRIES:,} are read."
@@ -381,7 +381,7 @@ def _search(item: Item) -> SearchRequest:
 
 
 def _changes(item: Item) -> list[patches.Item]:
-    """One entry as changes; several if its diff covers several files."""
+    """Several if its diff covers several files."""
     change = _change(item)
     diff = _text(item, "diff")
     if has_half("\n".join((change.path, diff, *change.texts))):
@@ -409,7 +409,7 @@ def _change(item: Item) -> ChangeRequest:
     if rename and file_names.plain(rename) == file_names.plain(_text(item, "path").strip()):
         rename = None
     if content == "" and any(key in item for key in _FORMS):
-        content = None  # Some models fill in every property.
+        content = None  # some models fill in every property
     forms = [form for form in (content is not None, bool(edits), bool(diff), delete) if form]
     if len(forms) > 1:
         raise _Bad(
@@ -429,21 +429,20 @@ def _change(item: Item) -> ChangeRequest:
     )
 
 
-#: The other forms. If one is present, empty content is only a filled-in property.
+#: If one is present, empty content is only a filled-in property.
 _FORMS = ("edits", "diff", "delete", "renameTo")
 
 
-#: Maximum number of steps; each is applied to the original file and merged.
+#: Each is applied to the original file and merged.
 MOST_STEPS = 100
 
 
 def joined_changes(
     changes: Iterable[ChangeRequest], refused: Iterable[Refusal] = ()
 ) -> tuple[list[ChangeRequest], list[Refusal]]:
-    """One change per file, at the position of its first change, or a refusal. A renamed file keeps its
-    identity."""
+    """One change per file, at the position of its first, or a refusal. A renamed file keeps its identity."""
     files: dict[str, list[ChangeRequest]] = {}
-    #: New name to the key of the file in `files`.
+    #: Key in `files` by new name.
     moved: dict[str, str] = {}
     clashes: dict[str, str] = {}
     for change in changes:
@@ -499,7 +498,7 @@ def _folders(name: str) -> Iterator[str]:
 
 
 def _together(several: Sequence[ChangeRequest]) -> ChangeRequest | str:
-    """The changes of one file in order as one change, or the reason why they conflict."""
+    """One file's changes in order as one, or the reason why they conflict."""
     steps: list[ChangeRequest] = []
     #: Edits of the last step, which the next entry continues.
     edits: list[list] = []

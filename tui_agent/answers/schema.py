@@ -1,4 +1,4 @@
-"""JSON schemas of replies and plans, for requests, functions and validation; values and unknown properties."""
+"""JSON schemas of replies and plans, for requests, functions and validation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tui_agent.answers import file_names, lenient_json
 from tui_agent.errors import SettingsError
 
 Schema = dict[str, Any]
-#: Keywords unsupported by providers with strict schemas.
+#: Unsupported by providers with strict schemas.
 _LOOSE_WORDS = frozenset({"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "default"})
 
 
@@ -30,14 +30,14 @@ class Function(Struct, frozen=True):
 
 
 class Schemas(Struct, frozen=True):
-    """The two schemas, as in their files."""
+    """As in their files."""
 
     response: Schema
     planning: Schema
 
 
 def load(folder: Path) -> Schemas:
-    """Read both schema files of a `config/` folder. Raises `SettingsError` with the file's name."""
+    """From a `config/` folder. Raises `SettingsError` with the file's name."""
     return Schemas(_read(folder / "response-schema.json"), _read(folder / "planning-schema.json"))
 
 
@@ -54,8 +54,7 @@ def _read(path: Path) -> Schema:
 
 
 def strict(schema: Schema) -> Schema:
-    """The strict form of some providers: every property required, optional properties nullable, no additional
-    properties."""
+    """Some providers' strict form: every property required, optional ones nullable, no additional ones."""
     result = {key: value for key, value in schema.items() if key not in _LOOSE_WORDS}
     if isinstance(result.get("items"), dict):
         result["items"] = strict(result["items"])
@@ -78,7 +77,7 @@ def _nullable(part: Schema) -> Schema:
 
 
 def check(part: Schema, value: Any, at: str = "") -> list[str]:
-    """Additional properties are ignored here; see `properties`."""
+    """Ignores additional properties; see `properties`."""
     try:
         return [
             f"{_place(at, error.instance_path)}: {_words(error.message)}."
@@ -103,7 +102,7 @@ def _place(at: str, path: Sequence[str | int]) -> str:
 
 
 def _words(message: str, limit: int = 160) -> str:
-    """The end of a message with the error, without the quoted value, which may be a whole file."""
+    """The end of a message, without the quoted value, which may be a whole file."""
     return message if len(message) <= limit else "…" + message[-limit:]
 
 
@@ -112,10 +111,10 @@ _TRUTH = {"true": True, "false": False, "yes": True, "no": False}
 
 
 def coerced(part: dict[str, Any], value: Any) -> Any:
-    """`value` coerced to the schema `part` if the meaning is unambiguous.
+    """Coerced if the meaning is unambiguous.
 
-    Null means missing; `file_changes` becomes `fileChanges`; "3" becomes 3; a single item becomes a list;
-    a list or object in a JSON string is parsed.
+    Null means missing; `file_changes` becomes `fileChanges`; "3" becomes 3; a single item becomes a list; a
+    list or object in a JSON string is parsed.
     """
     match part.get("type"):
         case "object":
@@ -143,7 +142,7 @@ def _object(part: dict[str, Any], value: Any) -> Any:
         if name not in shapes:
             name = key
         if name != key and name in value and entry != value[name]:
-            name = key  # The conflict is reported by the validation of the entry.
+            name = key  # the entry's validation reports the conflict
         if entry is not None and (name == key or name not in value):
             result[name] = coerced(shapes.get(name, {}), entry)
             same = same and name == key and result[name] is entry
@@ -164,7 +163,7 @@ def _array(part: dict[str, Any], value: Any) -> Any:
 
 
 def written_out(value: Any) -> Any:
-    """Parses a list or an object in a JSON string."""
+    """Parses a list or object in a JSON string."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
         return value
     try:
@@ -174,14 +173,13 @@ def written_out(value: Any) -> Any:
 
 
 def camel(key: str) -> str:
-    """`file_changes` as `fileChanges`, and known names with canonical capitalization; other names are
-    unchanged."""
+    """`file_changes` as `fileChanges`, and known names with canonical capitalization."""
     first, *rest = re.split("[_-]", key)
     made = first + "".join(word.capitalize() for word in rest)
     return _OWN.get(made.lower(), made)
 
 
-#: Known field names by lower case.
+#: By lower case.
 _OWN_NAMES = ("summary", "message", "todos", "fileChanges", "fileRequests", "directoryRequests", "searches")
 _OWN_NAMES += ("subTasks", "nextSteps", "changes", "path", "edits", "search", "replace", "content", "diff")
 _OWN = {name.lower(): name for name in (*_OWN_NAMES, "delete", "renameTo")}
@@ -202,8 +200,7 @@ _FORMS = ("edits", "content", "diff", "delete")
 
 
 def near_names(entry: dict[str, Any]) -> dict[str, Any]:
-    """An entry of a list of changes with canonical names for similar names; unchanged if it already has
-    them."""
+    """Canonical names for similar ones in a list of changes."""
     result = _named(entry, _NEAR)
     if not any(form in result for form in _FORMS):
         edit = _named(result, _NEAR_EDIT)
@@ -219,7 +216,7 @@ def near_names(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def by_path(value: Any) -> Any:
-    """A mapping from paths to entries as a list of changes; other values are unchanged."""
+    """A mapping from paths to entries as a list of changes."""
     if not isinstance(value, dict) or not value or near_names(value).keys() & _OWN_OF_CHANGES:
         return value
     entries = []
@@ -236,7 +233,7 @@ _OWN_OF_CHANGES = frozenset({"path", *_FORMS, "search", "replace", "renameTo"})
 
 
 def _named(entry: dict[str, Any], near: dict[str, tuple[str, ...]]) -> dict[str, Any]:
-    """Renames a similar name only if it is the only candidate and the canonical name is missing."""
+    """Only if it is the only candidate and the canonical name is missing."""
     result = {_own_name(key, entry): value for key, value in entry.items()}
     changed = result.keys() != entry.keys()
     for ours, others in near.items():
@@ -269,7 +266,7 @@ _KINDS = (
     "type", "kind", "action", "operation", "op", "mode", "changetype", "changekind", "method", "command",
 )  # fmt: skip
 _OFF = (False, None, "", 0, "false", "no", "none")
-#: Settings of other tools (lower case), and their values that match the default behaviour.
+#: Other tools' settings (lower case), and values that match the default behaviour.
 _SETTINGS: dict[str, tuple[Any, ...]] = {
     "dryrun": _OFF,
     "preview": _OFF,
@@ -297,7 +294,7 @@ _SETTINGS: dict[str, tuple[Any, ...]] = {
     "casesensitive": (True, "true"),
     "createifmissing": (True, False, "true", "false"),
 }
-#: Kinds of entry lists that request an action other than a proposal.
+#: Actions other than a proposal.
 _OTHER_KINDS = frozenset({"append", "prepend", "insert", "preview", "dryrun", "simulate", "partial", "test"})
 #: Permitted kinds of an entry by its form.
 _FORM_WORDS: dict[str, frozenset[str]] = {
@@ -313,7 +310,7 @@ _FORM_WORDS: dict[str, frozenset[str]] = {
 
 
 def unknown_properties(entry: Mapping[str, Any], ours: Collection[str], **same: Any) -> Iterator[str]:
-    """Keys of an entry that are neither `ours` nor redundant; `same` are values that may be repeated."""
+    """Keys that are neither `ours` nor redundant; `same` are values that may be repeated."""
     for key, value in entry.items():
         if key not in ours and not _says_nothing(key, value, entry, same):
             yield key

@@ -1,4 +1,4 @@
-"""Streams the summary and the message of an incomplete JSON reply."""
+"""Streams the summary and message of an incomplete JSON reply."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tui_agent.answers.values import Delta, JoinedPieces, Ledger, Refusal, Reply
 from tui_agent.model.client import CallChunk
 
 _SIGN = re.compile(r'["{}\[\],:]')
-#: A complete string, the beginning of one, consecutive opening brackets, or a closing bracket.
+#: A string, the beginning of one, opening brackets, or a closing bracket.
 _NESTED = re.compile(r'"(?:[^"\\]++|\\.)*+"|"|[{\[]++|[}\]]', re.DOTALL)
 _INSIDE = re.compile(r'(?:[^"\\]++|\\u[0-9a-fA-F]{4}|\\[^u])*+', re.DOTALL)
 _PART: dict[str, Literal["summary", "message"]] = {"summary": "summary", "message": "message"}
 _ESCAPE_LENGTH = 6
-#: Maximum number of values scanned for summary and message, which come first in a reply.
+#: Values scanned for summary and message, which are first in a reply.
 MOST_NESTED = 100_000
 _KEY_LENGTH = 32
 
@@ -33,12 +33,12 @@ _KEY_LENGTH = 32
 class JsonScan:
     """Incremental scan of one object from its opening bracket, in linear time.
 
-    Only tracks strings and brackets; the complete reply is validated later. Between chunks it holds back
-    only an incomplete escape, at most a dozen characters.
+    Only tracks strings and brackets; the complete reply is validated later. Between chunks it holds back only
+    an incomplete escape, at most a dozen characters.
     """
 
     def __init__(self) -> None:
-        #: Whether the object has ended, or exceeds the limit.
+        #: The object has ended, or exceeds the limit.
         self.done = False
         self._left = MOST_NESTED
         self._held = ""
@@ -84,7 +84,7 @@ class JsonScan:
         return match.end()
 
     def _nested(self, text: str, at: int) -> int:
-        """Skip nested content, up to a string or the object's own level."""
+        """Skips up to a string or the object's own level."""
         depth = self._depth
         for match in _NESTED.finditer(text, at):
             self._left -= 1
@@ -142,7 +142,7 @@ __all__ = ["Delta", "StructuredReader"]
 _AT_START = re.compile(r"\[?\s{0,9}(?:`{3,4}(?:json[c5]?)?[ \t]{0,9}\r?\n\s{0,99})?\[?\s{0,9}\{")
 _MAY_START = re.compile(r"\[?\s{0,9}(?:`{0,4}|`{3,4}[jsonc5]{0,5}[ \t]{0,9}\r?\n?\s{0,99})\[?\s{0,9}")
 _IN_PROSE = re.compile(r"\{\s{0,40}[\"'](?:" + "|".join(KEYS) + r")[\"']\s{0,9}:")
-#: The end of the received text that may begin a fence or an object.
+#: May begin a fence or an object.
 _MAY_BE = re.compile(
     r"\s{0,9}(?:[`~]{1,4}\w{0,9}\s{0,40})?(?:\{\s{0,40}(?:[\"'][A-Za-z]{0,20}(?:[\"']\s{0,9})?)?)?[\ud800-\udbff]?\Z"
 )
@@ -151,10 +151,10 @@ _FENCE_LINE = re.compile(r"\s*(?:`{3,4}|~{3,4})\w*\s*\Z")
 
 
 class StructuredReader:
-    """Reads a streamed reply. `response` is its schema; `functions` are callable as text.
+    """`response` is the reply's schema; `functions` are callable as text.
 
-    `feed` returns summary and message incrementally, in constant time per character; only `finish` parses
-    the whole text.
+    `feed` returns summary and message incrementally, in constant time per character; only `finish` parses the
+    whole text.
     """
 
     def __init__(self, response: Schema | None = None, functions: Sequence[Function] = ()) -> None:
@@ -171,16 +171,16 @@ class StructuredReader:
         self._gap = False
         self._thoughts = ThoughtFilter()
         self._calls = CallFilter(self._functions)
-        #: Native function calls, possible even if none were offered.
+        #: Possible even if none were offered.
         self._native = CallPieces()
         self._summary = ""
-        #: The thought of a finished answer.
+        #: Of a finished answer.
         self.thought = ""
-        #: Pieces of summary and message already displayed.
+        #: Summary and message displayed so far.
         self._words: dict[str, list[str]] = {"summary": [], "message": []}
 
     def feed(self, text: str) -> list[Delta]:
-        """New text of summary and message in this chunk."""
+        """New text of summary and message."""
         self._raw.append(text)
         text = self._thoughts.feed(text)
         thought = self._thoughts.new_thought()
@@ -204,11 +204,10 @@ class StructuredReader:
 
     @property
     def held(self) -> int:
-        """Number of characters held back until the next chunk."""
+        """Characters held back until the next chunk."""
         return len(self._held)
 
     def _before(self) -> list[Delta]:
-        """Prose before the object."""
         if not self._said_prose:
             bare = self._held.lstrip(" \t\r\n\ufeff")
             self._passed += len(self._held) - len(bare)
@@ -257,7 +256,7 @@ class StructuredReader:
         return deltas
 
     def finish(self, cut: bool) -> Reply:
-        """`cut` means that the stream ended early. Never raises."""
+        """`cut`: the stream ended early. Never raises."""
         ledger = Ledger(joined("".join(self._raw)))
         aside = thinking_tags.extract_thoughts(ledger)
         self.thought = aside.text
@@ -326,8 +325,7 @@ class StructuredReader:
     def _beside(
         self, left: JoinedPieces, read: lenient_json.ReadObject, builder: ReplyBuilder
     ) -> tuple[str, str, list[str]]:
-        """The text before and after the object without calls and further replies, and the messages in
-        them."""
+        """The text before and after the object without calls and further replies, and the messages in them."""
         if not (read.before or read.after):
             return read.before, read.after, []
         texts = (left.text[: read.begin], left.text[read.end :])

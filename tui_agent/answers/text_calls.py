@@ -1,9 +1,8 @@
 """Function calls and replies written as text, in the formats of local models.
 
-Supports `<tool_call>` (Hermes, Qwen), `<function=…>` (Qwen-Coder), `[TOOL_CALLS]` (Mistral),
-`<|python_tag|>` and `{"name", "parameters"}` (Llama), fenced `tool_code` (Gemma), harmony's channels,
-`{"tool_calls": […]}`, structured replies, and lists of changes: bare, fenced, within prose, or in an
-additional wrapper.
+`<tool_call>` (Hermes, Qwen), `<function=…>` (Qwen-Coder), `[TOOL_CALLS]` (Mistral), `<|python_tag|>` and
+`{"name", "parameters"}` (Llama), fenced `tool_code` (Gemma), harmony's channels, `{"tool_calls": […]}`,
+structured replies, and lists of changes: bare, fenced, in prose, or in another wrapper.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from tui_agent.answers.schema import by_path, camel, near_names
 from tui_agent.answers.thinking_tags import without_end
 from tui_agent.files.lazy_regex import late
 
-#: Quote characters around keys of a change.
+#: Around keys of a change.
 _QUOTED = r"[\"'“”‘’\\]{1,4}"
 _TEXT = "(?:str|string|text|code|content|lines?)"
 _CHANGE_SIGN = late(rf"(?i){_QUOTED}(?:file[_-]?changes|edits){_QUOTED}\s*:\s*\[")
@@ -57,19 +56,18 @@ def looks_like_a_change(text: str, names: Collection[str]) -> bool:
     )
 
 
-#: Places tried as JSON, and maximum length of a call in Python syntax.
+#: Places tried as JSON; characters of a call in Python syntax.
 _MOST_TRIES, _LONGEST_CODE = 10, 40_000
-#: Maximum number of calls in an answer.
 _MOST_CALLS = 1_000
-#: Maximum number of JSON values examined in a text.
+#: JSON values examined.
 _MOST_VALUES = 5_000
-#: After an unreadable value of this length, no other is tried, to limit the delay.
+#: After an unreadable value of this length, no other is tried.
 _LONG = 200_000
-#: Literal signs of calls, a fast filter for `_OPENING`.
+#: A fast filter for `_OPENING`.
 _SIGNS = ("<tool_call>", "<function=", "tool_code", "[TOOL_CALLS]", "<|python_tag|>", "<|channel|>commentary")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input", "kwargs")
 _WRAPPERS = frozenset({"response", "reply", "result", "output", "answer", "json", "data", *_ARGUMENTS})
-#: Lists that only a reply has, by exact and similar names.
+#: Only a reply has these, by exact and similar names.
 _LISTS = frozenset({
     "fileChanges", "fileRequests", "directoryRequests", "subTasks", "nextSteps", "todos", "searches",
 })  # fmt: skip
@@ -98,8 +96,8 @@ _SPACE = late(r"[\s;,]*")
 
 
 class TextCall(Struct, frozen=True):
-    """A call: the function's name, and its arguments as JSON text. `shown` means that the surrounding words
-    mark it as an example or as not done."""
+    """The function's name, and its arguments as JSON. `shown`: the surrounding words mark it as an example or
+    as not done."""
 
     name: str
     arguments: str
@@ -107,15 +105,14 @@ class TextCall(Struct, frozen=True):
 
 
 class TextReply(Struct, frozen=True):
-    """A reply in text; `shown` as for calls."""
+    """`shown` as for calls."""
 
     value: dict[str, Any]
     shown: bool = False
 
 
 class CallsInText(Struct, frozen=True):
-    """Calls and replies in a text, and their ranges `taken`. `fault` describes an unreadable call, `doubt` an
-    ambiguous one."""
+    """With their ranges `taken`. `fault` describes an unreadable call, `doubt` an ambiguous one."""
 
     calls: tuple[TextCall, ...] = ()
     replies: tuple[TextReply, ...] = ()
@@ -267,7 +264,7 @@ def _implicit(
     calls: list[TextCall],
     taken: list[tuple[int, int]],
 ) -> CallsInText:
-    """Adds all JSON values outside of `taken` that are calls, replies or changes."""
+    """Adds JSON values outside of `taken` that are calls, replies or changes."""
     values = list(islice(_values(text, fences, taken), _MOST_VALUES + 1)) if "{" in text else []
     fault = ""
     if len(values) > _MOST_VALUES:
@@ -317,10 +314,10 @@ def _values(text: str, fences: Fences, taken: Sequence[tuple[int, int]]) -> Iter
             if len(text) - match.start() > _LONG:
                 return
             continue
-        closes = match["fence"] and fences.holds(match.start("fence") + 1)  # It closes the fence above.
+        closes = match["fence"] and fences.holds(match.start("fence") + 1)  # closes the fence above
         fence = "" if closes else match["fence"]
         group = [(max(match.start("sign") if closes else match.start(), floor), read[1], read[0])]
-        # Several values can follow each other on one line or in one fence.
+        # Several values can follow each other on one line or in one fence
         while (
             len(group) <= _MOST_VALUES
             and (more := _value(text, _after_space(text, group[-1][1]))) is not None
@@ -363,7 +360,7 @@ def _squeezed(name: str) -> str:
 
 
 def _calls(value: Any, names: Collection[str] | None, depth: int = 0) -> list[TextCall]:
-    """The calls in a value: of functions in `names` (compared without punctuation), or of any function."""
+    """Functions in `names` (compared without punctuation), or any."""
     if isinstance(value, list):
         each = [_calls(one, names, depth) for one in value] if value and depth < 3 else []
         return [call for calls in each for call in calls] if all(each) else []
@@ -430,9 +427,9 @@ _OPENED = late(
     r"(?:[\[{]\s{0,40}+){1,4}+(?:\"|\Z)",
     re.MULTILINE,
 )
-#: Literal signs of calls, a fast filter for `_HIDDEN`.
+#: A fast filter for `_HIDDEN`.
 _HIDING = ("<tool_call>", "<function", "tool_code", "[TOOL_CALLS]", "<|python_tag|>", "<|channel|>commentary")
-#: Maximum length of the held-back end that may begin either.
+#: The held-back end that may begin either.
 _LONGEST_TAIL = 400
 _PERHAPS = late(
     r"(?:^[ \t]{0,40}(?:[`~]{1,4}\w*[ \t]{0,40}(?:\n\s{0,40})?)?"
@@ -443,23 +440,22 @@ _HINT = late(
     r'"(?:name|function|tool_calls|function_call|arguments|parameters|fileChanges|file_changes|changes|path|file|summary'
     r'|edits|search|response|result)"'
 )
-#: Characters of a possible call block to wait for before it is classified.
+#: Characters of a possible call block before it is classified.
 _TELLING = 400
 
 
 class CallFilter:
-    """Holds back text that resembles a call or a reply while an answer streams; its effect is displayed
-    instead."""
+    """Holds back text that resembles a call or a reply; its effect is displayed instead."""
 
     def __init__(self, names: Collection[str]) -> None:
         self._off = not names
         self._held = ""
         self._hides = False
-        #: Number of fences without calls; after the limit of `find`, later fences are ignored.
+        #: Fences without calls; after the limit of `find`, later fences are ignored.
         self._passed = 0
 
     def feed(self, piece: str) -> str:
-        """Displayable text, as far as it is classified."""
+        """Displayable text, as far as classified."""
         if self._off or self._hides:
             return "" if self._hides else piece
         self._held += piece

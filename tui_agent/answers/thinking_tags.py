@@ -1,7 +1,6 @@
 """Thoughts of a model in an answer, marked by tags: filtered while streaming, and located in complete text.
 
-Tags are case-insensitive and may have attributes. Edits, calls and fences keep their content: comments in
-a page stay part of it.
+Tags are case-insensitive and may have attributes. Edits, calls and fences keep their content.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ _NAMES = (
     rf"[a-z_-]{{0,20}}?(?:{_WORDS})(?:[_-]?process|[_-][a-z_-]{{1,20}}?)?|analysis|chain[_-]of[_-]\w{{1,12}}|cot|internal"
     "|musings?"
 )
-#: Tags around examples and quotations, which are not part of the answer.
+#: Examples and quotations, which are not part of the answer.
 _SHOWN_NAMES = "details|example|examples|sample|blockquote|aside"
 _LONGEST_TAG = 120
-#: Maximum number of leading thoughts filtered while streaming; later ones are located afterwards.
+#: Leading thoughts filtered while streaming; later ones are located afterwards.
 _MOST_LEADING = 1_000
 _SPACE = late(r"\s*")
 _ATTRIBUTES = r"(?:[ \t][^<>\n]{0,80})?\n?"
@@ -102,7 +101,7 @@ class ThoughtFilter:
         return "".join(self._thoughts)
 
     def new_thought(self) -> str:
-        """Returns the thoughts since the last call."""
+        """Since the last call."""
         new, self._told = "".join(self._thoughts[self._told :]), len(self._thoughts)
         return new
 
@@ -111,7 +110,7 @@ class ThoughtFilter:
         return self._ends is not None
 
     def feed(self, piece: str) -> str:
-        """Returns the answer part of the buffered text and `piece`."""
+        """The answer part of the buffered text and `piece`."""
         if self._begun:
             return piece
         held, at = (self._held + piece).removeprefix("\ufeff"), 0
@@ -144,7 +143,7 @@ class ThoughtFilter:
             return "".join(passed) + self.rest()
 
     def rest(self) -> str:
-        """Returns the answer part of the buffered text at the end of the stream."""
+        """The answer part of the buffered text at the end of the stream."""
         self._begun = True
         if self._ends is not None:
             thought = self.thought + self._held
@@ -163,7 +162,7 @@ class ThoughtFilter:
 # ── in the middle of an answer ───────────────────────────────────────────────────────────────────────────
 
 _SHOWN = rf"<(?P<shown>{_SHOWN_NAMES}){_ATTRIBUTES}>|(?P<comment><!--|/\*)"
-#: Tags around an answer, and HTML elements. The content of all other tags is of unknown purpose.
+#: Tags around an answer, and HTML elements. All others have an unknown purpose.
 _PLAIN_NAMES = (
     "answer|final|response|output|results?|reply|solution|implementation|assistant|message|updates?|actions?|summary"
     "|artifacts|task|steps?|a|abbr|article|b|body|br|button|center|dd|div|dl|dt|em|fieldset|figure|font|footer|form"
@@ -175,8 +174,8 @@ _OTHER = (
     rf"<(?=[^\W\d_][^<>\n]{{0,160}}>)(?P<other>[^\W\d_][\w:.-]{{0,40}}){_ATTRIBUTES}>"
     r"|\[(?P<box>[^\W\d_]\w{1,20})\](?![(:\[])"
 )
-#: Opening and closing signs around such a name: `{{thinking}}` to `{{/thinking}}`, `<!--think-->`. Without a
-#: closing sign the text is not a thought.
+#: Signs around such a name: `{{thinking}}` to `{{/thinking}}`, `<!--think-->`. Without a closing sign the
+#: text is no thought.
 _PAIRS = {
     "<!--": "-->", "/*": "*/", "{{": "}}", "{%": "%}", "{": "}", "[[": "]]", "[": "]", "((": "))", "(": ")",
     "«": "»", "【": "】", "《": "》", "⟨": "⟩", "&lt;": "&gt;", "<<": ">>", "\\<": "\\>",
@@ -188,7 +187,7 @@ _MARKED = (
     rf"|(?P<colons>:{{3,}})[ \t]?(?:\w{{1,12}}[ \t])?(?:{_NAMES})[ \t]*$"
     r"|(?P<dots>thinking(?:\.{3}|…))[ \t]*$"
 )
-#: Start of a line that opens a thought, or a construct with its own content.
+#: A line that opens a thought, or a construct with its own content.
 _BEGINNING = late(
     r"^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?:(?P<fence>`{3,}|~{3,})"
     r"|(?P<block>(?P<sign><{5,9}|-{5,9}) ?SEARCH>?[ \t]*$)|(?P<patch>\*\*\* Begin Patch)"
@@ -198,7 +197,7 @@ _BEGINNING = late(
     rf"|{_SHOWN}|{_OTHER})",
     re.MULTILINE | re.IGNORECASE,
 )
-#: Quick test: text without a match has no asides.
+#: Without a match there are no asides.
 _ANY = late(
     r"^[ \t]*(?:[-*+\d.)]{1,9}[ \t]+)?(?:<[ \t]?[!|｜\w]|\[[^\W\d_]\w|◁|/\*|thinking(?:\.{3}|…))"
     rf"|^[ \t]*(?:[\[({{«【《⟨%*:]{{1,3}}|\\?<<?|&lt;)[ \t]?#?(?:\w{{1,12}}[ \t])?(?:{_NAMES})"
@@ -206,9 +205,9 @@ _ANY = late(
     re.IGNORECASE | re.MULTILINE,
 )
 _THOUGHT_FENCE = late(rf"(?:{_NAMES})[ \t]*$", re.IGNORECASE | re.MULTILINE)
-#: Maximum number of searches for a missing closing tag.
+#: Searches for a missing closing tag.
 _MOST_OPEN = 40
-#: Closing signs and stems of names; every text with an aside contains one of them.
+#: Closing signs and stems of names; every text with an aside contains one.
 _ENDS = (
     "</", "< /", "-->", "*/", "[/", "◁", "<|", "<｜", "<unused95>", "思", "推", "мысл", "рассужд", "pens",
     "denken",
@@ -229,10 +228,8 @@ _CALL_ENDS = {
 
 
 class HiddenSpan(Struct, frozen=True):
-    """Part of a text outside the answer: a thought, or something that is only shown.
-
-    `tag` is the name of an unknown tag, whose content may or may not be part of the answer.
-    """
+    """A thought, or something only shown. `tag` is the name of an unknown tag, whose content may be part of
+    the answer."""
 
     begin: int
     end: int
@@ -243,7 +240,7 @@ class HiddenSpan(Struct, frozen=True):
 
 
 def hidden_spans(text: str) -> Iterator[HiddenSpan]:
-    """Yields thoughts and comments that start a line, outside constructs with their own content."""
+    """Thoughts and comments that start a line, outside constructs with their own content."""
     at = tries = 0
     missing: set[str] = set()
     if not _may_hold_tags(text) or not _next(_ANY, text, 0):
@@ -282,7 +279,7 @@ def hidden_spans(text: str) -> Iterator[HiddenSpan]:
 
 
 def _next(wanted: LazyRegex, text: str, at: int) -> re.Match[str] | None:
-    """Returns the next match, searched in slices so that no call holds the interpreter lock for long."""
+    """In slices, so that no call holds the interpreter lock for long."""
     while at < len(text):
         end = _line_end(text, at + _SLICE)
         if found := wanted.search(text, at, end):
@@ -373,7 +370,7 @@ _JSON_PIECE = late(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]]', re.DOTALL)
 
 
 def _json_end(text: str, at: int, missing: set[str]) -> int:
-    """Returns the end of the JSON value at `at`, or the position after its bracket if it is incomplete."""
+    """The end of the JSON value at `at`, or the position after its bracket if incomplete."""
     if "json" in missing:
         return at + 1
     depth = 0
@@ -400,7 +397,7 @@ def unopened_thought_end(text: str) -> int:
 
 
 class Thoughts(Struct, frozen=True):
-    """Thoughts of a reply, whether the last one is unfinished, and the content of unknown tags."""
+    """Thoughts, whether the last one is unfinished, and the content of unknown tags."""
 
     text: str
     unfinished: bool
@@ -408,7 +405,7 @@ class Thoughts(Struct, frozen=True):
 
 
 def extract_thoughts(ledger: Ledger) -> Thoughts:
-    """Claims the thoughts of a reply; claims comments, examples and unknown tags as shown text."""
+    """Claims thoughts, and comments, examples and unknown tags as shown text."""
     leading = ThoughtFilter()
     rest = (leading.feed(ledger.text) + leading.rest()).lstrip()
     begin = len(ledger.text) - len(rest)

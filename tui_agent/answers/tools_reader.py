@@ -1,4 +1,4 @@
-"""Reader of the `tools` dialect: function calls for actions, plain text for the user."""
+"""The `tools` dialect: function calls for actions, plain text for the user."""
 
 from __future__ import annotations
 
@@ -18,21 +18,19 @@ from tui_agent.answers.thinking_tags import ThoughtFilter, without_end
 from tui_agent.answers.values import Delta, Ledger, Reply, ToolCall
 from tui_agent.model.client import CallChunk
 
-#: Characters invalid in function names for all providers.
+#: Invalid in function names for all providers.
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64
-#: Maximum length of unreadable arguments that are sent back, in characters.
+#: Characters of unreadable arguments that are sent back.
 _MOST_SENT_BACK = 2_000
 
 
 class _Call:
-    """A function call during streaming."""
-
     def __init__(self, name: str = "", arguments: str = "") -> None:
         self.id = ""
         self.name = name
         self.pieces: list[str] = [arguments] if arguments else []
-        #: Whether an earlier call has the same id.
+        #: An earlier call has the same id.
         self.repeated = False
 
     @property
@@ -41,7 +39,7 @@ class _Call:
 
 
 class CallPieces:
-    """The native function calls of a reply in order, assembled from chunks."""
+    """In order, assembled from chunks."""
 
     def __init__(self) -> None:
         self.calls: list[_Call] = []
@@ -60,10 +58,10 @@ class CallPieces:
 
 
 class ToolsReader:
-    """Reads streamed text and calls of `functions`; `response` is the schema.
+    """Streamed text and calls of `functions`; `response` is the schema.
 
-    `calls_as_text` means that the server is known to send calls as text; for other servers such calls are
-    only offered. A call with a missing, duplicate or `taken` id gets one that begins with `prefix`.
+    `calls_as_text`: the server is known to send calls as text; other servers' such calls are only offered. A
+    call with a missing, duplicate or `taken` id gets one that begins with `prefix`.
     """
 
     def __init__(
@@ -84,11 +82,11 @@ class ToolsReader:
         self._native = CallPieces()
         self._thoughts = ThoughtFilter()
         self._calls_in_text = CallFilter(self._functions)
-        #: The thought of a finished answer.
+        #: Of a finished answer.
         self.thought = ""
 
     def text(self, piece: str) -> list[Delta]:
-        """The text of the message, without leading thoughts and possible calls."""
+        """Without leading thoughts and possible calls."""
         self._text.append(piece)
         piece = self._thoughts.feed(piece)
         thought = self._thoughts.new_thought()
@@ -102,7 +100,7 @@ class ToolsReader:
         self._native.add(chunk)
 
     def finish(self, cut: bool) -> Reply:
-        """`cut` means that the stream ended early. Never raises."""
+        """`cut`: the stream ended early. Never raises."""
         ledger = Ledger(joined("".join(self._text)))
         aside = thinking_tags.extract_thoughts(ledger)
         self.thought = aside.text
@@ -113,7 +111,7 @@ class ToolsReader:
             left.claim(begin, end, "call")
         done = [call for call in found.calls if not self._only_offered(call)]
         made = [*self._native.calls, *(_Call(call.name, call.arguments) for call in done)]
-        # Assign unique ids, under which calls are answered
+        # Unique ids, under which calls are answered
         seen: set[str] = set()
         for number, call in enumerate(made, 1):
             call.repeated = bool(call.id) and call.id in seen
@@ -141,13 +139,16 @@ class ToolsReader:
         return found.shown or not self._calls_as_text
 
     def _read(self, call: _Call, builder: ReplyBuilder, cut: bool) -> ToolCall:
-        """The call; its valid entries are also added to `builder`."""
+        """Valid entries are also added to `builder`."""
         raw = call.arguments.strip()
         name = _NOT_IN_NAMES.sub("_", call.name.strip())[:_LONGEST_NAME] or "unknown"
         function = self._functions.get(call.name)
         own = ReplyBuilder(self._response)
         if function is None:
-            own.faults.append(self._no_function(call.name))
+            called = (
+                f"There is no function {call.name[:60]!r}" if call.name.strip() else "The call has no name"
+            )
+            own.faults.append(f"{called}; there are {', '.join(self._functions)}.")
             value, whole, strict = {}, False, False
         elif call.repeated:
             own.faults.append("It has the id of another call.")
@@ -163,10 +164,6 @@ class ToolsReader:
         entries = own.reply("", "", False).entries(function.key) if function and own.count else ()
         return ToolCall(call.id, name, arguments, fault, entries, tuple(own.faults))
 
-    def _no_function(self, name: str) -> str:
-        called = f"There is no function {name[:60]!r}" if name.strip() else "The call has no name"
-        return f"{called}; there are {', '.join(self._functions)}."
-
 
 def message_of(ledger: Ledger) -> str:
     return without_end(ledger.left(("thought", "call")).text)
@@ -178,8 +175,8 @@ def offer(
     response: Schema | None,
     builder: ReplyBuilder,
 ) -> tuple[str, str]:
-    """Offer the changes of a call or reply in text to the user, and report everything that cannot be offered.
-    Returns the summary and message of a reply."""
+    """Offers the changes of a call or reply in text, and reports everything else. Returns a reply's summary
+    and message."""
     own, said = ReplyBuilder(response), ("", "")
     if isinstance(found, TextReply):
         said = own.read_reply(found.value)
@@ -198,7 +195,7 @@ def offer_wrapped(
     response: Schema | None,
     builder: ReplyBuilder,
 ) -> None:
-    """Offer the contents of unknown tags to the user."""
+    """The contents of unknown tags."""
     for one in wrapped:
         found, ledger = text_calls.find(one.text, functions), Ledger(one.text)
         left = ledger.left()
@@ -255,12 +252,12 @@ def _take(value: dict[str, Any], function: Function, whole: bool, builder: Reply
 def _arguments(
     raw: str, function: Function, cut: bool, faults: list[str]
 ) -> tuple[dict[str, Any], bool, bool]:
-    """The arguments as an object, whether they are complete, and whether they were valid strict JSON."""
+    """The arguments as an object, whether complete, and whether valid strict JSON."""
     if not raw:
         return {}, not cut, False
     try:
         value = lenient_json.decoded(raw)
-        strict = raw.isprintable() or _is_strict(raw)  # Printable text has no line break inside a string.
+        strict = raw.isprintable() or _is_strict(raw)  # printable text has no line break inside a string
         if isinstance(value, str):
             value, strict = lenient_json.decoded(value), False
     except (ValueError, RecursionError):
@@ -309,12 +306,12 @@ def _lenient(raw: str, function: Function, cut: bool, faults: list[str]) -> tupl
 
 
 _BETWEEN = re.compile(r"[\s;,]*(?=[{\[])")
-#: Key of additional objects of a call that accepts only one.
+#: Additional objects of a call that accepts one.
 _MORE = "a second object"
 
 
 def _as_one(found: Sequence[dict[str, Any]], function: Function) -> dict[str, Any]:
-    """Joins several objects as the arguments of one call, concatenating their lists."""
+    """Several objects as one call's arguments; lists are concatenated."""
     if len(found) < 2:
         return found[0] if found else {}
     if not function.parameter:

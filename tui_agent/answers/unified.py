@@ -1,4 +1,4 @@
-"""Parser of unified diffs by git and models. Hunk counts or the fence determine where a diff ends."""
+"""Unified diffs by git and models. Hunk counts or the fence determine where a diff ends."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tui_agent.answers.values import EditHunk
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
 
-#: The header of a hunk; the second `@@` is optional at the end of the line.
+#: The second `@@` is optional at the end of the line.
 HEADER = late(r"@@+ ?-(\d{1,9})(?:,(\d{1,9}))? +\+(\d{1,9})(?:,(\d{1,9}))? *(?:@@|\s|$)")
 END_OF_FILE = "*** End of File"
-#: Text after `@@` that is not a line of the file: `...`, or unreadable numbers such as `-XX,7 +XX,8`.
+#: After `@@`, but no line of the file: `...`, or unreadable numbers such as `-XX,7 +XX,8`.
 _NO_ANCHOR = re.compile(
     r"[\s.…]*(?:@@|$)|(?:\.{3}|…).*(?:\.{3}|…)|-[\w?.,]*[ \t]+\+[\w?.,]*(?:\s|$)"
     r"|\(?(?i:lines?[ \t]*)?[-+]?\d[\d,+ -]*\)?(?:@@|$)"
@@ -25,8 +25,6 @@ _NO_NEWLINE = "\\ No newline"
 
 
 class _Open:
-    """A hunk during parsing."""
-
     def __init__(self, header: re.Match[str] | None = None) -> None:
         self.header = header
         self.anchors: list[str] = []
@@ -39,7 +37,7 @@ class _Open:
 
     def add(self, line: str) -> None:
         if not line:
-            self.blank += 1  # A blank line without its mark, ignored at the end of a hunk.
+            self.blank += 1  # a blank line without its mark, ignored at the end of a hunk
             return
         for _ in range(self.blank):
             self._take(" ", "")
@@ -62,7 +60,7 @@ class _Open:
         self.without_newline.update("-+" if mark == " " else mark)
 
     def hunk(self, moved: int) -> EditHunk:
-        """The hunk; earlier hunks lengthened the file by `moved` lines."""
+        """Earlier hunks lengthened the file by `moved` lines."""
         return EditHunk(
             "\n".join([*self.old, ""]),
             "\n".join([*self.new, ""]),
@@ -75,7 +73,7 @@ class _Open:
         )
 
     def _line(self, moved: int) -> int | None:
-        """The start line in the header, unless the header is miscounted and thus guessed."""
+        """From the header, unless it is miscounted and thus guessed."""
         if self.header is None:
             return None
         starts = []
@@ -88,7 +86,7 @@ class _Open:
 
 
 def hunks_of(body: Sequence[str]) -> tuple[EditHunk, ...]:
-    """The hunks of one file's lines, without file headers. Lines without `@@` form a single hunk."""
+    """One file's hunks, without file headers. Lines without `@@` form a single hunk."""
     found: list[_Open] = []
     current = _Open()
     begun = False
@@ -119,8 +117,8 @@ def hunks_of(body: Sequence[str]) -> tuple[EditHunk, ...]:
 
 
 def added_text(body: Sequence[str]) -> str | None:
-    """Returns None if a line is neither added nor empty. An empty line between added lines lost its mark; at the
-    end it is not part of the file."""
+    """None if a line is neither added nor empty. An empty line between added lines lost its mark; at the end
+    it is not part of the file."""
     lines: list[str] = []
     empty = written = 0
     promised = -1
@@ -140,34 +138,33 @@ def added_text(body: Sequence[str]) -> str | None:
         elif line.strip() != END_OF_FILE:
             return None
     if written == promised and written < len(lines):
-        return None  # According to the header, the empty lines are not part of the file.
+        return None  # by the header, the empty lines are not part of the file
     return "\n".join(lines) + end if lines else ""
 
 
 SectionKind = Literal["update", "add", "delete"]
-#: Predicate on line numbers: whether the line closes the fence around a patch.
+#: Whether a line closes the fence around a patch.
 Closes = Callable[[int], bool]
 
 _COMBINED = late(r"diff --(?:cc|combined) (.+)|@@@+ -\d")
-#: Prefix of the hash of an empty file.
+#: An empty file's hash.
 _EMPTY = "e69de29"
 _MAIL = late(r"From [0-9a-f]{40} |Index: |Only in ")
 _BULLET = late(r"[-+] {1,3}[\w`*\"'“(\[]")
-#: Number of lines below a short hunk that may still belong to its file.
+#: Lines below a short hunk that may belong to its file.
 _NEAR_BELOW = 100
 _VERSION = late(r"\d+\.\d[\w.() -]{0,40}$")
 
 
-#: Git's file modes, and whether the file is executable.
+#: Git's file modes: whether executable.
 _MODES = {"100755": True, "100644": False}
 
 
 class Section(Struct, frozen=True):
     """One file of a patch: its hunks, or the added text in `content`.
 
-    `fault` is the reason for a refusal, `note` describes an omitted part of an accepted section. `short`
-    means that the last hunk has fewer lines than its header states. `executable` is None if the mode is
-    unchanged.
+    `fault` is the reason for a refusal, `note` describes an omitted part of an accepted section. `short`: the
+    last hunk has fewer lines than its header states. `executable` is None if the mode is unchanged.
     """
 
     path: str
@@ -194,7 +191,7 @@ def section(
 
 
 class _File:
-    """A file of a unified diff during parsing; its names have prefixes."""
+    """Its names have prefixes."""
 
     def __init__(self, git: tuple[str, str] | None = None) -> None:
         self.git = git
@@ -202,7 +199,7 @@ class _File:
         self.copied_to = ""
         self.moved: list[str] = ["", ""]
         self.gone = self.made = False
-        #: Whether git's headers require hunks that are missing.
+        #: Git's headers require missing hunks.
         self.lacks = False
         self.mode = ""
         self.body: list[str] = []
@@ -250,14 +247,14 @@ class _File:
 
 
 class _Reader:
-    """Line-by-line parser; `at` is the next line."""
+    """By line; `at` is the next one."""
 
     def __init__(self, lines: Sequence[str], at: int, bare: bool, closes: Closes | None) -> None:
         self.lines, self.at, self.end = lines, at, len(lines)
         self.bare, self.closes = bare, closes
         self.file = _File()
         self.found: list[Section] = []
-        #: Whether the file's hunks are complete, so that only another header continues the diff.
+        #: The file's hunks are complete: only another header continues the diff.
         self.outside = False
         #: Lines before this number that could close the fence belong to the hunk.
         self.inside = 0
@@ -265,7 +262,15 @@ class _Reader:
     def read(self) -> tuple[list[Section], int]:
         """The files, and the line after the diff."""
         if not self.bare:
-            self._skip_preface()
+            at = self.at
+            while (
+                at < self.end
+                and not self.lines[at].startswith(("@@", "diff --git "))
+                and not self._is_header(at)
+            ):
+                at += 1
+            if at < self.end and not self.lines[at].startswith("@@"):
+                self.at = at
         while self.at < self.end and self._line(self.lines[self.at]):
             pass
         last = self.lines[self.end - 1] if self.bare and self.at >= self.end else ""
@@ -275,15 +280,6 @@ class _Reader:
             )
         self._close()
         return self.found, self.at
-
-    def _skip_preface(self) -> None:
-        at = self.at
-        while (
-            at < self.end and not self.lines[at].startswith(("@@", "diff --git ")) and not self._is_header(at)
-        ):
-            at += 1
-        if at < self.end and not self.lines[at].startswith("@@"):
-            self.at = at
 
     def _close(self) -> None:
         if not self.file.empty:
@@ -337,7 +333,7 @@ class _Reader:
         return below.startswith("@@") or first or not below
 
     def _extended(self, line: str) -> bool:
-        """An extended header line between `diff --git` and the first hunk."""
+        """Between `diff --git` and the first hunk."""
         file, words = self.file, line.rstrip()
         match words.split(" ")[:3]:
             case ["new", "file", "mode"]:
@@ -429,8 +425,8 @@ class _Reader:
         return any(begins_hunk(line) for line in self.lines[at : min(at + _NEAR_BELOW, self.end)])
 
     def _end_inside(self, at: int, old: int, new: int) -> int:
-        """The end of the hunk if the line that could close the fence belongs to it; otherwise 0. At that end
-        the counts match, and the fence closes or the diff continues."""
+        """The hunk's end if the line that could close the fence belongs to it; otherwise 0. At that end the
+        counts match, and the fence closes or the diff continues."""
         while at < self.end and (old > 0 or new > 0):
             mark = self.lines[at][:1]
             if mark not in ("+", "-", " ", "", "`", "~"):
@@ -444,7 +440,7 @@ class _Reader:
         return at if goes_on else 0
 
     def _after_hunk(self) -> bool:
-        """Handle the line after a complete hunk."""
+        """The line after a complete hunk."""
         lines, at = self.lines, self.at
         if at < self.end and lines[at].startswith("\\"):
             self.file.body.append(lines[at])
@@ -452,10 +448,21 @@ class _Reader:
         if at >= self.end:
             return False
         if lines[at].rstrip() == "--" and (at + 1 >= self.end or _VERSION.match(lines[at + 1])):
-            self.outside, self.at = True, min(at + 2, self.end)  # The signature of a mail.
+            self.outside, self.at = True, min(at + 2, self.end)  # a mail's signature
             return True
         if not self.bare:
-            return self._more(at)
+            # In a fence or field, surplus lines belong to the hunk: counts are often wrong.
+            if _MAIL.match(self.lines[at]):
+                self.outside = True
+                return True
+            line = self.lines[at]
+            if (
+                line.startswith(("@@", "diff --git "))
+                or self._is_header()
+                or (self.closes and self.closes(at))
+            ):
+                return True
+            return self._uncounted(at)
         if self._goes_on():
             return True
         if lines[at][:1] in ("+", "-", " ") and self._marked_run(at, adjacent=True):
@@ -466,16 +473,6 @@ class _Reader:
             )
         return False
 
-    def _more(self, at: int) -> bool:
-        """In a fence or field, surplus lines belong to the hunk, because counts are often wrong."""
-        if _MAIL.match(self.lines[at]):
-            self.outside = True
-            return True
-        line = self.lines[at]
-        if line.startswith(("@@", "diff --git ")) or self._is_header() or (self.closes and self.closes(at)):
-            return True
-        return self._uncounted(at)
-
     def _marked_run(self, at: int, adjacent: bool) -> bool:
         while at < self.end and self.lines[at][:1] in ("+", "-", " "):
             line = self.lines[at]
@@ -485,7 +482,7 @@ class _Reader:
         return False
 
     def _uncounted(self, at: int) -> bool:
-        """Read a hunk of unknown length."""
+        """A hunk of unknown length."""
         lines, body = self.lines, self.file.body
         while at < self.end:
             line = lines[at]
@@ -501,7 +498,7 @@ class _Reader:
                     below = self._below(at)
                     over = line.strip() or below >= self.end or lines[below][:1] not in ("+", "-", " ")
                     if over or _BULLET.match(lines[below]):
-                        break  # Prose follows, or a list in it.
+                        break  # prose, or a list in it
                     body.extend(lines[at:below])
                     at = below
                     continue
@@ -527,14 +524,14 @@ def read(
     """The files of a diff from line `at`, and the line after it. A section without a header has an empty
     path.
 
-    `closes` identifies the line that closes the surrounding fence. Without it and with `bare`, the diff is
-    in running text: only hunk counts determine its end, and ambiguity is a fault.
+    `closes` identifies the line that closes the surrounding fence. Without it and with `bare`, the diff is in
+    running text: only hunk counts determine its end, and ambiguity is a fault.
     """
     return _Reader(lines, at, bare, closes).read()
 
 
 def begins(lines: Sequence[str], at: int) -> bool:
-    """Whether a unified diff begins at the line: a git header, or two file names followed by a hunk."""
+    """A git header, or two file names followed by a hunk."""
     line = lines[at]
     if line.startswith("diff --git ") or _COMBINED.match(line):
         return True

@@ -1,4 +1,4 @@
-"""Parsed contents of replies, equal in both dialects and validated item by item; and the use made of each character."""
+"""Contents of replies, equal in both dialects and validated item by item; and the use of each character."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Use = Literal["call", "change", "refusal", "thought", "shown"]
 
 
 class ClaimedSpan(Struct, frozen=True, gc=False):
-    """Characters `begin` to `end` of a reply, and their use."""
+    """Characters `begin` to `end`, and their use."""
 
     begin: int
     end: int
@@ -25,7 +25,7 @@ class ClaimedSpan(Struct, frozen=True, gc=False):
 
 
 class Ledger:
-    """The text of a reply. Unclaimed text is displayed."""
+    """A reply's text. Unclaimed text is displayed."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -55,7 +55,7 @@ class Ledger:
         return tuple(found)
 
     def left(self, without: Iterable[Use] = ()) -> JoinedPieces:
-        """The unclaimed text, or all text except that claimed for a use in `without`."""
+        """Unclaimed text, or all text except that claimed for a use in `without`."""
         uses = frozenset(without)
         pieces: list[tuple[int, int]] = []
         at = 0
@@ -71,7 +71,7 @@ class Ledger:
 
 
 class JoinedPieces:
-    """Concatenated pieces of a reply. Claims are forwarded to the reply."""
+    """Pieces of a reply, which receives their claims."""
 
     def __init__(self, ledger: Ledger, pieces: list[tuple[int, int]]) -> None:
         self.ledger = ledger
@@ -95,14 +95,14 @@ class JoinedPieces:
 
 
 class Delta(Struct, frozen=True):
-    """New text for display while a reply streams."""
+    """While a reply streams."""
 
     part: Literal["summary", "message", "reasoning"]
     text: str
 
 
 class TodoItem(Struct, frozen=True):
-    """A todo: `text` for the user, `ai_text` with details for the model."""
+    """`text` for the user, `ai_text` with details for the model."""
 
     text: str
     ai_text: str = ""
@@ -112,10 +112,10 @@ class TodoItem(Struct, frozen=True):
 class EditHunk(Struct, frozen=True, gc=False):
     """Text to find, and its replacement; `name` identifies it in errors.
 
-    With `whole` it consists of whole lines. The other fields come from a diff. `line` is the start line in
-    the header (from 0); None also if the header is inconsistent with its lines or with earlier hunks.
-    `anchors` are preceding lines. `ends_file` means that it reaches the end of the file, `final_newline`
-    states the file's last newline, and `marks` has the mark of each line.
+    `whole`: whole lines. The other fields are of a diff. `line` is the start line in the header (from 0);
+    None also if the header is inconsistent with its lines or with earlier hunks. `anchors` are preceding
+    lines. `ends_file`: reaches the end of the file; `final_newline` states the file's last newline; `marks`
+    has each line's mark.
     """
 
     old: str
@@ -136,7 +136,7 @@ class EditHunk(Struct, frozen=True, gc=False):
 
     @property
     def added(self) -> list[str]:
-        """The written lines; for a diff, those with `+`."""
+        """For a diff, those with `+`."""
         lines = self.new.split("\n")
         marks = self.marks.replace("-", "")
         return [line for line, mark in zip(lines, marks, strict=False) if mark == "+"] if marks else lines
@@ -150,13 +150,13 @@ class ChangeRequest(Struct, frozen=True, gc=False):
     - diff: hunks of a diff or envelope, in file order.
     - delete: removes the file; a diff may list its lines.
     - rename_to: moves the file; may accompany `edits`, `diff` or `content`.
-    - base_hash: first digits of the hash of the known version.
+    - base_hash: first digits of the known version's hash.
     - fenced: found in prose, so `content` may be an excerpt.
     - labelled: the path is only in the line above the fence.
     - fresh: a diff that adds the file.
-    - then: further changes of this file in the reply, in order. Each applies to the original file, or else to
-      the previous result.
-    - executable: the new executable state; None keeps it.
+    - then: further changes of this file, in order. Each applies to the original file, or else to the previous
+      result.
+    - executable: the new state; None keeps it.
     - offered: the reason why only the user may accept it; "" if it is proposed.
     """
 
@@ -177,7 +177,7 @@ class ChangeRequest(Struct, frozen=True, gc=False):
 
     @property
     def texts(self) -> Iterator[str]:
-        """All written and searched texts, including `then`."""
+        """Written and searched texts, including `then`."""
         yield from (text for text in (self.content, self.rename_to) if text)
         for edit in (*self.edits, *self.diff):
             yield from (edit.old, edit.new)
@@ -186,7 +186,7 @@ class ChangeRequest(Struct, frozen=True, gc=False):
 
     @property
     def added(self) -> Iterator[str]:
-        """All written lines, including `then`."""
+        """Written lines, including `then`."""
         yield from (self.content or "").split("\n")
         for edit in (*self.edits, *self.diff):
             yield from edit.added
@@ -194,7 +194,7 @@ class ChangeRequest(Struct, frozen=True, gc=False):
             yield from step.added
 
     def with_texts(self, form: Callable[[str], str]) -> ChangeRequest:
-        """A copy with `form` applied to the written and searched texts."""
+        """`form` is applied to written and searched texts."""
 
         def formed(edits: tuple[EditHunk, ...]) -> tuple[EditHunk, ...]:
             return tuple(
@@ -220,7 +220,7 @@ class ShownText(Struct, frozen=True, gc=False):
 
 
 class Refusal(Struct, frozen=True):
-    """A requested change of one file that is ambiguous and therefore refused. `path` is "" if unknown."""
+    """An ambiguous, therefore refused change. `path` is "" if unknown."""
 
     path: str
     why: str
@@ -233,7 +233,7 @@ class Refusal(Struct, frozen=True):
 
 
 class SearchRequest(Struct, frozen=True):
-    """Text to find: a literal or, with `regex`, an expression, in files that match `glob`."""
+    """A literal or, with `regex`, an expression, in files that match `glob`."""
 
     pattern: str
     glob: str = ""
@@ -241,7 +241,7 @@ class SearchRequest(Struct, frozen=True):
 
 
 class SubTaskRequest(Struct, frozen=True):
-    """A task that the model delegates to a child session."""
+    """For a child session."""
 
     id: str
     goal: str
@@ -252,17 +252,17 @@ class SubTaskRequest(Struct, frozen=True):
 
 
 class NextStep(Struct, frozen=True):
-    """A choice for the user: `label` is plain text, `input_text` is entered when chosen."""
+    """`label` is plain text, `input_text` is entered when chosen."""
 
     label: str
     input_text: str
 
 
 class ToolCall(Struct, frozen=True):
-    """A function call from the provider; `arguments` is JSON text (broken JSON is rewritten).
+    """`arguments` is JSON text (broken JSON is rewritten).
 
-    `entries` are its valid entries, as in a structured reply; `faults` are sentences about the invalid
-    ones. `fault` is the reason why it cannot be fully executed; the model receives it as the result.
+    `entries` are its valid entries, as in a structured reply; `faults` are sentences about the invalid ones.
+    `fault` is the reason why it cannot be fully executed; the model receives it as the result.
     """
 
     id: str
@@ -276,9 +276,9 @@ class ToolCall(Struct, frozen=True):
 class Reply(Struct, frozen=True):
     """A complete answer. `todos` is None if the reply does not mention todos.
 
-    `cut` means that the stream ended early; `changes` then holds only complete changes. `faults` are
-    sentences about unreadable parts, sent to the model once. `refused` lists the affected files, which
-    have no entry in `changes`.
+    `cut`: the stream ended early; `changes` then holds only complete ones. `faults` are sentences about
+    unreadable parts, sent to the model once. `refused` lists the affected files, which have no entry in
+    `changes`.
     """
 
     summary: str = ""
@@ -294,18 +294,18 @@ class Reply(Struct, frozen=True):
     cut: bool = False
     faults: tuple[str, ...] = ()
     refused: tuple[Refusal, ...] = ()
-    #: Changes shown but not proposed, and fences without a file name; the user may apply them.
+    #: Shown but not proposed, and fences without a file name; the user may apply them.
     offered: tuple[ChangeRequest, ...] = ()
     shown: tuple[ShownText, ...] = ()
-    #: Use of every character of the answer's text.
+    #: Every character of the answer.
     spans: tuple[ClaimedSpan, ...] = ()
-    #: Reason for the truncation, as a sentence without a full stop; "" if unknown.
+    #: Of the truncation, without a full stop; "" if unknown.
     why: str = ""
-    #: Entries under unknown keys, unparsed.
+    #: By unknown key, unparsed.
     others: dict[str, tuple[dict[str, Any], ...]] = {}
 
     def entries(self, key: str) -> tuple[Any, ...]:
-        """Entries under a structured reply's key, in either dialect."""
+        """Under a structured reply's key, in either dialect."""
         match key:
             case "todos":
                 return self.todos or ()
