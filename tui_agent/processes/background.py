@@ -1,8 +1,7 @@
-"""Cooperative work in a thread, such as imports and syntax colours, that yields to the event loop.
+"""Work in a thread, such as imports and syntax colours, that yields to the event loop.
 
-A computing thread holds the interpreter lock for up to the switch interval, so a key press and a frame
-take twice as long. Work in this module therefore calls `pause` regularly; imports pause between modules
-automatically.
+A computing thread holds the interpreter lock for up to the switch interval, so a key press and a frame take
+twice as long. Work here therefore calls `pause` regularly; imports pause between modules.
 """
 
 from __future__ import annotations
@@ -16,28 +15,27 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
-#: Seconds of work before the thread yields to the loop.
+#: Seconds of work before the thread yields.
 SLICE = 0.001
-#: Maximum wait for the loop after a slice, in seconds; the loop may be drawing a frame.
+#: Seconds to wait for the loop after a slice; it may be drawing a frame.
 AT_MOST = 0.005
-#: Consecutive waits without a response. The loop may itself be waiting for this work, for example for a
-#: module.
+#: Waits in sequence without a response: the loop may itself wait for this work, for example for a module.
 MOST_BUSY = 4
 
 
 class WorkCancelled(Exception):
-    """The work was cancelled because its purpose has changed."""
+    """Its purpose has changed."""
 
 
 class BackgroundPause:
-    """Suspends deferrable background work while the user waits for something more urgent."""
+    """Suspends deferrable work while the user waits for something urgent."""
 
     def __init__(self) -> None:
         self._over = threading.Event()
         self._until = 0.0
 
     def begin(self, seconds: float) -> None:
-        """Suspend for `seconds`, or until `end`."""
+        """For `seconds`, or until `end`."""
         self._until = time.monotonic() + seconds
         self._over.clear()
 
@@ -49,7 +47,6 @@ class BackgroundPause:
         return not self._over.is_set() and time.monotonic() < self._until
 
     def wait(self) -> None:
-        """Block until the suspension ends."""
         while self.lasts:
             self._over.wait(max(0.0, self._until - time.monotonic()))
 
@@ -60,11 +57,9 @@ standstill = BackgroundPause()
 async def in_background(
     work: Callable[[], T], wanted: Callable[[], bool] = lambda: True, *, can_wait: bool = False
 ) -> T:
-    """Runs `work` in a thread and returns its result. The loop gets a turn at each call of `pause`.
-
-    `pause` raises `WorkCancelled` as soon as `wanted` returns False. Work that `can_wait` and holds no
-    contended lock is suspended during `standstill`.
-    """
+    """Runs `work` in a thread and returns its result. The loop gets a turn at each call of `pause`, which
+    raises `WorkCancelled` as soon as `wanted` returns False. Work that `can_wait` and holds no contended lock
+    is suspended during `standstill`."""
     loop = asyncio.get_running_loop()
 
     def run() -> T:
@@ -81,26 +76,22 @@ async def in_background(
 
 
 def pause() -> None:
-    """Yields to the loop if a slice of work is complete. Has no effect outside `in_background`. Raises
-    `WorkCancelled`."""
+    """Yields to the loop after a slice of work; no effect outside `in_background`. Raises `WorkCancelled`."""
     turns: _Turns | None = getattr(_working, "turns", None)
     if turns is not None:
         turns.pause()
 
 
-#: State of the current thread's work.
 _working = threading.local()
 
 
 class _Turns:
-    """Alternates between a thread and the loop."""
-
     def __init__(self, loop: asyncio.AbstractEventLoop, wanted: Callable[[], bool], can_wait: bool) -> None:
         self._loop = loop
         self._wanted = wanted
         self._can_wait = can_wait
         self._came = threading.Event()
-        #: Consecutive slices without a response from the loop.
+        #: Slices in sequence without a response from the loop.
         self._busy = 0
         self._begun = time.monotonic()
 

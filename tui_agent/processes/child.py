@@ -1,9 +1,8 @@
-"""A child process that speaks JSON lines, from its parent's side: requests, streams, cancellation,
-restart.
+"""A child process that speaks JSON lines, from its parent's side: requests, streams, cancellation, restart.
 
-`python -m module` takes 0.1 s until it listens, mostly for imports. A fork is ready at once and shares the modules
-its parent has imported; it replaces its session,
-streams, environment, import path and log, so that it behaves like a new process.
+`python -m module` takes 0.1 s until it listens, mostly for imports. A fork is ready at once and shares its
+parent's modules; it replaces its session, streams, environment, import path and log, to behave like a new
+process.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ from tui_agent.processes import serve
 from tui_agent.processes.environment import for_any
 from tui_agent.processes.serve import lines
 
-#: Fields of /proc/self/stat with the bounds of the initial environment; see proc_pid_stat(5).
+#: Fields of /proc/self/stat; see proc_pid_stat(5).
 _ENVIRONMENT_FROM, _ENVIRONMENT_TO = 50, 51
 #: The parent's stream objects. Closing them would close the new descriptors.
 _before: Final[list[Any]] = []
 
 
 class ProcessCopy(NamedTuple):
-    """A running child and the parent's ends of its standard streams."""
+    """With the parent's ends of its standard streams."""
 
     pid: int
     stdin: int
@@ -47,7 +46,7 @@ class ProcessCopy(NamedTuple):
 
 
 def can_fork() -> bool:
-    """Whether fork is safe: pidfd is available and this process has a single thread."""
+    """pidfd is available and this process has a single thread."""
     if not sys.platform.startswith("linux") or threading.active_count() > 1:
         return False
     with suppress(RuntimeError):
@@ -63,7 +62,7 @@ def fork(module: str, variables: Mapping[str, str]) -> ProcessCopy:
     """Forks a child that serves `module` with exactly these variables. Raises `OSError`."""
     for stream in filter(None, (sys.stdout, sys.stderr)):
         stream.flush()
-    gc.freeze()  # A garbage collection would write to every object and so copy its page.
+    gc.freeze()  # garbage collection would write to every object and so copy its page
     pipes: list[tuple[int, int]] = []
     try:
         pipes.extend(os.pipe() for _ in range(3))
@@ -80,7 +79,7 @@ def fork(module: str, variables: Mapping[str, str]) -> ProcessCopy:
 
 
 def become(module: str, variables: Mapping[str, str], streams: tuple[int, int, int]) -> NoReturn:
-    """Turns a fork into the equivalent of `python -P -m module`. Never returns, even on errors."""
+    """Turns a fork into `python -P -m module`. Never returns, even on errors."""
     try:
         os.setsid()
         for number, descriptor in enumerate(streams):
@@ -103,10 +102,10 @@ def become(module: str, variables: Mapping[str, str], streams: tuple[int, int, i
         ours = variables.get("PYTHONPATH", "").split(os.pathsep)
         sys.path[:] = [*ours, *(path for path in sys.path if path not in foreign and path not in ours)]
         sys.argv[:] = [module]
-        # Replace the environment, including the copy in /proc/PID/environ
+        # Also the copy in /proc/PID/environ
         os.environ.clear()
         with suppress(OSError, IndexError), open("/proc/self/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()  # Fields from the third on.
+            fields = file.read().rpartition(b")")[2].split()  # from the third on
             start, end = (whole_number(fields[at - 3]) for at in (_ENVIRONMENT_FROM, _ENVIRONMENT_TO))
             if 0 < start < end:
                 import ctypes
@@ -121,7 +120,7 @@ def become(module: str, variables: Mapping[str, str], streams: tuple[int, int, i
 
 
 class ForkedProcess:
-    """The subset of asyncio's `Process` that `Connection` uses."""
+    """The part of asyncio's `Process` that `Connection` uses."""
 
     def __init__(self, pid: int, stdin: StreamWriter, stdout: StreamReader, stderr: StreamReader) -> None:
         self.pid = pid
@@ -148,13 +147,12 @@ class ForkedProcess:
         _close(self._handle)
         try:
             self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        except ChildProcessError:  # Its status was already collected.
+        except ChildProcessError:  # status already collected
             self.returncode = 255
         self._ended.set()
 
 
 async def adopt(child: ProcessCopy) -> ForkedProcess:
-    """Attach the child to the running loop."""
     loop = asyncio.get_running_loop()
     readers = []
     for descriptor in (child.stdout, child.stderr):
@@ -173,7 +171,7 @@ def _close(*descriptors: int) -> None:
 
 
 Reply = serve.StreamItem | serve.CallResult | serve.CallFailed
-#: Seconds until a child is signalled after its standard input was closed.
+#: Seconds until a child is signalled after its input was closed.
 PATIENCE_SECONDS = 2.0
 #: Seconds until a signalled child is killed.
 INSIST_SECONDS = 0.5
@@ -181,7 +179,7 @@ LAST_WORDS_SECONDS = 0.5
 
 
 class Connection:
-    """A running child and its pending calls. The three callbacks are called on the loop."""
+    """With its pending calls. Callbacks are called on the loop."""
 
     def __init__(
         self,
@@ -206,7 +204,7 @@ class Connection:
         self._overhearing = asyncio.create_task(self._overhear(), name=f"{name}: standard error")
 
     async def call(self, method: str, params: dict[str, Any]) -> tuple[int, asyncio.Queue[Reply]]:
-        """Sends a call. Its replies arrive in the returned queue, with a `Failure` if the child dies."""
+        """Replies arrive in the returned queue, with a `Failure` if the child dies."""
         self._last_id += 1
         id, queue = self._last_id, asyncio.Queue[Reply]()
         line = serve.encode(serve.Call(id, method, params))
@@ -217,26 +215,26 @@ class Connection:
                 self.process.stdin.write(line)
                 await self.process.stdin.drain()
             except (BrokenPipeError, ConnectionResetError):
-                pass  # The process is exiting; `_listen` fails the pending calls.
+                pass  # exiting; `_listen` fails the pending calls
         except BaseException:
             self.forget(id)
             raise
         return id, queue
 
     def forget(self, id: int) -> None:
-        """Drop a pending call; cancels it in the child if it is still running."""
+        """Drop a pending call; cancels it in the child."""
         if self._waiting.pop(id, None) is not None and self.alive and self.process.stdin is not None:
             self.process.stdin.write(serve.encode(serve.Cancel(id)))
 
     async def close(self) -> None:
-        """Close standard input and wait for the child to exit, then terminate it."""
+        """Close standard input, wait for the child to exit, then terminate it."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         try:
             await asyncio.wait([self._listening], timeout=PATIENCE_SECONDS)
             if not self._listening.done():
                 self._signal(signal.SIGTERM)
-                self._signal(signal.SIGCONT)  # A suspended child handles no other signal.
+                self._signal(signal.SIGCONT)  # a suspended child handles no other signal
                 await asyncio.wait([self._listening], timeout=INSIST_SECONDS)
         finally:
             if not self._listening.done():
@@ -262,7 +260,7 @@ class Connection:
             except TimeoutError:
                 self.process.kill()
                 await self.process.wait()
-        # Read standard error to its end, unless a surviving grandchild keeps it open
+        # A surviving grandchild may keep standard error open
         await asyncio.wait([self._overhearing], timeout=LAST_WORDS_SECONDS)
         self._overhearing.cancel()
         self.alive = False
@@ -302,15 +300,13 @@ class Connection:
 
 
 def variables(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a child: the variables of every child, updated with `env`."""
+    """Variables of every child, updated with `env`."""
     return {**for_any(), serve.PARENT: str(os.getpid()), **env}
 
 
 async def spawn(module: str, env: Mapping[str, str]) -> Process:
-    """Runs `python -m module` in a new session, so that Ctrl+C in the terminal does not reach it.
-
-    `-P` keeps the working directory, which may be untrusted, off the child's import path.
-    """
+    """In a new session, so that Ctrl+C in the terminal does not reach it. `-P` keeps the working directory,
+    which may be untrusted, off the import path."""
     try:
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", module),
@@ -335,8 +331,8 @@ STDERR_LINES = 200
 class ChildProcess:
     """Runs `python -m module`, from the first use or `start()` until `close()` or the end of this process.
 
-    `name` is the process's name in messages ("model"). `on_state` and `on_event` are called on the loop
-    and must not raise. An instance belongs to the event loop that first uses it.
+    `name` is used in messages ("model"). `on_state` and `on_event` are called on the loop and must not raise.
+    An instance belongs to the event loop that first uses it.
     """
 
     def __init__(
@@ -351,7 +347,7 @@ class ChildProcess:
         self.state: ChildState = "idle"
         self.name = name or module
         self._module = module
-        #: Additional environment variables of future children.
+        #: Of future children.
         self.environment = dict(env or {})
         self._on_state = on_state or (lambda state: None)
         self._on_event = on_event or (lambda event: None)
@@ -362,17 +358,16 @@ class ChildProcess:
         self._starting = asyncio.Lock()
 
     def listen(self, on_state: Callable[[ChildState], None]) -> None:
-        """Replace the callback for state changes."""
         self._on_state = on_state
 
     @property
     def pid(self) -> int | None:
-        """The process id, or None if it is not running."""
+        """None if it is not running."""
         return self._connection.process.pid if self._connection and self._connection.alive else None
 
     @property
     def stderr(self) -> tuple[str, ...]:
-        """The last lines of standard error, including those of earlier processes."""
+        """Last lines, including those of earlier processes."""
         return tuple(self._stderr)
 
     def fork(self) -> None:
@@ -383,14 +378,13 @@ class ChildProcess:
                 self._forked = fork(self._module, variables(self.environment))
 
     async def start(self) -> None:
-        """Starts the child if it is not running; requests may be sent immediately. Raises `ChildFailed`."""
+        """Requests may be sent immediately. Raises `ChildFailed`."""
         await self._connected()
 
     async def ask(
         self, method: str, params: dict[str, Any] | None = None, timeout: float | None = None
     ) -> Any:
-        """Calls a method and returns its result. Raises the child's exception, or `ChildFailed` if the child
-        died or `timeout` (seconds) passed."""
+        """Raises the child's exception, or `ChildFailed` if the child died or `timeout` (seconds) passed."""
         connection = await self._connected()
         id, replies = await connection.call(method, params or {})
         try:
@@ -408,8 +402,7 @@ class ChildProcess:
             connection.forget(id)
 
     async def stream(self, method: str, params: dict[str, Any] | None = None) -> AsyncGenerator[Any, None]:
-        """Calls a method and yields its items. Closing the generator cancels the call. Raises as `ask`
-        does."""
+        """Yields a method's items. Closing the generator cancels the call. Raises as `ask` does."""
         connection = await self._connected()
         id, replies = await connection.call(method, params or {})
         try:
@@ -425,7 +418,7 @@ class ChildProcess:
             connection.forget(id)
 
     async def close(self) -> None:
-        """Terminates the child permanently; pending calls fail."""
+        """Permanently; pending calls fail."""
         self._enter("closed")
         async with self._starting:
             if self._connection is not None:
@@ -436,7 +429,7 @@ class ChildProcess:
             if self.state == "closed":
                 raise ChildFailed(f"The {self.name} process was closed", "start tui-agent again")
             if self._connection is None or not self._connection.alive:
-                # Limits restarts of a child that dies at every start
+                # A child may die at every start
                 now = time.monotonic()
                 if len(self._starts) == MOST_STARTS and now - self._starts[0] < WITHIN_SECONDS:
                     why = f" ({self._stderr[-1]})" if self._stderr else ""

@@ -1,7 +1,7 @@
 """Environments of child processes, by allow-list.
 
-Most users' environments hold keys of other programs, database addresses and other secrets. A child without
-them cannot leak them through a command or a log.
+Most users' environments hold keys of other programs, database addresses and other secrets, which a child
+could leak through a command or a log.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: Variables of every program: locations, locale, Python's own options.
+#: Every program: locations, locale, Python's options.
 _ANY = _words("""
     HOME USER LOGNAME PATH SHELL TMPDIR TEMP TMP TZ TZDIR LANG LANGUAGE LOCPATH LOCALE_ARCHIVE
     XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_RUNTIME_DIR XDG_CONFIG_DIRS XDG_DATA_DIRS
@@ -27,11 +27,10 @@ _ANY = _words("""
     PYTHONNOUSERSITE PYTHONOPTIMIZE PYTHONSAFEPATH PYTHONCOERCECLOCALE
 """)
 _ANY_FAMILIES = ("LC_*", "COV_CORE_*", "COVERAGE_*")
-#: The user's git configuration, and options of the file watcher.
+#: Git's user configuration, and the file watcher's options.
 _WORKSPACE = _words("GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_CONFIG_NOSYSTEM SUDO_UID")
 _WORKSPACE_FAMILIES = ("WATCHFILES_*",)
-#: Addresses and credentials of providers, as documented by litellm, and access to the keyring for login
-#: tokens.
+#: Providers' addresses and credentials, as documented by litellm, and the keyring for login tokens.
 _MODEL = _words("""
     HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy
     SSL_CERT_FILE SSL_CERT_DIR SSL_CERTIFICATE SSL_VERIFY SSL_SECURITY_LEVEL SSL_ECDH_CURVE REQUESTS_CA_BUNDLE
@@ -43,7 +42,7 @@ _MODEL = _words("""
     DEFAULT_GOOGLE_APPLICATION_CREDENTIALS DEFAULT_VERTEXAI_LOCATION DEFAULT_VERTEXAI_PROJECT OLLAMA_HOST
     GRADIENT_AI_AGENT_ENDPOINT DBUS_SESSION_BUS_ADDRESS
 """)
-#: Proxies and certificates, and access to the keyring, without any key.
+#: Proxies, certificates, and the keyring, without any key.
 _SERVERS = _words("""
     HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy
     SSL_CERT_FILE SSL_CERT_DIR DBUS_SESSION_BUS_ADDRESS TUI_AGENT_HOME
@@ -62,34 +61,33 @@ _MODEL_FAMILIES = (
     *("AZURE_*", "VERTEX*", "WATSONX_*", "WX_*", "WML_URL", "DATABRICKS_*", "SNOWFLAKE_*", "GIGACHAT_*"),
     *("GITHUB_COPILOT_*", "CHATGPT_*", "XAI_*", "AICORE_*", "OCI_*", "LITELLM_*", "TUI_AGENT_*"),
 )
-#: Variable that passes the user's unfiltered PATH to the workspace child.
+#: Passes the user's unfiltered PATH to the workspace child.
 WHOLE_PATH: Final = "TUI_AGENT_WHOLE_PATH"
-#: Folders under other people's control, each with a trailing slash.
+#: Folders of other people, each with a trailing slash.
 _avoided: Final[set[str]] = set()
-#: The folder of the package: the only entry of a child's import path besides its Python.
+#: A child's only import path besides its Python.
 _OURS = str(Path(__file__).parents[2])
 
 
 def for_any(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment of every child: no keys, tokens or addresses; PYTHONPATH holds only this package."""
+    """For every child: no keys, tokens or addresses; PYTHONPATH holds only this package."""
     environ = os.environ if environ is None else environ
     return {**_chosen(environ, _ANY, _ANY_FAMILIES), "PATH": search_path(environ), "PYTHONPATH": _OURS}
 
 
 def for_workspace(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The additional environment of the workspace child: git configuration, and the full PATH for trusted
-    filters."""
+    """Added for the workspace child: git configuration, and the full PATH for trusted filters."""
     environ = os.environ if environ is None else environ
     return {**_chosen(environ, _WORKSPACE, _WORKSPACE_FAMILIES), WHOLE_PATH: environ.get("PATH", os.defpath)}
 
 
 def for_models(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The additional environment of the model child: provider keys and addresses, proxies, certificates."""
+    """Added for the model child: provider keys and addresses, proxies, certificates."""
     return _chosen(environ, _MODEL, _MODEL_FAMILIES)
 
 
 def for_servers(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The additional environment of the process that holds servers of tools: proxies, certificates, the keyring."""
+    """Added for the process of tool servers: proxies, certificates, the keyring."""
     return _chosen(environ, _SERVERS, ())
 
 
@@ -101,7 +99,7 @@ def avoid_programs_in(folder: str) -> None:
 
 
 def search_path(environ: Mapping[str, str] | None = None, *, trusted: bool = False) -> str:
-    """PATH without relative entries and, unless `trusted`, without excluded folders."""
+    """Without relative entries and, unless `trusted`, without excluded folders."""
     environ = os.environ if environ is None else environ
     whole = environ.get(WHOLE_PATH) if trusted else None
     return os.pathsep.join(

@@ -1,7 +1,7 @@
-"""The child's side: serves calls from standard input until it is closed; and the messages, one JSON object per line.
+"""The child's side: serves calls from standard input until it is closed; and the messages, in JSON lines.
 
-parent → child   Call, Cancel child → parent   Ready once, Announced at any time; for each call
-StreamItems, then CallResult or CallFailed
+parent → child   Call, Cancel
+child → parent   Ready once, Announced at any time; for each call StreamItems, then CallResult or CallFailed
 
 A child program is a module that ends in `if __name__ == "__main__": run(build)`. `build(announce)` returns
 the methods by name. It may import heavy modules; by then `print` writes to standard error.
@@ -44,21 +44,17 @@ class Ready(Struct, tag="ready", tag_field="t"):
 
 
 class StreamItem(Struct, tag="item", tag_field="t"):
-    """One item of a stream."""
-
     id: int
     value: Any
 
 
 class CallResult(Struct, tag="answer", tag_field="t"):
-    """The result of a call."""
-
     id: int
     value: Any = None
 
 
 class CallFailed(Struct, tag="failure", tag_field="t"):
-    """The error of a call; `kind` is the name of a class in `tui_agent.errors`."""
+    """`kind`: a class in `tui_agent.errors`."""
 
     id: int
     kind: str
@@ -67,8 +63,6 @@ class CallFailed(Struct, tag="failure", tag_field="t"):
 
 
 class Announcement(Struct, tag="announced", tag_field="t"):
-    """An unsolicited message from the child."""
-
     event: dict[str, Any]
 
 
@@ -79,15 +73,14 @@ _T = TypeVar("_T")
 
 
 class Reader(Generic[_T]):
-    """Decodes the lines of one direction. Preserves lone surrogates, which only Python's own JSON parser
-    accepts."""
+    """Lines of one direction. Lone surrogates are preserved, which only Python's own JSON parser accepts."""
 
     def __init__(self, kinds: Any) -> None:
         self._kinds = kinds
         self._decoder: msgspec.json.Decoder[_T] = msgspec.json.Decoder(kinds)
 
     def decode(self, line: bytes) -> _T:
-        """Raises `ValueError`, or its subclass from msgspec, for an invalid message."""
+        """Raises `ValueError`, also msgspec's."""
         try:
             return self._decoder.decode(line)
         except msgspec.ValidationError:
@@ -102,13 +95,13 @@ from_child: Reader[FromChild] = Reader(FromChild)
 
 
 def encode(message: FromParent | FromChild) -> bytes:
-    """One line with its newline. Raises `TypeError` or `ValueError` for values that JSON cannot represent."""
+    """One line. Raises `TypeError` or `ValueError` for values that JSON cannot represent."""
     try:
         return _encoder.encode(message) + b"\n"
     except (
         UnicodeEncodeError,
         OverflowError,
-    ):  # Lone surrogates and arbitrarily large integers are valid JSON.
+    ):  # lone surrogates and arbitrarily large integers are valid JSON
         return json.dumps(msgspec.to_builtins(message)).encode() + b"\n"
 
 
@@ -117,7 +110,7 @@ def failure(id: int, error: TuiAgentError) -> CallFailed:
 
 
 def as_error(failure: CallFailed) -> TuiAgentError:
-    """The child's exception as its original class; otherwise `ChildFailed`, which refers to the debug log."""
+    """The original class; otherwise `ChildFailed`, which refers to the debug log."""
     kind = getattr(errors, failure.kind, None)
     if isinstance(kind, type) and issubclass(kind, TuiAgentError):
         told = kind(failure.what, failure.remedy)
@@ -133,7 +126,7 @@ CHUNK_BYTES = 1 << 18
 
 
 async def lines(reader: StreamReader) -> AsyncGenerator[bytes, None]:
-    """Yields lines without newlines. Drops an incomplete last line, left by a writer that died."""
+    """Without newlines. Drops an incomplete last line of a writer that died."""
     parts: list[bytes] = []
     while chunk := await reader.read(CHUNK_BYTES):
         first, *rest = chunk.split(b"\n")
@@ -147,38 +140,37 @@ _log = logging.getLogger(__name__)
 Send = Callable[[Any], Awaitable[None]]
 #: Called with the parameters and `send`, which streams one item. Returns the result. May be cancelled.
 Handler = Callable[[dict[str, Any], Send], Awaitable[Any]]
-#: Sends an unsolicited message to the parent, from any thread.
+#: From any thread.
 Announce = Callable[[dict[str, Any]], None]
 Build = Callable[[Announce], Mapping[str, Handler]]
 
-#: Environment variable with the parent's process id.
+#: The parent's process id.
 PARENT = "TUI_AGENT_PARENT"
 GRACE_SECONDS = 1.0
 _SET_PARENT_DEATH_SIGNAL = 1
 
 
 def run(build: Build) -> None:
-    """Serve until standard input closes, then exit even if threads are running."""
+    """Until standard input closes; then exits even if threads are running."""
     output = redirect_output()
     end_with_parent()
     debug_log.to_stream(sys.stderr)
     status = 0
     try:
         asyncio.run(_serve(build, ParentPipe(output)))
-    except BaseException as error:  # Outermost handler: the reason becomes the last line of standard error.
+    except BaseException as error:  # outermost handler: the reason becomes the last line of standard error
         status = 1
         _log.exception("the child process failed")
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
     sys.stderr.flush()
-    if os.getpgrp() == os.getpid():  # Ends leftover processes of the group as well.
+    if os.getpgrp() == os.getpid():  # also ends the rest of the group
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         os.killpg(0, signal.SIGTERM)
     os._exit(status)
 
 
 def redirect_output() -> int:
-    """Duplicates descriptor 1 and redirects it to standard error, so that `print` cannot corrupt the
-    protocol."""
+    """So that `print` cannot corrupt the protocol. Returns a duplicate of descriptor 1."""
     sys.stdout.flush()
     output = os.dup(1)
     os.dup2(2, 1)
@@ -186,7 +178,7 @@ def redirect_output() -> int:
 
 
 def end_with_parent() -> None:
-    """Exit with the parent: by a kernel signal on Linux, elsewhere when standard input closes."""
+    """By a kernel signal on Linux, elsewhere when standard input closes."""
     parent = os.environ.pop(PARENT, "")
     if not sys.platform.startswith("linux"):
         return
@@ -194,16 +186,16 @@ def end_with_parent() -> None:
 
     ctypes.CDLL(None).prctl(
         _SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0
-    )  # Delivered even to a suspended process.
+    )  # delivered even to a suspended process
     if parent and os.getppid() != whole_number(parent):
-        os._exit(0)  # The parent exited before the signal was requested.
+        os._exit(0)  # the parent exited before the request
 
 
 class ParentPipe:
-    """Writes whole lines to the parent, from any thread.
+    """Writes whole lines, from any thread.
 
-    A write blocks while the pipe is full. The parent reads continuously, so this is brief unless the
-    parent is suspended.
+    A write blocks while the pipe is full. The parent reads continuously, so this is brief unless it is
+    suspended.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -224,7 +216,7 @@ async def _serve(build: Build, output: ParentPipe) -> None:
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    gc.disable()  # Imports create no garbage, and collection takes a tenth of their time.
+    gc.disable()  # imports create no garbage, and collection takes a tenth of their time
     methods = build(lambda event: output.write(Announcement(event)))
     gc.freeze()
     gc.enable()
@@ -246,7 +238,7 @@ async def _serve(build: Build, output: ParentPipe) -> None:
 
 
 async def _answer(methods: Mapping[str, Handler], call: Call, output: ParentPipe) -> None:
-    """Runs a call and sends its result or error; sends nothing if it is cancelled."""
+    """Sends the result or error; nothing if cancelled."""
 
     async def send(value: Any) -> None:
         output.write(StreamItem(call.id, value))
@@ -261,9 +253,7 @@ async def _answer(methods: Mapping[str, Handler], call: Call, output: ParentPipe
         output.write(CallResult(call.id, await handler(call.params, send)))
     except TuiAgentError as error:
         output.write(failure(call.id, error))
-    except (
-        Exception
-    ) as error:  # Outermost handler of a call: the parent receives the error and the child continues.
+    except Exception as error:  # outermost handler of a call: the child continues
         _log.exception("%s failed", call.method)
         what = f"{call.method} failed: {type(error).__name__}: {error}"
         output.write(CallFailed(call.id, "ChildFailed", what, "try again; `tui-agent doctor` shows more"))
