@@ -1,4 +1,4 @@
-"""Attempts at one goal by several agents, whose results wait until one is taken into the review."""
+"""Several agents' attempts at one goal, whose results wait until one is taken into the review."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ MOST = 8
 
 
 def attempts(agents: Sequence[str], goal: str, graph: Sequence[SubTask]) -> tuple[SubTask, ...]:
-    """A sub-task for each agent, "" for the model; with a new group, and ids that the graph does not have. Raises
-    `SessionError`."""
+    """A sub-task for each agent, "" for the model; with a new group, and new ids. Raises `SessionError`."""
     if not goal.strip() or not 2 <= len(agents) <= MOST:
         raise SessionError(
             f"/best needs a goal and 2 to {MOST} attempts", "write /best claude codex GOAL, or /best 3 GOAL"
@@ -32,7 +31,7 @@ def attempts(agents: Sequence[str], goal: str, graph: Sequence[SubTask]) -> tupl
 
 
 def report(ended: RunOutcome, blobs: Blobs) -> str:
-    """Checks, size of the change and summary of an attempt. Blocking."""
+    """Checks, size of the change and summary. Blocking."""
     added = removed = 0
     for step in ended.changed:
         before, after = (text_under(blobs, key) or "" for key in (step.before, step.after))

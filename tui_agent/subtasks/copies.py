@@ -1,4 +1,4 @@
-"""Folders of the sub-tasks' work copies, their initial files, and removal of copies left by a crash."""
+"""Folders of work copies, their initial files, and copies left by a crash."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ FOLDER = "worktrees"
 
 
 def folder_for(data: Path, session: str, name: str) -> Path:
-    """`name` may be any text. `session` is the id of the session whose lock protects the copy. Raises
-    `SessionError` for an invalid id."""
+    """`session`: the session whose lock protects the copy. Raises `SessionError` for an invalid id."""
     return data / FOLDER / directory.folder_of(data, session).name / plain(name)
 
 
@@ -41,16 +40,16 @@ def folder_of_run(data: Path, kept: Path, name: str) -> Path:
 
 
 async def clear(data: Path, session: str, child: ChildProcess) -> None:
-    """Call it before the first copy is made."""
+    """Before the first copy is made."""
     folder = data / FOLDER / session
     if session and await asyncio.to_thread(folder.is_dir):
         await _remove(folder, child)
 
 
 async def clear_leftovers(data: Path, child: ChildProcess) -> None:
-    """Removes the copies of all sessions not open in any process, including their git registrations.
+    """Copies of sessions not open in any process, including their git registrations.
 
-    `child` may belong to any workspace. Failed removals are retried at the next start.
+    `child` may belong to any workspace. The next start retries failed removals.
     """
     for folder in await asyncio.to_thread(_folders, data):
         lock = await asyncio.to_thread(_lock_of, data, folder.name)
@@ -69,7 +68,7 @@ def _folders(data: Path) -> list[Path]:
         with os.scandir(data / FOLDER) as entries:
             return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
     except OSError:
-        return []  # No copy was ever made.
+        return []  # no copy was ever made
 
 
 def _lock_of(data: Path, session: str) -> AbstractContextManager[object] | None:
@@ -80,12 +79,12 @@ def _lock_of(data: Path, session: str) -> AbstractContextManager[object] | None:
         return None
 
 
-#: Initial text by path; None for a missing file.
+#: By path; None for a missing file.
 Texts = dict[str, str | None]
 
 
 def why_blocked(state: State, task: SubTask) -> str:
-    """The reason a task with completed dependencies cannot start (`a decision in a.py`), or ""."""
+    """Why a task with completed dependencies cannot start (`a decision in a.py`), or ""."""
     wanted = _paths_before(state, task)
     for change in state.review.changes:
         if change.state == "conflict" and change.path in wanted:
@@ -94,10 +93,10 @@ def why_blocked(state: State, task: SubTask) -> str:
 
 
 def overlay(state: State, task: SubTask, blobs: Blobs) -> Texts:
-    """Differences between the sub-task's copy and the disk. Blocking.
+    """The copy's differences from the disk. Blocking.
 
-    Contains unsaved buffers and the undecided changes of its dependencies, without skipped hunks and with
-    manual edits.
+    Unsaved buffers and the undecided changes of its dependencies, without skipped hunks and with manual
+    edits.
     """
     texts: Texts = {buffer.path: buffer.text for buffer in state.buffers.open if buffer.unsaved}
     wanted = _paths_before(state, task)
@@ -113,8 +112,7 @@ def overlay(state: State, task: SubTask, blobs: Blobs) -> Texts:
 
 
 def write_texts(gate: Gate, texts: Mapping[str, str | None]) -> None:
-    """Writes the texts to a copy, with each file's own encoding. Blocking. Raises `FileError` and
-    `PathRefused`."""
+    """With each file's own encoding. Blocking. Raises `FileError` and `PathRefused`."""
     for path, text in texts.items():
         if text is None:
             write_file(gate, path, None, None)
@@ -127,14 +125,14 @@ def write_texts(gate: Gate, texts: Mapping[str, str | None]) -> None:
 
 
 def copy_exact_bytes(theirs: Gate, ours: Gate, paths: Sequence[str]) -> None:
-    """Copies the exact bytes of files that git's line-ending conversion changed. Blocking."""
+    """Files that git's line-ending conversion changed. Blocking."""
     for path in paths:
         try:
             data = read(ours, path, MAX_BYTES)
             if read_for_person(theirs, path, MAX_BYTES) != data:
                 write_file(theirs, path, data, None)
         except (FileError, PathRefused):
-            continue  # Missing, outside the workspace, or unreadable.
+            continue  # missing, outside, or unreadable
 
 
 def _paths_before(state: State, task: SubTask) -> set[str]:

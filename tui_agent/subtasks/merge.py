@@ -1,4 +1,4 @@
-"""Three-way merge of the sub-tasks' changes into one review, import of their todos, and the restart of a sub-task."""
+"""Merges the sub-tasks' changes into one review, imports their todos, and restarts a sub-task."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from tui_agent.log.journal import Journal
 from tui_agent.review.conflicts import given_up
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask, may_become
-from tui_agent.store.state import State, Todo
+from tui_agent.store.state import State
 from tui_agent.subtasks import attempts
 from tui_agent.subtasks.run import RunOutcome
 
-#: Turn number of sub-task changes: outside the conversation, so they form one batch.
+#: Outside the conversation, so all form one batch.
 TURN = 0
 
 
 class FileResult(Struct, frozen=True):
-    """A sub-task's change of one file: hashes before and after ("": no file) and the new name, if any."""
+    """Hashes before and after ("": no file) and the new name, if any."""
 
     path: str
     before: str
@@ -45,7 +45,7 @@ class FileResult(Struct, frozen=True):
 
 
 class ResultMerger:
-    """Merges results one at a time. `on_newest` rebases a change onto the current file."""
+    """One result at a time. `on_newest` rebases a change onto the current file."""
 
     def __init__(
         self, journal: Journal, blobs: Blobs, on_newest: Callable[[Change], Awaitable[Change]]
@@ -60,7 +60,7 @@ class ResultMerger:
         return self._journal.store.state
 
     async def end(self, event: e.SubTaskEnded, ended: RunOutcome) -> None:
-        """Records the end of a run and proposes its changes."""
+        """Records the end and proposes the changes."""
         async with self.one_at_a_time:
             task = self.state.subtasks.get(event.id)
             if task is not None and task.attempt:
@@ -68,8 +68,8 @@ class ResultMerger:
                 await self._journal.record(replace(event, summary=report))
                 return
             proposed, events = await self._all_proposed(event.id, ended)
-            # The child's todos with new ids, or the ids of existing todos with the same text, linked to
-            # the changes of their files
+            # The child's todos with new ids, or the ids of existing ones with the same text, linked to the
+            # changes of their files
             ids = {path: change.id for path, change in proposed.items()}
             paths = {change.id: change.path for change in ended.changes}
             there = {todo.text: todo for todo in self.state.todos}
@@ -81,7 +81,11 @@ class ResultMerger:
                 if todo.text in there:
                     found.append(replace(there[todo.text], changes=tied))
                     continue
-                name = next(free for n in itertools.count() if (free := _id(event.id, todo, n)) not in taken)
+                name = next(
+                    free
+                    for n in itertools.count()
+                    if (free := (f"{event.id}.{todo.id}.{n}" if n else f"{event.id}.{todo.id}")) not in taken
+                )
                 found.append(replace(todo, id=name, changes=tied, done=todo.done and not tied, turn=TURN))
             todos = tuple(found)
             there = {todo.id for todo in self.state.todos}
@@ -91,7 +95,7 @@ class ResultMerger:
             await self._journal.record(event, *(_with_todo(told, tied) for told in events))
 
     async def take(self, task: str, ended: RunOutcome) -> int:
-        """Proposes the changes of an attempt. Returns their number."""
+        """Proposes an attempt's changes; returns their number."""
         async with self.one_at_a_time:
             proposed, events = await self._all_proposed(task, ended)
             await self._journal.record(*events)
@@ -122,13 +126,13 @@ class ResultMerger:
         return change, *told
 
     def beside(self, path: str) -> Change | None:
-        """The open change that ends at `path`, or the change that moved the file away."""
+        """The open change that ends at `path`, or that moved the file away."""
         waiting = [change for change in self.state.review.changes if change.is_open]
         there = (change for change in waiting if (change.rename_to or change.path) == path)
         return next(there, None) or next((change for change in waiting if change.path == path), None)
 
     async def together(self, beside: Change | None, change: Change) -> Change:
-        """Combines both changes on the current file, or returns a conflict."""
+        """On the current file, or a conflict."""
         if beside is not None:
             read = partial(text_under, self._blobs)
             change = await asyncio.to_thread(joined, beside, change, read, self._blobs.put_text)
@@ -159,10 +163,6 @@ class ResultMerger:
             new or "",
             self._blobs.put_text,
         )
-
-
-def _id(task: str, todo: Todo, number: int) -> str:
-    return f"{task}.{todo.id}.{number}" if number else f"{task}.{todo.id}"
 
 
 def _with_todo(told: e.Event, tied: Mapping[str, str]) -> e.Event:
@@ -238,7 +238,7 @@ class SubTaskRestart:
                     await self._look_again(name)
 
     async def redo(self, change_id: str, task: str) -> None:
-        """Restarts `task`. Withdraws its proposals and keeps other changes of the same files.
+        """Restarts `task`: withdraws its proposals and keeps other changes of the same files.
 
         Raises `SessionError` if the change is not a conflict between that task and another.
         """
@@ -262,8 +262,8 @@ class SubTaskRestart:
         await self._journal.record(e.SubTaskGivenBack(task, others, note))
 
     def _without(self, change: Change, task: SubTask) -> Change | None:
-        """The change without the task's part, or None if nothing remains. Blocking. Raises `EditFailed` if
-        they are inseparable."""
+        """The change without the task's part; None if nothing remains. Blocking. Raises `EditFailed` if
+        inseparable."""
         path = change.rename_to or change.path
         step = next((step for step in task.changed if step.path == path), None)
         alone = change.tasks == (task.id,)

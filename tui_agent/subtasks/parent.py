@@ -1,4 +1,4 @@
-"""Interfaces between a session and its sub-tasks, and the limit of concurrent runs."""
+"""A session and its sub-tasks: interfaces, and the limit of concurrent runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tui_agent.workspace.workspace import Workspace
 
 
 class Capacity:
-    """Limits concurrent runs across a session and its nested sub-tasks. A waiting parent lends its slot."""
+    """Concurrent runs of a session and its nested sub-tasks. A waiting parent lends its slot."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -39,14 +39,14 @@ class Capacity:
         self._listeners.remove(listener)
 
     def acquire(self, most: int = 0) -> bool:
-        """Reserves a slot; False if none is free. `most` is the server's own limit."""
+        """False if no slot is free. `most` is the server's limit."""
         if self._taken >= min(self._most, most or self._most):
             return False
         self._taken += 1
         return True
 
     def release(self) -> None:
-        """Frees a slot: first for a returning parent, then for new runs, nested sub-tasks first."""
+        """First for a returning parent, then for new runs, nested ones first."""
         for coming in self._coming:
             if not coming.done():
                 coming.set_result(None)
@@ -77,7 +77,7 @@ class Capacity:
 
 
 class RunSession(Protocol):
-    """The parts of a run's session used by its parent."""
+    """A run's session as its parent uses it."""
 
     @property
     def state(self) -> State: ...
@@ -85,10 +85,10 @@ class RunSession(Protocol):
     def subscribe(self, listener: Listener) -> Callable[[], None]: ...
 
     def start(self, paths: list[str]) -> None:
-        """Begins work in the copy, which contains `paths`."""
+        """In the copy, which contains `paths`."""
 
     async def run_turn(self, text: str, attachments: Sequence[str] = ()) -> None:
-        """Sends a message and waits for the end of its turn."""
+        """Returns at the end of the turn."""
 
     async def apply(self, picks: Sequence[Pick]) -> None: ...
 
@@ -101,7 +101,7 @@ class RunSession(Protocol):
 
 @dataclass(frozen=True)
 class Parent:
-    """The parts of a session used by its sub-tasks.
+    """A session as its sub-tasks use it.
 
     `open_child` opens a run's session with its copy and hand-over; `on_newest` rebases a change onto the
     current file; `after_run` is called at the end of each run.
@@ -120,7 +120,7 @@ class Parent:
 
 
 class SubTaskPart(Struct, frozen=True):
-    """Marks a session as a sub-task's run: its hand-over and the resources shared with its parent.
+    """A session is a sub-task's run: its hand-over and the resources of its parent.
 
     `folder` is the original of its copy; `only` are the tools of its agent and of those above it.
     """

@@ -1,4 +1,4 @@
-"""One run of a sub-task: copies the folder, opens a session with the hand-over, takes turns, returns the outcome."""
+"""One run of a sub-task: copies the folder, opens a session with the hand-over, takes turns."""
 
 from __future__ import annotations
 
@@ -39,10 +39,7 @@ _SCOPE = "Files of this part: {files}. Another file may be changed where this pa
 
 
 class HandOver(Struct, frozen=True):
-    """The parent's context for a sub-task.
-
-    `before` are its completed dependencies, `missing` the folders absent from its copy.
-    """
+    """`before` are completed dependencies, `missing` the folders absent from the copy."""
 
     task: SubTask
     request: str = ""
@@ -53,7 +50,7 @@ class HandOver(Struct, frozen=True):
 
 
 def handover_text(given: HandOver) -> str:
-    """The hand-over as text, without empty parts."""
+    """Without empty parts."""
     task = given.task
     parts = [
         _BEGINNING.format(id=name(task.id)),
@@ -78,16 +75,16 @@ def _list(title: str, items: Sequence[str] | map[str]) -> str:
     return "\n".join([f"{title}:", *lines]) if lines else ""
 
 
-#: Default maximum number of turns if `limits.turns` is 0.
+#: If `limits.turns` is 0.
 MOST_TURNS = 10
 GO_ON = "continue"
-#: Seconds between progress events of one sub-task.
+#: Seconds between progress events.
 EVERY = 0.25
-#: Maximum length of a progress line, in characters.
+#: Characters of a progress line.
 LONGEST_LINE = 300
-#: Maximum length of a summary, in characters.
+#: Characters of a summary.
 LONGEST_WORK = 600
-#: Matches an answer without information, such as "OK, done".
+#: An answer without information, such as "OK, done".
 _TELLS_NOTHING = re.compile(
     r"(?i)\W*(?:(?:ok(?:ay)?|yes|sure|all|is|it'?s|everything|now|already|nothing|left|more|to|do|(?:is )?done|"
     r"finished|completed?|ready|fine|good|great)\W*)+"
@@ -95,8 +92,7 @@ _TELLS_NOTHING = re.compile(
 
 
 class RunOutcome(Struct, frozen=True):
-    """The outcome of a run. `changes` are the child's changes; `checks` are the names of failed checks in its
-    copy."""
+    """`changes` are the child's; `checks` are failed ones in its copy."""
 
     state: Literal["completed", "failed", "cancelled"] = "completed"
     summary: str = ""
@@ -117,7 +113,7 @@ def folder_of(parent: Path, task: SubTask) -> Path:
 
 
 class SubTaskRun:
-    """Runs one sub-task of `parent` once. `child` is its session during the run."""
+    """One run of `parent`. `child` is its session during the run."""
 
     def __init__(self, parent: Parent, task: SubTask) -> None:
         self.child: RunSession | None = None
@@ -125,7 +121,7 @@ class SubTaskRun:
         self._task = task
         name = f"{task.id}.{task.run}"
         self._brought: set[str] = set()
-        #: Reasons for files missing from the copy, by path.
+        #: Files missing from the copy, with reasons.
         self._lost: dict[str, str] = {}
         self._folder = copies.folder_of_run(parent.data, parent.storage.folder, name)
 
@@ -137,7 +133,7 @@ class SubTaskRun:
         made = {step.path for step in done.changed} | {it.rename_to or it.path for it in done.changes}
         lost = {path: why for path, why in self._lost.items() if posixpath.normpath(path) not in made}
         if not lost:
-            return done  # The sub-task may have been meant to create the file.
+            return done  # the sub-task may be meant to create the file
         told = "; ".join(f"{path} {why}" if path not in why else why for path, why in lost.items())
         await self._parent.journal.record(e.NoticeGiven("warning", f"Sub-task {self._task.id}: {told}"))
         return replace(done, summary=f"{done.summary} ({told})".lstrip())
@@ -210,8 +206,7 @@ class SubTaskRun:
     async def _drive(self, child: RunSession, there: Collection[str]) -> tuple[str, Cause]:
         """Takes turns until nothing is left. Returns the failure's reason and cause, or empty strings.
 
-        Rejected parts of a reply, such as an unplaceable change, are reported to the model in the next
-        turn.
+        Rejected parts of a reply, such as an unplaceable change, are reported to the model in the next turn.
         """
         most = self._parent.settings.limits.turns or MOST_TURNS
         await child.run_turn(self._task.goal, [path for path in self._task.files if path in there])
@@ -262,15 +257,14 @@ def _why_lost(gate: Gate, paths: Sequence[str]) -> dict[str, str]:
 
 
 def may_continue(state: State) -> bool:
-    """Whether the sub-task has open todos and its last turn made changes."""
+    """Open todos are left and the last turn made changes."""
     turn = state.turn.number
     did_something = any(change.turn == turn for change in state.review.changes)
     return did_something and any(not todo.done for todo in state.todos)
 
 
 def work_of(state: State) -> str:
-    """A session's summary of its work: the text of messages with standing changes, or the last message, or
-    the changed paths."""
+    """The text of messages with standing changes, or the last message, or the changed paths."""
     said = [(m, gist) for m in state.chat.messages if m.kind == "agent" and (gist := m.gist)]
     telling = [(message, gist) for message, gist in said if not _TELLS_NOTHING.fullmatch(gist)]
     standing = {c.id: c for c in state.review.changes if c.state not in ("failed", "skipped", "undone")}
@@ -284,7 +278,7 @@ def work_of(state: State) -> str:
 
 
 def outcome(state: State, reason: str = "", cause: Cause = "") -> RunOutcome:
-    """The outcome of a child session; a `reason` marks it as failed, without files and todos."""
+    """A `reason` marks it as failed, without files and todos."""
     used = state.usage.session
     failed = tuple(result.name for result in state.checks.results if result.state != "passed")
     return RunOutcome(
@@ -316,7 +310,7 @@ def _mode_changed(step: FileStep) -> bool:
 
 
 class ProgressReporter:
-    """Reports a running sub-task's progress to the parent, throttled, and its usage immediately."""
+    """Progress to the parent, throttled, and usage immediately."""
 
     def __init__(self, journal: Journal, task: str, child: RunSession) -> None:
         now = time.time()
@@ -329,7 +323,7 @@ class ProgressReporter:
         self._publish_progress()
 
     async def close(self) -> None:
-        """Unsubscribes and waits until all usage is recorded."""
+        """Waits until all usage is recorded."""
         self._unsubscribe()
         if self._timer is not None:
             self._timer.cancel()

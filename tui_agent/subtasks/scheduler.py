@@ -1,4 +1,4 @@
-"""Schedules the sub-tasks of a session and handles their cancellation and end."""
+"""Schedules a session's sub-tasks; handles cancellation and end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STOPPED = "Stopped: its chat is saved"
 _FAULT = "An error in tui-agent ended it"
 CLOSED = "Interrupted because tui-agent was closed: run it again"
 
-#: Events that may allow a sub-task to start.
+#: May allow a sub-task to start.
 _NEWS = (
     e.SubTasksWanted,
     e.SubTaskGivenBack,
@@ -48,7 +48,7 @@ class Scheduler:
         self._refusing: asyncio.Task[None] | None = None
         self._runs: dict[str, SubTaskRun] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._ending: set[str] = set()  # Tasks being cancelled or finished; they must not be cancelled again.
+        self._ending: set[str] = set()  # being cancelled or finished: not to be cancelled again
         self._why = ""
         self._news = asyncio.Event()
         self._held = 0
@@ -60,7 +60,7 @@ class Scheduler:
         return self._parent.journal.store.state
 
     def look(self) -> None:
-        """Starts possible runs in the next iteration of the loop."""
+        """Starts possible runs in the loop's next iteration."""
         asyncio.get_running_loop().call_soon(self._begin_what_can)
 
     @contextmanager
@@ -74,26 +74,26 @@ class Scheduler:
             self.look()
 
     def get_ready(self) -> None:
-        """Prepares the first copy ahead of time, while the user reads the proposal."""
+        """The first copy, while the user reads the proposal."""
         self._getting_ready = asyncio.create_task(self._prepare())
 
     async def _prepare(self) -> None:
         parent = self._parent
         folder = copies.folder_of_run(parent.data, parent.storage.folder, "next").parent
-        with suppress(TuiAgentError):  # The first copy reports the error.
+        with suppress(TuiAgentError):  # the first copy reports it
             await parent.workspace.copies.prepare(folder)
 
     def child(self, task: str) -> RunSession | None:
-        """The session of a running sub-task, or None."""
+        """Of a running sub-task."""
         run = self._runs.get(task)
         return run.child if run else None
 
     def works(self, task: str) -> bool:
-        """Whether a sub-task has started and not finished; the start may not be recorded yet."""
+        """Started and not finished; the start may not be recorded yet."""
         return task in self._tasks and task not in self._ending
 
     async def state_of(self, task: SubTask) -> State:
-        """The state of a task's newest run. Raises `SessionError` if it never ran or was not kept."""
+        """Of the newest run. Raises `SessionError` if it never ran or was not kept."""
         child = self.child(task.id)
         if child is not None:
             return child.state
@@ -107,14 +107,14 @@ class Scheduler:
         return (await asyncio.to_thread(read_state, path)).state
 
     async def stop(self, names: Sequence[str]) -> None:
-        """Cancels started tasks and waits until their copies are removed."""
+        """Waits until their copies are removed."""
         tasks = {name: self._tasks[name] for name in names if name in self._tasks}
         self._cancel(tasks)
         if tasks:
             await asyncio.wait(tasks.values())
 
     async def settled(self) -> None:
-        """Waits until nothing runs and nothing can start, even if other sessions use all slots."""
+        """Nothing runs and nothing can start, even if other sessions use all slots."""
         await asyncio.sleep(0)  # Start pending requests first.
         while self._tasks or self._held or self._next():
             self._news.clear()
@@ -124,7 +124,7 @@ class Scheduler:
                 await self._news.wait()
 
     async def close(self) -> None:
-        """Cancels all tasks; they can be run again."""
+        """They can be run again."""
         self._why = CLOSED
         self._news.set()
         self._unsubscribe()
@@ -135,7 +135,7 @@ class Scheduler:
 
     def _on_event(self, event: e.Event, state: State) -> None:
         if isinstance(event, e.UsageCounted) and self._tasks:
-            # All running tasks share the session's limits and end together.
+            # Running tasks share the session's limits and end together.
             over = self._over()
             if over and not self._why:
                 self._why = f"{over}: raise it, then run it again"
@@ -146,7 +146,7 @@ class Scheduler:
                 self.look()
 
     def _begin_what_can(self) -> None:
-        """Starts ready tasks by priority while slots are free, from one snapshot of the disk."""
+        """By priority while slots are free, from one snapshot of the disk."""
         self._news.set()
         waiting = self._next()
         if waiting and (over := self._over() or self._parent.requests.why):
@@ -174,7 +174,7 @@ class Scheduler:
         return taking
 
     def _over(self) -> str:
-        """The exceeded limit as a sentence, or ""."""
+        """The exceeded limit, or ""."""
         limits, used = self._parent.settings.limits, self.state.usage.session
         spent = Spending(used.input + used.output, used.cost)
         return limit_reached("session", spent, 1, None, limits.session_tokens, limits.session_cost)
@@ -211,7 +211,7 @@ class Scheduler:
             await self._end(task.id, ended, round(time.monotonic() - started, 3))
             await self._parent.after_run()
         finally:
-            self._capacity.release()  # The next task starts during the removal.
+            self._capacity.release()  # the next task starts during the removal
             run = self._runs.pop(task.id, None)
             try:
                 if run is not None:
@@ -243,11 +243,11 @@ class Scheduler:
             )
         except TuiAgentError as error:
             return RunOutcome("failed", reason=str(error))
-        except Exception as error:  # Outermost handler: an internal error must not affect other tasks.
+        except Exception as error:  # outermost handler: other tasks go on
             return RunOutcome("failed", reason=str(fault(_FAULT, error)))
 
     async def _end(self, name: str, ended: RunOutcome, seconds: float) -> None:
-        """Runs one at a time, so that each result is merged with the earlier results."""
+        """One at a time, so that each result is merged with earlier ones."""
         event = e.SubTaskEnded(
             name,
             ended.state,
@@ -261,7 +261,7 @@ class Scheduler:
         )
         try:
             await self._merger.end(event, ended)
-        except Exception as error:  # Outermost handler: the task must end in any case.
+        except Exception as error:  # outermost handler: the task must end
             told = error if isinstance(error, TuiAgentError) else fault(_FAULT, error)
             reason = f"Its changes were rejected. {told}"
             await self._parent.journal.record(replace(event, state="failed", changed=(), reason=reason))

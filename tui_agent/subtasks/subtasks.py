@@ -1,4 +1,4 @@
-"""Front-end operations on sub-tasks: edit the graph, run, stop, restart."""
+"""Sub-tasks for the interface: edit the graph, run, stop, restart."""
 
 from __future__ import annotations
 
@@ -30,11 +30,8 @@ def lost_run_events(state: State) -> list[e.Event]:
 
 
 class SubTasks:
-    """The sub-tasks of one session.
-
-    Methods raise `SessionError` for an unknown id or an invalid transition. `parent` is called on first
-    use; `renew` is called after each user request.
-    """
+    """Methods raise `SessionError` for an unknown id or an invalid transition. `parent` is called on first
+    use; `renew` after each user request."""
 
     def __init__(
         self,
@@ -47,7 +44,7 @@ class SubTasks:
         self._parent = parent
         self._renew = renew
         self._made: tuple[Scheduler, SubTaskRestart, ResultMerger] | None = None
-        #: Comparisons on their way to the log.
+        #: On their way to the log.
         self._telling: set[asyncio.Task[None]] = set()
         core.journal.store.subscribe(self._on_event)
 
@@ -57,7 +54,7 @@ class SubTasks:
 
     @call(changes=False)
     def child(self, task: str) -> RunSession | None:
-        """The session of a running sub-task, or None."""
+        """Of a running sub-task."""
         return self._scheduler.child(task)
 
     @call(changes=False)
@@ -88,7 +85,7 @@ class SubTasks:
 
     @call(changes=True)
     async def tick(self, task: str) -> None:
-        """Toggles the mark for the next batch, or for an automatic start (`subtasks.begin`)."""
+        """For the next batch, or for an automatic start (`subtasks.begin`)."""
         found = self._task(task)
         await self._journal.record(e.SubTaskChanged(replace(found, auto_execute=not found.auto_execute)))
 
@@ -101,7 +98,7 @@ class SubTasks:
 
     @call(changes=True)
     async def run(self, task: str) -> None:
-        """Starts a task as soon as its dependencies are done."""
+        """As soon as its dependencies are done."""
         found = self._task(task)
         if found.state not in ("pending", "ready"):
             raise SessionError(f"The sub-task {task} is {found.state}", "retry it to run it again")
@@ -112,7 +109,7 @@ class SubTasks:
 
     @call(changes=True)
     async def best(self, agents: Sequence[str], goal: str) -> tuple[str, ...]:
-        """Starts an attempt at a goal by each agent, "" for the model. Returns their ids."""
+        """An attempt by each agent, "" for the model. Returns their ids."""
         from tui_agent.subtasks.attempts import attempts
 
         tasks = attempts(agents, goal, self.state.subtasks.tasks)
@@ -123,7 +120,7 @@ class SubTasks:
 
     @call(changes=True)
     async def take(self, task: str) -> int:
-        """Proposes the changes of a completed attempt. Returns their number. Raises `SessionError`."""
+        """A completed attempt's changes; returns their number. Raises `SessionError`."""
         from tui_agent.subtasks.run import outcome
 
         found = self._task(task)
@@ -136,7 +133,7 @@ class SubTasks:
 
     @call(changes=True)
     async def run_ticked(self) -> None:
-        """Approves the batch: starts all marked tasks as soon as possible."""
+        """Starts all marked tasks as soon as possible."""
         if self._manual:
             raise SessionError(
                 "With subtasks.begin = manual each sub-task is run alone", "choose one that is ready"
@@ -153,7 +150,7 @@ class SubTasks:
 
     @call(changes=True)
     async def retry(self, task: str) -> None:
-        """Reruns an ended or skipped task. Withdraws its undecided proposals."""
+        """An ended or skipped task; withdraws its undecided proposals."""
         found = self._may(task, "pending")
         if found.state == "ready":
             raise SessionError(f"The sub-task {task} is ready", "run it")
@@ -165,19 +162,19 @@ class SubTasks:
 
     @call(changes=True)
     async def skip(self, task: str) -> None:
-        """Skips a task; its dependents may start."""
+        """Its dependents may start."""
         self._may(task, "skipped")
         await self._journal.record(e.SubTaskMoved(task, "skipped"))
 
     @call(changes=True)
     async def stop(self, task: str) -> None:
-        """Cancels a running or requested task until it is retried."""
+        """Until it is retried."""
         self._task(task)
         await self._stop([task])
 
     @call(changes=True)
     async def stop_all(self) -> None:
-        """Cancels all running tasks and all requested starts."""
+        """Also requested starts."""
         await self._stop([task.id for task in self.state.subtasks.tasks])
 
     async def _stop(self, names: Sequence[str]) -> None:
@@ -188,7 +185,7 @@ class SubTasks:
 
     @call(changes=False)
     async def settled(self) -> None:
-        """Waits until no sub-task runs and no requested task can start."""
+        """No sub-task runs and no requested one can start."""
         if self.state.subtasks.tasks:
             await self._scheduler.settled()
 
@@ -201,7 +198,7 @@ class SubTasks:
 
     @call(changes=False)
     async def state_of(self, task: str) -> State:
-        """The current or final state of a task's newest run. Raises `SessionError` if there is none."""
+        """Of the newest run. Raises `SessionError` if there is none."""
         return await self._scheduler.state_of(self._task(task))
 
     # ── what may be ──────────────────────────────────────────────────────────────────────────────────────
@@ -234,7 +231,7 @@ class SubTasks:
 
     def _on_event(self, event: e.Event, state: State) -> None:
         if state.session.read_only:
-            return  # They run in the other process.
+            return  # they run in the other process
         match event:
             case e.SubTasksWanted() | e.SubTaskGivenBack():
                 self._scheduler.look()
