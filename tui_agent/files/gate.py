@@ -239,8 +239,7 @@ def _content(file: FileIO, path: str, limit: int) -> bytes:
 
 
 def open_checked(spot: PathHandle) -> int:
-    """A read-only descriptor. Raises FileError or PathRefused if it is no longer a regular file, and OSError.
-    """
+    """A read-only descriptor. Raises FileError or PathRefused if it is no longer a regular file, and OSError."""
     if spot.status is None:
         raise FileError(
             f"{display_path(spot.path)} does not exist", "check the name, or search for it with a pattern"

@@ -59,7 +59,7 @@ class GitFolder(Struct, frozen=True):
 
     @property
     def branch(self) -> str:
-        """"" with a detached HEAD."""
+        """ "" with a detached HEAD."""
         return self.head.removeprefix("ref: refs/heads/") if self.head.startswith("ref: refs/heads/") else ""
 
     @property
@@ -93,7 +93,7 @@ def find_git_folder(folder: str) -> GitFolder | None:
 
 
 def repository_around(folder: str) -> str:
-    """"" if the folder is its top, if none exists, or if it also contains the home."""
+    """ "" if the folder is its top, if none exists, or if it also contains the home."""
     found = find_git_folder(folder)
     if found is None or found.work_tree in ("/", folder):
         return ""

@@ -147,7 +147,14 @@ class _Resolver:
             elif not self.pending:
                 return self._spot((*self.names, name), status)
             else:
-                self._down(name)
+                try:
+                    self.folders.append(os.open(name, _FOLDER, dir_fd=self.folders[-1]))
+                except OSError as error:
+                    if error.errno not in (errno.ENOTDIR, errno.ELOOP):
+                        raise
+                    why = f"{display_path('/'.join((*self.names, name)))} is not a folder"
+                    raise _refused(self.path, why, "check the path") from error
+                self.names.append(name)
         return self._spot(tuple(self.names), os.fstat(self.folders[-1]))
 
     def close(self) -> None:
@@ -175,16 +182,6 @@ class _Resolver:
             return os.stat(name, dir_fd=self.folders[-1], follow_symlinks=False)
         except FileNotFoundError:
             return None
-
-    def _down(self, name: str) -> None:
-        try:
-            self.folders.append(os.open(name, _FOLDER, dir_fd=self.folders[-1]))
-        except OSError as error:
-            if error.errno not in (errno.ENOTDIR, errno.ELOOP):
-                raise
-            why = f"{display_path('/'.join((*self.names, name)))} is not a folder"
-            raise _refused(self.path, why, "check the path") from error
-        self.names.append(name)
 
     def _up(self) -> None:
         if not self.names:

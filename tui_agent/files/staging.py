@@ -147,9 +147,7 @@ def rename_into_place(spot: PathHandle, temporary: str, seen: FileState, *, sync
                 f"{display_path(spot.path)} was created by another program", "check it first"
             ) from error
         except OSError:
-            os.rename(
-                temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder
-            )  # no hard links
+            os.rename(temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)  # no hard links
         else:
             discard(spot.folder, temporary)
     else:

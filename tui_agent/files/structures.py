@@ -21,9 +21,7 @@ def read_toml(text: str) -> dict[str, Any]:
     import tomllib
 
     _check_size(text)
-    for number, line in enumerate(
-        text.splitlines(), 1
-    ):  # Parsing is quadratic in key parts.
+    for number, line in enumerate(text.splitlines(), 1):  # Parsing is quadratic in key parts.
         if line.count(".") > MOST_PARTS and any(
             len(_DOT.findall(part)) >= MOST_PARTS for part in line.replace("]", "=").split("=")[:-1]
         ):
