@@ -175,7 +175,7 @@ _OTHER = (
     r"|\[(?P<box>[^\W\d_]\w{1,20})\](?![(:\[])"
 )
 #: Signs around such a name: `{{thinking}}` to `{{/thinking}}`, `<!--think-->`. Without a closing sign the
-#: text is no thought.
+#: text is not a thought.
 _PAIRS = {
     "<!--": "-->", "/*": "*/", "{{": "}}", "{%": "%}", "{": "}", "[[": "]]", "[": "]", "((": "))", "(": ")",
     "«": "»", "【": "】", "《": "》", "⟨": "⟩", "&lt;": "&gt;", "<<": ">>", "\\<": "\\>",

@@ -276,7 +276,7 @@ _NAMES = ("tests", "failures", "errors", "skipped")
 
 
 def outcome_of_report(report: str) -> Outcome:
-    """Counts of the suites, and the failed cases; empty if the text is no such report.
+    """Counts of the suites, and the failed cases; empty for other text.
 
     A DTD, an entity, or an excessive size makes it invalid; the output is then used instead.
     """

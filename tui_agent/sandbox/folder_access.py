@@ -52,7 +52,7 @@ class FolderAccess:
             return None
 
     def names(self, path: str) -> list[str]:
-        """Sorted; empty if it is no folder. "" is the root."""
+        """Sorted; empty if it is not a folder. "" is the root."""
         with suppress(OSError):
             return self.listing(path)
         return []

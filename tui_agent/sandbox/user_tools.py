@@ -204,7 +204,7 @@ def is_below(path: str, folders: Iterable[str]) -> bool:
 
 
 def own_folder(path: str) -> bool:
-    """An existing, readable folder that is no link."""
+    """An existing, readable folder, not a link."""
     try:
         return stat.S_ISDIR(os.lstat(path).st_mode) and os.access(path, os.R_OK | os.X_OK)
     except OSError:

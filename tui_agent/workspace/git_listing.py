@@ -41,7 +41,7 @@ _SPECIAL_MARKS: Final = (b"\0S ", b" 120000 ", b" 160000 ")
 
 
 class _Special(Struct, frozen=True):
-    """Tracked names that are no plain files on disk."""
+    """Tracked names other than plain files on disk."""
 
     sparse: frozenset[bytes]
     links: frozenset[bytes]

@@ -98,7 +98,7 @@ def _sign_at(text: str, at: int) -> tuple[Sign, int]:
 
 def _class_at(text: str, at: int) -> tuple[Sign, int]:
     r"""`[a-z]`, `[!a-z]`, `[\]a]`; an unmatched bracket within a name is a literal. A backslash escapes the
-    next character, so `[a\-z]` is no range."""
+    next character, so `[a\-z]` is not a range."""
     found = _CLASS.match(text, at)
     if found is None or not found[2]:
         return Sign("literal", "[", re.escape("[")), 1

@@ -81,7 +81,7 @@ class Workspace:
         on_notice: OnNotice | None = None,
     ) -> None:
         """`own`: protected tui-agent folders; `aliases`: additional names of secrets (see `Gate`). Raises
-        `PathRefused` if `root` is no folder.
+        `PathRefused` if `root` is not a folder.
 
         `child` is shared and closed by another workspace; `ahead` was started for this one. `filters`:
         fingerprint of trusted filters. Without `watched`, changes on disk are not reported. Callbacks run on
