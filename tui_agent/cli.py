@@ -152,6 +152,10 @@ async def _open(
     """The session behind the first frame: what it needs is imported only now."""
     from tui_agent.session.opening import Opening, open_session
 
+    try:
+        current_folder = Path.cwd()
+    except FileNotFoundError:  # deleted by another program
+        current_folder = None
     return await open_session(
         Opening(
             workspace=options.workspace,
@@ -159,20 +163,13 @@ async def _open(
             overrides=options.overrides,
             replay=options.replay,
             record=options.record,
-            started_from=_current_folder(),
+            started_from=current_folder,
             interactive=True,
             read_only=read_only,
             draft=draft,
         ),
         ahead=ahead,
     )
-
-
-def _current_folder() -> Path | None:
-    try:
-        return Path.cwd()
-    except FileNotFoundError:  # deleted by another program
-        return None
 
 
 async def _reopened(options: ScreenOptions, choice: Any) -> Any:
@@ -222,7 +219,11 @@ def main(argv: Sequence[str]) -> int:
     debug = "--debug" in before
     words = [*(word for word in before if word != "--debug"), *marker, *after]
     open_streams()
-    _printable_anywhere()
+    # Let output go on where the terminal's encoding lacks a letter, or a file's name is not text.
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")
     end = _shown() if debug else None
     try:
         return _status_of(words, debug)
@@ -503,11 +504,3 @@ def _print_error(what: str, remedy: str, debug: bool = False) -> None:
     with suppress(OSError):  # a full disk takes no sentence either
         output.error(f"{what}: {remedy}")
         sys.stderr.flush()
-
-
-def _printable_anywhere() -> None:
-    """Let output go on where the terminal's encoding lacks a letter, or a file's name is not text."""
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")

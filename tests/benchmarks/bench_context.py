@@ -23,8 +23,8 @@ from tui_agent.model.client import TokenCount
 from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
-from tui_agent.turn.caches import shared_beginning
 from tui_agent.turn.compaction import EarlierMessages, fit_to_window
+from tui_agent.turn.context import shared_beginning
 from tui_agent.turn.load import companions, load
 from tui_agent.turn.request import Draft, compose
 

@@ -19,9 +19,9 @@ from tui_agent.model.client import EndChunk, ModelRequest, Pass, ProgressChunk
 from tui_agent.model.direct_client import render
 from tui_agent.model.local import LOCAL_TIMEOUT_SECONDS, WAITS, LocalModels
 from tui_agent.model.rules import Rules
-from tui_agent.model.schemas import SchemaForm
 from tui_agent.model.servers import Kind, ServerMemory, ServerModel
 from tui_agent.model.wires.chat import ChatReader
+from tui_agent.model.wires.conversation import SchemaForm
 
 ASKED = ModelRequest("llamafile/tiny", ({"role": "user", "content": "Hi"},))
 

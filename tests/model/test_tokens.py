@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tui_agent.model import counter
 from tui_agent.model.client import TokenCount
-from tui_agent.model.schemas import is_strict, response_format
 from tui_agent.model.tokens import estimate, vocabulary
+from tui_agent.model.wires.conversation import is_strict, response_format
 
 
 @given(st.text())

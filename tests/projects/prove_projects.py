@@ -29,7 +29,7 @@ from support.sessions import open_session  # noqa: E402
 from tests.proofs.tally import WHOLE, Part, Tally  # noqa: E402
 from tui_agent.checks.comparison import finding  # noqa: E402
 from tui_agent.checks.formats import Outcome  # noqa: E402
-from tui_agent.session.baseline_runs import BaselineResult  # noqa: E402
+from tui_agent.session.baselines import BaselineResult  # noqa: E402
 from tui_agent.settings.schema import CheckCommand  # noqa: E402
 
 #: Seconds for one run: some projects are built six times in it.

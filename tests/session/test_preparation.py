@@ -17,7 +17,7 @@ from tui_agent.sandbox import view_plan as planning
 from tui_agent.session import turns
 from tui_agent.store import events as e
 from tui_agent.store.state import State
-from tui_agent.turn import caches
+from tui_agent.turn import context
 
 
 class Looked(planning.ToolFolders):
@@ -76,8 +76,8 @@ async def test_what_a_request_reads_is_read_while_its_message_is_written(
         monkeypatch.setattr(module, name, lambda *args, **how: (read.append(name), function(*args, **how))[1])
 
     monkeypatch.setattr(planning, "_STORES", Looked())
-    monkeypatch.setattr(caches, "is_settled", lambda stamp: True)
-    noted(caches, "find_secrets_in_file")
+    monkeypatch.setattr(context, "is_settled", lambda stamp: True)
+    noted(context, "find_secrets_in_file")
     noted(known_secrets, "_read")
     async with open_session(tmp_path, [reply(message="Done.")], interactive=True) as session:
         assert not read, "whoever only looks around does not pay for it"

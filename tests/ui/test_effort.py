@@ -11,9 +11,9 @@ from support.sessions import model_of, open_session, reply
 
 from tui_agent.model.client import EndChunk, ReasoningChunk, TextChunk, UsageChunk
 from tui_agent.model.discovery import Suggestion
-from tui_agent.session.effort_words import in_short, split_effort, with_effort
 from tui_agent.session.models import make_model
 from tui_agent.session.session import Session
+from tui_agent.turn.model_choice import in_short, split_effort, with_effort
 from tui_agent.ui.dialogs.model_chooser import ModelChooser
 from tui_agent.ui.slash_commands import text_command
 from tui_agent.ui.widgets.messages import Reasoning

@@ -32,7 +32,7 @@ from tui_agent.model.model_listing import (
 from tui_agent.model.model_table import KnownModel, Price, route
 from tui_agent.model.providers import suggestion
 from tui_agent.model.servers import ServerMemory
-from tui_agent.session.model_offers import Offer, Offers, offers_of
+from tui_agent.session.models import Offer, Offers, offers_of
 from tui_agent.session.session import Session
 from tui_agent.ui.dialogs.model_chooser import MOST, ModelChooser
 from tui_agent.ui.dialogs.model_rows import about, fitting, offer_row, tokens

@@ -22,10 +22,10 @@ from tui_agent.settings.loading import (
     LoadedSettings,
     broken_file,
     load,
+    read_prompts,
     setting_lines,
     workspace_layer,
 )
-from tui_agent.settings.prompts import read_prompts
 
 #: Tables of keys.toml whose keys act anywhere on the screen, and in one pane.
 _ANYWHERE = frozenset({"app", "session", "turn", "changes", "commands", "checks", "pane"})
@@ -55,7 +55,15 @@ def path() -> int:
     }
     width = max(map(len, places))
     for name, place in places.items():
-        row(f"{name:<{width}}  {escaped(str(place))}{_remark(place, workspace)}")
+        if not place.exists():
+            remark = "  (does not exist)"
+        elif place.parent != workspace / WORKSPACE_FOLDER:
+            remark = ""
+        else:
+            remark = {"trusted": "", "changed": "  (changed since it was trusted: ignored)"}.get(
+                trust.trust_status(workspace, user_folders()), "  (not trusted: ignored)"
+            )
+        row(f"{name:<{width}}  {escaped(str(place))}{remark}")
     return 0
 
 
@@ -163,13 +171,3 @@ def _meet(group: str, other: str, key: str) -> bool:
     """Whether a key of two tables has two meanings at one place. Keys after the leader are not those of a pane."""
     groups, leads = {group, other}, key.startswith("leader ")
     return group == other or (groups <= _ANYWHERE | _PANES and (leads or not groups <= _PANES))
-
-
-def _remark(path: Path, workspace: Path) -> str:
-    if not path.exists():
-        return "  (does not exist)"
-    if path.parent != workspace / WORKSPACE_FOLDER:
-        return ""
-    return {"trusted": "", "changed": "  (changed since it was trusted: ignored)"}.get(
-        trust.trust_status(workspace, user_folders()), "  (not trusted: ignored)"
-    )

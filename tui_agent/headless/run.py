@@ -147,7 +147,12 @@ async def apply_all(session: Session, before: int, *, checked: bool = False) -> 
         return ""
     while True:
         proposed = len(session.state.review.changes)
-        doubt = await _doubt(session, checked)
+        if checked:
+            doubt = await unchecked(session.core, session.checks)
+        else:
+            if any(mark.look == "stale" for mark in session.state.check_marks):
+                await session.checks.run()
+            doubt = "" if session.state.checks.refused else session.state.check_doubt
         if checked and doubt:
             return f"Nothing was written: {doubt}"
         try:
@@ -162,14 +167,6 @@ async def apply_all(session: Session, before: int, *, checked: bool = False) -> 
     left = [change for change in session.state.review.changes[before:] if change.state in LEFT]
     sentences = [f"Not applied: {', '.join(change.path for change in left)}"] if left else []
     return ". ".join([*sentences, *([f"Applied, but {doubt}"] if doubt else [])])
-
-
-async def _doubt(session: Session, checked: bool) -> str:
-    if checked:
-        return await unchecked(session.core, session.checks)
-    if any(mark.look == "stale" for mark in session.state.check_marks):
-        await session.checks.run()
-    return "" if session.state.checks.refused else session.state.check_doubt
 
 
 def exit_status(turn: TurnSlice) -> int:

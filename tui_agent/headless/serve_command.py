@@ -44,7 +44,15 @@ def serve(
     Prints a link that works once, within a minute. Enter prints another, Ctrl+C ends; sessions continue.
     """
     workspace = arguments.workspace_folder(path)
-    loopback = _is_loopback(address)
+    try:
+        loopback = ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        if address == "localhost":
+            loopback = True
+        else:
+            raise UsageError(
+                f"{address} is not an IP address", "give one, and the host name with --name"
+            ) from None
     if (certificate is None) != (key is None):
         raise UsageError("--certificate and --key belong together", "give both")
     if certificate is None and not loopback:
@@ -91,17 +99,6 @@ async def _serve(
         raise UsageError(
             f"{address}:{port} cannot be used ({error.strerror or error})", "choose another port or address"
         ) from error
-
-
-def _is_loopback(address: str) -> bool:
-    try:
-        return ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        if address == "localhost":
-            return True
-        raise UsageError(
-            f"{address} is not an IP address", "give one, and the host name with --name"
-        ) from None
 
 
 def _context(certificate: str, key: str) -> ssl.SSLContext:

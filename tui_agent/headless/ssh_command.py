@@ -54,7 +54,10 @@ def ssh(host: str, path: str) -> int:
         words = [program, "-t", *_ALIVE, *mark, "--", host]
         status = subprocess.run([*words, _remote(host, path, again=False)], check=False).returncode
         while status == LOST and connected.exists():
-            _clean_terminal()
+            if sys.stdout.isatty():
+                os.write(1, RESET.encode())
+            if sys.stdin.isatty():
+                subprocess.run(["stty", "sane"], stdin=0, check=False)
             status = _again([*words, _remote(host, path, again=True)], connected)
     if status == LOST:
         raise SessionError(f"{host} could not be reached", f"try `ssh {shlex.quote(host)}`")
@@ -147,10 +150,3 @@ esac
 
 def _shell(script: str) -> str:
     return f"exec sh -c {shlex.quote(f'{_PATH}; export PATH; {script}')}"
-
-
-def _clean_terminal() -> None:
-    if sys.stdout.isatty():
-        os.write(1, RESET.encode())
-    if sys.stdin.isatty():
-        subprocess.run(["stty", "sane"], stdin=0, check=False)

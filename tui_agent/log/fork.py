@@ -54,7 +54,14 @@ def fork(data: Path, session: str, turn: int | None = None) -> ForkResult:
     forked = ForkResult(directory.new_id(), differing(workspace, later), tuple(lost))
     copied: list[Lasting] = [*kept, *(e.CheckpointMade(replace(point, picks=())) for point in later)]
     copied.append(e.SessionForked(session, forked.sentence))
-    write(data, forked.id, as_copied(copied, forked.id), **_meta(entry, kept))
+    started = [event for event in kept if isinstance(event, e.TurnStarted)]
+    values: dict[str, object] = {"turns": len(started)}
+    if started:
+        values["first_request"] = started[0].request[:200]
+    if entry is not None:
+        values |= {"workspace": entry.workspace, "started_from": entry.started_from}
+        values["name"] = f"{entry.name} (fork)" if entry.name else ""
+    write(data, forked.id, as_copied(copied, forked.id), **values)
     return forked
 
 
@@ -141,14 +148,3 @@ def _up_to(events: Sequence[Lasting], session: str, turn: int | None) -> list[La
     if turn is not None and turn > last:
         raise SessionError(f"{session} has no turn {turn}", f"its last is {last}")
     return kept
-
-
-def _meta(entry: directory.SessionEntry | None, events: Sequence[Lasting]) -> dict[str, object]:
-    started = [event for event in events if isinstance(event, e.TurnStarted)]
-    values: dict[str, object] = {"turns": len(started)}
-    if started:
-        values["first_request"] = started[0].request[:200]
-    if entry is not None:
-        values |= {"workspace": entry.workspace, "started_from": entry.started_from}
-        values["name"] = f"{entry.name} (fork)" if entry.name else ""
-    return values

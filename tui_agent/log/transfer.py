@@ -225,7 +225,11 @@ def import_session(data: Path, source: Path, workspace: Path, remove_legacy: boo
     history: Path | None = None
     try:
         if source.is_dir() or source.name in task_folder.NAMES:
-            history, messages = _history(source)
+            history, messages = (
+                task_folder.read_folder(source)
+                if source.is_dir()
+                else (source, task_folder.read_messages(source))
+            )
             events = task_folder.events_of(messages, session, workspace, blobs)
             events += task_folder.known_files(history.parent, messages, workspace)
         else:
@@ -234,14 +238,21 @@ def import_session(data: Path, source: Path, workspace: Path, remove_legacy: boo
         raise _refused(source, TOO_DEEP) from None
     except UnicodeEncodeError:
         raise _refused(source, HALF_A_LETTER) from None
-    write(data, session, as_copied(events, session), **_meta(events, workspace))
+    requests = [event.request for event in events if isinstance(event, e.TurnStarted)]
+    names = [event.name for event in events if isinstance(event, e.SessionRenamed)]
+    write(
+        data,
+        session,
+        as_copied(events, session),
+        workspace=str(workspace),
+        started_from=os.fspath(workspace),
+        turns=len(requests),
+        first_request=requests[0][:200] if requests else "",
+        name=names[-1] if names else "",
+    )
     if history is not None and remove_legacy:
         task_folder.remove_legacy(history, directory.folder_of(data, session) / directory.LOG, blobs)
     return session
-
-
-def _history(source: Path) -> tuple[Path, list[task_folder.Message]]:
-    return task_folder.read_folder(source) if source.is_dir() else (source, task_folder.read_messages(source))
 
 
 def _exported(source: Path, session: str, workspace: Path, blobs: Blobs) -> list[Lasting]:
@@ -297,18 +308,6 @@ def _renamed(value: Any, kept: dict[str, str]) -> Any:
         case dict():
             return {key: _renamed(item, kept) for key, item in value.items()}
     return value
-
-
-def _meta(events: list[Lasting], workspace: Path) -> dict[str, object]:
-    requests = [event.request for event in events if isinstance(event, e.TurnStarted)]
-    names = [event.name for event in events if isinstance(event, e.SessionRenamed)]
-    return {
-        "workspace": str(workspace),
-        "started_from": os.fspath(workspace),
-        "turns": len(requests),
-        "first_request": requests[0][:200] if requests else "",
-        "name": names[-1] if names else "",
-    }
 
 
 def _refused(source: Path, why: str) -> SessionError:

@@ -78,7 +78,12 @@ def as_web_page(session: str, events: Sequence[Event], blobs: Blobs, secrets: Se
     page = _Page(state, blobs, secret_paths(events), lambda text: clean(masked(secrets.masked(text)[0])))
     title = page.words(state.session.name or f"Session {session}")
     parts = [f"{_HEAD}<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>"]
-    figures = [f"{state.turn.number} turns", state.model.name, _cost(state)]
+    cost = state.usage.session.cost
+    figures = [
+        f"{state.turn.number} turns",
+        state.model.name,
+        ("cost unknown" if cost is None else f"${cost:.2f}" if cost else ""),
+    ]
     parts.append(f'<p class="facts">{page.words(" · ".join(filter(None, figures)))}</p>')
     for message in in_order(events):
         if message.kind == "agent" and (plan := plans.pop(message.turn, None)):
@@ -86,11 +91,6 @@ def as_web_page(session: str, events: Sequence[Event], blobs: Blobs, secrets: Se
         parts.append(page.message(message))
     parts += [page.graph(state.subtasks.tasks), page.todos()]
     return "\n".join([*filter(None, parts), "</body>\n</html>\n"])
-
-
-def _cost(state: State) -> str:
-    cost = state.usage.session.cost
-    return "cost unknown" if cost is None else f"${cost:.2f}" if cost else ""
 
 
 class _Page:

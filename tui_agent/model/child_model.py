@@ -184,16 +184,16 @@ class ChildModel:
 
     async def _warm(self) -> None:
         try:
-            await self._child.ask("warm", {"direct": self._warms_directly(), "model": self._model})
+            try:
+                warms_directly = (
+                    self._route(self._model) is not None if self._model else self._transport != "litellm"
+                )
+            except ModelError:
+                warms_directly = True  # The first request reports the error.
+            await self._child.ask("warm", {"direct": warms_directly, "model": self._model})
             self._enter("ready")
         except ChildFailed:
             self._enter("failed")
-
-    def _warms_directly(self) -> bool:
-        try:
-            return self._route(self._model) is not None if self._model else self._transport != "litellm"
-        except ModelError:
-            return True  # The first request reports the error.
 
     def _child_is(self, state: ChildState) -> None:
         match state:

@@ -213,18 +213,19 @@ async def complete(
                 if (
                     refused in _VALUES and request.purpose == "main"
                 ):  # Other requests use no configured value.
-                    told.append(LeftOutChunk(_left_out_in_words(request, error)))
+                    value = f"temperature {request.temperature:g}" if error.part == "temperature" else ""
+                    value = (
+                        value
+                        or f"effort {level_of(model_table.rules_for(request.model), request.effort) or request.effort}"
+                    )
+                    told.append(
+                        LeftOutChunk(
+                            f"{request.model} is asked without {value}, which its provider rejects ({error.said})"
+                        )
+                    )
         if not refused:
             return
         tried.add(request, refused)
-
-
-def _left_out_in_words(request: ModelRequest, refusal: _PartRefused) -> str:
-    value = f"temperature {request.temperature:g}" if refusal.part == "temperature" else ""
-    value = (
-        value or f"effort {level_of(model_table.rules_for(request.model), request.effort) or request.effort}"
-    )
-    return f"{request.model} is asked without {value}, which its provider rejects ({refusal.said})"
 
 
 class _PartRefused(Exception):

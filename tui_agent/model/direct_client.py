@@ -135,11 +135,15 @@ class DirectTransport:
             **headers_of,
         }
         await _certificates_for(route.address)
+        try:
+            encoded = json.dumps(rendered.body, ensure_ascii=False, separators=(",", ":")).encode()
+        except UnicodeEncodeError:  # Lone surrogates are valid JSON.
+            encoded = json.dumps(rendered.body).encode()
         sent = client().build_request(
             "POST",
             address(route.address, path),
             params={"alt": "sse"} if name == "generate" else None,
-            content=_encoded(rendered.body),
+            content=encoded,
             headers=headers,
             timeout=request.timeout * KEPT_ALIVE + _MARGIN_SECONDS,
         )
@@ -267,13 +271,6 @@ def address(base: str, path: str) -> str:
         return base
     first = path.split("/")[1]
     return base + (path.removeprefix(f"/{first}") if first == "v1" and base.endswith("/v1") else path)
-
-
-def _encoded(body: dict[str, Any]) -> bytes:
-    try:
-        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:  # Lone surrogates are valid JSON.
-        return json.dumps(body).encode()
 
 
 @cache

@@ -160,7 +160,12 @@ def route(name: str, environment: Mapping[str, str]) -> Route | None:
     rules = rules_of(provider, model)
     address = next((value for one in rules.addresses if (value := environment.get(one))), rules.address)
     if provider == "azure":
-        address = _azure_address(address, environment.get("AZURE_API_VERSION", ""))
+        version = environment.get("AZURE_API_VERSION", "")
+        path = urlsplit(address).path.rstrip("/")
+        if not address or version not in _AZURE_V1 or (path and not path.endswith("/openai/v1")):
+            address = ""
+        else:
+            address = address.rstrip("/") if path else f"{address.rstrip('/')}/openai/v1"
     if not address:
         return None
     key = next((value for one in rules.keys if (value := environment.get(one))), rules.key)
@@ -187,14 +192,6 @@ def rules_for(name: str) -> Rules:
 def family(name: str) -> tuple[str, str]:
     provider, model = split(name) or ("", name)
     return provider, family_of(provider, model)
-
-
-def _azure_address(base: str, version: str) -> str:
-    """ "" for the older one, left to litellm."""
-    path = urlsplit(base).path.rstrip("/")
-    if not base or version not in _AZURE_V1 or (path and not path.endswith("/openai/v1")):
-        return ""
-    return base.rstrip("/") if path else f"{base.rstrip('/')}/openai/v1"
 
 
 def abilities(name: str, made: Route, known: KnownModel | None = None) -> Abilities:

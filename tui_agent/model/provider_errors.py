@@ -145,13 +145,13 @@ def _route(failure: Failure, model: str, where: str) -> Sentence | None:
 
 
 def _tls_words(failure: Failure) -> str | None:
-    errors = (error for error in failure.chain if "SSLError" in _names(error) or "[SSL" in str(error))
+    errors = (
+        error
+        for error in failure.chain
+        if "SSLError" in {cls.__name__ for cls in type(error).__mro__} or "[SSL" in str(error)
+    )
     words = "\n".join(map(str, errors))
     return words or None
-
-
-def _names(error: BaseException) -> set[str]:
-    return {cls.__name__ for cls in type(error).__mro__}
 
 
 def _url_of(error: BaseException) -> str:
@@ -224,12 +224,20 @@ def _refused(kind: FailureKind, model: str, failure: Failure) -> Meaning:
     again = kind.again == "yes" or (kind.again == "if asked" and seconds is not None)
     limit, requested, span = over_account(failure) or (0, 0, "")
     sizes = {"limit": f"{limit:,}", "requested": f"{requested:,}", "span": span}
+    service = needed(model, os.environ)
+    if service is not None and service.only_login:
+        key_names = f"the login (`tui-agent login {service.name}`)"
+    else:
+        provider = provider_of(model)
+        key_names = (
+            " or ".join(provider.keys) if provider and provider.keys else "the provider's API key variable"
+        )
     facts = {
         "model": model,
         "said": failure.said,
         "page": failure.page,
         "status": failure.status,
-        "keys": _key_names(model),
+        "keys": key_names,
         "where": _address_hint(model),
         **sizes,
     }
@@ -254,14 +262,6 @@ def _other(model: str, failure: Failure) -> ModelError:
 def _address_hint(model: str) -> str:
     provider = provider_of(model)
     return f", and {provider.address} if it is set" if provider and provider.address else ""
-
-
-def _key_names(model: str) -> str:
-    service = needed(model, os.environ)
-    if service is not None and service.only_login:
-        return f"the login (`tui-agent login {service.name}`)"
-    provider = provider_of(model)
-    return " or ".join(provider.keys) if provider and provider.keys else "the provider's API key variable"
 
 
 FIRST_WAIT_SECONDS = 2.0

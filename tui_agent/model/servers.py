@@ -30,7 +30,7 @@ from tui_agent.model import model_table
 from tui_agent.model.parts import Message, Origin
 from tui_agent.model.providers import LOCAL_ADDRESSES, provider_of
 from tui_agent.model.rules import Rules
-from tui_agent.model.schemas import SchemaForm, response_format
+from tui_agent.model.wires.conversation import SchemaForm, response_format
 
 Kind = Literal["", "Ollama", "LM Studio", "llama.cpp", "llama-cpp-python", "vLLM"]
 #: Schema methods to try, if not the first two.

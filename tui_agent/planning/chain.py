@@ -68,7 +68,17 @@ async def try_patterns(
     sorted by depth and name; those of a batch by name.
     """
     limits = limits or ChainLimits()
-    for started in _attempts(action, after):
+    authors = [by for by, _ in action.steps]
+    planned = [
+        Attempt(action.name, text, authors[: at + 1].count(by), authors.count(by), by=by)
+        for at, (by, text) in enumerate(action.steps)
+    ]
+    if after is None:
+        attempts = planned
+    else:
+        passed = next(n for n, one in enumerate(planned, 1) if one.step == after.step)
+        attempts = planned[passed:]
+    for started in attempts:
         yield started
         began = time.perf_counter()
         ended = await _attempt(started, action, index, limits)
@@ -77,18 +87,6 @@ async def try_patterns(
         yield replace(ended, ms=round(seconds * 1000, 2))
         if ended.outcome == "hit":
             return
-
-
-def _attempts(action: FileAction, after: Attempt | None) -> list[Attempt]:
-    authors = [by for by, _ in action.steps]
-    planned = [
-        Attempt(action.name, text, authors[: at + 1].count(by), authors.count(by), by=by)
-        for at, (by, text) in enumerate(action.steps)
-    ]
-    if after is None:
-        return planned
-    passed = next(n for n, one in enumerate(planned, 1) if one.step == after.step)
-    return planned[passed:]
 
 
 async def _attempt(started: Attempt, action: FileAction, index: Index, limits: ChainLimits) -> Attempt:

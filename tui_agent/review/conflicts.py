@@ -48,7 +48,17 @@ class ConflictResolver:
         if rival is not None:
             asked = (change, rival, sides, by_hand, seen, now, self._blobs)
             told = await asyncio.to_thread(merge_two_changes, *asked)
-            await self._journal.record(*self._against(change, rival, told), *told)
+            if not any(isinstance(event, e.ChangeMoved) and event.id == rival.id for event in told):
+                against = []
+            else:
+                others = self._journal.store.state.review.changes
+                both = next((event.change for event in told if isinstance(event, e.ChangeReworked)), change)
+                against = [
+                    e.ChangeReworked(in_conflict(other, both, "both changed the same lines"))
+                    for other in others
+                    if other.rival == rival.id and other.state == "conflict" and other.id != change.id
+                ]
+            await self._journal.record(*against, *told)
             return
         view = await asyncio.to_thread(self._view, change, now)
         if len(view.conflicts) != len(sides) or (seen and seen != now.md5):
@@ -88,17 +98,6 @@ class ConflictResolver:
         waiting = [other for other in self._journal.store.state.review.open if other.path == change.path]
         named = (other for other in waiting if other.id == change.rival)
         return next(named, None) or next(iter(waiting), None)
-
-    def _against(self, change: Change, rival: Change, told: Sequence[e.Event]) -> list[e.Event]:
-        if not any(isinstance(event, e.ChangeMoved) and event.id == rival.id for event in told):
-            return []
-        others = self._journal.store.state.review.changes
-        both = next((event.change for event in told if isinstance(event, e.ChangeReworked)), change)
-        return [
-            e.ChangeReworked(in_conflict(other, both, "both changed the same lines"))
-            for other in others
-            if other.rival == rival.id and other.state == "conflict" and other.id != change.id
-        ]
 
     def _view(self, change: Change, now: CurrentFile) -> ConflictView:
         base, new = self._texts(change)

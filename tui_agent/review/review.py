@@ -203,7 +203,10 @@ class Review:
                 except (ValueError, TuiAgentError) as error:
                     left.append(left_out(one.path, error))
                     continue
-                if (rival := self._rival(source, one.path)) is not None:
+                others = (c for c in self.state.review.open if not c.id.startswith(f"{source}."))
+                if (
+                    rival := next((change for change in others if change.path == one.path), None)
+                ) is not None:
                     why = "another open change of this file was first"
                     change = replace(change, state="conflict", rival=rival.id, reason=why)
                 if known is not None and known.waits and "applied" not in known.hunks:
@@ -232,10 +235,6 @@ class Review:
     def _live(self, source: str, path: str) -> Change | None:
         ours = (c for c in reversed(self.state.review.changes) if c.path == path)
         return next((change for change in ours if change.id.startswith(f"{source}.")), None)
-
-    def _rival(self, source: str, path: str) -> Change | None:
-        others = (c for c in self.state.review.open if not c.id.startswith(f"{source}."))
-        return next((change for change in others if change.path == path), None)
 
     @call(changes=False)
     async def diff(self, change_id: str) -> Diff:
@@ -287,9 +286,13 @@ class Review:
             waiting = [change for change in self.state.review.changes if change.waits]
             for change in self._open_changes(picks) if picks or not waiting else waiting:
                 state, hunks = skip(change, picks)
-                await self._journal.record(
-                    e.ChangeMoved(change.id, state, hunks), e.ModelOwesNews(_skipped(change, picks))
-                )
+                chosen = picked(change, picks)
+                if len(chosen) == len(change.hunks):
+                    skipped = f"{change.called} was skipped by the person."
+                else:
+                    numbers = ", ".join(str(number + 1) for number in sorted(chosen))
+                    skipped = f"{change.called}: the person skipped hunk {numbers} of {len(change.hunks)}."
+                await self._journal.record(e.ChangeMoved(change.id, state, hunks), e.ModelOwesNews(skipped))
 
     @call(changes=True)
     async def revert(self, picks: Sequence[Pick]) -> None:
@@ -487,11 +490,3 @@ class Review:
     def _diff(self, change: Change) -> Diff:
         base, new = text_under(self._blobs, change.base), text_under(self._blobs, change.new)
         return diff_of(change.path, base or "", new or "")
-
-
-def _skipped(change: Change, picks: Sequence[Pick]) -> str:
-    chosen = picked(change, picks)
-    if len(chosen) == len(change.hunks):
-        return f"{change.called} was skipped by the person."
-    numbers = ", ".join(str(number + 1) for number in sorted(chosen))
-    return f"{change.called}: the person skipped hunk {numbers} of {len(change.hunks)}."

@@ -97,9 +97,14 @@ class UndoHistory:
         for change in changes:
             write, its_targets = await self._undone_write(change, picks)
             targets += its_targets
+            numbers = [str(pick.hunk + 1) for pick in _picks_of(change, write.hunks) if pick.hunk is not None]
+            if not numbers or len(numbers) == len(change.hunks):
+                back = f"Your applied change to {change.path} was undone by the person."
+            else:
+                back = f"Of your applied change to {change.path} hunk {', '.join(numbers)} was undone by the person."
             moves += [
                 e.ChangeMoved(change.id, write.state, write.hunks),
-                e.ModelOwesNews(_back(change, write)),
+                e.ModelOwesNews(back),
             ]
             taken += _picks_of(change, write.hunks)
         name = next_name(self._review)
@@ -288,13 +293,6 @@ def _picks_of(change: Change, states: Sequence[HunkState]) -> list[Pick]:
         number for number, (was, now) in enumerate(zip(change.hunks, states, strict=True)) if was != now
     ]
     return [Pick(change.id, number) for number in numbers] or [Pick(change.id)]
-
-
-def _back(change: Change, write: Write) -> str:
-    numbers = [str(pick.hunk + 1) for pick in _picks_of(change, write.hunks) if pick.hunk is not None]
-    if not numbers or len(numbers) == len(change.hunks):
-        return f"Your applied change to {change.path} was undone by the person."
-    return f"Of your applied change to {change.path} hunk {', '.join(numbers)} was undone by the person."
 
 
 def _named(review: ReviewSlice, name: str, undone: bool) -> Checkpoint:

@@ -18,8 +18,7 @@ from tui_agent.checks.places import places
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.text import md5
 from tui_agent.log.core import Core, call
-from tui_agent.session.baseline_runs import NOT_FOUND, BaselineResult, BaselineRuns, missing_program
-from tui_agent.session.baselines import Baselines
+from tui_agent.session.baselines import NOT_FOUND, BaselineResult, BaselineRuns, Baselines, missing_program
 from tui_agent.session.commands import Commands
 from tui_agent.session.stored_answers import FolderAnswers
 from tui_agent.settings.schema import CheckCommand

@@ -192,22 +192,23 @@ def report_lines(report: Report) -> Iterator[tuple[Literal["ok", "note", "proble
     yield ("ok", f"keys: {', '.join(model.keys)}") if model.keys else ("note", "no key in the environment")
     if model.logins:
         yield "ok", f"logins: {', '.join(model.logins)}"
-    yield _model_line(model)
+    if not model.name:
+        model_line = "note", "no model is configured: set `model`, or use --model NAME"
+    elif model.works:
+        model_line = (
+            ("ok" if model.works.startswith(_WORKS) else "note"),
+            f"model {model.name}: {model.works}",
+        )
+    elif not model.known and not model.window:
+        model_line = "note", f"model {model.name}: litellm does not know it; set context.window to its size"
+    else:
+        model_line = "ok", f"model {model.name}, {model.window:,} tokens"
+    yield model_line
     for name, because in model.suggestions.items():
         variables = "".join(f"{key}={value} " for key, value in model.variables.get(name, {}).items())
         yield "note", f"could be used: {variables}tui-agent --model {name} ({because})"
     for problem in report.problems:
         yield "problem", problem
-
-
-def _model_line(model: ModelReport) -> tuple[Literal["ok", "note"], str]:
-    if not model.name:
-        return "note", "no model is configured: set `model`, or use --model NAME"
-    if model.works:
-        return ("ok" if model.works.startswith(_WORKS) else "note"), f"model {model.name}: {model.works}"
-    if not model.known and not model.window:
-        return "note", f"model {model.name}: litellm does not know it; set context.window to its size"
-    return "ok", f"model {model.name}, {model.window:,} tokens"
 
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
@@ -285,12 +286,19 @@ def terminal(environ: Mapping[str, str]) -> TerminalReport:
     """The terminal according to the environment and standard output."""
     is_terminal = sys.stdout.isatty()
     columns, lines = shutil.get_terminal_size((0, 0)) if is_terminal else (0, 0)
+    term = environ.get("TERM", "")
+    if environ.get("NO_COLOR") or term in ("", "dumb"):
+        colours = 0
+    elif environ.get("COLORTERM", "").lower() in ("truecolor", "24bit"):
+        colours = 16_777_216
+    else:
+        colours = 256 if "256color" in term else 16
     return TerminalReport(
         name=environ.get("TERM", ""),
         is_terminal=is_terminal,
         columns=columns,
         lines=lines,
-        colours=_colours(environ),
+        colours=colours,
         encoding=str(getattr(sys.stdout, "encoding", None) or "").lower(),
         multiplexer="tmux" if environ.get("TMUX") else "screen" if environ.get("STY") else "",
     )
@@ -308,12 +316,3 @@ def _version(name: str) -> str | None:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _colours(environ: Mapping[str, str]) -> int:
-    term = environ.get("TERM", "")
-    if environ.get("NO_COLOR") or term in ("", "dumb"):
-        return 0
-    if environ.get("COLORTERM", "").lower() in ("truecolor", "24bit"):
-        return 16_777_216
-    return 256 if "256color" in term else 16

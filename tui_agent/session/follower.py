@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tui_agent.errors import SessionError
 from tui_agent.log.core import Core
 from tui_agent.log.directory import LOG
-from tui_agent.log.tail import LogNews, Tail
+from tui_agent.log.tail import Tail
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.store import events as e
 
@@ -47,21 +47,18 @@ class Follower:
                 await asyncio.sleep(EVERY)
                 news = await asyncio.to_thread(self._tail.news)
                 if news is not None:
-                    await self._take(news)
+                    for event in news.events:
+                        if isinstance(event, e.Growing) and event.key.startswith(_OWN):
+                            continue
+                        await self._fold(event)
+                    for key in news.given_up:
+                        if key.startswith("buffer:"):
+                            await self._open_files.load(key.removeprefix("buffer:"))
+                    for sentence in news.lost:
+                        await self._warn(sentence)
                 await self._rest_without_writer()
         except SessionError as error:
             await self._warn(f"Changes from the other terminal are no longer shown ({error})")
-
-    async def _take(self, news: LogNews) -> None:
-        for event in news.events:
-            if isinstance(event, e.Growing) and event.key.startswith(_OWN):
-                continue
-            await self._fold(event)
-        for key in news.given_up:
-            if key.startswith("buffer:"):
-                await self._open_files.load(key.removeprefix("buffer:"))
-        for sentence in news.lost:
-            await self._warn(sentence)
 
     async def _fold(self, event: e.Lasting | e.Growing) -> None:
         match event:

@@ -22,8 +22,7 @@ from tui_agent.session.models import make_model
 from tui_agent.session.session import Session
 from tui_agent.settings import loading, trust
 from tui_agent.settings.folders import Folders, close_to_others, user_folders, why_not_writable
-from tui_agent.settings.loading import LoadedSettings
-from tui_agent.settings.prompts import read_prompts
+from tui_agent.settings.loading import LoadedSettings, read_prompts
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.store.store import Store
@@ -78,9 +77,13 @@ async def open_session(
     model, name = make_model(loaded.settings, replay, opening.record, store, model_ahead)
     own = (folders.data, folders.config, folders.cache)
     work = Workspace(workspace, own=own, ahead=running, filters=found.filters)
+    try:
+        start_folder = (opening.started_from or workspace).resolve().relative_to(workspace).as_posix()
+    except ValueError:
+        start_folder = "."
     session = Session(
         Core(journal, work, kept, loaded, folders),
-        start_folder=_start_folder(workspace, opening.started_from),
+        start_folder=start_folder,
         model=model,
         model_name=name,
         interactive=opening.interactive,
@@ -185,13 +188,6 @@ async def _begin(session: Session, opening: Opening, replay: Path | None, found:
         found.elsewhere,
     )
     session.start_warnings([*filter(None, said)])
-
-
-def _start_folder(workspace: Path, started_from: Path | None) -> str:
-    try:
-        return (started_from or workspace).resolve().relative_to(workspace).as_posix()
-    except ValueError:
-        return "."
 
 
 def _describe(session: Session, started_from: Path | None) -> None:

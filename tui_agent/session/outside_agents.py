@@ -69,7 +69,8 @@ class AgentRun:
         self._workspace, self._blobs, self._journal = core.workspace, core.blobs, core.journal
         self._home = AgentHome(core.folders.state, os.path.realpath(os.environ.get("HOME") or "/"), profile)
         self._hosts = HostAnswers(core.folders.data, profile.name)
-        self.proxy = HostProxy(self._allowed(), on_refused=self._on_refused)
+        named = (*self.profile.hosts, *self._core.settings.trial.network, *self._hosts.load())
+        self.proxy = HostProxy(allowed(named), on_refused=self._on_refused)
         self._prepared: PreparedView | None = None
         self._view: View | None = None
         self._variables: dict[str, str] = {}
@@ -102,7 +103,15 @@ class AgentRun:
         await self._home.open()
         try:
             self._prepared = prepared
-            plan = self._plan(prepared.plan)
+            limits = fitting(Limits(memory=self.profile.memory, processes=self.profile.processes))
+            plan = dataclasses.replace(
+                prepared.plan,
+                own_home=self._home.path,
+                proxy=True,
+                terminal=True,
+                folders=tuple(one for one in prepared.plan.folders if one[0] != prepared.plan.home),
+                limits=limits,
+            )
             self._variables = self._environment(plan)
             self._hidden = frozenset(seed.path for seed in plan.seeds if seed.kind == "hidden")
             self._since = time.time()
@@ -190,17 +199,6 @@ class AgentRun:
         if self._prepared is not None:
             await self._prepared.remove()
 
-    def _plan(self, plan: ViewPlan) -> ViewPlan:
-        limits = fitting(Limits(memory=self.profile.memory, processes=self.profile.processes))
-        return dataclasses.replace(
-            plan,
-            own_home=self._home.path,
-            proxy=True,
-            terminal=True,
-            folders=tuple(one for one in plan.folders if one[0] != plan.home),
-            limits=limits,
-        )
-
     def _environment(self, plan: ViewPlan) -> dict[str, str]:
         named = (*self._core.settings.trial.env, *self.profile.environment)
         chosen, _ = variables(plan.root, plan.places, os.environ, named)
@@ -227,10 +225,6 @@ class AgentRun:
             )
 
     # ── the network ──────────────────────────────────────────────────────────────────────────────────────
-
-    def _allowed(self) -> set[Target]:
-        named = (*self.profile.hosts, *self._core.settings.trial.network, *self._hosts.load())
-        return allowed(named)
 
     def _on_refused(self, target: Target) -> None:
         said = f"{self.profile.name} tried to connect to {target}, which is not allowed; /allow-host {target} allows it"
@@ -389,7 +383,8 @@ class AgentRun:
                 # An overlay cannot show a folder under its new name while the program has files under the old one.
                 if isinstance(error, OSError) and error.errno == errno.ESTALE:
                     error = "it was moved while the agent worked in it; end the agent and start it again"
-                self._core_say(f"{path} could not be copied into the view of {self.profile.name}: {error}")
+                text = f"{path} could not be copied into the view of {self.profile.name}: {error}"
+                self._loop.call_soon_threadsafe(self._notify, text)
         return again
 
     def _different(self, paths: Sequence[str]) -> list[str]:
@@ -420,9 +415,6 @@ class AgentRun:
                     waiting += [f"{path}/{name}" for name in self._merged.names(path)]
             else:
                 yield path
-
-    def _core_say(self, text: str) -> None:
-        self._loop.call_soon_threadsafe(self._notify, text)
 
     @property
     def _loop(self) -> asyncio.AbstractEventLoop:

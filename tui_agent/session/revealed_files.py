@@ -53,7 +53,12 @@ class RevealedFiles:
 
     def offer(self, paths: Sequence[str]) -> None:
         """Blocking."""
-        self._keep(_StoredReveal((*self._stored_answer.offered, *paths), self._stored_answer.shown))
+        kept = _StoredReveal((*self._stored_answer.offered, *paths), self._stored_answer.shown)
+        self._found = kept
+        try:
+            self._answers.keep(msgspec.to_builtins(kept))
+        except OSError:
+            return  # The next session repeats the offer.
 
     def show(self) -> tuple[str, ...]:
         """Blocking. Raises `OSError`."""
@@ -68,13 +73,6 @@ class RevealedFiles:
         self._found = _StoredReveal((*self._stored_answer.offered,), (), declined=True)
         self._answers.keep(msgspec.to_builtins(self._found))
         return shown
-
-    def _keep(self, kept: _StoredReveal) -> None:
-        self._found = kept
-        try:
-            self._answers.keep(msgspec.to_builtins(kept))
-        except OSError:
-            return  # The next session repeats the offer.
 
     @property
     def _stored_answer(self) -> _StoredReveal:

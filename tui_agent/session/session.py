@@ -40,20 +40,14 @@ from tui_agent.session.preparation import Preparation
 from tui_agent.session.running_commands import interrupted
 from tui_agent.session.todos import Todos
 from tui_agent.session.turns import Turns, interruption_events
-from tui_agent.settings.prompts import (
-    PLANNING,
-    PLANNING_SCHEMA,
-    RESPONSE_SCHEMA,
-    SYSTEM,
-    Prompts,
-)
+from tui_agent.settings.loading import PLANNING, PLANNING_SCHEMA, RESPONSE_SCHEMA, SYSTEM, Prompts
 from tui_agent.settings.schema import Mode
 from tui_agent.store import events as e
 from tui_agent.store.state import LayoutSlice, State
 from tui_agent.store.store import Listener
 from tui_agent.subtasks import copies
 from tui_agent.subtasks.subtasks import SubTasks, lost_run_events
-from tui_agent.turn.caches import ConversationCache, Texts
+from tui_agent.turn.context import ConversationCache, Texts
 
 if TYPE_CHECKING:
     from tui_agent.session.agent_turns import AgentTurns

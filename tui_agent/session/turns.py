@@ -14,10 +14,10 @@ from tui_agent.edits.change import Change
 from tui_agent.errors import EditFailed, LimitReached, SessionError, TuiAgentError
 from tui_agent.log.journal import Journal
 from tui_agent.processes.background import standstill
-from tui_agent.session.effort_words import split_effort, with_effort
 from tui_agent.settings.schema import Effort
 from tui_agent.store import events as e
 from tui_agent.store.state import Decision, State
+from tui_agent.turn.model_choice import split_effort, with_effort
 
 _log = logging.getLogger(__name__)
 STOPPED = "Stopped: the partial answer was saved."
@@ -406,7 +406,15 @@ class Turns:
                 self._journal.publish(event)
             elif isinstance(event, e.Lasting):
                 await self._journal.record_soon(event)
-                await self._let_go(event)
+                if isinstance(event, e.RequestSent):
+                    standstill.end()
+                left = tuple(self._decisions)
+                if (
+                    isinstance(event, e.RequestSent)
+                    and event.purpose == "main"
+                    and self.state.input.decisions != left
+                ):
+                    await self._journal.record_soon(e.DecisionsKept(left))
             else:
                 await self._journal.record(event)
 
@@ -414,17 +422,6 @@ class Turns:
             return await steps(self._context(), emit)
         finally:
             pieces.tell()
-
-    async def _let_go(self, event: e.Event) -> None:
-        if isinstance(event, e.RequestSent):
-            standstill.end()
-        left = tuple(self._decisions)
-        if (
-            isinstance(event, e.RequestSent)
-            and event.purpose == "main"
-            and self.state.input.decisions != left
-        ):
-            await self._journal.record_soon(e.DecisionsKept(left))
 
     def _emit(self, event: e.ReplyStreamed) -> None:
         self._journal.publish(event)

@@ -127,7 +127,11 @@ def files_of(workspace: Path) -> dict[str, str]:
     found: dict[str, str] = {}
     for path in _walk(workspace / WORKSPACE_FOLDER):
         name = path.relative_to(workspace).as_posix()
-        found[name] = _digest(workspace, path)
+        try:
+            digest = hashlib.sha256(read_beneath(workspace, *path.relative_to(workspace).parts)).hexdigest()
+        except OSError:
+            digest = ""
+        found[name] = digest
         if len(found) > MAX_FILES:
             break
     return dict(sorted(found.items()))
@@ -148,13 +152,6 @@ def _walk(folder: Path) -> Iterator[Path]:
             yield from _walk(path)
         else:
             yield path
-
-
-def _digest(workspace: Path, path: Path) -> str:
-    try:
-        return hashlib.sha256(read_beneath(workspace, *path.relative_to(workspace).parts)).hexdigest()
-    except OSError:
-        return ""
 
 
 def _entry(workspace: Path, folders: Folders) -> TrustedWorkspace | None:

@@ -81,7 +81,11 @@ class ProgramHost:
         while not self._ends:
             if self._spare() is None and time.monotonic() >= self._renew_at:
                 self._fork(poll)
-            for number, _ in poll.poll(self._timeout()):
+            now = time.monotonic()
+            due = [self._since + self._idle + 0.001]
+            if self._spare() is None:
+                due.append(self._renew_at)
+            for number, _ in poll.poll(max(1, round((min(due) - now) * 1000))):
                 if number == self._server.fileno():
                     self._accept(poll)
                 elif number in self._programs:
@@ -90,14 +94,6 @@ class ProgramHost:
                 self._ends |= time.monotonic() - self._since > self._idle
             else:
                 self._since = time.monotonic()
-
-    def _timeout(self) -> int:
-        """Milliseconds until something is due."""
-        now = time.monotonic()
-        due = [self._since + self._idle + 0.001]
-        if self._spare() is None:
-            due.append(self._renew_at)
-        return max(1, round((min(due) - now) * 1000))
 
     def _spare(self) -> Program | None:
         free = [one for one in self._programs.values() if not one.is_given]

@@ -41,11 +41,17 @@ def _waiting(state: State, slot: ActionSlice, paths: tuple[str, ...]) -> Batch:
     batch = next((one for one in state.batches if _is_of(one, slot, state.turn.number)), None)
     if batch is None:
         hit = next((one.pattern for one in reversed(slot.attempts) if one.outcome == "hit"), slot.action.name)
+        turn = state.turn
+        if not asks_to_go_on(turn.request, turn.number):
+            request = turn.request
+        else:
+            real = [text for text in state.input.history if not asks_to_go_on(text, turn.number)]
+            request = real[-1] if real else turn.request
         return Batch(
             id=f"batch{state.turn.number}.{sum(one.turn == state.turn.number for one in state.batches) + 1}",
             name=slot.action.name,
             pattern=hit,
-            request=_request(state),
+            request=request,
             turn=state.turn.number,
             total=len(slot.loaded) + len(slot.left_out),
             left=slot.left_out,
@@ -59,14 +65,6 @@ def _waiting(state: State, slot: ActionSlice, paths: tuple[str, ...]) -> Batch:
 
 def _is_of(batch: Batch, slot: ActionSlice, turn: int) -> bool:
     return batch.id == slot.action.batch or (batch.turn, batch.name) == (turn, slot.action.name)
-
-
-def _request(state: State) -> str:
-    turn = state.turn
-    if not asks_to_go_on(turn.request, turn.number):
-        return turn.request
-    real = [text for text in state.input.history if not asks_to_go_on(text, turn.number)]
-    return real[-1] if real else turn.request
 
 
 def loaded(state: State, file: KnownFile, action: str) -> State:

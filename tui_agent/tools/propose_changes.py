@@ -185,7 +185,16 @@ async def _change(
                 )
             request = replace(request, path=path)
         base = await _base(context, request)
-        _check_sight(context, request, base)
+        if base is not None:
+            entry = context.state().known.entry(request.path)
+            if entry is not None and entry.masked and request.content is not None:
+                why = f"secrets in {request.path} were not shown to you, so its whole content cannot be replaced"
+                raise EditFailed(why, "send the change as search and replace edits")
+            sighted = entry is not None or request.content is not None or request.delete or request.rename_to
+            if not sighted and context.workspace.gate.place(request.path, "write").secret:
+                raise EditFailed(
+                    f"{request.path} looks like a secret and was not shown to you", "ask for it first"
+                )
         _check_no_mask(request, base)
         change = await _proposed(context, turn, number, request, todo, base)
         _check_masks(context, change, base)
@@ -217,19 +226,6 @@ async def _under_its_name_now(context: ToolContext, request: ChangeRequest) -> C
     if path == request.path or path == request.rename_to or (told and request.content is not None):
         return request
     return replace(request, path=path, then=tuple(replace(step, path=path) for step in request.then))
-
-
-def _check_sight(context: ToolContext, request: ChangeRequest, base: tuple[str, str] | None) -> None:
-    """Raises `EditFailed` if the model was not shown the changed lines."""
-    if base is None:
-        return
-    entry = context.state().known.entry(request.path)
-    if entry is not None and entry.masked and request.content is not None:
-        why = f"secrets in {request.path} were not shown to you, so its whole content cannot be replaced"
-        raise EditFailed(why, "send the change as search and replace edits")
-    sighted = entry is not None or request.content is not None or request.delete or request.rename_to
-    if not sighted and context.workspace.gate.place(request.path, "write").secret:
-        raise EditFailed(f"{request.path} looks like a secret and was not shown to you", "ask for it first")
 
 
 def _check_no_mask(request: ChangeRequest, base: tuple[str, str] | None) -> None:

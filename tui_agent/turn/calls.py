@@ -169,13 +169,11 @@ async def _answer(context: TurnContext, tool: Tool, call: Invocation, emit: Emit
         result = replace(result, text="\n".join(filter(None, (result.text, said))))
         if not call.is_wire:
             await emit(e.ModelOwesNews(said))
-    return await _call_events(tool, call, _with_faults(call, result), seconds, emit)
-
-
-def _with_faults(call: Invocation, result: ToolResult) -> ToolResult:
     faults = [call.fault] if call.fault else [f"Not read: {fault}" for fault in call.faults]
     text = "\n".join([*faults, *([result.text] if result.text else [])])
-    return replace(result, text=bounded(text), ok=result.ok and not faults)
+    return await _call_events(
+        tool, call, replace(result, text=bounded(text), ok=result.ok and not faults), seconds, emit
+    )
 
 
 def bounded(text: str) -> str:
@@ -208,23 +206,25 @@ async def _call_events(
 
 async def _report_faults(reply: Reply, emit: Emit) -> None:
     if reply.cut:
-        await emit(e.NoticeGiven("warning", _cut_notice(reply)))
+        count = len(reply.changes)
+        if not count and any(call.fault for call in reply.calls):
+            cut_notice = f"{cut_off(reply.why)} before it was complete: the model was informed"
+        elif not count:
+            cut_notice = f"{cut_off(reply.why)} before it was complete: send “continue” for the rest"
+        else:
+            kept = (
+                "the one change of it that is complete is"
+                if count == 1
+                else f"its {count} complete changes are"
+            )
+            cut_notice = f"{cut_off(reply.why)}: {kept} kept"
+        await emit(e.NoticeGiven("warning", cut_notice))
     for call in reply.calls:
         faults = [_misread(call.name, call.fault)] if call.fault else call.faults
         for fault in faults:
             await emit(e.NoticeGiven("warning", fault))
     for fault in reply.faults:
         await emit(e.NoticeGiven("warning", fault))
-
-
-def _cut_notice(reply: Reply) -> str:
-    count = len(reply.changes)
-    if not count and any(call.fault for call in reply.calls):
-        return f"{cut_off(reply.why)} before it was complete: the model was informed"
-    if not count:
-        return f"{cut_off(reply.why)} before it was complete: send “continue” for the rest"
-    kept = "the one change of it that is complete is" if count == 1 else f"its {count} complete changes are"
-    return f"{cut_off(reply.why)}: {kept} kept"
 
 
 def _misread(name: str, fault: str) -> str:

@@ -1,15 +1,36 @@
-"""The dependencies of a turn, for its tools and its requests."""
+"""The dependencies of a turn, and its caches: sent messages by hash, and small text files by their stamp."""
 
 from __future__ import annotations
 
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
+from tui_agent.errors import FileError, LooksSecret, TooLarge, TuiAgentError
+from tui_agent.files.blobs import Blobs
+from tui_agent.files.gate import (
+    Decisions,
+    Gate,
+    SecretFinding,
+    UndecidedSecret,
+    find_secrets,
+    find_secrets_in_file,
+    is_secret,
+)
+from tui_agent.files.git_folder import read_start
+from tui_agent.files.operating_system import Stamp, is_settled, stamp_of
+from tui_agent.files.text import decode, md5
+from tui_agent.model.client import Message
 from tui_agent.model.local import ProviderFiles
 from tui_agent.model.rate_limit import Allowance
+from tui_agent.store.conversation import SentMessage
 from tui_agent.tools.context import ToolContext
-from tui_agent.turn.caches import ConversationCache, Texts
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -17,6 +38,160 @@ if TYPE_CHECKING:
     from tui_agent.answers.schema import Function, Schema
     from tui_agent.store.commands import CheckResult
     from tui_agent.tools.tool import Tool
+
+
+#: Seconds of inactivity after which a provider's five-minute cache has likely expired.
+LONG_PAUSE = 270.0
+
+
+class CachedMessage(Struct, frozen=True):
+    """A message and its JSON text as sent."""
+
+    text: str
+    message: Message
+
+
+class ConversationCache:
+    """Messages of one conversation. Not thread-safe."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._kept: dict[str, CachedMessage] = {}
+        self._clock = clock
+        self._sent = -LONG_PAUSE
+        #: Consecutive failed summaries by model name.
+        self.no_summary: dict[str, int] = {}
+
+    @property
+    def paused(self) -> bool:
+        """Whether the provider's cache has likely expired since this process's last request."""
+        return self._clock() - self._sent >= LONG_PAUSE
+
+    def note_sent(self) -> None:
+        self._sent = self._clock()
+
+    def read(self, blobs: Blobs, messages: Sequence[SentMessage]) -> list[CachedMessage]:
+        """The messages in order; evicts messages of other conversations. Raises `FileError`."""
+        found = {
+            message.blob: self._kept.get(message.blob) or _read(blobs, message.blob) for message in messages
+        }
+        self._kept = found
+        return [found[message.blob] for message in messages]
+
+
+def shared_beginning(before: Sequence[str], now: Sequence[str]) -> float:
+    """The share of `before` in bytes that is a prefix of `now`; 0 if `before` is empty."""
+    total = sum(map(_bytes, before))
+    if not total:
+        return 0.0
+    same = 0
+    for old, new in zip(before, now, strict=False):
+        if old != new:
+            length = next(
+                (at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b),
+                min(len(old), len(new)),
+            )
+            same += _bytes(old[:length])
+            break
+        same += _bytes(old)
+    return same / total
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def _read(blobs: Blobs, blob: str) -> CachedMessage:
+    text = blobs.get_text(blob)
+    return CachedMessage(text, json.loads(text))
+
+
+class Text(Struct, frozen=True):
+    """A file's sendable text and the hash of its bytes; `fault` is the reason if there is no text.
+
+    `undecided` is set if the user can allow it.
+    """
+
+    text: str = ""
+    md5: str = ""
+    fault: str = ""
+    undecided: UndecidedSecret | None = None
+
+
+class Texts:
+    """Cached texts by path and file stamp. Concurrent requests for one file read it twice."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[Path, int], tuple[Stamp, SecretFinding | str]] = {}
+        self._present: dict[tuple[str, tuple[str, ...]], tuple[Stamp, list[str]]] = {}
+
+    def present(self, folder: str, names: tuple[str, ...]) -> list[str]:
+        """The existing `names` in a folder (an absolute path), cached until the folder's entries change."""
+        stamp = stamp_of(folder)
+        if stamp is None:
+            return []
+        seen = self._present.get((folder, names))
+        if seen is not None and seen[0] == stamp:
+            return seen[1]
+        found = [name for name in names if os.path.lexists(f"{folder}/{name}")]
+        if is_settled(stamp):
+            self._present[folder, names] = stamp, found
+        return found
+
+    def get(self, gate: Gate, path: str, limit: int, decisions: Decisions) -> Text:
+        """The text of a workspace file of at most `limit` bytes, or a fault."""
+
+        def read() -> SecretFinding:
+            return find_secrets_in_file(gate, path, limit)
+
+        return self._text(gate.root / path, limit, read, decisions)
+
+    def get_own(self, path: Path, limit: int, decisions: Decisions) -> Text:
+        """`get` for a file in the user's own folder."""
+
+        def read() -> SecretFinding:
+            data = _read_own(path, limit)
+            named = is_secret(path.name) or is_secret(os.path.realpath(path))
+            return find_secrets(str(path), data, decode(data, str(path)), named)
+
+        return self._text(path, limit, read, decisions)
+
+    def _text(
+        self, place: Path, limit: int, reader: Callable[[], SecretFinding], decisions: Decisions
+    ) -> Text:
+        judged = self._remembered(place, limit, reader)
+        if isinstance(judged, str):
+            return Text(fault=judged)
+        try:
+            return Text(judged.shown(decisions)[0], md5(judged.data))
+        except UndecidedSecret as error:
+            return Text(fault=str(error), undecided=error)
+        except LooksSecret as error:
+            return Text(fault=str(error))
+
+    def _remembered(
+        self, place: Path, limit: int, reader: Callable[[], SecretFinding]
+    ) -> SecretFinding | str:
+        stamp = stamp_of(place)
+        seen = self._seen.get((place, limit))
+        if seen is not None and seen[0] == stamp:
+            return seen[1]
+        try:
+            found = reader()
+        except TuiAgentError as error:
+            found = str(error)
+        if stamp is not None and is_settled(stamp) and stamp == stamp_of(place):
+            self._seen[place, limit] = stamp, found
+        return found
+
+
+def _read_own(path: Path, limit: int) -> bytes:
+    try:
+        data = read_start(path, limit + 1)
+    except OSError as error:
+        raise FileError(f"{path} cannot be read ({error.strerror})", "look at its permissions") from error
+    if len(data) > limit:
+        raise TooLarge(f"{path} has more than {limit:,} bytes", "make it shorter")
+    return data
 
 
 @dataclass(frozen=True, kw_only=True)

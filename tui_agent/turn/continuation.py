@@ -56,7 +56,13 @@ async def ask_about_cost(context: TurnContext, emit: Emit) -> None:
     call = f"cost_{context.turn}_{state.turn.step}"
     decision = PermissionDecision(digest, "", what, what)
     async with context.asking:
-        await emit(e.PermissionAsked(call, "", what, _spent(state), digest))
+        usage = state.usage.turn
+        steps = "1 step" if state.turn.step == 1 else f"{state.turn.step} steps"
+        await emit(
+            e.PermissionAsked(
+                call, "", what, f"{steps}, {usage.input + usage.output:,} tokens so far", digest
+            )
+        )
         while (answer := await context.ask(call, ("once", "no"))).action != call:
             context.progress.pending.append(answer)
     await emit(e.PermissionDecided(replace(decision, answer="once" if answer.path == "once" else "no")))
@@ -79,12 +85,6 @@ def _cost_reached(context: TurnContext) -> str:
     return f"This turn has made {requests} at an unknown price ({ASK_AT_COST})"
 
 
-def _spent(state: State) -> str:
-    usage = state.usage.turn
-    steps = "1 step" if state.turn.step == 1 else f"{state.turn.step} steps"
-    return f"{steps}, {usage.input + usage.output:,} tokens so far"
-
-
 class LoopDetector:
     """Counts repeated calls with the same result and the same proposed changes."""
 
@@ -105,17 +105,18 @@ class LoopDetector:
                 sentence = f"The model repeats itself: {what} was called {times} times with the same result"
                 await emit(e.NoticeGiven("warning", sentence))
             if times >= LOOP and one.waits:
-                one = replace(one, result=_with_hint(one.result, times))
+                hint = (
+                    f"You have made exactly this call {times} times in this turn, with the same result each time: "
+                    "try something else, or say what is missing."
+                )
+                one = replace(
+                    one,
+                    result=replace(
+                        one.result, text=f"{one.result.text}\n{hint}" if one.result.text else hint
+                    ),
+                )
             told.append(one)
         return tuple(told)
-
-
-def _with_hint(result: ToolResult, times: int) -> ToolResult:
-    hint = (
-        f"You have made exactly this call {times} times in this turn, with the same result each time: "
-        "try something else, or say what is missing."
-    )
-    return replace(result, text=f"{result.text}\n{hint}" if result.text else hint)
 
 
 def _name(context: TurnContext, one: AnsweredCall) -> str:

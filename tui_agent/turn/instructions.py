@@ -16,8 +16,7 @@ from tui_agent.store import events as e
 from tui_agent.store.state import InstructionFile, State
 from tui_agent.tools.context import Emit
 from tui_agent.tools.load_files import ask_about_secret
-from tui_agent.turn.caches import Text
-from tui_agent.turn.context import TurnContext
+from tui_agent.turn.context import Text, TurnContext
 from tui_agent.workspace.patterns import Pattern, compile_pattern
 
 Kind = Literal["instructions", "base"]
@@ -118,7 +117,10 @@ def _scan_folders(
             break
     for folder, paths in places:
         for path in paths:
-            why = _why_not(context, path, hidden)
+            if any(pattern.fits(path) for pattern in _patterns(context.settings.instructions.exclude)):
+                why = "excluded by instructions.exclude"
+            else:
+                why = "ignored by git" if path in hidden else ""
             read = partial(context.texts.get, context.workspace.gate, path, most, secrets)
             if look.take(root / path, folder, path, Text(fault=why) if why else read()):
                 break
@@ -152,12 +154,6 @@ def _own(context: TurnContext) -> Iterator[Path]:
     names = context.settings.instructions.names if context.user_folder else ()
     paths = (Path(context.user_folder or "") / name for name in names)
     return (path for path in paths if path.is_file())
-
-
-def _why_not(context: TurnContext, path: str, hidden: set[str]) -> str:
-    if any(pattern.fits(path) for pattern in _patterns(context.settings.instructions.exclude)):
-        return "excluded by instructions.exclude"
-    return "ignored by git" if path in hidden else ""
 
 
 def _patterns(texts: Iterable[str]) -> list[Pattern]:

@@ -243,12 +243,19 @@ def _judged(buffer: Buffer) -> SecretFinding:
 
 def _open_file(buffer: Buffer, text: str, hits: Sequence[Hit], active: bool) -> OpenFile:
     first, last = sorted((buffer.cursor, buffer.anchor))
+    lines = buffer.text.splitlines(keepends=True)
+    start, end = (sum(map(len, lines[:line])) + column for line, column in (first, last))
+    within = [
+        Hit(max(hit.start, start) - start, min(hit.end, end) - start, hit.what)
+        for hit in hits
+        if hit.start < end and hit.end > start
+    ]
     return OpenFile(
         path=buffer.path,
         text=text,
         md5=_hash(buffer),
         line=buffer.cursor[0] + 1,
-        selection=_selected(buffer.text, hits, first, last),
+        selection=hits_masked(buffer.text[start:end], within),
         first=first[0] + 1,
         last=last[0] + (last[1] > 0 or last[0] == first[0]),
         unsaved=buffer.unsaved,
@@ -262,17 +269,6 @@ def _hash(buffer: Buffer) -> str:
     if not buffer.unsaved:
         return buffer.disk
     return md5(buffer.mark + buffer.text.encode(buffer.encoding, errors="surrogatepass"))
-
-
-def _selected(text: str, hits: Sequence[Hit], first: tuple[int, int], last: tuple[int, int]) -> str:
-    lines = text.splitlines(keepends=True)
-    start, end = (sum(map(len, lines[:line])) + column for line, column in (first, last))
-    within = [
-        Hit(max(hit.start, start) - start, min(hit.end, end) - start, hit.what)
-        for hit in hits
-        if hit.start < end and hit.end > start
-    ]
-    return hits_masked(text[start:end], within)
 
 
 #: Turns after which a seen file is no longer read again automatically.
@@ -300,7 +296,11 @@ async def load(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
     opened = await add_open_files(context, {file.path for file in loaded.files}, emit)
     contexts = await instruct(context, loaded.asked_for, emit)
     most = context.settings.known.max_files
-    dropped = known_files.overflow(context.state().known.files, most, _needed_paths(context, loaded))
+    state = context.state()
+    paths = {buffer.path for buffer in state.buffers.open}
+    paths.update(change.path for change in state.review.open)
+    paths.update(file.path for file in loaded.files)
+    dropped = known_files.overflow(context.state().known.files, most, paths)
     if dropped:
         await emit(e.KnownFilesDropped(dropped))
     draft = replace(draft, memory=section, opened=opened, contexts=contexts)
@@ -342,7 +342,11 @@ async def read_again(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
         seen = max(entry.seen_turn, entry.modified_turn)
         needed = entry.path in moved or entry.path in pending or seen >= context.turn - recent
         path = entry.renamed_to if entry.freshness == "renamed" else entry.path
-        if not needed or entry.freshness == "deleted" or _is_known_by_new_name(context, path, entry):
+        if (
+            not needed
+            or entry.freshness == "deleted"
+            or (path != entry.path and path in context.state().known.files)
+        ):
             continue
         held = draft.everything.files
         more = await load_files(context, [path], entry.loaded_by, held, emit, ranges=entry.ranges)
@@ -353,18 +357,6 @@ async def read_again(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
 def _is_outdated(context: TurnContext, path: str, md5: str) -> bool:
     entry = context.state().known.files.get(path)
     return entry is not None and entry.md5 == md5 and entry.stale
-
-
-def _is_known_by_new_name(context: TurnContext, path: str, entry: known_files.KnownFile) -> bool:
-    return path != entry.path and path in context.state().known.files
-
-
-def _needed_paths(context: TurnContext, loaded: LoadedFiles) -> Collection[str]:
-    state = context.state()
-    paths = {buffer.path for buffer in state.buffers.open}
-    paths.update(change.path for change in state.review.open)
-    paths.update(file.path for file in loaded.files)
-    return paths
 
 
 async def upload(context: TurnContext, draft: Draft, emit: Emit) -> Draft:

@@ -25,6 +25,10 @@ def remembered(state: State, turn: int, again: Mapping[str, KnownFile] = Mapping
 
 def memory_of(state: State, turn: int, again: Mapping[str, KnownFile] = MappingProxyType({})) -> Memory:
     files = sorted(state.known.files.values(), key=lambda entry: entry.path)
+    found: defaultdict[int, dict[str, None]] = defaultdict(dict)
+    for point in state.review.checkpoints:
+        if not point.undone:
+            found[point.turn].update(dict.fromkeys(step.path for step in point.files))
     return Memory(
         turn=turn,
         request=last_request(state),
@@ -35,7 +39,7 @@ def memory_of(state: State, turn: int, again: Mapping[str, KnownFile] = MappingP
         batches=tuple(map(_progress, state.batches)),
         pending=tuple(dict.fromkeys(change.path for change in state.review.open)),
         stale=_stale(files) | {path: _mark(entry, True) for path, entry in again.items() if entry.stale},
-        modified=_modified(state),
+        modified={turn: tuple(paths) for turn, paths in found.items()},
         active=tuple(
             entry.path for entry in files if max(entry.seen_turn, entry.modified_turn) >= turn - ACTIVE_TURNS
         ),
@@ -66,11 +70,3 @@ def last_request(state: State) -> str:
     if real:
         return real[-1]
     return next((text for text in reversed(state.input.history) if not asks_to_go_on(text, 2)), "")
-
-
-def _modified(state: State) -> dict[int, tuple[str, ...]]:
-    found: defaultdict[int, dict[str, None]] = defaultdict(dict)
-    for point in state.review.checkpoints:
-        if not point.undone:
-            found[point.turn].update(dict.fromkeys(step.path for step in point.files))
-    return {turn: tuple(paths) for turn, paths in found.items()}

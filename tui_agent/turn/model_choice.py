@@ -1,10 +1,11 @@
-"""The session's current model: dialect, window and planner."""
+"""The session's current model (dialect, window, planner), and efforts as text."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, cast, get_args
 
 from msgspec import Struct
 
@@ -66,3 +67,27 @@ def _last(values: Iterable[T | None], otherwise: T) -> T:
 def is_chosen(now: ModelSlice, event: ModelChosen) -> bool:
     """Whether the state already contains this choice."""
     return all(getattr(now, name) == getattr(event, name) for name in event.__struct_fields__)
+
+
+#: Selectable levels, lowest first.
+EFFORTS: tuple[Effort, ...] = get_args(Effort)
+_WRITTEN = re.compile(rf"/effort\s+({'|'.join(EFFORTS)})\s+(?=\S)", re.IGNORECASE)
+
+
+def with_effort(effort: Effort | None, message: str) -> str:
+    """`/effort high Fix the parser`: the message as typed and queued."""
+    return message if effort is None else f"/effort {effort} {message}"
+
+
+def split_effort(text: str) -> tuple[Effort | None, str]:
+    """The effort prefix and the message; (None, text) without a prefix."""
+    found = _WRITTEN.match(text)
+    return (cast("Effort", found[1].lower()), text[found.end() :]) if found else (None, text)
+
+
+def in_short(effort: Effort, level: str) -> str:
+    """`high`, or `high→medium` if the model uses another `level`; "" for auto, and for a model without
+    levels."""
+    if effort == "auto" or not level:
+        return ""
+    return effort if effort == level else f"{effort}→{level}"

@@ -26,8 +26,7 @@ from tui_agent.store.graph import SubTask
 from tui_agent.store.state import State
 from tui_agent.tools.load_files import LoadedFiles
 from tui_agent.tools.tool import Invocation, ToolResult
-from tui_agent.turn.caches import shared_beginning
-from tui_agent.turn.context import TurnContext
+from tui_agent.turn.context import TurnContext, shared_beginning
 from tui_agent.turn.conversation import Sizes, head_of, keep
 from tui_agent.turn.exchange import mask_messages
 from tui_agent.turn.model_choice import request_options
@@ -295,8 +294,11 @@ class _Newest:
         self._gone_blocks = editor.gone_blocks(
             self.blocks, self._before.blocks, {buffer.path for buffer in state.buffers.open}
         )
+        again = self._all.again.items()
         self._in_view = file_contents.FilesInPrompt(
-            self._before.files, _as_proposed(self._all), self._attached
+            self._before.files,
+            {path: entry.written for path, entry in again if entry.written_known and entry.whole},
+            self._attached,
         )
         self.tasks = changed_rows(task_rows(state.subtasks.tasks, state.review.changes), self._before.tasks)
         all_of_them = draft.goes_on and bool(draft.query)
@@ -427,8 +429,3 @@ def _in_brief(news: prompt.MessageParts) -> prompt.MessageParts:
         found=shortened(news.found, MOST_IN_BRIEF * BRIEF),
         listings=(),
     )
-
-
-def _as_proposed(files: LoadedFiles) -> Mapping[str, str]:
-    again = files.again.items()
-    return {path: entry.written for path, entry in again if entry.written_known and entry.whole}

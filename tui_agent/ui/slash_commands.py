@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from tui_agent.errors import SessionError
 from tui_agent.files.numbers import whole_number
-from tui_agent.session.effort_words import EFFORTS, split_effort
 from tui_agent.settings.schema import Mode
+from tui_agent.turn.model_choice import EFFORTS, split_effort
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session

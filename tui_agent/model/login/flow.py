@@ -121,7 +121,12 @@ class LoginWeb:
             raise Unreachable(
                 f"{host} cannot be reached ({why})", "check the network and the proxy, then try again"
             ) from None
-        return WebAnswer(response.status_code, _object(raw), host, _seconds(response.headers))
+        return WebAnswer(
+            response.status_code,
+            _object(raw),
+            host,
+            min(real_number(response.headers.get("retry-after")), 600.0),
+        )
 
 
 def _imported() -> tuple[Any, Any]:
@@ -136,10 +141,6 @@ def _object(raw: bytes | bytearray) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def _seconds(headers: Any) -> float:
-    return min(real_number(headers.get("retry-after")), 600.0)
 
 
 class ShowCode(Struct, frozen=True):

@@ -12,8 +12,15 @@ from typing import Any
 from tui_agent.model.client import Chunk, EndReason, ModelRequest, UsageChunk
 from tui_agent.model.parts import CallPart, TextPart, ThinkingPart
 from tui_agent.model.rules import Rules, accepts_temperature, effort_parameters
-from tui_agent.model.schemas import SchemaForm, is_strict, response_format
-from tui_agent.model.wires.conversation import CallAnswer, Conversation, ReplyTurn, UserTurn
+from tui_agent.model.wires.conversation import (
+    CallAnswer,
+    Conversation,
+    ReplyTurn,
+    SchemaForm,
+    UserTurn,
+    is_strict,
+    response_format,
+)
 from tui_agent.model.wires.reader import Place, Rendered, ReplyReader, count, items, mapping
 
 PATH = "/chat/completions"

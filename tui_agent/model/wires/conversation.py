@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -191,3 +191,27 @@ def cache_marks(messages: Sequence[Message]) -> frozenset[int]:
     ends = {replies[-1] - 1} if replies else set()
     ends.add(len(messages) - 1)
     return frozenset(place for place in ends if place > 0 and messages[place]["role"] in ("user", "tool"))
+
+
+#: Enforcement methods: OpenAI's, llama.cpp's older one, vLLM's older one, none; "" is untested.
+SchemaForm = Literal["", "json_schema", "json_object", "guided_json", "none"]
+
+
+def response_format(schema: dict[str, Any], form: SchemaForm, strict: bool = True) -> dict[str, Any]:
+    if form == "json_object":
+        return {"type": "json_object", "schema": schema}
+    return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": strict}}
+
+
+def is_strict(schema: Any) -> bool:
+    """Whether every object requires all its properties and allows no others."""
+    match schema:
+        case {"type": "object", "properties": properties}:
+            closed = schema.get("additionalProperties") is False
+            required = set(schema.get("required", ())) == set(properties)
+            return closed and required and all(map(is_strict, schema.values()))
+        case dict():
+            return schema.get("type") != "object" and all(map(is_strict, schema.values()))
+        case list():
+            return all(map(is_strict, schema))
+    return True

@@ -13,8 +13,14 @@ from msgspec.structs import replace
 from tui_agent.model.client import Chunk, EndReason, ModelRequest, UsageChunk
 from tui_agent.model.parts import CallPart, Part, TextPart, ThinkingPart
 from tui_agent.model.rules import Rules, accepts_temperature, effort_parameters
-from tui_agent.model.schemas import is_strict
-from tui_agent.model.wires.conversation import CallAnswer, Conversation, ReplyTurn, UserTurn, whole_text
+from tui_agent.model.wires.conversation import (
+    CallAnswer,
+    Conversation,
+    ReplyTurn,
+    UserTurn,
+    is_strict,
+    whole_text,
+)
 from tui_agent.model.wires.reader import Place, Rendered, ReplyReader, count, items, mapping
 
 PATH = "/responses"

@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 from tui_agent.errors import TuiAgentError
-from tui_agent.session.baseline_runs import BaselineResult
+from tui_agent.session.baselines import BaselineResult
 from tui_agent.session.session import Session
 from tui_agent.settings.schema import CheckCommand
 from tui_agent.ui.dialogs.form import Form

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tui_agent.errors import TuiAgentError
-from tui_agent.session.effort_words import EFFORTS
+from tui_agent.turn.model_choice import EFFORTS
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.host import Host
 from tui_agent.ui.safe_text import parts

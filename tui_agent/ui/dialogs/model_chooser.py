@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 from textual.widgets import Input
 
-from tui_agent.session.effort_words import EFFORTS, in_short
-from tui_agent.session.model_offers import Offer
+from tui_agent.session.models import Offer
+from tui_agent.turn.model_choice import EFFORTS, in_short
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.dialogs.model_rows import WIDE, OfferRows, about, fits, fitting, offer_row
 from tui_agent.ui.safe_text import label, parts

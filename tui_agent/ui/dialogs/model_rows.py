@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import overload
 
-from tui_agent.session.model_offers import Offer
+from tui_agent.session.models import Offer
 from tui_agent.ui.dialogs.chooser import ChooserRow
 from tui_agent.ui.safe_text import parts
 

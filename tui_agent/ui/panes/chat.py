@@ -13,8 +13,8 @@ from textual.widget import Widget
 
 from tui_agent.context.memory import asks_to_go_on
 from tui_agent.errors import PasteTooLong, TuiAgentError
-from tui_agent.session.effort_words import split_effort, with_effort
 from tui_agent.store.state import State
+from tui_agent.turn.model_choice import split_effort, with_effort
 from tui_agent.turn.pastes import PASTED
 from tui_agent.ui.actions import SLASH
 from tui_agent.ui.editor.writing_area import WritingArea

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 from textual.app import App
 
 from tui_agent.errors import TuiAgentError
-from tui_agent.session.effort_words import with_effort
+from tui_agent.turn.model_choice import with_effort
 from tui_agent.ui.widgets.blocks import TextBlock
 from tui_agent.ui.widgets.prompt import Prompt
 from tui_agent.ui.widgets.transcript import Transcript

@@ -16,9 +16,9 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tui_agent.edits.change import Checkpoint
-from tui_agent.session.effort_words import in_short
 from tui_agent.store import commands
 from tui_agent.store.state import NoticesSlice, State
+from tui_agent.turn.model_choice import in_short
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, actions_of
 from tui_agent.ui.availability import why_not
 from tui_agent.ui.keys.keymap import Keys
