@@ -229,7 +229,7 @@ class Chat:
         from tui_agent.tools.permission import forget_approval
 
         await self._journal.record(e.PermissionRevoked(digest))
-        approvals = self._context().approvals
+        approvals = self._context().user_folder
         if approvals is not None:
             await asyncio.to_thread(forget_approval, approvals, digest)
 

@@ -40,7 +40,7 @@ from tui_agent.session.preparation import Preparation
 from tui_agent.session.running_commands import interrupted
 from tui_agent.session.todos import Todos
 from tui_agent.session.turns import Turns, interruption_events
-from tui_agent.settings.loading import PLANNING, PLANNING_SCHEMA, RESPONSE_SCHEMA, SYSTEM, Prompts
+from tui_agent.settings.loading import Prompts
 from tui_agent.settings.schema import Mode
 from tui_agent.store import events as e
 from tui_agent.store.state import LayoutSlice, State
@@ -482,6 +482,7 @@ class Session:
             self._turns.ask_again(conflicts)
 
     def _turn_context(self) -> TurnContext:
+        from tui_agent.tools.context import SessionCalls
         from tui_agent.turn.context import TurnContext
 
         return TurnContext(
@@ -490,33 +491,31 @@ class Session:
             workspace=self.workspace,
             model=self.models.paced(),
             blobs=self.storage.blobs,
-            prompt_words=self.prompts.words[SYSTEM],
-            reply_schema=self.prompts.words[RESPONSE_SCHEMA],
+            prompts=self.prompts.words,
             start_folder=self.start_folder,
+            user_folder=self.folders.config,
             requests=self.models.requests,
-            ask=self._turns.ask if self._interactive else None,
-            decided=self._turns.decided,
             provider_files=self.models.files(),
-            look=self._freshness.check_known_files,
             texts=self._texts,
             sent=self._sent,
             secrets=self.secrets,
-            user_folder=self.folders.config,
-            approvals=self.folders.config,
-            run_command=self.commands.for_model,
-            isolation=self.commands.isolation,
-            run_checks=self.checks.run,
-            planning_words=self.prompts.words[PLANNING],
-            planning_schema=self.prompts.words[PLANNING_SCHEMA],
             part=self._part.handover if self._part else "",
             only=self.only,
-            read_skill=self.extensions.skill,
-            read_page=lambda url, again: self.pages.read(url, again=again),
-            servers=self.mcp.calls,
-            resources=self.mcp.with_resources,
-            expand=self.extensions.expanded,
-            hooks=self.hooks.calls,
-            notify=lambda text: self.notice(text, "warning"),
+            ask=self._turns.ask if self._interactive else None,
+            calls=SessionCalls(
+                decided=self._turns.decided,
+                look=self._freshness.check_known_files,
+                run_command=self.commands.for_model,
+                isolation=self.commands.isolation,
+                run_checks=self.checks.run,
+                read_skill=self.extensions.skill,
+                read_page=lambda url, again: self.pages.read(url, again=again),
+                expand=self.extensions.expanded,
+                resources=self.mcp.with_resources,
+                servers=self.mcp.calls,
+                hooks=self.hooks.calls,
+                notify=lambda text: self.notice(text, "warning"),
+            ),
         )
 
     async def _clean(self) -> None:

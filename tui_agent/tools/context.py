@@ -14,7 +14,7 @@ from tui_agent.files.blobs import Blobs
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.model.client import Model
 from tui_agent.settings.schema import Mode, Settings
-from tui_agent.store.commands import CommandResult, Isolated
+from tui_agent.store.commands import CheckResult, CommandResult, Isolated
 from tui_agent.store.event import Event
 from tui_agent.store.state import Decision, State
 from tui_agent.store.tool_calls import ListedTool
@@ -76,64 +76,70 @@ class Progress:
     #: Paths resolved by the user during a repeated request, and the number of repeated requests by path.
     settled_paths: frozenset[str] = frozenset()
     asked: Mapping[str, int] = field(default_factory=dict)
+    #: Serialises questions of concurrent calls.
+    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    #: Tokens of a file in a request, by path and hash.
+    costs: dict[tuple[str, str], int] = field(default_factory=dict)
 
 
 def _none(path: str) -> str:
     return ""
 
 
-async def _no_progress(text: str) -> None:
+async def _no_warning(text: str) -> None:
     """Shows nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolContext:
-    """The collaborators of a tool.
+class SessionCalls:
+    """Calls of the session for a turn and its tools; None for a part that it lacks. Each may raise `TuiAgentError`."""
 
-    `ask` is None in headless mode; `decided` returns the user's new unprompted decisions, once; `look`
-    updates the known files.
-    """
+    #: The user's new unprompted decisions, once.
+    decided: Callable[[], Sequence[Decision]] = tuple
+    #: Updates the known files.
+    look: Callable[[], Awaitable[None]] | None = None
+    #: Runs a command in a trial view, for at most the given seconds or in the background.
+    run_command: Callable[[str, float, bool], Awaitable[CommandResult]] | None = None
+    #: The isolation of commands, and its limits as a sentence.
+    isolation: Callable[[], Awaitable[tuple[Isolated, str]]] | None = None
+    #: Runs the checks on the proposed changes; the argument is the number of earlier repair requests.
+    run_checks: Callable[[int], Awaitable[tuple[CheckResult, ...]]] | None = None
+    #: The text of a skill, or of a file in its folder, by name and path.
+    read_skill: Callable[[str, str], Awaitable[str]] | None = None
+    #: A page of the web, by its address; True for the kept copy, to read on.
+    read_page: Callable[[str, bool], Awaitable[Page]] | None = None
+    #: Replaces a custom command by its text.
+    expand: Callable[[str], Awaitable[str]] | None = None
+    #: Replaces resources of servers that a message names; returns the message and the text of the resources.
+    resources: Callable[[str], Awaitable[tuple[str, str]]] | None = None
+    servers: ServerCalls | None = None
+    hooks: CallHooks | None = None
+    #: Shows the user a warning.
+    notify: Callable[[str], Awaitable[None]] = _no_warning
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolContext:
+    """The collaborators of a tool. `ask` is None in headless mode."""
 
     state: Callable[[], State]
     settings: Settings
     workspace: Workspace
     model: Model
     blobs: Blobs
+    calls: SessionCalls
     ask: Ask | None = None
-    decided: Callable[[], Sequence[Decision]] = tuple
-    look: Callable[[], Awaitable[None]] | None = None
     #: The hand-over of a sub-task; "" for a user's session.
     part: str = ""
-    #: Folder of permanent approvals; None if there are none.
-    approvals: Path | None = None
-    #: Serialises questions of concurrent calls.
-    asking: asyncio.Lock = field(default_factory=asyncio.Lock)
-    #: The reason a found file may not be read, or "".
-    refusal: Callable[[str], str] = _none
-    #: Runs a command in a trial view, for at most the given seconds or in the background. Raises a
-    #: `TuiAgentError` without a view.
-    run_command: Callable[[str, float, bool], Awaitable[CommandResult]] | None = None
-    #: The isolation of commands, and its limits as a sentence.
-    isolation: Callable[[], Awaitable[tuple[Isolated, str]]] | None = None
-    #: The text of a skill, or of a file in its folder, by name and path. Raises a `TuiAgentError`.
-    read_skill: Callable[[str, str], Awaitable[str]] | None = None
-    #: A page of the web, by its address; True for the kept copy, to read on. Raises a `TuiAgentError`.
-    read_page: Callable[[str, bool], Awaitable[Page]] | None = None
-    #: Replaces a custom command by its text. Raises a `TuiAgentError`.
-    expand: Callable[[str], Awaitable[str]] | None = None
-    #: The servers of tools; None without any.
-    servers: ServerCalls | None = None
     #: Tools of a sub-task's agents, with patterns of their targets (none: any); each of them has to allow a call.
     only: tuple[Mapping[str, tuple[str, ...]], ...] = ()
-    #: Hooks around calls; None without any.
-    hooks: CallHooks | None = None
-    #: Shows the user a warning.
-    notify: Callable[[str], Awaitable[None]] = _no_progress
+    #: The user's own instructions and permanent approvals; None if there are none.
+    user_folder: Path | None = None
+    #: The reason a found file may not be read, or "".
+    refusal: Callable[[str], str] = _none
     progress: Progress = field(default_factory=Progress)
     #: Values that are never sent to a model.
     secrets: KnownSecrets = field(default_factory=KnownSecrets)
-    #: Tokens of a file in a request, by path and hash.
-    costs: dict[tuple[str, str], int] = field(default_factory=dict)
 
     @property
     def mode(self) -> Mode:

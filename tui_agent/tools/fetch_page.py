@@ -15,7 +15,7 @@ MOST = 40_000
 
 
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
-    if context.read_page is None:
+    if context.calls.read_page is None:
         return error("pages cannot be read here")
     sections = []
     for entry in call.entries:
@@ -23,7 +23,7 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
         if context.secrets.masked(url) != url:
             return error("this address contains a secret of the workspace, and was not requested")
         try:
-            page = await context.read_page(url, begin > 0)
+            page = await context.calls.read_page(url, begin > 0)
         except TuiAgentError as refused:
             return error(str(refused))
         shown = page.text[begin : begin + MOST]

@@ -170,7 +170,7 @@ async def ask_about_secret(context: ToolContext, found: UndecidedSecret, emit: E
         number += 1
         name = f"Secret in {found.path} ({number})"
     await emit(e.ActionsAdded((FileAction(name, (found.path,), "is sent only with your consent"),)))
-    async with context.asking:
+    async with context.progress.asking:
         await emit(e.QuestionAsked(name, OFFERED, f"{found.what}. What may the model see?"))
         while (answer := await context.ask(name, OFFERED)).action != name:
             context.progress.pending.append(answer)
@@ -419,15 +419,15 @@ async def costs_of(context: ToolContext, files: Sequence[LoadedFile]) -> list[in
     most = window_of(context.state()) * MOST_BYTES_A_TOKEN
     for file in files:
         if least_bytes(file) > most:
-            context.costs[file.path, file.view] = cost(len(file.text), file.lines)
-    fresh = [file for file in files if (file.path, file.view) not in context.costs]
+            context.progress.costs[file.path, file.view] = cost(len(file.text), file.lines)
+    fresh = [file for file in files if (file.path, file.view) not in context.progress.costs]
     if fresh:
         texts = await _in_requests(context, fresh)
         counted = await context.model.count(context.state().model.name, texts, wait=True)
-        context.costs.update(
+        context.progress.costs.update(
             {(file.path, file.view): count for file, count in zip(fresh, counted.counts, strict=True)}
         )
-    return [context.costs[file.path, file.view] for file in files]
+    return [context.progress.costs[file.path, file.view] for file in files]
 
 
 def least_bytes(file: LoadedFile) -> int:

@@ -69,7 +69,7 @@ async def permitted(
         return None
     if context.ask is None:
         return await _denied(decision, "nobody", "a confirmation is not possible here", emit)
-    async with context.asking:
+    async with context.progress.asking:
         await emit(e.PermissionAsked(call.id, tool.name, tool.shown(call), preview, digest))
         while (answer := await context.ask(call.id, OFFERED)).action != call.id:
             context.progress.pending.append(answer)
@@ -78,9 +78,9 @@ async def permitted(
     await emit(e.PermissionDecided(msgspec.structs.replace(decision, answer=chosen, reason=reason)))
     if chosen == "no":
         return _refusal(f"the person did not allow it{f': {reason}' if reason else ''}")
-    if chosen == "always" and context.approvals is not None and found.remembered == "exactly":
+    if chosen == "always" and context.user_folder is not None and found.remembered == "exactly":
         try:
-            store_approval(context.approvals, digest)
+            store_approval(context.user_folder, digest)
         except OSError as error:
             why = (
                 f"The approval is valid for this session only, because it cannot be saved ({error.strerror})"
@@ -204,7 +204,7 @@ def approved(context: ToolContext, found: CallContext = _ANYWHERE) -> set[str]:
         return set()
     enough = ("once", "session", "always") if found.remembered == "session" else ("session", "always")
     lasting = {one.digest for one in context.state().permissions if one.answer in enough}
-    return lasting | (stored_approvals(context.approvals) if context.approvals is not None else set())
+    return lasting | (stored_approvals(context.user_folder) if context.user_folder is not None else set())
 
 
 def stored_approvals(folder: Path) -> set[str]:

@@ -218,8 +218,8 @@ async def _under_its_name_now(context: ToolContext, request: ChangeRequest) -> C
     entry = context.state().known.files.get(request.path)
     if entry is None or await asyncio.to_thread(os.path.lexists, context.workspace.root / request.path):
         return request
-    if context.look is not None:
-        await context.look()
+    if context.calls.look is not None:
+        await context.calls.look()
     row = context.state().conversation.rows.get(request.path)
     told = entry.freshness == "renamed" and row == table_row(entry, 0)
     path = context.state().known.moved(request.path)

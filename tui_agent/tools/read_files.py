@@ -88,7 +88,7 @@ def carried_over(context: ToolContext) -> list[FileAction]:
             (decision.path,) if decision.path else decision.patterns,
             "taken up again by the person",
         )
-        for decision in context.decided()
+        for decision in context.calls.decided()
     ]
 
 
@@ -165,7 +165,7 @@ class _Search:
     async def follow_all(self) -> None:
         """Executes the user's pending decisions."""
         pending = self._context.progress.pending
-        pending += self._context.decided()
+        pending += self._context.calls.decided()
         while pending:
             await self._follow(pending.pop(0))
 
@@ -174,7 +174,7 @@ class _Search:
         missed: list[Attempt] = []
         async for attempt in try_patterns(action, self._context.workspace.index, self._limits(), after):
             progress = self._context.progress
-            progress.pending += self._context.decided()
+            progress.pending += self._context.calls.decided()
             found = [decision for decision in progress.pending if decision.action == action.name]
             progress.pending[:] = [
                 decision for decision in progress.pending if decision.action != action.name
@@ -303,7 +303,7 @@ class _Search:
     async def _ask(self, action: FileAction, offered: Sequence[str], *, several: bool = False) -> Decision:
         assert self._context.ask is not None
         while True:
-            async with self._context.asking:
+            async with self._context.progress.asking:
                 await self._emit(e.QuestionAsked(action.name, tuple(offered) if several else ()))
                 answer = await self._context.ask(action.name, offered)
             if answer.action == action.name:

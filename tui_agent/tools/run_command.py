@@ -35,7 +35,7 @@ _ENDINGS = {
 
 
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
-    if context.run_command is None:
+    if context.calls.run_command is None:
         return error("commands cannot be run here")
     sections: list[str] = []
     results: list[CommandResult] = []
@@ -43,7 +43,7 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
         command, most = str(entry["command"]), context.settings.commands.timeout
         timeout = amount(entry.get("timeout"), most, most=most) or most
         try:
-            result = await context.run_command(command, timeout, entry.get("background") is True)
+            result = await context.calls.run_command(command, timeout, entry.get("background") is True)
         except TuiAgentError as refused:
             return error(str(refused))
         results.append(result)
@@ -88,9 +88,9 @@ async def _circumstances(context: ToolContext) -> CallContext:
     """A full view discards all effects and needs no approval; a copy needs one per session, the real folder
     one per run."""
     always: Verdict = "ask" if context.settings.commands.ask == "always" else "allow"
-    if context.isolation is None:
+    if context.calls.isolation is None:
         return CallContext(always)
-    isolated, words = await context.isolation()
+    isolated, words = await context.calls.isolation()
     if isolated in FULL_VIEWS:
         return CallContext(always, covers=isolated)
     if isolated == "none":

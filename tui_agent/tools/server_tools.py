@@ -89,7 +89,7 @@ class _Asking:
         call = f"server_{self._server}_{self._context.turn}_{id(self)}_{self._number}"
         shown = f"{title}\n\n{self._about}" if title else self._message
         digest = hashlib.sha256(call.encode()).hexdigest()
-        async with self._context.asking:
+        async with self._context.progress.asking:
             await self._emit(e.PermissionAsked(call, "", what, shown, digest, answers, typed))
             offered = [key for key, _ in answers]
             while (answer := await self._context.ask(call, offered)).action != call:
@@ -192,10 +192,10 @@ def as_tool(listed: ListedTool, place: int = PLACE) -> Tool:
 
 
 async def _run(listed: ListedTool, call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
-    if context.servers is None:
+    if context.calls.servers is None:
         return error("there are no servers here.")
     asking = partial(ask_person, context, emit)
-    results = [await context.servers.call(listed, entry, asking) for entry in call.entries]
+    results = [await context.calls.servers.call(listed, entry, asking) for entry in call.entries]
     return ToolResult(
         "\n\n".join(
             ("" if call.is_wire else f"## TOOL RESULT {listed.name}\n") + _section(listed.name, result)
@@ -215,7 +215,9 @@ def _section(name: str, result: ServerResult) -> str:
 
 async def _circumstances(server: str, context: ToolContext) -> CallContext:
     words = f"The server {server} runs outside of views, with your rights."
-    return CallContext(words=words, covers=context.servers.covers(server) if context.servers else "")
+    return CallContext(
+        words=words, covers=context.calls.servers.covers(server) if context.calls.servers else ""
+    )
 
 
 def _arguments_of(call: Invocation) -> tuple[str, ...]:
@@ -230,19 +232,21 @@ def _preview(call: Invocation) -> str:
 
 def _describe(off: frozenset[str]) -> Tool:
     async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
-        if context.servers is None:
+        if context.calls.servers is None:
             return error("there are no servers here.")
         sections = []
         for entry in call.entries:
             name = str(entry["name"])
             if "__" not in name:
-                lines = [line(*one) for one in await context.servers.tools_of(name) if one[0] not in off]
+                lines = [
+                    line(*one) for one in await context.calls.servers.tools_of(name) if one[0] not in off
+                ]
                 sections.append("\n".join([f"Tools of the server {name}:", *lines]))
                 continue
             if name in off:
                 sections.append(f"Error: {name} is switched off.")
                 continue
-            found = await context.servers.find(name)
+            found = await context.calls.servers.find(name)
             shown = json.dumps(found.schema, ensure_ascii=False)
             sections.append(inert(f"{found.name}: {found.description}\nArguments: {shown}"))
         return ToolResult("\n\n".join(sections), amount="read")
@@ -283,9 +287,9 @@ def _call(off: frozenset[str], as_calls: bool) -> Tool:
 
     async def _one(entry: Any, call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
         name = str(entry["name"])
-        if context.servers is None or name in off:
+        if context.calls.servers is None or name in off:
             return error(f"{name} is switched off.")
-        found = await context.servers.find(name)
+        found = await context.calls.servers.find(name)
         schema = {"type": "object", "properties": {}, **found.schema}
         arguments = coerced(schema, written_out(entry.get("arguments") or {}))
         if not isinstance(arguments, dict):

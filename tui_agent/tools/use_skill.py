@@ -8,13 +8,13 @@ from tui_agent.tools.tool import Invocation, Tool, ToolResult, error
 
 
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
-    if context.read_skill is None:
+    if context.calls.read_skill is None:
         return error("there are no skills here.")
     sections = []
     for entry in call.entries:
         skill, path = str(entry["name"]), str(entry.get("path") or "")
         title = f"## SKILL {name(skill)}" + (f", {name(path)}" if path else "")
-        sections.append(f"{title}\n{await context.read_skill(skill, path)}")
+        sections.append(f"{title}\n{await context.calls.read_skill(skill, path)}")
     return ToolResult("\n\n".join(sections), amount="read")
 
 

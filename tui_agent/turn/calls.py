@@ -142,7 +142,7 @@ async def _answer_or_refuse(
 
 
 async def _answer(context: TurnContext, tool: Tool, call: Invocation, emit: Emit) -> ToolResult:
-    hooks = context.hooks
+    hooks = context.calls.hooks
     hooked = await hooks.before(call.id, call.name, call.entries) if hooks else None
     if changed := hooked is not None and hooked.entries is not None:
         call = replace(call, entries=hooked.entries, arguments=in_json(hooked.entries))

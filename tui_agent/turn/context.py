@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,14 +29,14 @@ from tui_agent.files.text import decode, md5
 from tui_agent.model.client import Message
 from tui_agent.model.local import ProviderFiles
 from tui_agent.model.rate_limit import Allowance
+from tui_agent.settings.loading import RESPONSE_SCHEMA
 from tui_agent.store.conversation import SentMessage
 from tui_agent.tools.context import ToolContext
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from tui_agent.answers.schema import Function, Schema
-    from tui_agent.store.commands import CheckResult
     from tui_agent.tools.tool import Tool
 
 
@@ -196,33 +196,17 @@ def _read_own(path: Path, limit: int) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class TurnContext(ToolContext):
-    """The collaborators of a turn.
+    """The collaborators of a turn. `texts` caches instruction files, `sent` the sent messages."""
 
-    `texts` caches instruction files, `sent` the sent messages. `user_folder` holds the user's own
-    instructions.
-    """
-
-    prompt_words: dict[str, Any]
-    reply_schema: dict[str, Any]
+    #: Prompts and schemas by file name. An empty planning prompt selects the built-in planner.
+    prompts: Mapping[str, dict[str, Any]]
     start_folder: str
     #: The remaining requests of the prompt this turn belongs to.
     requests: Allowance = field(default_factory=Allowance)
     texts: Texts = field(default_factory=Texts)
     sent: ConversationCache = field(default_factory=ConversationCache)
-    user_folder: Path | None = None
-    #: The planner's prompt and the schema of its response. An empty prompt selects the built-in planner.
-    planning_words: dict[str, Any] = field(default_factory=dict)
-    planning_schema: dict[str, Any] = field(default_factory=dict)
     #: Uploaded files; None sends files as text.
     provider_files: ProviderFiles | None = None
-
-    #: Runs the checks on the proposed changes; the argument is the number of earlier repair requests. None if
-    #: no checks are configured.
-    run_checks: Callable[[int], Awaitable[tuple[CheckResult, ...]]] | None = None
-
-    #: Replaces resources of servers that a message names; returns the message and the text of the resources.
-    #: Raises a `TuiAgentError`.
-    resources: Callable[[str], Awaitable[tuple[str, str]]] | None = None
 
     @property
     def tools(self) -> tuple[Tool, ...]:
@@ -251,4 +235,4 @@ class TurnContext(ToolContext):
     def schema(self) -> Schema:
         from tui_agent.tools.registry import reply_schema
 
-        return reply_schema(self.reply_schema, self.tools)
+        return reply_schema(self.prompts[RESPONSE_SCHEMA], self.tools)

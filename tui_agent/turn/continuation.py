@@ -55,7 +55,7 @@ async def ask_about_cost(context: TurnContext, emit: Emit) -> None:
         raise LimitReached(what, remedy, ASK_AT_COST)
     call = f"cost_{context.turn}_{state.turn.step}"
     decision = PermissionDecision(digest, "", what, what)
-    async with context.asking:
+    async with context.progress.asking:
         usage = state.usage.turn
         steps = "1 step" if state.turn.step == 1 else f"{state.turn.step} steps"
         await emit(
@@ -209,10 +209,10 @@ class Repairs:
 
         After the `last` step of a turn, results are shown without a repair request.
         """
-        if context.run_checks is None or not _proposes(context.state()):
+        if context.calls.run_checks is None or not _proposes(context.state()):
             return None
         await emit(e.PhaseChanged("checking"))
-        results = await context.run_checks(self.asked)
+        results = await context.calls.run_checks(self.asked)
         failed = [result for result in results if result.state == "failed"]
         runs = {run.id: run for run in context.state().commands.results}
         for result in failed:

@@ -31,6 +31,7 @@ from tui_agent.files.text import decode
 from tui_agent.model import model_table
 from tui_agent.model.client import Message, ModelRequest
 from tui_agent.model.parts import CallPart, TextPart, ThinkingPart, calls_of, message_of, parts_of, text_of
+from tui_agent.settings.loading import SYSTEM
 from tui_agent.store import events as e
 from tui_agent.store.conversation import SentMessage
 from tui_agent.store.state import State
@@ -202,7 +203,7 @@ async def _system(
         else "",
     )
     needs_words = dialect == "structured" and not state.model.takes_schema and not state.model.small
-    words = context.prompt_words
+    words = context.prompts[SYSTEM]
     sections = registry.prompt_sections(context.tools, dialect, example=not state.model.takes_schema)
     if skills := await _skills(context):
         sections = [*sections, skills]
@@ -250,7 +251,7 @@ async def _listed(context: TurnContext, named: Sequence[tuple[str, str]], use: t
     found = listed([(name, inert(description)) for name, description in named], LIST_TOKENS)
     if found.short or found.left_out:
         count = len(found.short) + len(found.left_out)
-        await context.notify(
+        await context.calls.notify(
             f"The descriptions of {count} {noun}{'s' * (count > 1)} have no room in the prompt: remove some {noun}s"
         )
     more = [f"More {noun}s: {', '.join(found.short)}"] if found.short else []
@@ -266,7 +267,7 @@ async def _server_tools(context: TurnContext) -> str:
 
     section, left_out = prompt_section(listed, context.settings.tools.off)
     if left_out:
-        await context.notify(
+        await context.calls.notify(
             f"{left_out:,} tools of servers have no room in the prompt: the model finds them with describe_tool"
         )
     return section
@@ -373,7 +374,10 @@ async def _summarise(
     text = "\n\n".join(parts)[-room:]
     request = ModelRequest(
         model,
-        ({"role": "system", "content": context.prompt_words["condense"]}, {"role": "user", "content": text}),
+        (
+            {"role": "system", "content": context.prompts[SYSTEM]["condense"]},
+            {"role": "user", "content": text},
+        ),
         purpose="condense",
         timeout=float(context.settings.request_timeout),
         effort="none",

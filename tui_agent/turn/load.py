@@ -277,8 +277,8 @@ RECENT_TURNS = 1
 
 async def load(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
     """Checks for changed files, reads them again, and adds bundles, memory and instructions."""
-    if context.look is not None:
-        await context.look()
+    if context.calls.look is not None:
+        await context.calls.look()
     if draft.query:
         draft = replace(draft, goes_on=memory.asks_to_go_on(draft.query, context.turn))
     draft = await _fitting(context, draft, emit)

@@ -136,7 +136,7 @@ async def pictures_of_result(context: TurnContext, paths: Sequence[str]) -> tupl
         await _check_sees(context, [Path(path).name for path in paths])
         found += [await _read(Path(path), Path(path).name) for path in paths[:MOST_PICTURES]]
     except (FileError, ModelError) as error:
-        await context.notify(f"A picture of a result is not shown to the model: {error}")
+        await context.calls.notify(f"A picture of a result is not shown to the model: {error}")
     return tuple(found)
 
 

@@ -30,6 +30,7 @@ from tui_agent.model.client import Message, ModelRequest
 from tui_agent.model.parts import text_of
 from tui_agent.planning.built_in_planner import MAX_ACTIONS, RequestReading, read_words
 from tui_agent.planning.near_names import completed
+from tui_agent.settings.loading import PLANNING, PLANNING_SCHEMA
 from tui_agent.store import events as e
 from tui_agent.store.files import with_unsaved
 from tui_agent.tools.context import Emit
@@ -51,8 +52,8 @@ MOST_FAULTS = 10
 
 async def plan(context: TurnContext, request: str, attachments: Sequence[str], emit: Emit) -> Draft:
     await context.workspace.ready()
-    if context.look is not None:
-        await context.look()  # Detects renamed files.
+    if context.calls.look is not None:
+        await context.calls.look()  # Detects renamed files.
     carried_on = _batch_action(context, request)
     made, doubt = Plan(), ""
     if not carried_on or _continues_batch(context, request):
@@ -124,7 +125,7 @@ def _lasts(error: ModelError | LimitReached) -> bool:
 async def _planner(context: TurnContext, words: RequestReading, request: str) -> ModelRequest | None:
     model = context.state().model
     goes_on = memory.asks_to_go_on(request, context.turn)
-    if words.certain or goes_on or model.planner == NO_PLANNER or not context.planning_words:
+    if words.certain or goes_on or model.planner == NO_PLANNER or not context.prompts[PLANNING]:
         return None
     name = model.planner or model.name
     try:
@@ -133,7 +134,7 @@ async def _planner(context: TurnContext, words: RequestReading, request: str) ->
         return None  # The main request fails with the same error and reports it.
     if not abilities.plans:
         return None
-    shape = schema.strict(context.planning_schema) if abilities.schema else None
+    shape = schema.strict(context.prompts[PLANNING_SCHEMA]) if abilities.schema else None
     asked = ModelRequest(
         name,
         (),
@@ -158,7 +159,7 @@ async def _ask_planner(context: TurnContext, request: str, planner: ModelRequest
         except SchemaRefused:
             await known_again(context, emit)
             return await _ask_planner(context, request, replace(planner, schema=None), emit)
-        made = await asyncio.to_thread(read_plan, answer, context.planning_schema)
+        made = await asyncio.to_thread(read_plan, answer, context.prompts[PLANNING_SCHEMA])
         if made.files or made.directories or not made.faults:
             return _bounded(made)
         if attempt == MOST_ANSWERS:
@@ -186,7 +187,7 @@ async def _ask_once(context: TurnContext, request: ModelRequest, emit: Emit) -> 
     words = Answer()
     await exchange(context, request, paid, words, emit)
     text = words.text
-    if words.cut and not read_plan(text, context.planning_schema).files:
+    if words.cut and not read_plan(text, context.prompts[PLANNING_SCHEMA]).files:
         raise ModelError(cut_off(words.why), "the words of the request are used instead")
     if not text.strip():
         raise EmptyReply("its answer is empty", "the words of the request are used instead")
@@ -213,9 +214,9 @@ def _as_ending(context: TurnContext, request: str, with_schema: bool) -> tuple[M
 
 def _messages(context: TurnContext, request: str, with_schema: bool) -> tuple[Message, ...]:
     """A separate conversation: the planner's prompt, the outline, the known files and the request."""
-    system = [part["text"] for part in context.planning_words["sections"]]
+    system = [part["text"] for part in context.prompts[PLANNING]["sections"]]
     if with_schema:
-        shape = json.dumps(context.planning_schema, ensure_ascii=False)
+        shape = json.dumps(context.prompts[PLANNING_SCHEMA], ensure_ascii=False)
         system.append("Answer with one JSON object of this schema:\n" + shape)
     files = context.state().known
     rows = [

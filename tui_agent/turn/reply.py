@@ -222,7 +222,7 @@ async def ask(context: TurnContext, draft: Draft, earlier: EarlierMessages, emit
             ):  # The request was truncated, which invalidates the partial reply.
                 await emit(e.ReplyGrew(context.turn, "", ""))
             known = await known_again(context, emit) or _told_room(error.what, composed.size)
-            context.costs.clear()  # The refusal can correct the count of tokens.
+            context.progress.costs.clear()  # The refusal can correct the count of tokens.
             if isinstance(error, ContextTooLong):
                 size.reduce(composed.size, error, known)
         except (Unreachable, RateLimited, BadKey) as error:
@@ -272,7 +272,7 @@ async def _next_model(
     await emit(e.RequestWithdrawn(context.turn))
     await emit(e.NoticeGiven("warning", f"{error.what}. {another.name} is used instead from now on"))
     await emit(another)
-    context.costs.clear()  # Each model counts its own tokens.
+    context.progress.costs.clear()  # Each model counts its own tokens.
 
 
 async def _ask_once(

@@ -36,11 +36,11 @@ async def run(
     Raises a `ModelError` if there was no response, and `LimitReached` before the model was done. The caller records
     the end of the turn.
     """
-    if context.expand is not None and request.lstrip().startswith("/"):
-        request = await context.expand(request)
+    if context.calls.expand is not None and request.lstrip().startswith("/"):
+        request = await context.calls.expand(request)
     resources = ""
-    if context.resources is not None and "@" in request:
-        request, resources = await context.resources(request)
+    if context.calls.resources is not None and "@" in request:
+        request, resources = await context.calls.resources(request)
     taken = await take_pictures(context, request, attachments, emit)
     draft = await plan(context, taken.words, taken.attachments, emit)
     if taken.pictures:
