@@ -32,7 +32,7 @@ _LINE = 1 << 20
 
 
 class _Turn:
-    """The events of an agent's turn in their order: replies, and the calls after each."""
+    """The events of an agent's turn in order."""
 
     def __init__(self, agent: str, context: TurnContext, emit: Emit) -> None:
         self._agent, self._context, self._emit = agent, context, emit
@@ -81,8 +81,8 @@ class _Turn:
             self._planned[line] = name, done
 
     async def permit(self, title: str, options: Sequence[tuple[str, str]]) -> str:
-        """Asks the user; in mode `auto`, and if no user can be asked, the first option is chosen: the view holds all of
-        its effects."""
+        """Asks the user; in mode `auto`, or if no user can be asked, chooses the first option: the view holds
+        all effects."""
         if self._context.ask is None or self._context.mode == "auto":
             return options[0][0]
         return await ask_permission(self._context, self._emit, self._agent, title, options)
@@ -99,7 +99,7 @@ class _Turn:
 
 
 class AgentTurns:
-    """Conversations with agents by name; each lasts until the session ends."""
+    """Conversations with agents by name, for the whole session."""
 
     def __init__(self, agents: OutsideAgents) -> None:
         self._agents = agents
@@ -132,7 +132,7 @@ class AgentTurns:
         self._open.clear()
 
     async def _do(self, name: str, prompt: str, turn: _Turn) -> None:
-        """One task, by ACP if the profile has it, otherwise without a terminal."""
+        """By ACP if the profile has it, otherwise without a terminal."""
         if name in self._open and self._open[name][0].running:
             run, agent = self._open[name]
         else:

@@ -10,8 +10,7 @@ from tui_agent.store.session_events import NoticeGiven
 
 
 async def auto_apply(core: Core, checks: Checks, review: Review) -> None:
-    """Applies all changes in mode `auto`, except those that need confirmation. If a check failed, is stale or is
-    missing, gives a notice instead."""
+    """Applies all changes in mode `auto`, except those that need confirmation. Otherwise gives a notice."""
     if core.mode != "auto" or not core.state.review.open:
         return
     doubt = await unchecked(core, checks)
@@ -29,8 +28,7 @@ async def auto_apply(core: Core, checks: Checks, review: Review) -> None:
 
 
 async def unchecked(core: Core, checks: Checks) -> str:
-    """The reason the open changes are not known to pass all checks; "" if they pass. Runs stale, missing and slow
-    checks first."""
+    """Why the open changes are not known to pass all checks; "". Runs stale, missing and slow checks first."""
     if not core.state.check_marks or any(mark.look == "stale" for mark in core.state.check_marks):
         await checks.run()
     if not core.state.check_doubt:

@@ -33,7 +33,7 @@ class _StoredBaseline(msgspec.Struct, frozen=True):
 
 
 class Baselines:
-    """Findings by command with the state of the folder, stored for later sessions."""
+    """Findings by command, stored for later sessions."""
 
     def __init__(self, data: Path, root: Path, paths: Callable[[], list[str]]) -> None:
         self._root = root
@@ -56,7 +56,7 @@ class Baselines:
         return kept is not None and kept.tree == await asyncio.to_thread(self._tree)
 
     async def of(self, check: CheckCommand, run: Callable[[], Awaitable[Finding | None]]) -> Finding | None:
-        """The check's baseline; calls `run` if it is not current. None if `run` returns none."""
+        """Calls `run` if the baseline is not current. None if `run` returns none."""
         kept = await self._load()
         tree = await asyncio.to_thread(self._tree)
         known = kept.get(check.command)
@@ -68,7 +68,7 @@ class Baselines:
         return found
 
     async def adopt(self, findings: Iterable[tuple[CheckCommand, Finding]]) -> None:
-        """Stores findings as the current baseline, for example after all checked changes were applied."""
+        """Stores findings as the current baseline, for example after an apply."""
         tree = await asyncio.to_thread(self._tree)
         for check, found in findings:
             await self._keep(check.command, tree, found)
@@ -115,11 +115,7 @@ NOT_FOUND = (126, 127)
 
 
 class BaselineResult(Struct, frozen=True):
-    """A check's result on the unmodified folder.
-
-    state: "missing" without its program, "ended" after an abnormal end. failures: None if not counted.
-    why: additional information.
-    """
+    """state: "missing" without its program, "ended" after an abnormal end. failures: None if not counted."""
 
     state: Literal["passed", "failed", "missing", "ended"]
     seconds: float = 0.0
@@ -147,7 +143,7 @@ RunAsItIs = Callable[[CheckCommand, bool], Awaitable[tuple[CommandResult, Findin
 
 
 def missing_program(ran: CommandResult, found: Finding) -> str | None:
-    """The program that a check lacks, "" if unnamed, or None if it ran."""
+    """ "" if unnamed, None if it ran."""
     if ran.how != "exit" or ran.ok or found.passed is not None or found.failures:
         return None
     named = missing_programs(ran.output)
@@ -155,8 +151,6 @@ def missing_program(ran: CommandResult, found: Finding) -> str | None:
 
 
 class BaselineRuns:
-    """Stores results as baselines."""
-
     def __init__(self, store: Store, baselines: Baselines, run: RunAsItIs) -> None:
         self._store = store
         self._baselines = baselines
@@ -177,7 +171,7 @@ class BaselineRuns:
         return BaselineResult("failed", ran.seconds, found.failed or len(found.failures) or None, ran.cause)
 
     def later(self, checks: Sequence[CheckCommand]) -> None:
-        """Determines missing baselines in the background, at low priority."""
+        """Runs them in the background, at low priority."""
         self._task = asyncio.get_running_loop().create_task(self._all(list(checks)), name="first runs")
 
     async def _all(self, checks: Sequence[CheckCommand]) -> None:

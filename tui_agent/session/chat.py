@@ -25,11 +25,8 @@ if TYPE_CHECKING:
 
 
 class Chat:
-    """Front-end operations on the chat; `Turns` runs the turns.
-
-    `log` is None if the session is in memory only; `look` updates the known files. `apart` is the context of a request
-    beside the turns.
-    """
+    """Front-end operations on the chat. `log` is None in memory; `look` updates the known files; `apart` is
+    the context of requests beside the turns."""
 
     def __init__(
         self,
@@ -61,8 +58,7 @@ class Chat:
 
     @call(changes=True)
     async def submit(self, text: str, attachments: Sequence[str] = (), effort: Effort | None = None) -> None:
-        """Returns once the message is on disk. Raises `PasteTooLong` if the pasted text exceeds the model's
-        window."""
+        """Returns once the message is on disk. Raises `PasteTooLong` if the text exceeds the model's window."""
         if PASTED.search(text):
             await asyncio.gather(*self._keeping, self._turns.get_ready())
             await check_pastes(self._context(), text)
@@ -70,7 +66,7 @@ class Chat:
 
     @call(changes=True)
     async def ask_beside(self, question: str) -> None:
-        """Asks the model outside the conversation, also during a turn."""
+        """Outside the conversation, also during a turn."""
         task = asyncio.create_task(self._answer_beside(question), name="side question")
         self._asides.add(task)
         task.add_done_callback(self._asides.discard)
@@ -101,8 +97,7 @@ class Chat:
 
     @call(changes=True)
     async def save_paste(self, line: str) -> str:
-        """Writes a pasted text to a new workspace file and returns its path. Raises `FileError` or
-        `PathRefused`."""
+        """Writes the text to a new workspace file. Raises `FileError` or `PathRefused`."""
         from tui_agent.files.write_file import write_file
 
         gate = self._context().workspace.gate
@@ -120,10 +115,8 @@ class Chat:
 
     @call(changes=False)
     async def memory(self) -> str:
-        """The memory of the next continuation request, for editing.
-
-        "" if there is nothing to continue. Raises `SessionError` while a turn runs.
-        """
+        """The memory of the next continuation request; "" if there is nothing to continue. Raises
+        `SessionError` during a turn."""
         if self.state.turn.running:
             raise SessionError(
                 "A turn is running; its progress is known at its end",
@@ -138,29 +131,27 @@ class Chat:
 
     @call(changes=True)
     async def go_on(self, text: str, remembered: str) -> None:
-        """Sends a continuation request with edited memory."""
         await self._journal.record(e.MemoryEdited(remembered))
         await self.submit(text)
 
     @call(changes=False)
     async def finished(self) -> None:
-        """Waits until no turn runs or is queued."""
         await self._turns.finished()
 
     @call(changes=False)
     async def stop(self) -> None:
-        """Stops the running turn, if any, and keeps its partial output."""
+        """Keeps the partial output."""
         await self._turns.stop()
 
     @call(changes=True)
     def set_draft(self, text: str) -> None:
-        """Updates the chat input; stored within a second."""
+        """Stored within a second."""
         if text != self.state.input.draft:
             self._journal.grow(e.DraftChanged(text))
 
     @call(changes=False)
     def set_typed(self, place: str, text: str) -> None:
-        """Updates another input, "" after it was cancelled; stored within a second."""
+        """Updates another input, "" after a cancel; stored within a second."""
         if not self.state.session.read_only and text != self.state.input.typed.get(place, ""):
             self._journal.grow(e.TypingChanged(place, text))
 
@@ -174,23 +165,20 @@ class Chat:
 
     @call(changes=False)
     def set_attended(self, attended: bool) -> None:
-        """Without a terminal, queued messages and the next batch wait until there is one."""
+        """Without a terminal, queued messages and the next batch wait."""
         self._turns.set_attended(attended)
 
     @call(changes=True)
     async def compact(self) -> None:
-        """Raises `SessionError` if there are none, or while a turn runs."""
+        """Raises `SessionError` if there are none, or during a turn."""
         if len(self.state.conversation.messages) < 2:
             raise SessionError("There is nothing to summarise", "send a message first")
         self._turns.compact()
 
     @call(changes=False)
     async def export(self, target: Path) -> None:
-        """Exports the chat as Markdown with mode 0600 and masked secrets.
-
-        Raises `SessionError` for a session without a log, and `FileError` if the file exists or is not
-        writable.
-        """
+        """As Markdown with mode 0600 and masked secrets. Raises `SessionError` without a log, and
+        `FileError`."""
         if self._log is None:
             raise SessionError("This session is only in memory", "copy the text that you need")
         from tui_agent.files.private import replace_private
@@ -216,12 +204,12 @@ class Chat:
 
     @call(changes=True)
     async def answer(self, action: str, path: str = "") -> None:
-        """Answers the plan's open question with a path, or skips the action."""
+        """Answers the open question with a path, or skips the action."""
         await self._turns.answer(action, path)
 
     @call(changes=True)
     async def permit(self, asked: str, answer: str, reason: str = "") -> None:
-        """Answers a permission question: `once`, `session`, `always` or `no`, with a reason for the model."""
+        """answer: `once`, `session`, `always` or `no`; `reason` is for the model."""
         await self._turns.answer(asked, answer, reason)
 
     @call(changes=True)
@@ -237,13 +225,12 @@ class Chat:
     async def decide(
         self, action: str, path: str = "", patterns: Sequence[str] = (), everything: bool = False
     ) -> None:
-        """Decides about an action: another file, other patterns, all matches, or skip. Its own patterns
-        repeat the search."""
+        """Another file, other patterns, all matches, or skip. Its own patterns repeat the search."""
         await self._turns.decide(Decision(action, path, tuple(patterns), everything))
 
     @call(changes=False)
     async def earlier(self, before: int, count: int = 50) -> tuple[ChatMessage, ...]:
-        """Up to `count` messages before number `before`, oldest first."""
+        """Oldest first."""
         if self._log is None or before <= 1:
             return ()
         from tui_agent.log.snapshot import messages_before
@@ -256,7 +243,7 @@ class Chat:
 
     @call(changes=False)
     async def summary(self) -> str:
-        """The summary of older messages, or ""."""
+        """ "" without any."""
         sent = next((it for it in self.state.conversation.messages if it.kind == "summary"), None)
         if sent is None:
             return ""
@@ -274,7 +261,7 @@ class Chat:
 
     @call(changes=False)
     async def sent(self) -> list[Exchange]:
-        """All requests and responses in order; empty without a log."""
+        """Empty without a log."""
         from tui_agent.log.exchanges import exchanges
         from tui_agent.log.log import events_of
 

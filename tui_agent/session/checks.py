@@ -44,17 +44,12 @@ Which = Literal["fast", "slow", "all"]
 
 
 class ListedCheck(NamedTuple):
-    """A detected check, and whether the user accepted it."""
-
     check: CheckCommand
     accepted: bool
 
 
 class Checks:
-    """Runs the configured or accepted checks, one round at a time.
-
-    Turns call `run`; proposals outside a turn start a round automatically.
-    """
+    """Runs checks, one round at a time. Turns call `run`; proposals outside a turn start a round."""
 
     def __init__(
         self,
@@ -109,7 +104,7 @@ class Checks:
 
     @call(changes=False)
     async def offer(self) -> None:
-        """Offers detected checks, unless checks are configured or the user has already decided."""
+        """Unless checks are configured or the user has decided."""
         if self._settings.checks.commands or self._settings.checks.run == "none":
             return
         if await asyncio.to_thread(self._accepted) is None:
@@ -119,8 +114,7 @@ class Checks:
 
     @call(changes=False)
     def listed(self) -> list[ListedCheck]:
-        """Accepted checks and other detected checks; all count as accepted before the user's decision.
-        Blocking."""
+        """Accepted and detected checks; all count as accepted before the user's decision. Blocking."""
         accepted = self._accepted()
         chosen = accepted or []
         known = {check.name for check in chosen} | {check.command for check in chosen}
@@ -142,8 +136,7 @@ class Checks:
 
     @call(changes=True)
     async def accept(self, checks: Sequence[CheckCommand] | None = None) -> None:
-        """Accepts these checks for the folder, by default those offered; an empty list declines all
-        permanently."""
+        """For the folder, by default those offered; an empty list declines all permanently."""
         offered = self.state.checks.offered
         if checks is None and not offered:
             raise SessionError("No checks were found", "add [[checks.commands]] to settings.toml")
@@ -175,11 +168,8 @@ class Checks:
 
     @call(changes=True)
     async def run(self, repair: int = 0, *, slow: bool = False) -> tuple[CheckResult, ...]:
-        """Runs the checks on the open changes and waits; returns () if there are none.
-
-        `repair` is the number of earlier repair requests. slow: includes slow checks without a current
-        result.
-        """
+        """Waits for the result; () if there are no checks. `repair`: earlier repair requests. slow: with slow
+        checks that lack a current result."""
         if self._settings.checks.run == "none":
             return ()
         await self._stop()
@@ -187,7 +177,7 @@ class Checks:
 
     @call(changes=False)
     async def all_unconcerned(self) -> bool:
-        """Whether checks exist, but none concerns the open changes."""
+        """Whether no check concerns the open changes."""
         if self._settings.checks.run == "none":
             return False
         from tui_agent.checks.detection import concerns
@@ -197,8 +187,7 @@ class Checks:
 
     @call(changes=True)
     async def again(self) -> None:
-        """Starts the checks on user request: on the open changes, or on the unmodified folder. Raises
-        `SessionError`."""
+        """On the open changes, or on the unmodified folder. Raises `SessionError`."""
         if not await asyncio.to_thread(self.chosen):
             offered = ", ".join(check.name for check in self.state.checks.offered)
             remedy = (
@@ -212,7 +201,6 @@ class Checks:
 
     @call(changes=False)
     async def settled(self) -> None:
-        """Waits until no round runs or is scheduled."""
         while self._due is not None or (self._round is not None and not self._round.done()):
             if self._round is not None and not self._round.done():
                 await asyncio.wait([self._round])
@@ -221,7 +209,6 @@ class Checks:
 
     @call(changes=True)
     async def stop(self) -> None:
-        """Stops the running round and background runs."""
         await self._stop()
         await self._first_runs.stop()
 
@@ -271,8 +258,7 @@ class Checks:
             return tuple(results)
 
     async def _in_order(self, where: Where, which: Which) -> list[CheckCommand]:
-        """Checks that concern the open changes, fast checks first; in a monorepo only the affected
-        packages."""
+        """Fast checks first; in a monorepo only the affected packages."""
         from tui_agent.checks.detection import concerns
         from tui_agent.checks.projects.files import Project
         from tui_agent.checks.projects.workspaces import narrowed
@@ -362,7 +348,7 @@ class Checks:
     async def _compared(
         self, check: CheckCommand, result: CheckResult, ran: CommandResult, found: Finding
     ) -> CheckResult:
-        """Removes baseline failures from the result and runs new failures a second time."""
+        """Removes baseline failures, and runs new failures a second time."""
         if result.where == "workspace" or ran.how != "exit":
             return result
         from tui_agent.checks.first_failure import ended_early
@@ -413,7 +399,7 @@ class Checks:
         )
 
     async def _baseline(self, check: CheckCommand) -> Finding | None:
-        """Returns None if the run did not exit normally."""
+        """None if the run did not exit normally."""
         ran, found = await self._as_it_is(check, False)
         return found if ran.how == "exit" and ran.status not in NOT_FOUND else None
 
@@ -426,7 +412,7 @@ class Checks:
         return tuple(places(ran.output, self._finder()))
 
     def _finder(self) -> Callable[[str], str]:
-        """A function that maps a path in an output to a project file, or to ""."""
+        """Maps a path in an output to a project file, or to ""."""
         root, index = str(self._workspace.root), self._workspace.index
         proposed = {change.rename_to or change.path for change in self.state.review.open}
         suffixes = 0
@@ -459,7 +445,7 @@ class Checks:
 
     @call(changes=False)
     def on_batch(self, changes: Sequence[FileChange]) -> None:
-        """Marks results as stale after changes on disk, except an apply of the checked content."""
+        """Marks results as stale, except after an apply of the checked content."""
         checks = self.state.checks
         if changes and (checks.results or checks.running) and not checks.outdated:
             task = asyncio.get_running_loop().create_task(self._check_changes(list(changes)))
@@ -484,8 +470,8 @@ class Checks:
             self._journal.publish(e.ChecksOutdated(f"{moved[0]} has changed on disk"))
 
     def _on_event(self, event: e.Event, state: State) -> None:
-        """Schedules checks for proposals of commands and sub-tasks; after a complete apply, adopts the
-        results as baseline."""
+        """Schedules checks for proposals of commands and sub-tasks; adopts results as baseline after a
+        complete apply."""
         if isinstance(event, e.CheckpointMade | e.ChangeMoved) and state.review.checkpoints:
             self._adopt(state)
         if isinstance(event, e.ChangeProposed) and event.change.is_open and not state.turn.running:
@@ -544,7 +530,7 @@ def _found_in(root: Path) -> list[CheckCommand]:
 
 
 def _hash(path: Path) -> str:
-    """The hash of the content, "" without a file."""
+    """ "" without a file."""
     try:
         return md5(path.read_bytes()) if stat.S_ISREG(path.stat().st_mode) else ""  # Do not block on a pipe.
     except OSError:

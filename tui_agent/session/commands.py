@@ -40,8 +40,6 @@ LOW = "/usr/bin/nice"
 
 
 class Commands:
-    """Starts, reports and stops commands. The blobs hold their output."""
-
     def __init__(
         self,
         core: Core,
@@ -82,13 +80,11 @@ class Commands:
         pending: bool = True,
         low: bool = False,
     ) -> str:
-        """Starts a command in its own view or beside the servers of the same proposal. Returns its id once it
-        runs.
+        """Starts a command in its own view or beside the servers of the same proposal, and returns its id.
 
-        background: a server that keeps its view. network: use the machine's network. allowed: confirmed by
-        the user. pending: with proposed and unsaved content. low: at low priority. `seeded` is called once
-        the view's content is fixed. Raises `AnswerNeeded` if the user must confirm, and `SessionError` if
-        the command is empty or cannot start.
+        background: a server that keeps its view. network: the machine's. allowed: confirmed by the user.
+        pending: with proposed and unsaved content. low: at low priority. `seeded` is called once the view's
+        content is fixed. Raises `AnswerNeeded` if the user must confirm, and `SessionError`.
         """
         _check(command)
         number, stopping = self._running.new_id(), self._stopping
@@ -145,8 +141,8 @@ class Commands:
     async def _before_a_stop(
         self, making: Coroutine[None, None, PreparedView | None], stopping: asyncio.Event
     ) -> asyncio.Task[PreparedView | None] | None:
-        """The task of a view once it is done. None if a stop comes first: the view is then removed later, since
-        threads that make it cannot be interrupted."""
+        """None if a stop comes first: the view is then removed later, since threads that make it cannot be
+        interrupted."""
         made, stop = asyncio.create_task(making), asyncio.create_task(stopping.wait())
         try:
             await asyncio.wait([made, stop], return_when=asyncio.FIRST_COMPLETED)
@@ -189,8 +185,7 @@ class Commands:
 
     @call(changes=True)
     async def for_model(self, command: str, timeout: float, background: bool = False) -> CommandResult:
-        """A `background` server stays alive; the call returns after its first output. Raises
-        `SessionError`."""
+        """A `background` call returns after the server's first output. Raises `SessionError`."""
         number = await self.run(
             command, by="model", timeout=None if background else timeout, background=background, allowed=True
         )
@@ -209,12 +204,8 @@ class Commands:
         pending: bool = True,
         low: bool = False,
     ) -> tuple[CommandResult, str]:
-        """Runs a check like `for_model`, in a view or in the folder itself. Returns the result and the
-        runner's report, if any.
-
-        pending: the view contains the proposal; low: at low priority. Raises `SessionError` without a
-        view.
-        """
+        """Returns the result and the runner's report. pending: the view contains the proposal. Raises
+        `SessionError` without a view."""
         if where == "workspace":
             number = await self._run_in_folder(self._running.new_id(), command, "check", timeout)
             return await self._running.result_of(number), ""
@@ -255,8 +246,7 @@ class Commands:
 
     @call(changes=True)
     async def run_here(self, command: str) -> str:
-        """Starts a user's command in the real folder, where writes persist. Raises `SessionError` if the
-        command is empty or cannot start."""
+        """In the real folder, where writes persist. Raises `SessionError`."""
         _check(command)
         return await self._run_in_folder(self._running.new_id(), command, "person", None)
 
@@ -278,10 +268,7 @@ class Commands:
 
     @call(changes=True)
     async def again(self, *, network: bool = False, allowed: bool = False) -> str:
-        """Repeats the last command in the same place, optionally with network access.
-
-        Raises `AnswerNeeded` if the user must confirm, and `SessionError` without a last command.
-        """
+        """Repeats the last command in the same place. Raises `AnswerNeeded` or `SessionError`."""
         last = self._last()
         if last.where == "workspace":
             return await self.run_here(last.command)
@@ -289,8 +276,7 @@ class Commands:
 
     @call(changes=True)
     async def take(self) -> None:
-        """Adds the files written by the last command to the review. Raises `SessionError` if there are
-        none."""
+        """Adds the last command's files to the review. Raises `SessionError` if there are none."""
         last = self._last()
         written = self._running.written.get(last.id, ())
         if not written:
@@ -326,18 +312,14 @@ class Commands:
 
     @call(changes=False)
     def last_output(self) -> str:
-        """The last command and its output, as text for the model. Raises `SessionError` without a last
-        command."""
+        """As text for the model. Raises `SessionError` without a last command."""
         last = self._last()
         state = "passed" if last.ok else f"ended with {last.status}" if last.how == "exit" else last.how
         return f"`{last.command}` {state}:\n\n{fenced(last.output.rstrip())}\n"
 
     @call(changes=False)
     def whole_output(self, number: str) -> str:
-        """The stored output of a command, without the middle if long. Blocking.
-
-        Raises `FileError` if it is missing, and `SessionError` for an unknown command.
-        """
+        """Without the middle if long. Blocking. Raises `FileError` or `SessionError`."""
         from tui_agent.sandbox.output import Output, printed
 
         result = next((one for one in self.state.commands.results if one.id == number), None)
@@ -355,7 +337,6 @@ class Commands:
 
     @call(changes=False)
     def may_run_here(self) -> bool:
-        """Whether the user allows commands in this folder itself."""
         return self._here_too.get() is True
 
     @call(changes=True)
@@ -372,7 +353,6 @@ class Commands:
 
     @call(changes=False)
     async def ended(self) -> None:
-        """Waits until only background commands run."""
         while tasks := [
             task for number, (_, task) in self._running.runs.items() if number not in self._servers.running
         ]:
@@ -399,6 +379,5 @@ def _check(command: str) -> None:
 
 
 def shell(command: str, *, low: bool = False) -> list[str]:
-    """The user's shell with the command as typed."""
     before = [LOW, "-n", "15"] if low and os.path.exists(LOW) else []
     return [*before, os.environ.get("SHELL") or "/bin/sh", "-c", command]

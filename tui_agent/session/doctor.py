@@ -42,7 +42,7 @@ _WORKS = "works "
 
 
 class Helper(Struct, frozen=True):
-    """The model process: whether it starts, in how many seconds, or why not."""
+    """Whether the model process starts, in how many seconds, or why not."""
 
     starts: bool
     seconds: float
@@ -89,7 +89,7 @@ class Report(Struct, frozen=True):
 
 
 async def examine(workspace: Path, folders: Folders) -> Report:
-    """Runs all examinations, without network access beyond this machine."""
+    """Without network access beyond this machine."""
     loaded = await asyncio.to_thread(load, folders, workspace, trust.is_trusted(workspace, folders))
     around = await asyncio.to_thread(surroundings)
     why = await asyncio.to_thread(why_not_writable, folders.data)
@@ -173,7 +173,6 @@ async def _works(name: str, model: LocalModels) -> str:
 
 
 def report_lines(report: Report) -> Iterator[tuple[Literal["ok", "note", "problem"], str]]:
-    """Sentences of the report with their marks."""
     around, model = report.surroundings, report.model
     yield "ok", f"tui-agent {report.version}, Python {around.python}, {around.platform}"
     names = [name for name in around.packages if not name.startswith("tree-sitter-")]  # Too many to list.
@@ -216,8 +215,7 @@ _GIT_TIMEOUT = 5.0
 
 
 class TerminalReport(Struct, frozen=True):
-    """`colours` is the number promised by the environment; `columns` and `lines` are 0 if output is not a
-    terminal."""
+    """`colours` is the environment's number; `columns` and `lines` are 0 without a terminal."""
 
     name: str
     is_terminal: bool
@@ -235,7 +233,7 @@ class TerminalReport(Struct, frozen=True):
 
 
 class Machine(Struct, frozen=True):
-    """`packages` are the dependencies with versions; None for a missing package."""
+    """`packages`: None for a missing one."""
 
     python: str
     platform: str
@@ -246,7 +244,7 @@ class Machine(Struct, frozen=True):
 
 
 def surroundings() -> Machine:
-    """Examines the machine; takes as long as `git --version`."""
+    """Takes as long as `git --version`."""
     installed, git = packages(), git_version()
     problems = [
         f"the package {name} is missing: reinstall tui-agent" for name, at in installed.items() if not at
@@ -264,7 +262,7 @@ def surroundings() -> Machine:
 
 
 def packages() -> dict[str, str | None]:
-    """Versions of the installed distribution's requirements, without extras."""
+    """Requirements of the installed distribution, without extras."""
     try:
         required = metadata.requires("tui-agent") or []
     except metadata.PackageNotFoundError:
@@ -274,7 +272,6 @@ def packages() -> dict[str, str | None]:
 
 
 def git_version() -> str:
-    """The output of `git --version`, or ""."""
     try:
         done = run_git(os.getcwd(), ("--version",), {}, seconds=_GIT_TIMEOUT)
     except ChildFailed:
@@ -283,7 +280,6 @@ def git_version() -> str:
 
 
 def terminal(environ: Mapping[str, str]) -> TerminalReport:
-    """The terminal according to the environment and standard output."""
     is_terminal = sys.stdout.isatty()
     columns, lines = shutil.get_terminal_size((0, 0)) if is_terminal else (0, 0)
     term = environ.get("TERM", "")
@@ -305,7 +301,7 @@ def terminal(environ: Mapping[str, str]) -> TerminalReport:
 
 
 def key_names(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Names of the environment variables that contain a provider's key, never their values."""
+    """Names of variables that contain a provider's key, never their values."""
     environ = os.environ if environ is None else environ
     names = (name for provider in all_providers() for name in provider.keys)
     return tuple(dict.fromkeys(name for name in names if environ.get(name)))

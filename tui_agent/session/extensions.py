@@ -30,8 +30,6 @@ _CALLED = re.compile(r"/([\w.:-]+)(?:\s+(.*))?", re.DOTALL)
 
 
 class Extensions:
-    """The skills, commands and agents of the user's folders and of a trusted workspace."""
-
     def __init__(self, core: Core, commands: Commands, servers: McpServers) -> None:
         self._core, self._commands, self._servers = core, commands, servers
         self._loading: asyncio.Task[None] | None = None
@@ -50,13 +48,11 @@ class Extensions:
 
     @call(changes=False)
     def start(self) -> None:
-        """Begins to read them."""
         if self._loading is None:
             self._loading = asyncio.create_task(self._load(), name="extensions")
 
     @call(changes=False)
     async def read(self) -> None:
-        """Waits until they are read."""
         self.start()
         assert self._loading is not None
         await asyncio.shield(self._loading)
@@ -69,7 +65,7 @@ class Extensions:
 
     @call(changes=False)
     async def ready(self) -> None:
-        """Waits until they are read, and fixes the lists of skills and agents if a first request is due."""
+        """Waits until they are read, and fixes the lists for a due first request."""
         await self.read()
         if self.state.conversation.messages:
             return
@@ -100,7 +96,7 @@ class Extensions:
 
     @call(changes=False)
     def may_have(self, name: str) -> bool:
-        """Whether a command or skill has this name; True until they are read, which this begins."""
+        """True until they are read, which this begins."""
         self.start()
         return self._loading is None or not self._loading.done() or name in self.names()
 
@@ -118,14 +114,14 @@ class Extensions:
 
     @call(changes=False)
     def model_of(self, text: str) -> str:
-        """ "" for the one in use, and for other messages."""
+        """ "" for the current one."""
         called = _CALLED.fullmatch(text.strip())
         kind, found = self._reached().get(called[1] if called else "", ("", None))
         return self.commands[found.key].model if kind == "command" and found else ""
 
     @call(changes=False)
     async def expanded(self, text: str) -> str:
-        """The message that a command or skill stands for; the same text if it is none. Raises `TuiAgentError`."""
+        """The message that a command or skill stands for, or the same text. Raises `TuiAgentError`."""
         called = _CALLED.fullmatch(text.strip())
         if called is None:
             return text
@@ -159,7 +155,7 @@ class Extensions:
         await self._core.journal.record(*(e.NoticeGiven("warning", one) for one in sentences))
 
     def _read(self) -> list[str]:
-        """Returns sentences about what is left out. Blocking."""
+        """Returns what is left out, as sentences. Blocking."""
         from tui_agent.extensions.agents import read_agents
         from tui_agent.extensions.commands import read_commands
         from tui_agent.extensions.places import places

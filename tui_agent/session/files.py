@@ -16,8 +16,6 @@ MOST_FITTING = 100
 
 
 class Files:
-    """Front-end operations on files."""
-
     def __init__(self, core: Core, open_files: OpenFiles, freshness: FreshnessWatch) -> None:
         self._journal = core.journal
         self._workspace = core.workspace
@@ -34,7 +32,7 @@ class Files:
 
     @call(changes=False)
     def paths(self) -> Sequence[str]:
-        """All indexed paths, sorted, with `/` as separator."""
+        """Sorted, with `/` as separator."""
         return self._workspace.index.paths
 
     @call(changes=False)
@@ -44,7 +42,7 @@ class Files:
 
     @call(changes=False)
     def find(self, query: str, limit: int = 20) -> list[str]:
-        """The paths most similar to `query`, best first."""
+        """Best first."""
         return self._workspace.index.fuzzy(query, limit)
 
     @call(changes=False)
@@ -68,7 +66,7 @@ class Files:
 
     @call(changes=False)
     async def open(self, path: str, line: int = 0, last_line: int = 0) -> None:
-        """`line` counts from 1; 0 keeps the position. `last_line` ends a selection."""
+        """`line` counts from 1; 0 keeps the position."""
         await self._open_files.open(path, line, last_line)
 
     @call(changes=False)
@@ -78,7 +76,7 @@ class Files:
 
     @call(changes=True)
     def edit(self, path: str, text: str, cursor: tuple[int, int], anchor: tuple[int, int]) -> None:
-        """Updates the editor's text; stored within a second. (line, column) count from 0."""
+        """Stored within a second. (line, column) count from 0."""
         self._open_files.edit(path, text, cursor, anchor)
         self._freshness.on_text(path)
 
@@ -88,7 +86,6 @@ class Files:
 
     @call(changes=False)
     def scroll(self, path: str, scroll: tuple[int, int]) -> None:
-        """Updates the first visible line and column."""
         self._open_files.scroll(path, scroll)
 
     @call(changes=True)
@@ -99,7 +96,7 @@ class Files:
 
     @call(changes=False)
     async def reload(self, path: str) -> None:
-        """Reloads the file and discards unsaved edits."""
+        """Discards unsaved edits."""
         await self._open_files.load(path)
 
     @call(changes=False)

@@ -29,7 +29,7 @@ class Follower:
         self._task: asyncio.Task[None] | None = None
 
     async def resume(self) -> None:
-        """Reads the open files; leaves a turn of the other process running."""
+        """Leaves a turn of the other process running."""
         await self._rest_without_writer()
         await self._open_files.restore()
 

@@ -69,21 +69,18 @@ class FreshnessWatch:
         task.add_done_callback(self._notices.discard)
 
     def on_batch(self, changes: Sequence[FileChange]) -> None:
-        """Collects changed paths, so that a burst is checked once; an empty batch means any file may have
-        changed."""
+        """A burst is checked once; an empty batch means any file may have changed."""
         if not changes:
             self._doubted.update(self._journal.store.state.known.files)
         self._added = self._added or any(change.kind == "added" for change in changes)
         self._wait_for(change.path for change in changes)
 
     def on_text(self, path: str) -> None:
-        """Checks an open file after an edit."""
         if path in self._journal.store.state.known.files:
             self._doubted.add(path)
             self._wait_for(())
 
     async def close(self) -> None:
-        """Stops all checks."""
         for task in (self._looking, *self._notices):
             if task is not None:
                 task.cancel()
@@ -115,16 +112,16 @@ class FreshnessWatch:
                 await self._open_files.reload_changed(buffer.path)
 
     async def check_everything(self) -> None:
-        """Checks all files, after a resume or missed changes."""
+        """After a resume or missed changes."""
         state = self._journal.store.state
         await self.check_paths([*state.known.files, *(buffer.path for buffer in state.buffers.open)])
 
     async def check_known_files(self) -> None:
-        """Checks all known files before a request, independently of the watcher."""
+        """Before a request, independently of the watcher."""
         await self._check(list(self._journal.store.state.known.files.values()))
 
     async def find_renamed(self) -> None:
-        """Searches for new names of missing known files before a write."""
+        """Before a write."""
         known = self._journal.store.state.known
         entries = [entry for entry in known.files.values() if entry.freshness not in ("deleted", "renamed")]
         gone = await asyncio.to_thread(self._renames.missing, entries)
@@ -146,7 +143,7 @@ class FreshnessWatch:
     def _news(
         self, entries: Sequence[KnownFile], found: Mapping[str, tuple[Freshness, str]]
     ) -> list[e.Lasting]:
-        """Events for changed files; changes of renamed files follow them."""
+        """Changes of renamed files follow them."""
         news: list[e.Lasting] = []
         for entry in entries:
             freshness, renamed_to = found[entry.path]
@@ -200,7 +197,7 @@ def _lies_in(path: str, folders: set[str]) -> bool:
 
 
 class Hashes:
-    """File hashes cached by path and file stamp. Not thread-safe."""
+    """By path and file stamp. Not thread-safe."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
@@ -208,7 +205,7 @@ class Hashes:
         self._seen: dict[str, tuple[Stamp, str]] = {}
 
     def get(self, path: str) -> str:
-        """The hash of a file's content. Raises `FileError` or `PathRefused`."""
+        """Raises `FileError` or `PathRefused`."""
         stamp = stamp_of(f"{self._root}/{path}")
         seen = self._seen.get(path)
         if seen is not None and seen[0] == stamp:
@@ -220,7 +217,6 @@ class Hashes:
         return found
 
     def keep_only(self, paths: Iterable[str]) -> None:
-        """Evicts all other files."""
         kept = set(paths)
         for path in [path for path in self._seen if path not in kept]:
             del self._seen[path]
@@ -270,7 +266,7 @@ class Renames:
         ]
 
     def note(self, paths: Iterable[str]) -> None:
-        """Records existing paths as present now. Blocking."""
+        """Blocking."""
         now = time.time()
         there = [path for path in paths if os.path.lexists(self._workspace.root / path)]
         self._there_at.update(dict.fromkeys(there, now))

@@ -19,8 +19,6 @@ _SAID = re.compile(r"^\W*GOAL:\s*(reached|open)\b", re.IGNORECASE | re.MULTILINE
 
 
 class Goals:
-    """The goal of a session, of which there is at most one."""
-
     def __init__(self, core: Core, chat: Chat, checks: Checks) -> None:
         self._core, self._chat, self._checks = core, chat, checks
 
@@ -30,8 +28,8 @@ class Goals:
 
     @call(changes=True)
     async def pursue(self, goal: str) -> None:
-        """Begins turns that follow each other until the goal is reached; "" gives it up. Raises `SessionError` while a
-        turn runs, and in mode `ask`."""
+        """Begins turns that follow each other until it is reached; "" gives it up. Raises `SessionError`
+        during a turn and in mode `ask`."""
         if goal and self.state.turn.running:
             raise SessionError("A turn is running", "wait, or stop it")
         if goal and self._core.mode == "ask":
@@ -49,7 +47,7 @@ class Goals:
 
     @call(changes=False)
     async def judge(self) -> str:
-        """The next message towards the goal after a turn; "" without a goal, or if it has ended, which is reported."""
+        """The next message after a turn; "" without a goal, or if it has ended, which is reported."""
         state, goal = self.state, self.state.input.goal
         if not goal:
             return ""
@@ -80,8 +78,7 @@ class Goals:
         return ""
 
     async def _failing(self) -> str:
-        """The reason not all checks pass, on the open changes or in the folder; "" if they pass. Raises `SessionError`
-        without checks."""
+        """Why not all checks pass; "". Raises `SessionError` without checks."""
         if not await asyncio.to_thread(self._checks.chosen):
             raise SessionError("this folder has no checks", "add [[checks.commands]] to settings.toml")
         if self.state.review.open:

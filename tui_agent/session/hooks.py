@@ -43,14 +43,13 @@ class Answers:
 
     @property
     def blocked(self) -> str:
-        """Who blocks, and why, as a sentence without a full stop; "" if nothing is blocked."""
+        """Who blocks, and why, without a full stop; ""."""
         return next(
             (f"the hook {hook.name} blocked it: {it.blocked}" for hook, it in self.found if it.blocked), ""
         )
 
     @property
     def reasons(self) -> str:
-        """The reasons for blocking, as text for the model."""
         return "\n".join(f"The hook {hook.name} says: {it.blocked}" for hook, it in self.found if it.blocked)
 
     @property
@@ -73,7 +72,7 @@ class Answers:
 
 
 class Hooks:
-    """The hooks of a session. A sub-task's session uses those of its parent, with its own folder."""
+    """A sub-task's session uses its parent's, with its own folder."""
 
     def __init__(self, core: Core, *, part: bool = False) -> None:
         self._core, self._part = core, part
@@ -99,17 +98,16 @@ class Hooks:
 
     @property
     def root(self) -> Path:
-        """The workspace, also for a sub-task in its copy."""
+        """Also for a sub-task in its copy."""
         return self._parent.root if self._parent else self._core.workspace.root
 
     @property
     def all(self) -> tuple[Hook, ...]:
-        """All hooks; none until they are read."""
+        """None until they are read."""
         return self._parent.all if self._parent else self._hooks
 
     @property
     def calls(self) -> CallHooks | None:
-        """Returns None without any."""
         if not self._may_have_any():
             return None
         from tui_agent.tools.call_hooks import CallHooks
@@ -122,7 +120,6 @@ class Hooks:
 
     @call(changes=False)
     async def read(self) -> None:
-        """Waits until the hooks are read."""
         if self._parent is not None:
             await self._parent.read()
         elif self._may_have_any():
@@ -137,7 +134,7 @@ class Hooks:
 
     @call(changes=False)
     def start(self) -> None:
-        """Runs the `SessionStart` hooks, once."""
+        """Runs `SessionStart` hooks, once."""
         if self._beginning is None and not self._part and self._may_have_any():
             source = "resume" if self.state.next_turn > 1 else "startup"
             self._beginning = asyncio.create_task(self._begin(source), name="hooks: session")
@@ -169,7 +166,7 @@ class Hooks:
 
     @call(changes=False)
     async def submitted(self, text: str, unasked: bool = False) -> str:
-        """Runs hooks for a message. Raises `SessionError` if a hook blocks it."""
+        """Raises `SessionError` if a hook blocks the message."""
         if self._part or not self._may_have_any():
             return ""
         self.start()
@@ -186,7 +183,7 @@ class Hooks:
 
     @call(changes=False)
     async def proposed(self) -> bool:
-        """Runs hooks for the changes of the last turn. Returns whether one of them holds the changes back."""
+        """Whether a hook holds the changes back."""
         turn = self.state.turn.number
         changes = [change for change in self.state.review.open if change.turn == turn]
         if self._part or not changes or not self._may_have_any():
@@ -200,8 +197,7 @@ class Hooks:
 
     @call(changes=False)
     async def before_apply(self, changes: Sequence[Change]) -> None:
-        """Runs hooks before changes are written. Raises `SessionError` if one blocks it, and `EditFailed` if a file of
-        the changes is another afterwards."""
+        """Raises `SessionError` if a hook blocks it, and `EditFailed` if it changed a file of the changes."""
         if self._part or not await self._has("BeforeApply"):
             return
         paths = [path for change in changes for path in (change.path, change.rename_to) if path]
@@ -219,7 +215,7 @@ class Hooks:
 
     @call(changes=False)
     async def turn_ended(self) -> str:
-        """Returns the message that goes on with it, or ""."""
+        """The message that continues, or ""."""
         if not self._may_have_any():
             return ""
         event: HookEvent = "SubagentStop" if self._part else "Stop"
@@ -423,7 +419,7 @@ class Hooks:
             return await run_hook(hook, fields, self._core.workspace.root, self.root)
 
     def _is_same(self, hook: Hook) -> bool:
-        """Whether a hook of a `settings.json` is as it was switched on, the files of its command included."""
+        """Whether it is as it was switched on, the files of its command included."""
         from tui_agent.extensions.hooks import HOME, STORE
         from tui_agent.extensions.switches import Switches
 

@@ -40,8 +40,6 @@ MAX_NOTICES = 5
 
 
 class McpServers:
-    """The servers of a session. `notice` shows the user a sentence."""
-
     def __init__(self, core: Core, notice: Callable[..., Coroutine[Any, Any, None]]) -> None:
         self._core, self._notice = core, notice
         self._loading: asyncio.Task[None] | None = None
@@ -61,12 +59,12 @@ class McpServers:
 
     @property
     def servers(self) -> tuple[ToolServer, ...]:
-        """All configured servers; none until they are read."""
+        """None until they are read."""
         return self._configured.servers if self._configured else ()
 
     @property
     def calls(self) -> ServerCalls | None:
-        """Returns None if requests have no tools of servers."""
+        """None if requests have no tools of servers."""
         listed = self.state.server_tools
         if not (listed.inline or listed.by_name):
             return None
@@ -83,7 +81,6 @@ class McpServers:
 
     @call(changes=False)
     async def read(self) -> None:
-        """Waits until the configuration and the kept lists are read."""
         if self._parent is not None or not self._may_have_any():
             return
         if self._loading is None:
@@ -92,7 +89,7 @@ class McpServers:
 
     @call(changes=False)
     async def ready(self) -> None:
-        """Fixes the list of tools if a first request is due."""
+        """Fixes the list of tools for a due first request."""
         await self.read()
         state = self.state
         if (
@@ -148,7 +145,7 @@ class McpServers:
 
     @call(changes=False)
     def suggest(self, query: str, count: int) -> list[tuple[str, str]]:
-        """Listed resources as `server:uri`, with their names, that begin with the query or hold it after `server:`."""
+        """Listed resources as `server:uri`, with names, that begin with the query or hold it after `server:`."""
         found = []
         for server in self.servers:
             if server.on and server.name in self.offers:
@@ -264,7 +261,7 @@ class McpServers:
         return self._process
 
     async def _answer(self, question: ServerQuestion) -> tuple[str, dict[str, Any]]:
-        """Asks in the turn that waits for the server; declines if there is none."""
+        """In the turn that waits for the server; declines without one."""
         waiting = self._asking.get(question.server)
         if not waiting:
             await self._notice(
@@ -278,11 +275,10 @@ class McpServers:
 
     @call(changes=False)
     def sample_with(self, sample: Callable[[str, Sequence[dict[str, str]], int], Awaitable[str]]) -> None:
-        """`sample` asks the model for a server: system prompt, messages and the most tokens of the answer."""
         self._sample = sample
 
     async def _sampled(self, server: str, wanted: Sampling) -> tuple[str, dict[str, Any]]:
-        """The model's answer to texts of a server that may ask for one; the reason if there is none."""
+        """The model's answer, or the reason there is none."""
         if self._sample is None or not self._server(server).settings.sampling:
             return "decline", {"why": f"The person does not allow {server} to use the model."}
         try:
@@ -340,7 +336,7 @@ class McpServers:
             await self._notice(problem, "warning")
 
     def _read(self) -> list[str]:
-        """Returns sentences about entries that are left out. Blocking."""
+        """Returns what is left out, as sentences. Blocking."""
         from tui_agent.mcp_servers.offer import stored_offer
         from tui_agent.mcp_servers.servers import configured
 

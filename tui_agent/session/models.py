@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 
 
 class Offer(Struct, frozen=True):
-    """A provider's model. `created` is in seconds since 1970, 0 if unknown; `ended`: retired, with `follower`
-    as its successor."""
+    """`created` is in seconds since 1970, 0 if unknown; `ended`: retired, replaced by `follower`."""
 
     provider: str
     model: str
@@ -56,7 +55,7 @@ class Offer(Struct, frozen=True):
 
 
 class Offers:
-    """Models of each provider, newest first. Makes no request before `ask`."""
+    """Newest first. Makes no request before `ask`."""
 
     def __init__(self, model: Callable[[], Model], environment: Callable[[], Mapping[str, str]]) -> None:
         self._model = model
@@ -83,8 +82,7 @@ class Offers:
         self._offers = {provider: await _made(provider, listing) for provider, listing in lists.items()}
 
     async def ask(self, changed: Callable[[], None], *, again: bool = False) -> None:
-        """Requests lists not cached today, or all with `again`, concurrently. Calls `changed` after each
-        response."""
+        """Requests lists not cached today, or all with `again`. Calls `changed` after each response."""
         model = self._model()
         if not isinstance(model, ListsModels):
             return
@@ -112,7 +110,7 @@ class Offers:
         await asyncio.gather(*map(one, old))
 
     def all(self) -> list[Offer]:
-        """All models: dated models newest first, then undated models by rank; retired models last."""
+        """Dated models newest first, then by rank; retired last."""
         ranked = [(rank, offer) for offers in self._offers.values() for rank, offer in enumerate(offers)]
         ranked.sort(key=lambda it: (it[1].ended, not it[1].created, -_day(it[1]), it[0]))
         return [offer for _, offer in ranked]
@@ -152,8 +150,7 @@ async def _made(provider: str, listing: Listing) -> tuple[Offer, ...]:
 
 
 def offers_of(provider: str, listing: Listing, day: date) -> Iterator[Offer]:
-    """Models of a list with table data, newest first; without a list, those of the table. Retired models
-    last, even if unlisted."""
+    """With table data, newest first; without a list, those of the table. Retired last."""
     known = {name: it for name, it in table().models.get(provider, {}).items() if is_chat(name)}
     listed = {one.name: one for one in listing.models}
     if not listed:
@@ -198,10 +195,7 @@ TEST, TEST_TOKENS = "Answer with the one word OK.", (20, 10)
 
 
 class ModelAccess:
-    """The model of a session with shared pacing and request limits.
-
-    With `shared` it belongs to a sub-task and counts toward its parent's limits only.
-    """
+    """With `shared` it belongs to a sub-task and counts toward its parent's limits only."""
 
     def __init__(
         self,
@@ -236,12 +230,10 @@ class ModelAccess:
 
     @call(changes=False)
     def without_limit(self) -> PacedModel:
-        """The paced model without a prompt's request limit."""
         return PacedModel(self.model, self._pace)
 
     @call(changes=False)
     def renew(self) -> None:
-        """Resets the request allowance after user input."""
         if not self._shared:
             self.requests.renew()
 
@@ -262,7 +254,7 @@ class ModelAccess:
 
     @call(changes=False)
     async def warm(self) -> None:
-        """Connects to the server while the user types. Never fails."""
+        """Never fails."""
         if self.name and isinstance(self.model, CanWarm):
             await self.model.warm(self.name)
 
@@ -296,14 +288,14 @@ class ModelAccess:
 
     @call(changes=False)
     def price_of_a_test(self) -> str:
-        """Approximate cost of `test`, as text."""
+        """Approximate."""
         if self._prices is None:
             return "its price is unknown"
         return f"about ${TEST_TOKENS[0] * self._prices[0] + TEST_TOKENS[1] * self._prices[1]:.6f}"
 
     @call(changes=True)
     async def test(self) -> str:
-        """Sends a one-word request. Returns duration and cost. Raises a `ModelError`."""
+        """Sends a one-word request. Returns duration and cost. Raises `ModelError`."""
         begun, usage = time.monotonic(), None
         request = ModelRequest(self.name, ({"role": "user", "content": TEST},), timeout=30.0, effort="none")
         async for chunk in self.model.stream(request):
@@ -317,17 +309,13 @@ class ModelAccess:
 
     @call(changes=False)
     def save_as_default(self, folder: Path) -> Path:
-        """Sets the model in the user's settings and keeps other lines. Returns the file. Raises
-        `FileError`."""
+        """Keeps the file's other lines. Raises `FileError`."""
         return save(folder, "model", self.name)
 
     @call(changes=True)
     async def choose(self, name: str, environment: Mapping[str, str] | None = None) -> str:
-        """Switches the model for later requests, which restarts the conversation. Raises a `ModelError`.
-
-        `environment` contains provider variables. Returns the result of a test request to a local server,
-        "" for others.
-        """
+        """Restarts the conversation. Raises `ModelError`. `environment` contains provider variables. Returns
+        the result of a test request to a local server, or ""."""
         if self.state.session.rehearsal:
             raise SessionError(
                 "The rehearsal uses recorded replies", "start `tui-agent --model NAME` for a real model"
@@ -382,7 +370,7 @@ class ModelAccess:
 
     @call(changes=False)
     async def reach(self, environment: Mapping[str, str]) -> None:
-        """Keeps a provider's variables for this run. Raises a `ModelError`."""
+        """For this run. Raises `ModelError`."""
         self._reached.update(environment)
         if isinstance(self.model, CanReach):
             await self.model.reach(environment)
@@ -398,7 +386,7 @@ class ModelAccess:
 
     @call(changes=False)
     async def get_ready(self) -> None:
-        """Determines the model's name, dialect and window. Raises `NoModel` or another `ModelError`."""
+        """Determines name, dialect and window. Raises `NoModel` or another `ModelError`."""
         name = self.name
         if not name:
             raise NoModel(
@@ -413,7 +401,7 @@ class ModelAccess:
 
     @call(changes=False)
     def files(self) -> ProviderFiles | None:
-        """The upload storage; None if disabled or unsupported."""
+        """None if disabled or unsupported."""
         wanted = self._settings.files_api == "on"
         if self._files is None and wanted and isinstance(self.model, StoresFiles):
             self._files = ProviderFiles(self.model)
@@ -421,7 +409,6 @@ class ModelAccess:
 
     @call(changes=False)
     async def forget_uploads(self) -> None:
-        """Removes uploads of an earlier process after a resume."""
         uploads = self.state.conversation
         if uploads.uploads and not uploads.uploads_ended:
             await self._journal.record(e.UploadsEnded())
@@ -453,10 +440,7 @@ def make_model(
     store: Store,
     process: ChildProcess | None = None,
 ) -> tuple[Model, str]:
-    """The configured model and its name ("" if none).
-
-    Starts nothing except for an already started `process`; never imports litellm.
-    """
+    """ "" without a name. Starts nothing except for a started `process`; never imports litellm."""
     name = (
         settings.model or store.state.model.name
     )  # A model chosen on the screen takes precedence over the default.

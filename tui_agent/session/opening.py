@@ -35,11 +35,8 @@ if TYPE_CHECKING:
 
 
 class Opening(Struct, frozen=True):
-    """Options for opening. `session` is "" for a new one, `last` for the newest of the workspace, or an id.
-
-    `started_from` is the initial working directory. `interactive`: the user can be asked. `read_only`
-    opens the session even if another process has it open.
-    """
+    """`session` is "" for a new one, `last`, or an id. `started_from` is the initial working directory.
+    `interactive`: the user can be asked. `read_only` opens it even if another process has it open."""
 
     workspace: Path
     session: str = ""
@@ -60,11 +57,8 @@ async def open_session(
     ahead: EarlyChild | None = None,
     model_ahead: ChildProcess | None = None,
 ) -> Session:
-    """Opens the session in its last state. Raises `SessionError` if it is missing or open elsewhere.
-
-    A workspace child started `ahead` is adopted, or closed if unsuitable; likewise the model's child,
-    which a replay does not need.
-    """
+    """In its last state. Raises `SessionError`. A workspace child started `ahead` is adopted, or closed if
+    unsuitable; likewise the model's child, which a replay does not need."""
     folders = folders or user_folders()
     found = await asyncio.to_thread(_find, opening, folders)
     state, kept, loaded, workspace = found.state, found.storage, found.loaded, found.workspace
@@ -111,8 +105,7 @@ _NOT_IN_FORCE: dict[trust.Standing, str] = {
 
 
 class _Found(Struct, frozen=True):
-    """Results of the search on disk. `not_kept` is the reason the session cannot be stored; for `filters` see
-    `Workspace`."""
+    """`not_kept` is the reason the session cannot be stored; for `filters` see `Workspace`."""
 
     storage: Storage
     state: State
@@ -126,7 +119,7 @@ class _Found(Struct, frozen=True):
 
 
 def _find(opening: Opening, folders: Folders) -> _Found:
-    """Reads everything in one thread call; each separate call would wait for the screen."""
+    """In one thread call; each separate call would wait for the screen."""
     kept, state, not_kept = _take(opening, folders)
     workspace = Path(state.session.workspace) if state.session.id else opening.workspace
     standing = trust.trust_status(workspace, folders)
@@ -144,7 +137,7 @@ def _find(opening: Opening, folders: Folders) -> _Found:
 
 
 def _take(opening: Opening, folders: Folders) -> tuple[Storage, State, str]:
-    """The storage, the state, and the reason the session cannot be stored, or ""."""
+    """The third value is the reason the session cannot be stored, or ""."""
     data = folders.data
     asked = (data, opening.session, opening.workspace)
     if opening.read_only:

@@ -54,11 +54,8 @@ WRITES_WITHIN = 10.0
 
 
 class AgentRun:
-    """A program at work in a view of its own.
-
-    Its workspace follows the folder: files that the user saves or applies are written into the view, merged with
-    the program's changes. These are proposed within a second.
-    """
+    """A program in a view of its own. Files that the user saves or applies are merged into the view; its
+    changes are proposed within a second."""
 
     def __init__(
         self, core: Core, review: Review, views: TrialViews, profile: AgentProfile, number: int
@@ -140,7 +137,7 @@ class AgentRun:
         self._number = self._view.start_with(argv, self._variables, "terminal", terminal)
 
     def start_command(self, argv: Sequence[str], output: int, source: int | None = None) -> None:
-        """Starts a command without a terminal; `source` is its input, which is empty by default. Raises OSError."""
+        """`source` is its input, empty by default. Raises OSError."""
         assert self._view is not None
         if source is None:
             self._number = self._view.start_with(argv, self._variables, "", output)
@@ -158,7 +155,7 @@ class AgentRun:
         return self._view is not None and self._view.runs(self._number)
 
     def headless(self, prompt: str) -> list[str]:
-        """The command line of a run without a terminal. Raises `SettingsError` if the profile has none."""
+        """Raises `SettingsError` if the profile has none."""
         if not self.profile.headless:
             raise SettingsError(
                 f"The profile of {self.profile.name} has no `headless` arguments",
@@ -168,7 +165,7 @@ class AgentRun:
         return [self.profile.program, *(prompt if word == PROMPT else word for word in words)]
 
     async def ended(self) -> int:
-        """Waits for the program and returns its exit status. All its changes are in the review then."""
+        """Returns the exit status, once all changes are in the review."""
         assert self._view is not None
         status = (await self._view.ended(self._number)).status
         await self.propose_all()
@@ -182,7 +179,6 @@ class AgentRun:
             self._view.stop(self._number)
 
     async def close(self) -> None:
-        """Ends all processes of the view."""
         for task in (self._following, self._mirroring):
             if task is not None:
                 task.cancel()
@@ -252,7 +248,7 @@ class AgentRun:
     # ── from the view to the review ──────────────────────────────────────────────────────────────────────
 
     async def _follow(self) -> None:
-        """Proposes the program's changes, until cancelled."""
+        """Until cancelled."""
         assert self._view is not None
         plan = self._view.plan
         layer = f"/proc/{os.getpid()}/fd/{self._view.layers}/{len(plan.overlays) - 1}/u"
@@ -264,7 +260,7 @@ class AgentRun:
             self._notify(f"Changes of {self.profile.name} are shown when it ends ({error.what})")
 
     def _warn_if_full(self) -> None:
-        """Reports a layer that will soon take no more files, while the program can still be steered."""
+        """Reports a layer that is almost full, while the program can still be steered."""
         assert self._view is not None
         layer = os.fstatvfs(self._view.layers)
         if layer.f_blocks and layer.f_bavail < LEAST_FREE * layer.f_blocks:
@@ -275,7 +271,7 @@ class AgentRun:
             )
 
     async def _propose(self, paths: Sequence[str] | None) -> None:
-        """Proposes the changes at these paths of the layer; of all with None."""
+        """None: all changes of the layer."""
         assert self._view is not None
         if paths is not None:
             paths = await self._relevant_paths(paths)
@@ -317,8 +313,8 @@ class AgentRun:
             self._notify(sentence)
 
     async def _relevant_paths(self, paths: Iterable[str]) -> list[str]:
-        """The paths that are neither ignored by git nor files of the agent's own or of ours. Each folder is asked
-        about once, before its contents."""
+        """Paths neither ignored by git nor files of the agent's own or of ours. Asks about each folder once,
+        before its contents."""
         left = []
         for path in paths:
             if any("\udc80" <= character <= "\udcff" for character in path):
@@ -343,7 +339,7 @@ class AgentRun:
         return left
 
     def _remember_base(self, path: str) -> None:
-        """Keeps the file of the folder as it was when the program first changed it. Blocking."""
+        """Keeps the file as it was when the program first changed it. Blocking."""
         if path not in self._bases:
             with suppress(OSError, TuiAgentError):
                 content = self._on_disk(path)
@@ -370,7 +366,7 @@ class AgentRun:
                 await self._propose(again)
 
     def _mirror_all(self, paths: Sequence[str]) -> list[str]:
-        """Brings files of the folder into the view. Returns paths whose change is another now. Blocking."""
+        """Brings files into the view. Returns paths that changed again. Blocking."""
         again = []
         gone_first = sorted(self._with_gone_folders(paths), key=lambda path: (self._exists(path), path))
         for path in gone_first:
@@ -422,8 +418,7 @@ class AgentRun:
         return self._mirroring.get_loop()
 
     def _mirror_file(self, path: str) -> bool:
-        """Writes a file of the folder into the view, merged with the program's changes. Returns whether the
-        program has changed it."""
+        """Merges with the program's changes. Returns whether the program has changed the file."""
         assert self._merged is not None
         now, view = self._on_disk(path), self._in_view(path)
         content = None if now is None else now[0]
@@ -485,7 +480,7 @@ class AgentRun:
 
 
 class HostAnswers:
-    """Hosts that the user allowed for an agent, one a line in `data/agents/NAME.hosts`."""
+    """Hosts that the user allowed, one a line in `data/agents/NAME.hosts`."""
 
     def __init__(self, data: Path, name: str) -> None:
         self._path = data / "agents" / f"{name}.hosts"
@@ -503,8 +498,6 @@ class HostAnswers:
 
 
 class OutsideAgents:
-    """Agents of this session."""
-
     def __init__(self, core: Core, review: Review, views: TrialViews) -> None:
         self._core, self._review, self._views = core, review, views
         #: Running agents by name, the newest last.
@@ -521,7 +514,7 @@ class OutsideAgents:
 
     @call(changes=True)
     async def open(self, words: Sequence[str], *, by_name: bool = False) -> AgentRun:
-        """A view for a command, or for the profile that `words[0]` names. Raises `TuiAgentError`."""
+        """For a command, or for the profile that `words[0]` names. Raises `TuiAgentError`."""
         load = load_profile if by_name else None
         folders = self._core.folders
         profile = await asyncio.to_thread(
@@ -544,7 +537,6 @@ class OutsideAgents:
         await run.close()
 
     def on_batch(self, changes: Sequence[FileChange]) -> None:
-        """Passes changes of the folder on to all views."""
         for run in self.running.values():
             run.on_batch(changes)
 

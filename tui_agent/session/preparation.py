@@ -38,7 +38,7 @@ WARM_SECONDS = 10.0
 
 
 class Preparation:
-    """Runs once when the user begins a message; passive viewing does not start it."""
+    """Runs once when the user begins a message."""
 
     def __init__(self, core: Core, models: ModelAccess, context: Callable[[], TurnContext]) -> None:
         self._store = core.journal.store
@@ -54,7 +54,7 @@ class Preparation:
         self._interactive = True
 
     def start(self, *, interactive: bool) -> None:
-        """Begins with the first message, or immediately in headless mode."""
+        """With the first message, or immediately in headless mode."""
         self._interactive = interactive
         if not interactive:
             self._begin()

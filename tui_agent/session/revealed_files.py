@@ -26,7 +26,7 @@ class _StoredReveal(msgspec.Struct, frozen=True):
 
 
 class RevealedFiles:
-    """Offered files, which are offered once per folder, and those the user shows."""
+    """Each file is offered once per folder."""
 
     def __init__(self, data: Path, root: str) -> None:
         self._answers = FolderAnswers(data / STORE, Path(root))

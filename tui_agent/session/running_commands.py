@@ -32,7 +32,7 @@ KEPT_WRITTEN = 3
 
 
 class CommandStart(NamedTuple):
-    """Parameters of a command. `pending` are paths with proposed content; `view` is its view."""
+    """`pending` are paths with proposed content."""
 
     command: str
     by: By
@@ -47,7 +47,7 @@ class RunningCommands:
     """Running commands by id, and files written by the newest."""
 
     def __init__(self, core: Core, secrets: KnownSecrets) -> None:
-        """`secrets` are masked in output for everyone except the user."""
+        """`secrets` are masked except for the user."""
         self._secrets = secrets
         self._journal = core.journal
         self._ignored = core.workspace.ignored
@@ -58,7 +58,7 @@ class RunningCommands:
         self.runs: dict[str, tuple[Run, asyncio.Task[None]]] = {}
 
     def new_id(self) -> str:
-        """An id higher than those in the log."""
+        """Higher than those in the log."""
         commands = self._journal.store.state.commands
         known = (whole_number(one.id, 0) for one in (*commands.running, *commands.results))
         self._number = max(self._number, commands.total, *known) + 1
@@ -71,7 +71,7 @@ class RunningCommands:
         timeout: float | None,
         start: Callable[[Run], Awaitable[RunResult]],
     ) -> str:
-        """Starts a command and returns its id, `number`, once it runs. Raises `SessionError`."""
+        """Returns the id once it runs. Raises `SessionError`."""
         from tui_agent.sandbox.run import Run
 
         loop = asyncio.get_running_loop()
@@ -140,7 +140,7 @@ class RunningCommands:
         return dataclasses.replace(result, changes=left)
 
     async def result_of(self, number: str) -> CommandResult:
-        """Waits for a result; stops the command if cancelled."""
+        """Stops the command if cancelled."""
         if number in self.runs:
             run, task = self.runs[number]
             try:
@@ -182,7 +182,7 @@ class RunningCommands:
         return explained(ended, what.view, full=result.full)
 
     def _masked(self, output: Output) -> Output:
-        """Masks secrets before the output is cut."""
+        """Before the output is cut."""
         from tui_agent.sandbox.output import Output
 
         self._secrets.look(self._journal.store.state.secrets)

@@ -25,7 +25,7 @@ class Server(NamedTuple):
 
 
 class SharedView:
-    """One view for several commands; closed after the last."""
+    """Closed after the last command."""
 
     def __init__(self, prepared: PreparedView) -> None:
         from tui_agent.sandbox.namespace_view import View
@@ -58,7 +58,7 @@ class SharedView:
 
 
 class Servers:
-    """Background commands in one shared view; stopped when the proposal changes."""
+    """Stopped when the proposal changes."""
 
     def __init__(
         self, store: Store, views: TrialViews, stop: Callable[[Sequence[str], How], Awaitable[None]]
@@ -76,7 +76,7 @@ class Servers:
         self._unsubscribe = store.subscribe(self._on_event)
 
     async def view_for(self, prepared: PreparedView, *, background: bool) -> SharedView | None:
-        """The server view of this proposal, or None; stops servers of another proposal."""
+        """None without one; stops servers of another proposal."""
         shared = self._shared
         if shared is not None and (shared.ended or shared.key != prepared.key):
             await self._stop_all()
@@ -92,13 +92,13 @@ class Servers:
         return shared
 
     def add(self, number: str, server: Server, task: asyncio.Task[None]) -> None:
-        """Registers a server until its task is done."""
+        """Until its task is done."""
         self.running[number] = server
         task.add_done_callback(lambda _: self.running.pop(number, None))
         self._look_soon()
 
     def to_start_again(self) -> list[Server]:
-        """Returns and clears the servers to restart."""
+        """And clears them."""
         waiting, self._waiting = self._waiting, []
         return waiting
 

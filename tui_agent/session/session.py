@@ -71,11 +71,11 @@ STILL_RUNS = "waiting for running work to end"
 
 
 class Session:
-    """A session of one workspace, bound to the event loop that created it.
+    """Bound to the event loop that created it.
 
     `part` marks a sub-task's run; `open_child` opens such a session for a copy and a hand-over. With
-    `follows`, another process writes the session. `prompts` are the model's prompts and schemas, including
-    those of a trusted workspace; a sub-task uses its parent's.
+    `follows`, another process writes the session. `prompts` include those of a trusted workspace; a sub-task
+    uses its parent's.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class Session:
 
     @property
     def only(self) -> tuple[Mapping[str, tuple[str, ...]], ...]:
-        """The tools of a sub-task's agents; empty if it has all."""
+        """Of a sub-task's agents; empty if it has all."""
         return self._part.only if self._part else ()
 
     @cached_property
@@ -187,13 +187,13 @@ class Session:
 
     @call(changes=True)
     async def delegate(self, name: str, prompt: str) -> None:
-        """Begins a turn that the agent `name` does. Raises `SessionError` while a turn runs, and in mode `ask`."""
+        """Raises `SessionError` during a turn, and in mode `ask`."""
         if self.mode == "ask":
             raise SessionError("Agents change files, but the mode is ask", "change the mode first")
         await self._turns.submit_to(self.agent_turns.steps(name, prompt), prompt)
 
     async def _submitted(self, text: str, unasked: bool) -> str:
-        """Before each turn: selects the model that a command names, and the earlier one with the next message."""
+        """Selects the model that a command names, and the earlier one with the next message."""
         wanted = self.extensions.model_of(text)
         now, (before, lent) = self.models.name, self._lent_model
         if wanted and wanted != now:
@@ -216,15 +216,13 @@ class Session:
 
     @call(changes=False)
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Calls `listener(event, state)` after each event. Returns a function that unsubscribes it."""
+        """Calls `listener(event, state)` after each event. Returns a function that unsubscribes."""
         return self.journal.store.subscribe(listener)
 
     @call(changes=False)
     async def start_services(self) -> None:
-        """Starts the workspace child and schedules the turn preparation. Gives the opening's notices.
-
-        Call it after the first frame; it returns immediately.
-        """
+        """Starts the workspace child and schedules the preparation. Call it after the first frame; returns
+        immediately."""
         await self.notify_opening()
         self.workspace.start()
         if self._look_later:
@@ -249,7 +247,7 @@ class Session:
 
     @call(changes=False)
     async def notify_opening(self) -> None:
-        """Gives the opening's notices, once."""
+        """Once."""
         sentences, self._opening_notices = self._opening_notices, []
         await self.journal.record(*(e.NoticeGiven("warning", sentence) for sentence in sentences))
 
@@ -259,9 +257,8 @@ class Session:
     ) -> None:
         """Stops all work, closes the children, stores growing events and releases the session.
 
-        A failure in one step does not affect the others. Steps not finished `within` seconds are
-        abandoned; the session is still stored and released. `say` receives a message for steps over one
-        second.
+        A failure in one step does not affect the others. Steps not finished `within` seconds are abandoned;
+        the session is still stored and released. `say` receives a message for steps over one second.
         """
         if self._follower is not None:
             self._follower.stop()
@@ -325,7 +322,7 @@ class Session:
 
     @call(changes=False)
     def set_layout(self, layout: LayoutSlice) -> None:
-        """Updates the layout; stored within a second."""
+        """Stored within a second."""
         if layout != self.state.layout:
             self.journal.grow(e.LayoutChanged(layout))
 
@@ -339,14 +336,13 @@ class Session:
 
     @call(changes=True)
     async def set_mode(self, mode: Mode) -> None:
-        """Sets how much turns may do without the user, at once and for later turns."""
+        """At once and for later turns."""
         if mode != self.mode:
             await self.journal.record(e.ModeChosen(mode))
 
     @call(changes=True)
     async def carry_out(self) -> None:
-        """Begins a turn in mode `edit` that carries out the plan of the last one. Raises `SessionError` if there is
-        none."""
+        """Begins a turn in mode `edit` for the last plan. Raises `SessionError` without one."""
         if not self.state.has_plan or self.mode != "ask":
             raise SessionError("There is no plan to carry out", "ask for one in mode ask first")
         await self.set_mode("edit")
@@ -354,17 +350,14 @@ class Session:
 
     @call(changes=True)
     async def propose_instructions(self) -> None:
-        """Begins a turn that proposes an AGENTS.md."""
         self.models.check()
         await self.chat.submit(INIT)
 
     @call(changes=True)
     async def rewind(self, turn: int) -> str:
-        """Takes files back to their state before a message, all or none, and copies the session as it was then. Returns
-        the id of the copy.
-
-        Raises `SessionError` while a turn runs and for a session in memory, and `EditFailed` for a conflict.
-        """
+        """Takes files back to their state before a message, all or none, and returns the id of a copy of the
+        session as it was then. Raises `SessionError` during a turn and in memory, and `EditFailed` for a
+        conflict."""
         from tui_agent.log.fork import fork, moved_since
 
         if self.state.turn.running:
@@ -385,14 +378,14 @@ class Session:
 
     @call(changes=False)
     async def notice(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:
-        """Gives a notice outside the conversation."""
+        """Outside the conversation."""
         await self.journal.record(e.NoticeGiven(level, text))
 
     # ── for whoever opens it ─────────────────────────────────────────────────────────────────────────────
 
     @call(changes=False)
     async def resume(self) -> None:
-        """After a resume: ends a crashed turn, reads the open files, checks for changes."""
+        """Ends a crashed turn, reads the open files, checks for changes."""
         if self._follower is not None:
             await self._follower.resume()
             return
@@ -410,7 +403,7 @@ class Session:
 
     @call(changes=False)
     def warn_about_unwritten(self) -> None:
-        """Reports texts held in memory because the disk rejects them."""
+        """Texts held in memory because the disk rejects them."""
         loop = asyncio.get_running_loop()
 
         def tell(error: FileError) -> None:
@@ -465,7 +458,7 @@ class Session:
 
     @call(changes=True)
     async def stop_everything(self) -> None:
-        """Stops the turn and all sub-tasks concurrently."""
+        """Concurrently."""
         stops = self.chat.stop(), self.subtasks.stop_all(), self.stop_commands(), self.hooks.stop()
         await asyncio.gather(*stops)
 

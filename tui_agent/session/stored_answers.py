@@ -9,14 +9,12 @@ from tui_agent.files.private import write_private
 
 
 class FolderAnswers:
-    """Reads and writes this folder's answer to one question."""
-
     def __init__(self, store: Path, folder: Path) -> None:
         self._store = store
         self._folder = str(folder)
 
     def get(self) -> object:
-        """Returns None if unanswered or unreadable. Blocking."""
+        """None if unanswered or unreadable. Blocking."""
         return self._all().get(self._folder)
 
     def keep(self, answer: object) -> None:

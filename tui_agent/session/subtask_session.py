@@ -31,8 +31,7 @@ from tui_agent.workspace.workspace import Workspace
 
 
 class ChildSession:
-    """The part of a run's session used by its parent. Shares the parent's model, blobs and workspace child
-    and leaves them open."""
+    """Shares the parent's model, blobs and workspace child and leaves them open."""
 
     def __init__(self, session: Session, outside: str = "", part: str = "") -> None:
         """outside: the agent of another maker that does the turns. part: the hand-over for it."""
@@ -76,7 +75,7 @@ class ChildSession:
 async def open_child(
     parent: Session, task: SubTask, copy: WorkCopy, part: str, capacity: Capacity
 ) -> ChildSession:
-    """Opens a session for one run in its copy, with the hand-over `part`. Raises `SessionError`."""
+    """`part` is the hand-over. Raises `SessionError`."""
     folder = folder_of(parent.storage.folder, task)
     log = await asyncio.to_thread(_log, folder) if parent.storage.log is not None else None
     journal = Journal(Store(State()), log)
@@ -132,7 +131,7 @@ async def _agent_of(parent: Session, task: SubTask) -> AgentPrompt | None:
 
 
 def settings_of(settings: Settings, task: SubTask, agent: AgentPrompt | None = None) -> Settings:
-    """The parent's settings with the limits of sub-tasks and without questions."""
+    """With the limits of sub-tasks and without questions."""
     off = (*settings.tools.off, *(agent.off if agent else ()))
     own = settings.subtasks
     return replace(

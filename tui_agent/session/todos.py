@@ -10,7 +10,7 @@ from tui_agent.store.state import State, Todo
 
 
 class Todos:
-    """The user's edits of todos; methods raise `SessionError` for an unknown id."""
+    """Methods raise `SessionError` for an unknown id."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
@@ -43,7 +43,7 @@ class Todos:
 
     @call(changes=True)
     async def move(self, todo: str, step: int) -> None:
-        """Moves a todo up (negative) or down, within the list."""
+        """Up if negative, within the list."""
         at = self.state.todos.index(self._named(todo))
         place = max(0, min(len(self.state.todos) - 1, at + step))
         if place != at:

@@ -48,7 +48,7 @@ _COMPARED = ("python", "python3", "node", "ruby", "java", "go", "cargo")
 
 
 class PreparedView(NamedTuple):
-    """A view ready to be created. `key` identifies the proposal; `pending` are its paths."""
+    """`key` identifies the proposal; `pending` are its paths."""
 
     plan: ViewPlan
     variables: dict[str, str]
@@ -62,7 +62,7 @@ class PreparedView(NamedTuple):
 
 
 class TrialViews:
-    """Determines the available isolation once per session and reports a downgrade."""
+    """Reports a weaker isolation once per session."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class TrialViews:
         secrets: KnownSecrets,
         copied: Path | None = None,
     ) -> None:
-        """`copied` is the original of a copied workspace; `secrets` are values never sent to a model."""
+        """`copied` is the original of a copied workspace."""
         self._journal = journal = core.journal
         self._workspace = workspace = core.workspace
         self._root = str(workspace.root)
@@ -97,7 +97,7 @@ class TrialViews:
         journal.store.subscribe(self._on_event)
 
     async def rung(self) -> Rung:
-        """The isolation of commands; reports the reason for a weaker one once."""
+        """Reports the reason for a weaker one once."""
         rung = await self._found()
         if rung.isolated not in FULL_VIEWS:
             await self.notify_once(f"There is no full trial view here: {rung.why}", "warning")
@@ -133,8 +133,8 @@ class TrialViews:
             self._before.keep(rung.isolated)
 
     async def check_allowed(self, command: str, by: By, *, network: bool, allowed: bool) -> Rung:
-        """Raises `AnswerNeeded` with the reason if the user must confirm. Checks were named by the user and
-        need no confirmation; without a view they raise `SessionError`."""
+        """Raises `AnswerNeeded` with the reason. Checks were named by the user and need no confirmation;
+        without a view they raise `SessionError`."""
         from tui_agent.sandbox.isolation import WORDS
 
         if by == "check":
@@ -168,10 +168,8 @@ class TrialViews:
         pending: bool = True,
         tools: Sequence[str] = (),
     ) -> PreparedView:
-        """Prepares a view with pending and unsaved content, unless `pending` is False. Raises `SessionError`.
-
-        `seeded` is called once the content is fixed; `tools` are additional readable folders.
-        """
+        """With pending and unsaved content, unless `pending` is False. Raises `SessionError`. `seeded` is
+        called once the content is fixed; `tools` are additional readable folders."""
         from tui_agent.sandbox.folder_copy import RunFolder
         from tui_agent.sandbox.view_plan import Limits, NoView, fitting, plan
 
@@ -245,13 +243,12 @@ class TrialViews:
         return [f"{self._copied}/{name}" for name in (".venv", "venv")] if self._copied else []
 
     async def key(self) -> str:
-        """Identifies the pending and unsaved content."""
         seeds, _ = await self._seeds()
         return await asyncio.to_thread(_digest, seeds)
 
     async def keeping(self, prepared: PreparedView, command: str, by: By) -> RunLayer | None:
-        """The build cache layer for an overlay view, or None. Read-only for the model's commands, because
-        checks reuse it."""
+        """The build cache layer for an overlay view. Read-only for the model's commands, because checks reuse
+        it."""
         from tui_agent.sandbox.build_cache import MARKED, RunLayer, key_of
 
         if prepared.plan.isolated != "overlay" or self._copied or not self._settings.kept:
@@ -271,8 +268,7 @@ class TrialViews:
         return RunLayer(lent, asyncio.create_task(self._workspace.ignored([f"{name}/a" for name in MARKED])))
 
     async def forget_builds(self) -> bool:
-        """Deletes the build cache and returns whether there was any. Raises `SessionError` while a command
-        uses it."""
+        """Whether there was any. Raises `SessionError` while a command uses it."""
         try:
             return await asyncio.to_thread(self._kept_layer.delete)
         except OSError as error:
@@ -291,7 +287,7 @@ class TrialViews:
         return (*self._settings.reveal, *self._revealed.globs)
 
     async def offer_emptied(self) -> None:
-        """Offers to show test files hidden from commands, once per file and folder."""
+        """Once per file and folder."""
         found = await asyncio.to_thread(self._of(self._root).last, self._reveal)
         new = await asyncio.to_thread(self._revealed.unoffered, [one.path for one in found])
         if new and (new := await self._workspace.tracked(new)):
@@ -326,7 +322,7 @@ class TrialViews:
         return self._git
 
     def start_scan(self) -> None:
-        """Starts the low-priority search for secrets before a command needs it."""
+        """Low-priority, before a command needs it."""
         if self._scan is None:
             self._since = time.monotonic()
             self._scan = asyncio.create_task(asyncio.to_thread(self._judge.scan), name="secrets")
@@ -345,7 +341,7 @@ class TrialViews:
             await self._git_objects.precompute(*await self._secret(around))
 
     async def known(self) -> None:
-        """Waits a limited time for the secret search of folder and repository."""
+        """Waits a limited time for the search."""
         self.start_scan()
         assert self._looking is not None
         left = self._since + KNOWN_WITHIN - time.monotonic()
@@ -361,7 +357,6 @@ class TrialViews:
         return [*(Seed(one.path, "hidden") for one in found), *around], nested, sent
 
     async def close(self) -> None:
-        """Stops the secret search."""
         self._judge.close()
         if self._looking is not None:
             self._looking.cancel()
@@ -396,7 +391,6 @@ class TrialViews:
         return seeds
 
     async def _seeds(self) -> tuple[list[Seed], tuple[str, ...]]:
-        """Replaced contents of the view, and pending paths."""
         targets, missing = await self._review.would_write()
         for sentence in missing:
             await self.notify_once(f"Not part of the trial: {sentence}", "warning")
@@ -441,7 +435,7 @@ class TrialViews:
         )
 
     async def _say_what_is_shown(self) -> None:
-        """Reports secrets shown by a setting, and files with masked keys, once each."""
+        """Once each."""
         from tui_agent.sandbox.hidden_files import is_revealed, sent_by_person
 
         found = self._judge.last
@@ -484,7 +478,7 @@ def _digest(seeds: Sequence[Seed]) -> str:
 
 
 def _git_folders(root: str) -> tuple[str, list[str]]:
-    """The surrounding repository (see `repository_around`), and folders git needs elsewhere."""
+    """The second value: folders git needs elsewhere."""
     found = find_git_folder(root)
     if found is None:
         return "", []
@@ -497,7 +491,7 @@ def _git_folders(root: str) -> tuple[str, list[str]]:
 
 
 def _hidden_tools(plan: ViewPlan, path: str) -> list[str]:
-    """Tools that a view hides partly, so that a command finds another program or none."""
+    """Tools hidden partly, so that a command finds another program or none."""
     from tui_agent.sandbox.user_tools import is_below
 
     shown = (*plan.binds, *plan.overlays, *plan.links)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 async def _nothing() -> None:
-    """The default of `Turns.on_ready` and `on_stop`."""
+    pass
 
 
 async def _no_text(text: str, unasked: bool) -> str:
@@ -44,7 +44,7 @@ async def _no_text(text: str, unasked: bool) -> str:
 
 
 class Turns:
-    """Runs the turns of one session; calls `after` after each successful turn, which returns the next message or ""."""
+    """`after` is called after each successful turn and returns the next message or ""."""
 
     def __init__(
         self,
@@ -91,10 +91,8 @@ class Turns:
         return self._task is not None and not self._task.done()
 
     async def submit(self, text: str, attachments: Sequence[str] = (), effort: Effort | None = None) -> None:
-        """Begins or queues a turn. Returns once the message is on disk.
-
-        The decision precedes any await, so that two messages cannot both begin a turn.
-        """
+        """Returns once the message is on disk. The decision precedes any await, so that two messages cannot
+        both begin a turn."""
         if not text.strip():
             return
         draft = self.state.input.draft
@@ -111,8 +109,7 @@ class Turns:
             self._journal.forget(["draft"])
 
     async def submit_to(self, steps: Steps, text: str) -> None:
-        """Begins a turn that is done by other `steps`, without the model. Returns once the message is on disk.
-        Raises `SessionError` while a turn runs."""
+        """Done by other `steps`, without the model. Raises `SessionError` during a turn."""
         if self.running:
             raise SessionError("A turn is running", "wait, or stop it")
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -123,7 +120,7 @@ class Turns:
         await begun
 
     def ask_again(self, conflicts: Sequence[Change]) -> None:
-        """Continues the last turn for conflicts of an apply, immediately or after its end."""
+        """For conflicts of an apply, immediately or after the turn."""
         self._conflicts += conflicts
         if not self.running:
             self._stopped = False
@@ -136,15 +133,14 @@ class Turns:
             self._begin_next()
 
     def set_attended(self, attended: bool) -> None:
-        """Holds queued messages, the next batch and the next turn of a goal while no terminal is attached, and begins
-        them afterwards."""
+        """Holds queued messages, the next batch and the next turn of a goal while False."""
         self._attended = attended
         if attended and self._held is not None and not self.running and not self._stopped:
             (following, ended_well), self._held = self._held, None
             self._begin_next(following, ended_well=ended_well)
 
     def compact(self) -> None:
-        """Summarises older messages. Raises `SessionError` while a turn runs."""
+        """Raises `SessionError` during a turn."""
         if self.running:
             raise SessionError("A turn is running; messages are summarised between turns", "wait, or stop it")
         from tui_agent.turn.compaction import compact as steps
@@ -159,7 +155,7 @@ class Turns:
         await self._journal.record(e.QueueChanged(tuple(queue)))
 
     async def stop(self) -> None:
-        """Stops the running turn, keeps its partial output and does not send the queue."""
+        """Keeps the partial output and does not send the queue."""
         if self._task is None or self._task.done():
             return
         self._stopped, self._conflicts = True, []
@@ -169,16 +165,12 @@ class Turns:
         await asyncio.wait([self._task])
 
     async def finished(self) -> None:
-        """Waits until no turn runs or is queued."""
         while self._task is not None and not self._task.done():
             await asyncio.wait([self._task])
 
     async def batch_complete(self) -> bool:
-        """Waits until the running turn has proposed its whole batch.
-
-        False if another call already waits. Raises `EditFailed` if the turn failed, because its batch may
-        be incomplete.
-        """
+        """Waits until the running turn has proposed its whole batch. False if another call already waits.
+        Raises `EditFailed` if the turn failed."""
         if not _is_proposing(self.state):
             return True
         if self._batch_awaited:
@@ -216,7 +208,7 @@ class Turns:
             self._question = None
 
     async def answer(self, action: str, path: str = "", reason: str = "") -> None:
-        """Answers the open question about `action`. Raises `SessionError` if there is none."""
+        """Raises `SessionError` without an open question."""
         decision = Decision(action, path, (reason,) if reason else ())
         if self._question is None and self.state.turn.waiting_for == action:
             self._decisions.append(decision)
@@ -228,15 +220,13 @@ class Turns:
             future.set_result(decision)
 
     def decided(self) -> Sequence[Decision]:
-        """Unprompted decisions since the last call."""
+        """Since the last call."""
         decisions, self._decisions = self._decisions, []
         return decisions
 
     async def decide(self, decision: Decision) -> None:
-        """Executes a decision about an action immediately or with the next request.
-
-        Raises `SessionError` for an unknown action, and for skipping an action already sent.
-        """
+        """Immediately or with the next request. Raises `SessionError` for an unknown action, and for skipping
+        one already sent."""
         action = decision.action
         if all(slot.action.name != action for slot in self.state.plan.actions):
             raise SessionError(f"The plan has no action “{action}”", "choose one that it shows")
@@ -263,7 +253,7 @@ class Turns:
         queued: bool = False,
         unasked: bool = False,
     ) -> asyncio.Future[None]:
-        """The returned future is done once the message is on disk."""
+        """The future is done once the message is on disk."""
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         begun.add_done_callback(
             lambda told: told.cancelled() or told.exception()
@@ -292,8 +282,7 @@ class Turns:
             self._begin(following, (), None, unasked=True)
 
     def _goes_on_by_itself(self) -> bool:
-        """Whether a batch continues automatically, in mode `auto` or in a sub-task: after progress, and if no apply
-        waits for the user."""
+        """In mode `auto` or in a sub-task: after progress, and if no apply waits for the user."""
         context, state = self._context(), self.state
         settings, auto = context.settings, context.mode == "auto"
         if not (auto or context.part) or state.turn.limit or (auto and state.review.open):
@@ -335,7 +324,7 @@ class Turns:
     async def _to_its_end(
         self, turn: int, steps: Steps, *, again: bool = False, with_model: bool = True, is_turn: bool = True
     ) -> None:
-        """If the model is unavailable for conflicts, the turn stays successful and the user resolves them."""
+        """If the model is unavailable for conflicts, the turn stays successful."""
         started = time.monotonic()
         ended: dict[str, Any] = await self._ended(turn, steps, with_model=with_model)
         if again and not ended["ok"] and not self._stopped:
@@ -357,7 +346,7 @@ class Turns:
             self._begin_next(following, ended_well=ended["ok"])
 
     async def _ended(self, turn: int, steps: Steps, *, with_model: bool) -> dict:
-        """Runs the turn and returns the fields of `TurnEnded`."""
+        """Returns the fields of `TurnEnded`."""
         self._work = asyncio.create_task(self._drive(steps, with_model=with_model), name=f"turn {turn}")
         if self._stopped:  # Stopped during its first write.
             self._work.cancel()
@@ -432,11 +421,8 @@ class Turns:
 
 
 class ReplyChunks:
-    """Combines chunks of a response and emits them at most every `TOLD_EVERY` seconds.
-
-    A reply of two million characters has half a million chunks; each event costs a new state, a call of
-    every listener and a copy of the text so far.
-    """
+    """Emits chunks at most every `TOLD_EVERY` seconds: a reply of two million characters has half a million,
+    and each event costs a new state and a call of every listener."""
 
     def __init__(self, tell: Callable[[e.ReplyStreamed], None]) -> None:
         self._tell = tell
@@ -459,7 +445,6 @@ class ReplyChunks:
             self._due = asyncio.get_running_loop().call_later(TOLD_EVERY, self.tell)
 
     def tell(self) -> None:
-        """Emits the collected chunks, if any."""
         if self._due is None:
             return
         self._due.cancel()
@@ -477,7 +462,7 @@ def _is_proposing(state: State) -> bool:
 
 
 def interruption_events(state: State) -> list[e.Event]:
-    """Events that keep an interrupted response and its estimated usage; empty without a response."""
+    """They keep an interrupted response and its estimated usage."""
     reply, paid = state.reply, state.usage.open
     events: list[e.Event] = []
     if paid is not None and state.turn.phase not in ("starting", "retrying"):

@@ -33,11 +33,7 @@ _REFUSED = late(
 
 
 class ViewFacts(NamedTuple):
-    """Properties of a view that may cause a failure.
-
-    emptied: workspace files with removed content or keys. left_out: excluded variables. offline: no
-    network. visible: existing folders.
-    """
+    """emptied: files with removed content or keys. left_out: excluded variables. offline: no network."""
 
     emptied: tuple[str, ...]
     left_out: tuple[str, ...]
