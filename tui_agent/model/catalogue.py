@@ -1,7 +1,6 @@
 """Model listings fetched from providers, for the model picker and for models missing from the table.
 
-Runs in the model child only. A listing is cached on disk for a day, and longer while the provider is
-unreachable.
+Runs in the model child only. A listing is cached for a day, and longer while the provider is unreachable.
 """
 
 from __future__ import annotations
@@ -55,8 +54,7 @@ async def of_provider(client: httpx.AsyncClient, provider: str, *, again: bool =
 
 
 async def model(client: httpx.AsyncClient, route: Route) -> KnownModel | None:
-    """A model's entry in its provider's listing, or None. Queries only providers without models in the table;
-    for others the cached listing is used."""
+    """Queries only providers without models in the table; for others the cached listing is used."""
     place = (route.address, route.key)
     recently = time.monotonic() - _failed.get(place, -_ASK_AGAIN_SECONDS) < _ASK_AGAIN_SECONDS
     if route.rules.lists_models and not recently:
@@ -71,7 +69,7 @@ async def model(client: httpx.AsyncClient, route: Route) -> KnownModel | None:
 async def answer(
     client: httpx.AsyncClient, route: Route, *, again: bool = False, kept_as: Route
 ) -> ListAnswer:
-    """A provider's listing, from the cache unless `again` is set. Errors are returned as a sentence."""
+    """From the cache unless `again` is set. Errors are returned as a sentence."""
     place = (kept_as.address, kept_as.key)
     async with _locks.setdefault(place, asyncio.Lock()):
         kept = await _cached(kept_as)
@@ -160,7 +158,7 @@ def _headers(route: Route) -> dict[str, str]:
 
 
 def _failure_reason(error: Exception) -> str:
-    """The reason of a failure, as the end of `openai: …`."""
+    """As the end of `openai: …`."""
     match error:
         case httpx.HTTPStatusError(response=response) if response.status_code in (401, 403):
             return f"the key was refused ({response.status_code})"

@@ -12,8 +12,8 @@ _loading = threading.Lock()
 
 
 class LazySSLContext(ssl.SSLContext):
-    """An SSL context that loads its certificates before the first TLS connection. Loading takes 30 ms, which
-    plain HTTP to a local server does not need."""
+    """Loads its certificates before the first TLS connection: 30 ms that plain HTTP to a local server does
+    not need."""
 
     file: str = ""
 
@@ -34,7 +34,7 @@ class LazySSLContext(ssl.SSLContext):
 
 
 def verification() -> LazySSLContext | bool:
-    """The `verify` argument of an HTTP client; False if SSL_VERIFY disables verification."""
+    """False if SSL_VERIFY disables verification."""
     import certifi
 
     said = os.environ.get("SSL_VERIFY", "")

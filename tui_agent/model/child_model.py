@@ -36,12 +36,12 @@ RETRIES, SUMMARY_RETRIES = 5, 1
 
 
 class ChildModel:
-    """A `Model`. It is `ready` once the child has imported the modules that `model` needs; earlier requests
-    wait in the child.
+    """A `Model`, `ready` once the child has imported the modules that `model` needs; earlier requests wait in
+    the child.
 
-    `transport` is the setting `models.transport`. `on_status` is called on the loop. `retries` limits the
-    repetitions of a request after rate limits and server errors. `environment` is added to the provider
-    variables of this process. `process` is a child started in advance.
+    `transport` is the setting `models.transport`. `on_status` is called on the loop. `retries` limits
+    repetitions after rate limits and server errors. `environment` is added to this process's provider
+    variables. `process` is a child started in advance.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class ChildModel:
             self._warming = asyncio.create_task(self._warm(), name="model: warm up")
 
     async def warm(self, model: str) -> None:
-        """Opens a TLS connection to the provider of `model` if it is reached directly. Never raises."""
+        """Opens a TLS connection if `model` is reached directly. Never raises."""
         try:
             if self._route(model) is not None:
                 await self.start()
@@ -101,10 +101,7 @@ class ChildModel:
             return ListAnswer(error=error.what)
 
     async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
-        """Counts tokens; falls back to an estimate and never raises.
-
-        Without `wait`, it does not wait for the vocabulary, which is loaded on the first call with `wait`.
-        """
+        """Falls back to an estimate and never raises. Without `wait`, it does not wait for the vocabulary."""
         if wait or self._counts:
             try:
                 answer = await self._child.ask("count", {"model": model, "texts": list(texts)})
@@ -115,7 +112,7 @@ class ChildModel:
         return TokenCount(tuple(estimate(text) for text in texts), exact=False)
 
     def _route(self, model: str) -> model_table.Route | None:
-        """Returns None for litellm. Raises a `ModelError` if litellm is not allowed."""
+        """None for litellm. Raises a `ModelError` if litellm is not allowed."""
         if self._transport == "litellm" and not by_login(model):
             return None
         route = model_table.route(model, self._child.environment)
@@ -147,13 +144,13 @@ class ChildModel:
             yield EndChunk("cut", f"{error.what} during the answer")
 
     async def reach(self, environment: Mapping[str, str]) -> None:
-        """Adds environment variables, also to a running child. Raises a `ModelError`."""
+        """Adds variables, also to a running child. Raises a `ModelError`."""
         self._child.environment.update(environment)
         if self._warming is not None or self._child.pid is not None:
             await self._ask("reach", dict(environment))
 
     async def upload(self, model: str, name: str, text: str) -> str:
-        """Uploads a file to the provider and returns its id. Raises a `ModelError`."""
+        """Returns the file's id at the provider. Raises a `ModelError`."""
         await self.start()
         return str(await self._ask("upload", {"model": model, "name": name, "text": text}))
 
@@ -169,7 +166,7 @@ class ChildModel:
 
     @property
     def stderr(self) -> tuple[str, ...]:
-        """Recent lines of the child's standard error."""
+        """Recent lines."""
         return self._child.stderr
 
     @property

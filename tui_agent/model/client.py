@@ -1,8 +1,7 @@
 """The interface of a language model: a request in, a stream of chunks out; closing the stream cancels the
 request.
 
-Implemented by the child process (`model.child_model`), a recording (`model.recording`) and a recorder that wraps
-either.
+Implemented by `model.child_model`, `model.recording` and a recorder that wraps either.
 """
 
 from __future__ import annotations
@@ -25,12 +24,11 @@ EndReason = Literal["stop", "tool_calls", "length", "refused", "cut"]
 
 
 class ModelRequest(Struct, frozen=True):
-    """A request. `messages` have the form described in `parts`; `tools` that of the OpenAI chat API. `images`
-    beside a message's content ({`media_type`, `data` in base64}) are sent as parts if the model accepts
-    images.
+    """`messages` have the form described in `parts`; `tools` that of the OpenAI chat API.
 
-    `schema` is a JSON schema for the reply, for providers that enforce one. `timeout` is in seconds since
-    the request was sent or since the last sign of activity.
+    `images` beside a message's content ({`media_type`, `data` in base64}) are sent as parts if the model
+    accepts images. `schema` is a JSON schema for the reply, for providers that enforce one. `timeout` is in
+    seconds since the last sign of activity.
     """
 
     model: str
@@ -76,7 +74,7 @@ class CallChunk(Struct, frozen=True, tag="call"):
 
 
 class UsageChunk(Struct, frozen=True, tag="usage"):
-    """Token counts reported by the provider; `cost` in dollars, None if the price is unknown.
+    """Token counts; `cost` in dollars, None if the price is unknown.
 
     `cached` and `written` are the parts of `input` read from and written to a cache; `written_long` is the
     part of `written` kept for an hour. `thinking` is the hidden part of `output`.
@@ -92,8 +90,8 @@ class UsageChunk(Struct, frozen=True, tag="usage"):
 
 
 class ProgressChunk(Struct, frozen=True, tag="progress"):
-    """Prompt processing by a local server: tokens processed so far, 0 if unknown. `waits` is the reason for a
-    delay before processing."""
+    """Tokens that a local server has processed so far, 0 if unknown. `waits` is the reason for a delay before
+    that."""
 
     read: int = 0
     of: int = 0
@@ -103,7 +101,7 @@ class ProgressChunk(Struct, frozen=True, tag="progress"):
 class RetryChunk(Struct, frozen=True, tag="retry"):
     """The provider requested a delay: attempt number `attempt` follows in `seconds`.
 
-    The partial reply is void, because the next attempt starts over. Close the stream to keep it.
+    The partial reply is void. Close the stream to keep it.
     """
 
     attempt: int
@@ -112,22 +110,20 @@ class RetryChunk(Struct, frozen=True, tag="retry"):
 
 
 class SentChunk(Struct, frozen=True, tag="sent"):
-    """Preparation is complete and the request is being sent."""
+    """The request is being sent."""
 
 
 class LeftOutChunk(Struct, frozen=True, tag="left out"):
-    """The provider rejected a configured value, and the request was repeated without it. `words` is a
-    sentence without its full stop."""
+    """The provider rejected a configured value; the request was repeated without it. `words` lacks its full
+    stop."""
 
     words: str
 
 
 class EndChunk(Struct, frozen=True, tag="end"):
-    """The end of the stream. `parts` is the whole reply in order, including items to be returned to the
-    provider; if empty, the reply consists of the streamed text and calls.
-
-    `why` is the reason of a premature end, as a sentence without its full stop.
-    """
+    """`parts` is the whole reply in order, including items to be returned to the provider; if empty, the
+    reply consists of the streamed text and calls. `why` is the reason of a premature end, without its full
+    stop."""
 
     reason: EndReason
     why: str = ""
@@ -149,10 +145,8 @@ Chunk = (
 
 
 class Abilities(Struct, frozen=True):
-    """Known properties of a model. `window` is in tokens, 0 if unknown. `known`: litellm has an entry for it.
-
-    `plans`: it can answer planning requests; a recording can only if it contains one.
-    """
+    """`window` is in tokens, 0 if unknown. `known`: litellm has an entry for it. `plans`: it can answer
+    planning requests; a recording can only if it contains one."""
 
     model: str
     window: int = 0
@@ -172,7 +166,7 @@ class Abilities(Struct, frozen=True):
 
 
 class TokenCount(Struct, frozen=True):
-    """Token counts by text. `exact` is False for estimates and for counts with another model's vocabulary."""
+    """`exact` is False for estimates and for another model's vocabulary."""
 
     counts: tuple[int, ...]
     exact: bool
@@ -180,7 +174,7 @@ class TokenCount(Struct, frozen=True):
 
 @runtime_checkable
 class CanReach(Protocol):
-    """A model configured by environment variables that may be added later."""
+    """Configured by environment variables that may be added later."""
 
     async def reach(self, environment: Mapping[str, str]) -> None:
         """Raises a `ModelError`."""
@@ -189,19 +183,14 @@ class CanReach(Protocol):
 
 @runtime_checkable
 class CanWarm(Protocol):
-    """A model that can prepare for a request in advance."""
-
     async def warm(self, model: str) -> None:
-        """Opens a connection to the server of `model`, or queries a local server's properties. Never
-        raises."""
+        """Opens a connection, or queries a local server's properties. Never raises."""
         ...
 
 
 class Model(Protocol):
-    """A source of replies."""
-
     async def start(self) -> None:
-        """Starts preparation in the background. Requests may be sent immediately; they wait if necessary."""
+        """In the background. Requests may be sent immediately."""
 
     async def abilities(self, model: str) -> Abilities: ...
 
@@ -210,7 +199,7 @@ class Model(Protocol):
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        """Streams the reply, `EndChunk` last. Raises a `ModelError`."""
+        """`EndChunk` is the last. Raises a `ModelError`."""
         ...
 
     async def close(self) -> None: ...
@@ -260,7 +249,7 @@ class JoinedChunks:
 
 
 def joined_chunks(held: Chunk, chunk: Chunk) -> Chunk | None:
-    """The merged chunk, or None if `chunk` does not continue the text of `held`."""
+    """None if `chunk` does not continue the text of `held`."""
     match held, chunk:
         case (TextChunk(one), TextChunk(other)):
             return TextChunk(one + other)

@@ -85,7 +85,7 @@ _VALUES = ("effort", "temperature")
 
 
 class IncomingReply(Protocol):
-    """An incoming reply: its chunks by event, and its reader."""
+    """Its chunks by event, and its reader."""
 
     reader: ReplyReader
     origin: Origin
@@ -96,8 +96,6 @@ class IncomingReply(Protocol):
 
 
 class Transport(Protocol):
-    """Sends requests to providers."""
-
     async def abilities(self, model: str) -> Abilities: ...
 
     async def open(self, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None) -> IncomingReply:
@@ -105,15 +103,12 @@ class Transport(Protocol):
         ...
 
     async def cost(self, model: str, usage: UsageChunk) -> float | None:
-        """Returns None if the price is unknown."""
+        """None if the price is unknown."""
         ...
 
 
 class Refusals:
-    """Optional parts rejected by servers, by model, and by reply if the part belongs to one.
-
-    A rejected effort or temperature does not affect other values.
-    """
+    """Optional parts rejected by servers, by model, and by reply if the part belongs to one."""
 
     def __init__(self) -> None:
         self._parts: set[tuple[str, str, object]] = set()
@@ -150,7 +145,7 @@ class Refusals:
                 self._parts.add((request.model, part, value))
 
     def left_out(self, request: ModelRequest) -> ModelRequest:
-        """The request without previously rejected parts."""
+        """Without previously rejected parts."""
         refused = {
             part
             for model, part, value in self._parts
@@ -186,10 +181,10 @@ def _has_items(message: Message) -> bool:
 async def complete(
     transport: Transport, request: ModelRequest, refusals: Refusals
 ) -> AsyncGenerator[Chunk, None]:
-    """Streams the reply to `request`. Raises `AttemptFailed` if a retry may succeed, otherwise a `ModelError`.
+    """Streams the reply. Raises `AttemptFailed` if a retry may succeed, otherwise a `ModelError`.
 
-    A reply interrupted after its first content ends as `cut`, without an exception. If the server rejects
-    an optional part, repeats the request without it and records that in `refusals`.
+    A reply interrupted after its first content ends as `cut`. If the server rejects an optional part, repeats
+    the request without it and records that in `refusals`.
     """
     known = await transport.abilities(request.model)
     if request.schema is not None and request.schema_form == "guided_json":
@@ -229,7 +224,7 @@ async def complete(
 
 
 class _PartRefused(Exception):
-    """The server rejected an optional part before any content."""
+    """Raised before any content."""
 
     def __init__(self, part: str, said: str) -> None:
         super().__init__(part)
@@ -316,8 +311,6 @@ def _patience(request: ModelRequest, reader: ReplyReader) -> float:
 
 
 class _Silence:
-    """Duration of a series of empty events."""
-
     def __init__(self) -> None:
         self._since = asyncio.get_running_loop().time()
         self._events = 0
@@ -345,7 +338,7 @@ def _says_something(chunk: Chunk) -> bool:
 
 
 def _extend(limit: asyncio.Timeout, wire: Wire, seconds: float) -> None:
-    """Extend the limit at each sign of activity, up to a maximum, because litellm hides empty events."""
+    """At each sign of activity, up to a maximum, because litellm hides empty events."""
     loop = asyncio.get_running_loop()
     begun = since = loop.time()
 
@@ -374,10 +367,7 @@ async def _open(
 
 
 def _refused(error: Exception, request: ModelRequest, wire: Wire) -> list[str]:
-    """Optional parts that the server's error names.
-
-    After an internal error of a local server, the schema is suspected as well.
-    """
+    """After an internal error of a local server, the schema is suspected as well."""
     status = wire.error.status if wire.error else getattr(error, "status_code", 0)
     has_schema = request.schema is not None or "guided_json" in request.options
     if isinstance(_meaning(error, request, wire).error, ContextTooLong):

@@ -48,7 +48,7 @@ def origin_of(url: httpx.URL) -> str:
 
 
 def used_within(url: httpx.URL, seconds: float) -> bool:
-    """Whether data was received from the server of `url` within the last `seconds`."""
+    """Whether the server sent data within the last `seconds`."""
     return time.monotonic() - _used.get(origin_of(url), -seconds) < seconds
 
 
@@ -65,7 +65,7 @@ class _ConnectionTrace:
 
 
 def _set_up(stream: Any) -> None:
-    """Enable TCP keep-alive where supported."""
+    """TCP keep-alive, if supported."""
     connected = stream.get_extra_info("socket") if stream is not None else None
     if connected is None:
         return
@@ -82,8 +82,7 @@ Send = Callable[[httpx.Request], Awaitable[httpx.Response]]
 
 
 async def send_with_retry(send: Send, request: httpx.Request) -> httpx.Response:
-    """Repeats it once if a reused connection turned out to be closed: it failed immediately and before the
-    first byte of a response."""
+    """Repeats it once if a reused connection failed immediately, before the first byte of a response."""
     origin = origin_of(request.url)
     if (opening := _opening.get(origin)) and opening is not asyncio.current_task():
         await asyncio.wait([opening], timeout=OPENING_SECONDS)
@@ -114,10 +113,10 @@ def _is_unconfirmed(error: BaseException | None) -> bool:
 
 
 async def preconnect(client: httpx.AsyncClient, address: str) -> None:
-    """Opens a connection before the first request, unless one was used within the last minute.
+    """Opens a connection, unless one was used within the last minute.
 
-    Sends HEAD for the server's root without a key; any response leaves the connection open. Skips plain
-    HTTP, where it would save nothing. Never raises.
+    Sends HEAD for the server's root without a key; any response leaves the connection open. Skips plain HTTP,
+    where it would save nothing. Never raises.
     """
     url = httpx.URL(address)
     origin = origin_of(url)
@@ -138,7 +137,7 @@ async def _open(client: httpx.AsyncClient, url: httpx.URL) -> None:
 
 
 def end(response: httpx.Response, url: httpx.URL, pieces: AsyncIterator[bytes]) -> None:
-    """Read the rest of a body in the background and close it, which releases its connection."""
+    """Reads the rest of a body in the background and closes it, which releases its connection."""
     origin = origin_of(url)
     _used[origin] = time.monotonic()
     ends = _ends.setdefault(origin, set())

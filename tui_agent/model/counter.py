@@ -22,7 +22,7 @@ _THREADS = 2
 
 
 def count(model: str, texts: Sequence[str]) -> TokenCount:
-    """Counts tokens by text, without network access."""
+    """Without network access."""
     name, own = vocabulary(model)
     encoding = load(name)
     if encoding is None:
@@ -33,7 +33,7 @@ def count(model: str, texts: Sequence[str]) -> TokenCount:
 
 @cache
 def load(name: Vocabulary) -> tiktoken.Encoding | None:
-    """Returns None if its file is missing, because tiktoken would download it."""
+    """None if its file is missing, because tiktoken would download it."""
     folder = vocabulary_folder()
     if folder is None or not (folder / hashlib.sha1(_ADDRESS.format(name).encode()).hexdigest()).is_file():
         return None
@@ -44,7 +44,7 @@ def load(name: Vocabulary) -> tiktoken.Encoding | None:
 
 
 def vocabulary_folder() -> Path | None:
-    """litellm's folder of vocabularies, located without importing it."""
+    """Located without importing litellm."""
     spec = importlib.util.find_spec("litellm")
     if spec is None or spec.origin is None:
         return None

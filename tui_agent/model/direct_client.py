@@ -37,15 +37,13 @@ _NO_INTERFACE = (404, 405, 501)
 
 
 class RejectedRequest(Exception):
-    """An error response with the status `status_code`."""
-
     def __init__(self, status_code: int, said: str) -> None:
         super().__init__(said)
         self.status_code = status_code
 
 
 class DirectTransport:
-    """Sends requests to models that have a `model_table.route`."""
+    """For models that have a `model_table.route`."""
 
     def __init__(self) -> None:
         #: Addresses of servers without the Responses API.
@@ -99,8 +97,7 @@ class DirectTransport:
             return await self._send(request, route, "chat", wire, shape)
 
     async def connect(self, model: str) -> None:
-        """Opens a connection to a model's provider before its first request if there is a key. Also refreshes
-        a login's token."""
+        """If there is a key. Also refreshes a login's token."""
         try:
             variables = await self._logins.variables(model, os.environ)
         except ModelError:
@@ -163,8 +160,6 @@ class DirectTransport:
 
 
 class DirectStream:
-    """The chunks of a reply."""
-
     def __init__(
         self,
         response: httpx.Response,
@@ -182,7 +177,7 @@ class DirectStream:
         return self
 
     async def __anext__(self) -> list[Chunk]:
-        """The chunks of the events received together."""
+        """The chunks of events received together."""
         if self._failed is not None:
             raise self._failed
         chunks: list[Chunk] = []
@@ -206,7 +201,7 @@ def render(
     shape: dict[str, Any] | None,
     known: KnownModel | None = None,
 ) -> tuple[str, Rendered, Origin]:
-    """Returns the path and body of a request, and the origin of its reply."""
+    """The path and body of a request, and the origin of its reply."""
     rules = replace(route.rules, levels=()) if "effort" in request.without else route.rules
     if not (route.own or route.rules.responses_only) and route.provider == "openai":
         rules = replace(rules, cache="")  # A server that imitates OpenAI may reject the key.
@@ -265,7 +260,7 @@ async def _listed_model(route: Route) -> KnownModel | None:
 
 
 def address(base: str, path: str) -> str:
-    """The request URL; `base` may already include part or all of `path`."""
+    """`base` may include part or all of `path`."""
     base = base.rstrip("/")
     if base.endswith(path):
         return base
@@ -275,7 +270,7 @@ def address(base: str, path: str) -> str:
 
 @cache
 def client() -> httpx.AsyncClient:
-    """One client for all requests; proxies are those of the environment, certificates as litellm chooses them."""
+    """One client for all requests; proxies from the environment, certificates as litellm chooses them."""
     _certificates.cache_clear()
     return watched_client(_certificates())
 
@@ -293,7 +288,7 @@ async def _certificates_for(address: str) -> None:
 
 
 async def ready() -> DirectTransport:
-    """The transport, with all that a first request would import imported."""
+    """With all that a first request imports."""
     import anyio
 
     await asyncio.to_thread(client)

@@ -1,4 +1,4 @@
-"""Discovers usable models: providers with configured keys and local servers."""
+"""Usable models: providers with configured keys, and local servers."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ MOST_MODELS = 20
 
 
 class Suggestion(Struct, frozen=True):
-    """A usable model. `because` is the reason for the suggestion; `environment` holds the variables it
-    requires."""
+    """`because` is the reason; `environment` holds the variables it requires."""
 
     model: str
     because: str
@@ -55,10 +54,9 @@ async def discover(
     ports: tuple[int, ...] = PORTS,
     memory: ServerMemory | None = None,
 ) -> tuple[Suggestion, ...]:
-    """Returns suggestions, keys first, within about half a second. Unresponsive servers are omitted.
+    """Keys first, within about half a second. Omits unresponsive servers.
 
-    With a `memory`, stores discovered addresses there and skips servers that are processing one of our
-    requests.
+    A `memory` stores discovered addresses, and skips servers that are processing one of our requests.
     """
     environment = os.environ if environment is None else environment
     named = {
@@ -90,7 +88,7 @@ def with_logins(environment: Mapping[str, str]) -> list[Suggestion]:
 
 
 def with_keys(environment: Mapping[str, str]) -> list[Suggestion]:
-    """One model per provider with a configured key and its default address."""
+    """One model per provider with a key, at its default address."""
     found = []
     for provider in all_providers():
         key = next((name for name in provider.keys if environment.get(name)), None)
@@ -108,7 +106,7 @@ async def _models(
     taken: set[str],
     memory: ServerMemory | None,
 ) -> list[Suggestion]:
-    """A `prefix` begins their names and makes variables unnecessary."""
+    """A `prefix` makes variables unnecessary."""
     if memory is not None and memory.is_busy(address):
         return []
     root = servers.root_of(address)

@@ -1,9 +1,9 @@
 """Validates response streams before litellm parses them: complete events, valid UTF-8 and JSON, explicit
 errors.
 
-litellm skips unparsable data, turns errors within a stream into a status 500, and treats a non-streamed
-body as an empty reply. Its transports are therefore wrapped (`http_clients.py`), and each request's
-progress is recorded in a `Wire`.
+litellm skips unparsable data, turns errors within a stream into a status 500, and treats a non-streamed body
+as an empty reply. Its transports are therefore wrapped (`http_clients.py`); a `Wire` records each request's
+progress.
 """
 
 from __future__ import annotations
@@ -43,16 +43,13 @@ _Event = tuple[str, str, dict[str, Any] | None]
 
 
 class BrokenStream(httpx.ReadError):
-    """The rest of the stream is unreadable. The message is a predicate with the server as its subject."""
+    """The message is a predicate with the server as its subject."""
 
 
 @dataclass
 class Wire:
-    """State of one request sent through a `ValidatingTransport` transport.
-
-    Calls `on_sent` when the request is sent, `on_sign_of_life` for each message of the model, and
-    `on_keep_alive` for comments and pings.
-    """
+    """Progress of one request. `on_sign_of_life` is called for each message of the model, `on_keep_alive` for
+    comments and pings."""
 
     on_sent: Callable[[], None] = lambda: None
     on_sign_of_life: Callable[[], None] = lambda: None
@@ -72,12 +69,12 @@ _wire: ContextVar[Wire | None] = ContextVar("wire", default=None)
 
 
 def watch(wire: Wire) -> None:
-    """Records this task's subsequent requests in `wire`."""
+    """Records this task's later requests."""
     _wire.set(wire)
 
 
 class ValidatingTransport(httpx.AsyncBaseTransport):
-    """Wraps `transport` and validates responses to requests with a `Wire`."""
+    """Validates responses to requests with a `Wire`."""
 
     def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
         self._transport = transport
@@ -148,8 +145,8 @@ async def _refused(response: httpx.Response, wire: Wire) -> httpx.Response:
 
 
 async def _unpacked(response: httpx.Response) -> AsyncIterator[bytes]:
-    """Decompresses the body in pieces of at most `MOST_PIECE_BYTES`, so that callers can enforce size limits.
-    Raises `httpx.HTTPError`."""
+    """In pieces of at most `MOST_PIECE_BYTES`, so that callers can enforce size limits. Raises
+    `httpx.HTTPError`."""
     if response.headers.get("content-encoding", "").strip().lower() not in ("gzip", "x-gzip", "deflate"):
         async for piece in response.aiter_bytes():
             yield piece
@@ -189,7 +186,7 @@ def _plain(headers: httpx.Headers) -> dict[str, str]:
 
 
 class _ValidatedStream(httpx.AsyncByteStream):
-    """The complete events of a response. Raises `BrokenStream`."""
+    """Complete events. Raises `BrokenStream`."""
 
     def __init__(self, response: httpx.Response, wire: Wire, url: httpx.URL) -> None:
         self._response = response
@@ -206,7 +203,7 @@ class _ValidatedStream(httpx.AsyncByteStream):
             yield "".join(line for pair in lines for line in pair).encode()
 
     async def values(self) -> AsyncIterator[list[dict[str, Any]]]:
-        """The events as JSON objects, without `[DONE]`; events of one piece of the body are in one list."""
+        """Events as JSON objects, without `[DONE]`; those of one piece of the body are in one list."""
         async for block in self._blocks():
             if values := [value for _, _, value in block if value is not None]:
                 yield values
@@ -334,8 +331,7 @@ class _ValidatedStream(httpx.AsyncByteStream):
 
 
 class _Slices(httpx.AsyncByteStream):
-    """Splits a stream into tiny pieces: httpx discards a whole piece that cannot be decompressed
-    completely."""
+    """Tiny pieces: httpx discards a whole piece that cannot be decompressed completely."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -350,7 +346,7 @@ class _Slices(httpx.AsyncByteStream):
 
 
 class _Split:
-    """Splits a body into events. A body beginning with `_WHOLE_BODY` is a single event."""
+    """A body that begins with `_WHOLE_BODY` is a single event."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
@@ -375,7 +371,7 @@ class _Split:
             raise BrokenStream("sent an event without an end")
 
     def last(self) -> list[bytes]:
-        """The event ended by the end of the body, which may lack its blank line."""
+        """The last event, which may lack its blank line."""
         rest = bytes(self._rest)
         return [rest] if rest.strip() and (self._is_body or _is_whole(rest)) else []
 

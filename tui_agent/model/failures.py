@@ -1,7 +1,7 @@
-"""A failure: error responses of servers, exceptions with their causes, the requested delay; and a class of failures.
+"""A failure: error responses, exceptions with their causes, the requested delay; and a class of failures.
 
-litellm wraps errors of providers and HTTP libraries in inconsistent classes, so class names, status codes
-and messages of the whole chain are examined. Server messages are shortened and masked, to reveal no keys.
+litellm wraps errors in inconsistent classes, so class names, status codes and messages of the whole chain are
+examined. Server messages are shortened and masked.
 """
 
 from __future__ import annotations
@@ -78,8 +78,7 @@ _MOMENT, _MOMENT_MS = 1e9, 1e12
 
 @dataclass(frozen=True)
 class ServerError:
-    """An error sent instead of a reply or within it: status (real or derived), body, requested delay in
-    seconds, and headers with lower-case names."""
+    """Status (real or derived), body, requested delay in seconds, and headers with lower-case names."""
 
     status: int
     body: Any
@@ -88,7 +87,7 @@ class ServerError:
 
     @property
     def is_page(self) -> bool:
-        """Whether the body is a web page, sent by another server or for a wrong address."""
+        """Sent by another server or for a wrong address."""
         return isinstance(self.body, str) and bool(_PAGE.match(self.body))
 
 
@@ -116,9 +115,9 @@ def status_of(body: Any) -> int:
 
 
 def retry_after(headers: Any) -> float | None:
-    """The delay in seconds requested by `retry-after-ms` or `retry-after`: a number, or a date (RFC 9110,
-    10.2.3) relative to the server's `date`. None if missing, invalid or zero, because immediate retries
-    would be exhausted at once."""
+    """Seconds requested by `retry-after-ms` or `retry-after`: a number, or a date (RFC 9110, 10.2.3) relative
+    to the server's `date`. None if missing, invalid or zero, because immediate retries would be exhausted at
+    once."""
     named = lowered(headers)
     if milliseconds := _number(named.get("retry-after-ms")):
         return milliseconds / 1000
@@ -126,11 +125,11 @@ def retry_after(headers: Any) -> float | None:
 
 
 def limits_reset(headers: Any) -> float | None:
-    """Seconds until all exhausted limits are reset; None if none is exhausted.
+    """Seconds until all exhausted limits are reset; None if none is.
 
-    Reads pairs of headers such as `x-ratelimit-remaining-tokens: 0` and `x-ratelimit-reset-tokens: 6m0s`
-    (OpenAI, Groq), `anthropic-ratelimit-requests-remaining` and `…-reset` (a date), and
-    `x-ratelimit-reset` (OpenRouter, a timestamp).
+    Reads pairs such as `x-ratelimit-remaining-tokens: 0` and `x-ratelimit-reset-tokens: 6m0s` (OpenAI, Groq),
+    `anthropic-ratelimit-requests-remaining` and `…-reset` (a date), and `x-ratelimit-reset` (OpenRouter, a
+    timestamp).
     """
     named = lowered(headers)
     used_up = [
@@ -143,7 +142,7 @@ def limits_reset(headers: Any) -> float | None:
 
 
 def seconds_in(words: str) -> float | None:
-    """The delay in seconds named in an error message; None if missing or 0."""
+    """None if missing or 0."""
     asked = _ASKED.search(words)
     return _span(asked[1]) or None if asked else None
 
@@ -168,7 +167,7 @@ def _now(headers: Mapping[str, str]) -> float:
 
 
 def _seconds(value: str | None, now: float) -> float | None:
-    """Seconds from a number, duration, timestamp or date; 0 for a past time."""
+    """From a number, duration, timestamp or date; 0 for a past time."""
     if value is None:
         return None
     value = value.strip()
@@ -182,7 +181,7 @@ def _seconds(value: str | None, now: float) -> float | None:
 
 
 def _number(value: str | None) -> float | None:
-    """Returns None for Python-specific floats such as `nan`."""
+    """None for Python-specific floats such as `nan`."""
     if value is None or not _NUMBER.fullmatch(value.strip()):
         return None
     number = real_number(value, -1.0)
@@ -210,7 +209,7 @@ _DEEPEST = 4
 
 @dataclass(frozen=True)
 class Failure:
-    """An exception with its causes, and the server's error response if known."""
+    """An exception with its causes, and the server's response if known."""
 
     error: BaseException
     refused: ServerError | None = None
@@ -229,7 +228,7 @@ class Failure:
 
     @cached_property
     def status(self) -> int:
-        """The HTTP status, 0 without a response. litellm invents a 500 for those."""
+        """0 without a response, for which litellm invents a 500."""
         if self.refused is not None:
             return self.refused.status
         own = [_status(error) for error in self.chain if type(error).__module__ != _LITELLM]
@@ -238,7 +237,7 @@ class Failure:
 
     @cached_property
     def text(self) -> str:
-        """Messages and codes to match; excludes echoed request text if the response is known."""
+        """Excludes echoed request text if the response is known."""
         if self.refused is None:
             return "\n".join((self.raised, *(code for body in self._bodies for code in codes_in(body))))
         body = self.refused.body
@@ -273,7 +272,7 @@ class Failure:
 
     @cached_property
     def seconds(self) -> float | None:
-        """The delay requested by a header or the message, otherwise the time until a limit resets."""
+        """Requested by a header or the message, otherwise until a limit resets."""
         if self.refused is not None and self.refused.retry_after is not None:
             return self.refused.retry_after
         for headers in () if self.refused is not None else self._headers:
@@ -307,7 +306,7 @@ class Failure:
 
 
 def words_in(body: object, deep: int = 0) -> str:
-    """The message in an error body in any known format; the innermost if errors are nested."""
+    """The innermost message if errors are nested."""
     if deep > _DEEPEST:
         return ""
     match body:
@@ -360,7 +359,7 @@ def codes_in(body: object, deep: int = 0) -> Iterator[str]:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and its causes, including members of groups, without duplicates."""
+    """With members of groups, without duplicates."""
     left, seen = [error], set[int]()
     while left:
         error = left.pop(0)

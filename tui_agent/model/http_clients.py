@@ -1,4 +1,4 @@
-"""HTTP clients with `ValidatingTransport` transports and the environment's proxies, for direct requests and for
+"""HTTP clients with a `ValidatingTransport` and the environment's proxies, for direct requests and for
 litellm."""
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ _of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = Wea
 def watched_client(
     verify: LazySSLContext | bool, *, cert: str | None = None, **options: Any
 ) -> httpx.AsyncClient:
-    """A client without a connection limit; `cert` is the file of a client certificate.
-
-    Raises httpx errors for an invalid proxy.
-    """
+    """Without a connection limit. Raises httpx errors for an invalid proxy."""
     read_in_blocks()
 
     def transport(proxy: str | None = None) -> ValidatingTransport:
@@ -40,7 +37,7 @@ def watched_client(
 
 
 def _proxies() -> Iterator[tuple[str, str | None]]:
-    """httpx URL patterns with their proxies; None for hosts that bypass the proxy."""
+    """httpx URL patterns; None bypasses the proxy."""
     found = getproxies()
     around = [host.strip() for host in found.get("no", "").split(",") if host.strip()]
     if "*" in around:
@@ -63,11 +60,8 @@ def _pattern(host: str) -> str:
 
 
 def watch_litellm(litellm: Any) -> None:
-    """Installs watched transports in litellm.
-
-    OpenAI clients accept a client per request, set by `use_client_of_loop`; others are replaced when
-    litellm caches them.
-    """
+    """OpenAI clients accept a client per request, set by `use_client_of_loop`; others are replaced when
+    litellm caches them."""
     from litellm.caching.llm_caching_handler import LLMClientCache
     from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
 
@@ -88,7 +82,7 @@ def watch_litellm(litellm: Any) -> None:
 
 
 def use_client_of_loop(litellm: Any) -> None:
-    """Sets a client for the running loop, because connections cannot be shared between loops."""
+    """Connections cannot be shared between loops."""
     loop = asyncio.get_running_loop()
     if loop not in _of_loops:
         _of_loops[loop] = watched_client(verification())

@@ -41,7 +41,7 @@ _logged: Final[set[tuple[str, str]]] = set()
 
 @cache
 def litellm() -> ModuleType:
-    """Imports and configures litellm: local price table, no telemetry, callbacks, `.env` or retries."""
+    """With its local price table; no telemetry, callbacks, `.env` or retries."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     os.environ["LITELLM_MODE"] = "PRODUCTION"  # avoids reading a .env file, which may be untrusted
     import litellm
@@ -80,7 +80,7 @@ _PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 
 def warm(model: str) -> None:
-    """Imports about 500 modules needed by the first completion, by sending one to a closed port."""
+    """Imports about 500 modules by sending a completion to a closed port."""
     proxied = any(os.environ.get(name) or os.environ.get(name.lower()) for name in _PROXIES)
     if model.partition("/")[0] in _PLAIN and not proxied:
         asyncio.run(_fail(model))
@@ -105,7 +105,7 @@ async def _fail(model: str) -> None:
 
 
 def refuse_login(model: str) -> None:
-    """Raises `RequestRejected` for models for which litellm starts its own login on any call."""
+    """Raises `RequestRejected` if litellm would start a login of its own."""
     service = service_of(model.lower())
     if service is not None and by_login(model):
         raise RequestRejected(
@@ -265,7 +265,7 @@ _SIGNATURE = "__thought__"
 
 
 class LitellmReader(ReplyReader):
-    """Reads litellm's `ModelResponseStream` events; `pieces` is their source."""
+    """`pieces` is the source of `ModelResponseStream` events."""
 
     def __init__(self, pieces: Any = None) -> None:
         super().__init__()
@@ -322,8 +322,7 @@ class LitellmReader(ReplyReader):
         return chunks
 
     def _keep_block(self, block: dict[str, Any]) -> None:
-        """Concatenates the pieces of a thinking block, which ends with a signature or a block of another
-        type."""
+        """Concatenates pieces until a signature or a block of another type."""
         size = len(block.get("signature") or "") + len(block.get("data") or "")
         if block.get("type") != "thinking":
             self._blocks.append(block)
@@ -347,7 +346,7 @@ def _plain_tools() -> dict[str, bool]:
 
 
 def abilities(model: str) -> Abilities:
-    """A model's entry in litellm's table."""
+    """From litellm's table."""
     try:
         info = litellm().get_model_info(model)
         provider = str(info.get("litellm_provider") or "")

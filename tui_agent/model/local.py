@@ -1,6 +1,7 @@
-"""Adapts requests to local servers: context windows, slots, options, diagnosis of empty replies; and file uploads.
+"""Adapts requests to local servers: context windows, slots, options, diagnosis of empty replies; and file
+uploads.
 
-Wraps another `Model`; requests to remote providers pass through unchanged.
+Requests to remote providers pass through unchanged.
 """
 
 from __future__ import annotations
@@ -72,8 +73,8 @@ class _Place(Struct, frozen=True):
 
 
 class LocalModels:
-    """A `Model` wrapping `inner`. `memory` stores learned properties; `window` is the maximum window in
-    tokens to request from servers with a configurable one."""
+    """`memory` stores learned properties; `window` is the maximum window in tokens to request from servers
+    with a configurable one."""
 
     def __init__(self, inner: Model, memory: ServerMemory, window: int) -> None:
         self.inner = inner
@@ -175,8 +176,8 @@ class LocalModels:
         )
 
     async def test(self, model: str, environment: Mapping[str, str]) -> str:
-        """Describes a local server after a small trial request; "" for a remote one. Raises a `ModelError` if
-        it does not respond. Stores `environment`, the variables with its address."""
+        """Describes a local server after a small request; "" for a remote one. Raises a `ModelError`. Stores
+        `environment`, the variables with its address."""
         if environment:
             self.memory.found(model, environment)
         place = await self._reached(model)
@@ -217,8 +218,7 @@ class LocalModels:
     async def _watched(
         self, request: ModelRequest, place: _Place, server: ServerModel, slot: int
     ) -> AsyncGenerator[Chunk, None]:
-        """Streams the reply, learns from its counts and errors, and fails if the server truncated the
-        prompt."""
+        """Learns from counts and errors, and fails if the server truncated the prompt."""
         texts = [
             (text_of(message) + "".join(f"{call.name}{call.arguments}" for call in calls_of(message)))
             for message in request.messages
@@ -294,7 +294,7 @@ class LocalModels:
     def _check(
         self, usage: UsageChunk, place: _Place, server: ServerModel, model: str, size: int, raw: int
     ) -> None:
-        """Raises `ContextTooLong` if the reported count shows that the server truncated the prompt."""
+        """Raises `ContextTooLong` if the count shows that the server truncated the prompt."""
         if size < LEAST_COUNTED or not usage.input or raw < LEAST_COUNTED:
             return
         cut = usage.input < READ_SHARE * size and server.kind in ("Ollama", "LM Studio")
@@ -313,7 +313,7 @@ class LocalModels:
             )
 
     async def _overflow(self, request: ModelRequest, place: _Place, raw: int, size: int) -> str:
-        """The reason if an empty stream was caused by an overlong request, otherwise ""."""
+        """Why an overlong request caused an empty stream, otherwise ""."""
         why = await servers.why_silent(place.address, place.name, request.messages, place.key)
         if any(servers.sizes_in(why)):
             self._learn_from(why, place, raw)
@@ -379,7 +379,7 @@ class LocalModels:
         return server
 
     async def _reached(self, model: str) -> _Place | None:
-        """The server of a local model; passes its address on to the senders of requests."""
+        """Passes the server's address on to the senders of requests."""
         place, provider = self._place(model), provider_of(model)
         if place is None or provider is None:
             return place
@@ -419,8 +419,6 @@ def server_summary(server: ServerModel, window: int) -> str:
 
 @runtime_checkable
 class StoresFiles(Protocol):
-    """A model whose provider stores files."""
-
     async def upload(self, model: str, name: str, text: str) -> str:
         """Raises a `ModelError`."""
         ...
@@ -431,10 +429,8 @@ class StoresFiles(Protocol):
 
 
 class ProviderFiles:
-    """Uploads of this process. Belongs to the session's loop.
-
-    A failure adds the model to `refused`; subsequent file texts are included in its prompts.
-    """
+    """Belongs to the session's loop. A failure adds the model to `refused`; later files are included in its
+    prompts."""
 
     def __init__(self, model: StoresFiles) -> None:
         self._model = model
@@ -444,15 +440,13 @@ class ProviderFiles:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Ids that requests may reference."""
         return tuple(self._ids.values())
 
     def has(self, model: str, md5: str) -> bool:
-        """Whether this content is already uploaded."""
         return (model, md5) in self._ids
 
     async def upload(self, model: str, path: str, md5: str, text: str) -> str:
-        """The id of this content, uploaded once. Raises a `ModelError` and adds `model` to `refused`."""
+        """Once per content. Raises a `ModelError` and adds `model` to `refused`."""
         if (model, md5) not in self._ids:
             try:
                 self._ids[model, md5] = await self._model.upload(model, path.rpartition("/")[2], text)
@@ -462,7 +456,7 @@ class ProviderFiles:
         return self._ids[model, md5]
 
     def adopt(self, model: str, ids: Iterable[str]) -> None:
-        """Takes over files that an earlier process failed to delete."""
+        """Files that an earlier process failed to delete."""
         self._orphans += [(model, file_id) for file_id in ids]
 
     async def close(self) -> str:

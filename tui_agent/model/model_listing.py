@@ -39,7 +39,7 @@ _NO_CHAT = re.compile(
 
 
 class ListedModel(Struct, frozen=True, array_like=True):
-    """An entry. `created` is a Unix time in seconds, 0 if unknown."""
+    """`created` is a Unix time in seconds, 0 if unknown."""
 
     name: str
     known: KnownModel
@@ -47,7 +47,7 @@ class ListedModel(Struct, frozen=True, array_like=True):
 
 
 class Listing(Struct, frozen=True):
-    """A provider's models and the Unix time of the request, 0 if there was none."""
+    """The Unix time of the request is 0 if there was none."""
 
     at: float = 0.0
     models: tuple[ListedModel, ...] = ()
@@ -67,7 +67,7 @@ class ListAnswer(Struct, frozen=True):
 @runtime_checkable
 class ListsModels(Protocol):
     async def list_models(self, provider: str, *, again: bool = False) -> ListAnswer:
-        """A provider's listing, cached for a day; `again` forces an update."""
+        """Cached for a day; `again` forces an update."""
         ...
 
 
@@ -76,7 +76,7 @@ def is_chat(name: str) -> bool:
 
 
 def models_in(form: ListingForm, answer: Any) -> tuple[ListedModel, ...]:
-    """The chat models of a response. Raises `ValueError` if it is not a listing."""
+    """Raises `ValueError` if it is not a listing."""
     entries = answer.get("models" if form == "gemini" else "data") if isinstance(answer, dict) else answer
     if not isinstance(entries, list):
         raise ValueError("the answer is not a list of models")
@@ -187,7 +187,7 @@ def _path(route: Route) -> Path:
 
 
 def cached_listing(route: Route) -> Listing:
-    """The cached listing of any age; empty if there is none. Blocks."""
+    """Of any age; empty without one. Blocks."""
     try:
         path = _path(route)
         if path.stat().st_size > 2 * MOST_BYTES:

@@ -1,8 +1,7 @@
 """Known models of directly supported providers: address, key, rules, window and prices.
 
-`models.json` is generated from litellm's price table by `make models`; a test compares the two.
-`ends.json` adds retirement dates missing there, with their sources and whether they were compared with the
-provider's list.
+`make models` generates `models.json` from litellm's price table. `ends.json` adds retirement dates with their
+sources.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ _AZURE_V1 = ("", "v1", "preview", "latest")
 
 
 class Price(Struct, frozen=True, array_like=True):
-    """Dollars per token, for requests of more than `above` tokens. `written` applies to tokens written to a
-    cache, `written_long` to those kept for an hour."""
+    """Dollars per token, for requests of more than `above` tokens. `written_long`: written to a cache for an
+    hour."""
 
     above: int
     input: float
@@ -43,8 +42,7 @@ class Price(Struct, frozen=True, array_like=True):
 
 
 class OffPeakPrice(Struct, frozen=True, array_like=True):
-    """A price for certain hours: weekdays (Monday is 1), start and end in minutes of the day (UTC); the end
-    is exclusive."""
+    """Weekdays (Monday is 1); start and end in minutes of the day (UTC), the end exclusive."""
 
     spans: tuple[tuple[tuple[int, ...], int, int], ...]
     price: Price
@@ -67,7 +65,7 @@ class KnownModel(Struct, frozen=True, array_like=True):
     off_peak: OffPeakPrice | None = None
 
     def cost(self, usage: UsageChunk, now: float | None = None) -> float | None:
-        """Dollars for a usage at a Unix time; None if the price is unknown."""
+        """Dollars at a Unix time; None if the price is unknown."""
         price = next((price for price in reversed(self.prices) if usage.input > price.above), None)
         if price is None:
             return None
@@ -84,7 +82,7 @@ class KnownModel(Struct, frozen=True, array_like=True):
 
 
 class ModelTable(Struct, frozen=True):
-    """Models by provider and name, from the given version of litellm."""
+    """From the given version of litellm."""
 
     litellm: str
     models: dict[str, dict[str, KnownModel]]
@@ -112,7 +110,7 @@ def table() -> ModelTable:
 
 
 class Route(Struct, frozen=True):
-    """A model at a provider: its name there, rules, address, key and table entry."""
+    """Name, rules, address, key and table entry at the provider."""
 
     provider: str
     model: str
@@ -129,7 +127,7 @@ class Route(Struct, frozen=True):
 
     @property
     def wire(self) -> WireName:
-        """The request format; at other addresses, that of compatible servers."""
+        """At other addresses, that of compatible servers."""
         if self.own or self.rules.responses_only or not self.rules.wire_elsewhere:
             return self.rules.wire
         return self.rules.wire_elsewhere
@@ -184,7 +182,7 @@ def split(name: str) -> tuple[str, str] | None:
 
 
 def rules_for(name: str) -> Rules:
-    """The rules for a full model name; default rules for litellm's models."""
+    """Default rules for litellm's models."""
     provider, model = split(name) or ("", name)
     return rules_of(provider, model)
 
@@ -195,7 +193,7 @@ def family(name: str) -> tuple[str, str]:
 
 
 def abilities(name: str, made: Route, known: KnownModel | None = None) -> Abilities:
-    """A model's properties; `known` overrides the table."""
+    """`known` overrides the table."""
     known = known or made.known
     if known is None:
         # Assume that a provider's new model can do as much as its others; OpenAI's name also covers many
@@ -215,7 +213,7 @@ def abilities(name: str, made: Route, known: KnownModel | None = None) -> Abilit
 
 
 def cost(made: Route, usage: UsageChunk, known: KnownModel | None = None) -> float | None:
-    """Dollars for a usage: as reported by the provider, otherwise by price; None if unknown."""
+    """In dollars: as reported by the provider, otherwise by price; None if unknown."""
     if usage.cost is not None:
         return usage.cost
     known = known or made.known
@@ -223,8 +221,8 @@ def cost(made: Route, usage: UsageChunk, known: KnownModel | None = None) -> flo
 
 
 def from_listing(entry: Any) -> tuple[str, KnownModel] | None:
-    """Parses an entry of OpenRouter's listing,
-    https://openrouter.ai/docs/api-reference/list-available-models; None if invalid."""
+    """From OpenRouter's listing, https://openrouter.ai/docs/api-reference/list-available-models; None if
+    invalid."""
     match entry:
         case {"id": str(name)}:
             pricing = entry.get("pricing") if isinstance(entry.get("pricing"), dict) else {}

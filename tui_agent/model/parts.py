@@ -1,7 +1,7 @@
 """A reply as ordered parts (text, thinking, calls) with the provider's native items, and its message.
 
-Assistant messages are `{"role": "assistant", "parts": […], "origin": {…}}`; all others have the form of
-the OpenAI chat API. Earlier versions stored replies in that form too: `parts_of` reads both.
+Assistant messages are `{"role": "assistant", "parts": […], "origin": {…}}`; all others, and replies stored by
+earlier versions, have the form of the OpenAI chat API.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ Message = dict[str, Any]
 
 
 class TextPart(Struct, frozen=True, tag="text", omit_defaults=True):
-    """Visible text. `native` is the provider's data to be returned with it."""
+    """`native` is the provider's data to be returned with it."""
 
     text: str
     native: Any = None
 
 
 class ThinkingPart(Struct, frozen=True, tag="thinking", omit_defaults=True):
-    """Thinking, if visible, and the provider's signed or encrypted item."""
+    """Thinking if visible, and the provider's signed or encrypted item."""
 
     text: str = ""
     native: Any = None
 
 
 class CallPart(Struct, frozen=True, tag="call", omit_defaults=True):
-    """A function call with our id; `arguments` is JSON."""
+    """`id` is ours; `arguments` is JSON."""
 
     id: str
     name: str
@@ -42,7 +42,7 @@ Part = TextPart | ThinkingPart | CallPart
 
 
 class Origin(Struct, frozen=True, omit_defaults=True):
-    """The source of a reply. Native items are returned only to the same wire, provider and model family.
+    """Native items are returned only to the same wire, provider and model family.
 
     `prefix` is the digest of everything before the reply, for models that bind thinking to it.
     """
@@ -62,7 +62,7 @@ def message_of(parts: Sequence[Part], origin: Origin | None = None) -> Message:
 
 
 def parts_of(message: Message) -> tuple[Part, ...]:
-    """The parts of an assistant message; omits native items stored outside parts by versions before 0.2."""
+    """Omits native items stored outside parts by versions before 0.2."""
     if "parts" in message:
         return tuple(msgspec.convert(part, Part) for part in message["parts"])
     content = message.get("content")
@@ -75,7 +75,7 @@ def parts_of(message: Message) -> tuple[Part, ...]:
 
 
 def origin_of(message: Message) -> Origin:
-    """The origin of an assistant message; empty if unknown."""
+    """Empty if unknown."""
     return msgspec.convert(message.get("origin") or {}, Origin)
 
 

@@ -1,5 +1,4 @@
-"""The child process that sends model requests, not started yet. `ChildModel` starts one or receives a started
-one."""
+"""The model's child process, not started yet."""
 
 from __future__ import annotations
 
@@ -12,5 +11,5 @@ WORKER = "tui_agent.model.worker"
 
 
 def model_process(environment: Mapping[str, str] | None = None) -> ChildProcess:
-    """The process, with `environment` added to our own provider variables."""
+    """`environment` is added to our own provider variables."""
     return ChildProcess(WORKER, name="model", env={**for_models(), **(environment or {})})

@@ -39,8 +39,8 @@ Sentence = tuple[str, str]
 
 
 def connecting(failure: Failure, model: str, where: str) -> Unreachable | None:
-    """The cause of a failed connection to the server of `model`; None for other failures. `where` names the
-    source of its address, as the end of a sentence."""
+    """The cause of a failed connection; None for other failures. `where` names the source of the address, as
+    the end of a sentence."""
     for kind in (_proxy, _certificate, _name, _route):
         if sentence := kind(failure, model, where):
             return Unreachable(*sentence)
@@ -155,7 +155,7 @@ def _tls_words(failure: Failure) -> str | None:
 
 
 def _url_of(error: BaseException) -> str:
-    """The request address in an exception of httpx or an SDK, or ""."""
+    """From an exception of httpx or an SDK, or ""."""
     try:
         return str(getattr(getattr(error, "request", None), "url", ""))
     except RuntimeError:  # httpx raises it for an exception without a request.
@@ -168,10 +168,7 @@ _TIMEOUT = {"TimeoutError", "TimeoutException", "Timeout", "APITimeoutError"}
 
 @dataclass(frozen=True)
 class Meaning:
-    """The error, whether a retry may succeed, and the delay in seconds requested by the provider.
-
-    `connection`: the connection failed.
-    """
+    """`seconds` is the delay requested by the provider. `connection`: the connection failed."""
 
     error: ModelError
     again: bool = False
@@ -180,7 +177,7 @@ class Meaning:
 
 
 def explain(error: BaseException, model: str, wire: Wire | None = None) -> Meaning:
-    """Explains the failure of a request for `model`; `wire` is its recorded progress."""
+    """`wire` is the request's recorded progress."""
     wire = wire or Wire()
     failure = Failure(error, wire.error)
     if wire.error is None:
@@ -211,7 +208,7 @@ def timed_out(model: str, seconds: float | None = None, more: bool = False) -> T
 
 
 def broke_off(model: str, wire: Wire) -> str:
-    """The reason of a premature end, as a sentence without its full stop."""
+    """Why the stream ended, without a full stop."""
     if wire.error is not None:
         said = Failure(BrokenStream(""), wire.error).said
         return f"The provider of {model} ended the answer with an error ({said})"
@@ -246,8 +243,7 @@ def _refused(kind: FailureKind, model: str, failure: Failure) -> Meaning:
 
 
 def _other(model: str, failure: Failure) -> ModelError:
-    """An unclassified failure: with a status the request was rejected, without one the response was
-    unreadable."""
+    """With a status the request was rejected, without one the response was unreadable."""
     if not failure.status:
         what = f"The answer of {model} is invalid ({failure.said})"
         return ModelError(what, "send the request again, or see `tui-agent doctor`")
@@ -276,7 +272,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class AttemptFailed(Exception):
-    """A failed attempt that may be retried. `end` ends a partial reply if there is no retry."""
+    """`end` ends a partial reply if there is no retry."""
 
     def __init__(self, meaning: Meaning, end: EndChunk | None = None) -> None:
         super().__init__(str(meaning.error))

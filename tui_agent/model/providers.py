@@ -1,7 +1,5 @@
-"""Providers and their variables for keys and addresses, and suggested models.
-
-Directly supported providers are defined in `rules.toml`. Models are suggested by table and date.
-"""
+"""Providers, their variables for keys and addresses, and suggested models, by `rules.toml`, the table and the
+date."""
 
 from __future__ import annotations
 
@@ -32,10 +30,8 @@ def today() -> date:
 
 
 def version_of(name: str) -> tuple[int, float]:
-    """The version in a model's name, (5, 0.5) for `claude-opus-5-5`; (0, 0) if it has none.
-
-    The minor version is a decimal fraction: `grok-4.20` is older than `grok-4.3`.
-    """
+    """(5, 0.5) for `claude-opus-5-5`; (0, 0) without one. The minor version is a decimal fraction:
+    `grok-4.20` is older than `grok-4.3`."""
     found = _VERSION.search(_DATE.sub("", name))
     return (whole_number(found[1]), real_number(f"0.{found[2] or 0}")) if found else (0, 0.0)
 
@@ -45,7 +41,7 @@ def is_ended(known: KnownModel, day: date, within: int = 0) -> bool:
 
 
 def suggestion(provider: str, day: date | None = None) -> str:
-    """The full name of the newest model matching the provider's rule; "" if none."""
+    """The newest model that matches the provider's rule; ""."""
     return _suggestion(provider, day or today())
 
 
@@ -60,8 +56,7 @@ def _suggestion(provider: str, day: date) -> str:
 
 
 def follower(provider: str, model: str, day: date | None = None) -> str:
-    """The full name of a retired model's successor: the newest of its kind, otherwise the provider's
-    suggestion; "" if none."""
+    """The successor of a retired model: the newest of its kind, otherwise the provider's suggestion; ""."""
     day = day or today()
     kind = _kind_of(model)
     fitting = [name for name in _lasting(provider, day) if _kind_of(name) == kind and name != model]
@@ -72,7 +67,7 @@ def follower(provider: str, model: str, day: date | None = None) -> str:
 
 
 def about_the_end(provider: str, model: str, known: KnownModel, day: date | None = None) -> str:
-    """A note about a past or coming retirement and the successor; "" if neither applies."""
+    """A note about a retirement and the successor; ""."""
     day = day or today()
     if not is_ended(known, day, REPORTED_DAYS):
         return ""
@@ -83,7 +78,7 @@ def about_the_end(provider: str, model: str, known: KnownModel, day: date | None
 
 
 def _lasting(provider: str, day: date) -> Iterable[str]:
-    """A provider's models that remain available; for a provider without a table, those of all others."""
+    """For a provider without a table, the models of all others."""
     models = table().models
     if provider in models:
         return [
@@ -110,7 +105,7 @@ def _size_of(name: str) -> int:
 
 
 class Provider(Struct, frozen=True):
-    """A provider under litellm's name. One of `keys` suffices; none is required if it is empty."""
+    """By litellm's name. One of `keys` suffices; none is required if it is empty."""
 
     name: str
     keys: tuple[str, ...]
@@ -124,7 +119,7 @@ class Provider(Struct, frozen=True):
 
     @property
     def takes_key(self) -> bool:
-        """Whether a key is the only requirement, so the user can be asked for it."""
+        """Whether the user can be asked for a key, which is the only requirement."""
         known = rules.rules_of(self.name)
         return bool(known.suggest) and not known.login
 
@@ -151,7 +146,7 @@ LOCAL_ADDRESSES = {
 
 @cache
 def all_providers() -> tuple[Provider, ...]:
-    """Directly supported providers in the order of the rules, then litellm's."""
+    """In the order of the rules, then litellm's."""
     direct = (_of_rules(name) for name in rules.providers())
     return (*direct, *_LITELLMS)
 
@@ -165,7 +160,7 @@ def _of_rules(name: str) -> Provider:
 
 
 def provider_of(model: str) -> Provider | None:
-    """The provider named before the first slash, or implied by a bare model name."""
+    """Named before the first slash, or implied by a bare model name."""
     prefix, slash, _ = model.partition("/")
     if not slash:
         if model.startswith(("gpt-", "o1", "o3", "o4", "chatgpt-", "codex-")):

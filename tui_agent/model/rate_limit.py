@@ -16,8 +16,6 @@ RAISE_REQUESTS = "send “continue” to allow the same number again, or raise i
 
 
 class Pace:
-    """The earliest time for the next request, and the reason for the delay."""
-
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._until = 0.0
@@ -25,15 +23,14 @@ class Pace:
 
     @property
     def seconds(self) -> float:
-        """The remaining delay, or 0."""
         return max(0.0, self._until - self._clock())
 
     def hold(self, seconds: float, why: str) -> None:
-        """Records a delay requested by the provider."""
+        """As requested by the provider."""
         self._until, self.why = max(self._until, self._clock() + seconds), why
 
     def wait_for_slot(self) -> float:
-        """Queues behind other delayed requests. Returns the delay in seconds, 0 if none is in effect."""
+        """Queues behind other delayed requests. Returns the delay in seconds."""
         if not self.seconds:
             return 0.0
         self._until += APART
@@ -41,7 +38,7 @@ class Pace:
 
 
 class Allowance:
-    """The number of requests allowed for a prompt, including its sub-tasks; 0 means no limit."""
+    """Requests allowed for a prompt and its sub-tasks; 0 means no limit."""
 
     def __init__(self, most: int = 0) -> None:
         self._most = most
@@ -57,23 +54,23 @@ class Allowance:
 
     @property
     def why(self) -> str:
-        """The reason why no more requests are allowed; empty if they are."""
+        """Why no more requests are allowed; "" if they are."""
         if not self._most or self._made < self._most:
             return ""
         made = "1 request" if self._made == 1 else f"{self._made} requests"
         return f"This prompt has made {made}, the limit of limits.requests"
 
     def renew(self) -> None:
-        """Restarts the count for a new prompt."""
+        """For a new prompt."""
         self._made, self.told = 0, False
 
     def reserve(self) -> None:
-        """Counts a request before it is announced. Raises `LimitReached`."""
+        """Before the request is announced. Raises `LimitReached`."""
         self._count()
         self._reserved += 1
 
     def take(self) -> None:
-        """Counts a request, unless it was reserved. Raises `LimitReached`."""
+        """Unless it was reserved. Raises `LimitReached`."""
         if self._reserved:
             self._reserved -= 1
         else:
@@ -86,7 +83,7 @@ class Allowance:
 
 
 class PacedModel:
-    """Applies a shared pace and allowance to a `Model`. Closing it leaves the model open."""
+    """Closing it leaves the inner model open."""
 
     def __init__(self, model: Model, pace: Pace, allowance: Allowance | None = None) -> None:
         self._model = model

@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 
 class Header(Struct, frozen=True, tag="recording", tag_field="type"):
-    """Metadata. `rehearsal`: exchanges are matched by their prompts in any order."""
+    """`rehearsal`: exchanges are matched by their prompts in any order."""
 
     version: int = VERSION
     model: str = "recorded"
@@ -74,7 +74,7 @@ class RecordedError(Struct, frozen=True):
 
 
 class RecordedExchange(Struct, frozen=True, tag="exchange", tag_field="type"):
-    """A prompt and its response; `error` ended it after `chunks`."""
+    """`error` ended it after `chunks`."""
 
     ask: str
     chunks: tuple[tuple[float, Chunk], ...] = ()
@@ -138,10 +138,8 @@ _TEXTS: dict[type[Chunk], str] = {TextChunk: "text", ReasoningChunk: "text", Cal
 
 
 class Recorder:
-    """Wraps a `Model` and appends each exchange to `path`, which is readable only by its owner.
-
-    Masks apparent secrets. A cancelled stream is recorded as cut.
-    """
+    """Appends each exchange to `path`, readable only by its owner. Masks apparent secrets. A cancelled stream
+    is recorded as cut."""
 
     def __init__(self, model: Model, path: Path | str, clock: Callable[[], float] = time.monotonic) -> None:
         self._model = model
@@ -209,7 +207,7 @@ def _ended(chunks: list[Timed], error: RecordedError | None) -> list[Timed]:
 
 
 def without_secrets(chunks: Sequence[Timed]) -> list[Timed]:
-    """Masks secrets, including those split between chunks of the same text or call."""
+    """Also secrets split between chunks of the same text or call."""
     clean = [
         (seconds, EndChunk(chunk.reason, chunk.why) if isinstance(chunk, EndChunk) else chunk)
         for seconds, chunk in chunks
@@ -237,12 +235,10 @@ MOST_OFFERED = 3
 
 
 class RecordedModel:
-    """A `Model` that replays a recording. `speed` 1 keeps the recorded pauses, 2 halves them, 0 skips them;
-    the default is `TUI_AGENT_REPLAY_SPEED`.
+    """`speed` 1 keeps the recorded pauses, 2 halves them, 0 skips them; default `TUI_AGENT_REPLAY_SPEED`.
 
-    Exchanges are replayed once, in order within a pass, and must match the prompt. Concurrent sub-tasks
-    are matched by prompt, as are all requests of a rehearsal, which answers unknown requests with
-    suggestions.
+    Exchanges are replayed once, in order within a pass, and must match the prompt. Concurrent sub-tasks are
+    matched by prompt, as are all requests of a rehearsal, which answers unknown requests with suggestions.
     """
 
     def __init__(self, path: Path | str, *, speed: float | None = None) -> None:
@@ -253,7 +249,7 @@ class RecordedModel:
         self._left: list[RecordedExchange] = list(self.recording.exchanges)
 
     def forget(self, asks: Iterable[str]) -> None:
-        """Skips exchanges answered before a restart: each prompt consumes one per pass."""
+        """Exchanges answered before a restart: each prompt consumes one per pass."""
         for words in map(folded, asks):
             for purpose in ("plan", "main"):
                 of_that = (x for x in self._left if x.words == words and x.purpose == purpose)
@@ -302,8 +298,7 @@ class RecordedModel:
         raise ModelError(what, "record it again, or start without --replay")
 
     def _without_recording(self, purpose: Pass) -> Sequence[Timed]:
-        """A reply listing suggestions, in the recording's protocol. Raises `ModelError` for invisible
-        passes."""
+        """Suggestions, in the recording's protocol. Raises `ModelError` for invisible passes."""
         if purpose == "draft":
             raise ModelError("The rehearsal has no recorded commit message", "write it yourself")
         if purpose not in ("main", "subtask"):

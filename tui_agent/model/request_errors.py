@@ -64,8 +64,8 @@ def is_too_long(failure: Failure) -> bool:
 
 
 def over_account(failure: Failure) -> tuple[int, int, str] | None:
-    """The account's limit and the request's size in tokens, and "minute" or "day", if a single request
-    exceeds a rate limit."""
+    """The account's limit and the request's size in tokens, and "minute" or "day", if one request exceeds a
+    rate limit."""
     sizes = _ACCOUNT.search(failure.text)
     if sizes is None or whole_number(sizes[3]) <= whole_number(sizes[2]):
         return None

@@ -1,8 +1,8 @@
-"""Provider rules from `rules.toml`: access, request requirements, and a provider's levels of reasoning effort.
+"""Provider rules from `rules.toml`: access, request requirements, and levels of reasoning effort.
 
-The transports apply the rules; the test servers enforce them. The rules of a model are merged in this
-order, later values overriding: the defaults of `Rules`, general `[[models]]` entries whose `match` is
-found in the model's name, the provider's table, and the provider's own entries.
+The rules of a model are merged in this order, later values overriding: the defaults of `Rules`, general
+`[[models]]` entries whose `match` is found in the model's name, the provider's table, and the provider's own
+entries.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ListingForm = Literal["", "openai", "anthropic", "gemini", "openrouter"]
 
 
 class Rules(Struct, frozen=True, forbid_unknown_fields=True):
-    """Properties of a provider or model. Entries of the table may set any field."""
+    """Entries of the table may set any field."""
 
     #: The request format, and the one for custom addresses ("": the same).
     wire: WireName = "chat"
@@ -152,7 +152,7 @@ def providers() -> tuple[str, ...]:
 
 @cache
 def rules_of(provider: str, model: str = "") -> Rules:
-    """The rules for a model; general ones for an unknown provider."""
+    """General rules for an unknown provider."""
     table = _table()
     own, entries = table.providers.get(provider, ({"wire": "litellm"}, ()))
     merged: dict[str, Any] = {}
@@ -168,7 +168,7 @@ def rules_of(provider: str, model: str = "") -> Rules:
 
 
 def family_of(provider: str, model: str) -> str:
-    """The model's family: from its rules, otherwise its name without a date."""
+    """From the rules, otherwise the name without a date."""
     return rules_of(provider, model).family or re.sub(r"-(?:\d{4}-\d\d-\d\d|\d{8})$", "", model)
 
 
@@ -178,10 +178,8 @@ _OPENROUTER_HIGHEST = "xhigh"
 
 
 def level_of(rules: Rules, effort: Effort) -> str:
-    """Returns the provider's level: its highest for `max`, the next lower supported level, or its lowest.
-
-    "" leaves the choice to the provider, as for models without levels or without a parameter for them.
-    """
+    """The highest for `max`, the next lower supported level, or the lowest. "" leaves the choice to the
+    provider."""
     if not rules.levels or not rules.effort:
         return ""
     if effort == "auto":
@@ -217,10 +215,8 @@ def accepts_temperature(rules: Rules, effort: Effort) -> bool:
 
 
 def effort_parameters(rules: Rules, effort: Effort, most: int = 0) -> dict[str, Any]:
-    """Request fields that set the level. `most` is the output limit in tokens, 0 for none.
-
-    Gemini's belong in `thinkingConfig`; those of the Responses API are derived from `reasoning_effort`.
-    """
+    """`most` is the output limit in tokens, 0 for none. Gemini's belong in `thinkingConfig`; those of the
+    Responses API are derived from `reasoning_effort`."""
     level = level_of(rules, effort)
     if not level:
         return {}

@@ -1,7 +1,7 @@
-"""Identification and properties of model servers on this machine or its network, learned and persisted.
+"""Properties of model servers on this machine or its network, learned and stored.
 
-A server is examined only while it processes none of our requests, because some abort the current request
-for any other.
+A server is examined only while it processes none of our requests, because some abort the current request for
+any other.
 """
 
 from __future__ import annotations
@@ -57,11 +57,8 @@ _LOCAL_NAMES = (".local", ".lan", ".internal", ".home.arpa")
 
 
 class ServerModel(Struct, frozen=True):
-    """Known properties of a model at a server.
-
-    `window` is in tokens, 0 if unknown; `most` is the maximum window, 0 if it is fixed. `slots` is the
-    number of parallel requests, 0 if unknown. `ratio` is the server's token count divided by ours.
-    """
+    """`window` is in tokens, 0 if unknown; `most` is the maximum window, 0 if fixed. `slots` is the number of
+    parallel requests, 0 if unknown. `ratio` is the server's token count divided by ours."""
 
     kind: Kind = ""
     window: int = 0
@@ -73,7 +70,7 @@ class ServerModel(Struct, frozen=True):
 
 
 class ServerRefusal(Exception):
-    """An error response: its status and message."""
+    """Status and message of an error response."""
 
     def __init__(self, status: int, words: str) -> None:
         super().__init__(words)
@@ -114,23 +111,20 @@ def is_here(address: str) -> bool:
 
 
 def is_no_key(key: str) -> bool:
-    """Whether a key is a placeholder such as `dummy` or `sk-xxx`."""
+    """Whether it is a placeholder such as `dummy` or `sk-xxx`."""
     return _NO_KEYS.fullmatch(key.strip("<>[]{}\"' ")) is not None
 
 
 def root_of(address: str) -> str:
-    """The address without the OpenAI API's path."""
+    """Without the OpenAI API's path."""
     return address.removesuffix("/").removesuffix("/v1")
 
 
 async def fetch(
     url: str, body: Any = None, *, key: str = "", timeout: float = TIMEOUT_SECONDS, decode: bool = True
 ) -> Any:
-    """Fetches JSON, or bytes without `decode`; posts a `body`.
-
-    Raises `OSError`, `TimeoutError`, `ValueError` for an invalid response, and `ServerRefusal` for an
-    error status.
-    """
+    """JSON, or bytes without `decode`; posts a `body`. Raises `OSError`, `TimeoutError`, `ValueError` for an
+    invalid response, and `ServerRefusal` for an error status."""
     parts = urlsplit(url)
     secure = ssl.create_default_context() if parts.scheme == "https" else None
     port = parts.port or (443 if secure else 80)
@@ -174,7 +168,7 @@ def _unchunked(raw: bytes) -> bytes:
 
 
 async def examine(address: str, name: str, key: str = "") -> ServerModel | None:
-    """The properties of the server and of its model `name`; None if it does not respond."""
+    """None if the server does not respond."""
     root = root_of(address)
     version = await read(f"{root}/api/version", key)
     if isinstance(version, Mapping) and isinstance(version.get("version"), str):
@@ -209,7 +203,7 @@ async def examine(address: str, name: str, key: str = "") -> ServerModel | None:
 
 
 async def listed(address: str, key: str = "") -> Any:
-    """The server's model listing, as returned by `read`: under `/v1`, or beside its chat completions."""
+    """As returned by `read`: under `/v1`, or beside the chat completions."""
     listing = await read(f"{root_of(address)}/v1/models", key)
     if entries(listing) or listing is None or address.rstrip("/").endswith("/v1"):
         return listing
@@ -230,7 +224,7 @@ async def _ollama(root: str, name: str) -> ServerModel:
 
 
 async def read(url: str, key: str = "") -> Any:
-    """The JSON at an address; None if unreadable, {} if the server returned an error."""
+    """None if unreadable, {} if the server returned an error."""
     try:
         return await fetch(url, key=key)
     except ServerRefusal:
@@ -250,7 +244,7 @@ def entries(listing: Any) -> list[dict[str, Any]]:
 
 
 def display_address(root: str) -> str:
-    """A server's display address: its port on this machine, otherwise host and port."""
+    """The port on this machine, otherwise host and port."""
     parts = urlsplit(root)
     here = parts.hostname in ("127.0.0.1", "localhost", "::1")
     return f"on port {parts.port}" if here and parts.port else f"at {parts.netloc}"
@@ -272,10 +266,8 @@ _TRIAL_TOKENS = 24
 
 
 async def try_out(address: str, name: str, server: ServerModel, key: str = "") -> ServerModel:
-    """Tests the schema methods with small requests and returns `server` with the first that works.
-
-    Raises `OSError`, `TimeoutError`, `ValueError` and `ServerRefusal`.
-    """
+    """Tests the schema methods with small requests and returns `server` with the first that works. Raises
+    `OSError`, `TimeoutError`, `ValueError` and `ServerRefusal`."""
     for form in _TRIED.get(server.kind, ("json_schema", "json_object")):
         try:
             try:
@@ -313,8 +305,7 @@ async def _try_request(address: str, name: str, server: ServerModel, key: str, f
 
 
 async def why_silent(address: str, name: str, messages: Sequence[Message], key: str = "") -> str:
-    """Repeats a request without streaming to learn why its stream was empty. Returns the error message or
-    ""."""
+    """Repeats a request without streaming, for the error message of an empty stream, or ""."""
     from tui_agent.model.wires import chat
     from tui_agent.model.wires.conversation import conversation
 
@@ -342,7 +333,7 @@ _THOUSANDS = late(r"(?<=\d),(?=\d{3})")
 
 
 def sizes_in(words: str) -> tuple[int, int]:
-    """The window and the request size named in an error about an overlong request, 0 if missing."""
+    """The window and the request size in an error message, 0 if missing."""
     words = _THOUSANDS.sub("", words)
     window, asked = _WINDOW.search(words), _ASKED.search(words)
     named = next(filter(None, window.groups())) if window else ""
@@ -358,7 +349,7 @@ class _StoredProperties(Struct):
 
 
 class ServerMemory:
-    """Stored in `folder`, or only in memory without one."""
+    """In `folder`, or only in memory without one."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
@@ -382,7 +373,7 @@ class ServerMemory:
         return self._read().models.get(f"{address} {name}", ServerModel())
 
     def learn(self, address: str, name: str, server: ServerModel) -> None:
-        """Stores `server`; a default `ServerModel` discards stored properties."""
+        """A default `ServerModel` discards stored properties."""
         self._read().models[f"{address} {name}"] = server
         self._write()
 
@@ -405,8 +396,8 @@ class ServerMemory:
 
     @asynccontextmanager
     async def place(self, address: str, slots: int, last: bool = False) -> AsyncGenerator[int]:
-        """Waits for a slot unused by any of our processes and yields its number, 0 if the number of slots is
-        unlimited. `last` prefers the last slot, for requests beside a conversation."""
+        """Waits for a slot unused by our processes and yields its number, 0 if unlimited. `last` prefers the
+        last slot, for requests beside a conversation."""
         numbers = range(slots) if slots else range(1)
         while True:
             for number in reversed(numbers) if last else numbers:
@@ -420,7 +411,6 @@ class ServerMemory:
             await asyncio.sleep(LOOK_SECONDS)
 
     def is_full(self, address: str, slots: int) -> bool:
-        """Whether `place` would wait."""
         for number in range(slots or 1):
             held = self._hold(address, number, fcntl.LOCK_EX if slots else fcntl.LOCK_SH)
             if held is not None:
@@ -429,7 +419,7 @@ class ServerMemory:
         return True
 
     def is_busy(self, address: str) -> bool:
-        """Whether any of our processes has a request at the server."""
+        """Whether a process of ours has a request at the server."""
         if self._folder is None:
             return False
         for path in (self._folder / "servers").glob(f"{_digest(address)}-*"):
@@ -440,7 +430,7 @@ class ServerMemory:
         return False
 
     def _hold(self, address: str, number: int, how: int) -> int | None:
-        """The descriptor of a locked file; None if it is locked elsewhere."""
+        """None if it is locked elsewhere."""
         if self._folder is None:
             return os.open(os.devnull, os.O_RDONLY)
         folder = self._folder / "servers"

@@ -13,7 +13,7 @@ _CL100K = ("gpt-4", "gpt-3.5", "text-embedding-3")
 
 
 def estimate(text: str) -> int:
-    """Estimated tokens: UTF-8 bytes divided by four, rounded up."""
+    """UTF-8 bytes divided by four, rounded up."""
     return -(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN)
 
 
@@ -22,7 +22,7 @@ def reply_room(window: int) -> int:
 
 
 def vocabulary(model: str) -> tuple[Vocabulary, bool]:
-    """The vocabulary for a model, and whether it is exact or only the nearest available."""
+    """And whether it is exact or only the nearest available."""
     name = model.rpartition("/")[2]
     if name.startswith(_O200K):
         return "o200k_base", True

@@ -35,7 +35,7 @@ LONGEST_PAUSE = 0.05
 
 
 class ThrottledImports:
-    """Slows down imports: pauses after each module for as long as it took, until `hurry` is called."""
+    """Pauses after each module for as long as it took, until `hurry` is called."""
 
     def __init__(self, sleep: Callable[[float], Any] | None = None) -> None:
         self._wanted = threading.Event()
@@ -44,12 +44,12 @@ class ThrottledImports:
         self._since = 0.0
 
     def hurry(self) -> None:
-        """Stops pausing. Thread-safe, and valid before and after the import."""
+        """Thread-safe, and valid before and after the import."""
         self._wanted.set()
 
     @contextmanager
     def importing(self) -> Generator[None, None, None]:
-        """Slows down this thread's imports within the context."""
+        """Slows down this thread's imports."""
         self._thread, self._since = threading.get_ident(), time.monotonic()
         sys.meta_path.insert(0, self)
         try:
@@ -58,7 +58,7 @@ class ThrottledImports:
             sys.meta_path.remove(self)
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        """Called before each import; pauses and finds nothing."""
+        """Pauses and finds nothing."""
         if threading.get_ident() != self._thread or self._wanted.is_set():
             return
         self._sleep(min(time.monotonic() - self._since, LONGEST_PAUSE))
@@ -75,8 +75,8 @@ class _BlockedImports:
 
 
 def import_httpx() -> None:
-    """Imports httpx without its optional command line, which imports Rich, Pygments and Click (0.1 s of
-    processor time; the rest takes 0.07 s), and without HTTP/2, which is not used."""
+    """Without its optional command line, which imports Rich, Pygments and Click (0.1 s of processor time; the
+    rest takes 0.07 s), and without HTTP/2."""
     if "httpx" in sys.modules:
         return
     finder = _BlockedImports("click", "h2")
@@ -106,10 +106,8 @@ def build(announce: Announce) -> Mapping[str, Handler]:
         return litellm_client.LitellmTransport()
 
     async def through_litellm(warm: str = "") -> LitellmTransport:
-        """Imports litellm once, on a thread, so that counting continues.
-
-        Imports slowly if only warming up for the model `warm`.
-        """
+        """Imports litellm once, on a thread, so that counting continues. Imports slowly if only warming up
+        for the model `warm`."""
         if not warm:
             politely.hurry()
         async with importing:

@@ -30,9 +30,8 @@ _REFRESH: dict[str, Callable[[LoginWeb, Login], Awaitable[Login]]] = {
 async def log_in(
     service: LoginService, pasted: asyncio.Queue[str], store: LoginStore
 ) -> AsyncGenerator[LoginProgress]:
-    """Logs in at a service and yields the steps; the login is stored before the last one. `pasted` receives a
-    code copied by the user. Raises `LoginFailed`, `Unreachable`, or `FileError` if logins cannot be
-    stored."""
+    """Yields the steps; the login is stored before the last one. `pasted` receives a code copied by the user.
+    Raises `LoginFailed`, `Unreachable`, or `FileError`."""
     await asyncio.to_thread(store.check)  # before the user approves the login
     async with LoginWeb() as web:
         flows = {"copilot": copilot.log_in, "chatgpt": chatgpt.log_in}
@@ -46,7 +45,7 @@ async def log_in(
 
 
 def missing(model: str, environment: Mapping[str, str], store: LoginStore) -> BadKey | None:
-    """The error if a model requires a new login, otherwise None. Blocks."""
+    """The error if a model requires a new login. Blocks."""
     service = needed(model, environment)
     if service is None:
         return None
@@ -64,8 +63,8 @@ class Logins:
     async def variables(
         self, model: str, environment: Mapping[str, str], refused: str = ""
     ) -> dict[str, str]:
-        """The login's variables for a model; empty if a key is set. `refused` is a token rejected by the
-        provider. Raises `BadKey` without a login, `LoginEnded` or `Unreachable`."""
+        """Empty if a key is set. `refused` is a token rejected by the provider. Raises `BadKey` without a
+        login, `LoginEnded` or `Unreachable`."""
         service = needed(model, environment)
         if service is None:
             return {}

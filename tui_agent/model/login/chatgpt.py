@@ -33,8 +33,7 @@ _CLAIM = "https://api.openai.com/auth"
 
 
 async def log_in(web: LoginWeb) -> AsyncGenerator[LoginProgress]:
-    """Requests a code, awaits its approval and exchanges it for tokens. Raises `LoginFailed` or
-    `Unreachable`."""
+    """Raises `LoginFailed` or `Unreachable`."""
     openai = _openai()
     asked = await web.ask(f"{openai}/api/accounts/deviceauth/usercode", {"client_id": _CLIENT})
     device = asked.text("device_auth_id")
@@ -75,8 +74,7 @@ async def log_in(web: LoginWeb) -> AsyncGenerator[LoginProgress]:
 
 
 def _decision(answer: WebAnswer) -> WebAnswer | SlowDown | None:
-    """The response with the authorization code, or the pending state. Raises `LoginFailed` if the login
-    failed or expired."""
+    """None or `SlowDown` while pending. Raises `LoginFailed`."""
     match answer.error:
         case "expired_token" | "expired" | "deviceauth_expired" | "code_expired":
             raise flow.expired(CHATGPT.title)
@@ -96,8 +94,7 @@ def _decision(answer: WebAnswer) -> WebAnswer | SlowDown | None:
 
 
 async def refresh(web: LoginWeb, login: Login) -> Login:
-    """Refreshes the access token. Raises `LoginEnded` if OpenAI rejects the refresh token, otherwise
-    `Unreachable` or `LoginFailed`."""
+    """Raises `LoginEnded` if OpenAI rejects the refresh token, otherwise `Unreachable` or `LoginFailed`."""
     body = {
         "client_id": _CLIENT,
         "grant_type": "refresh_token",
@@ -135,7 +132,7 @@ def _login(answer: WebAnswer, before: Login) -> Login:
 
 
 def claims(token: str) -> dict[str, Any]:
-    """The claims of a web token, without verifying its signature; {} if invalid."""
+    """Without verifying the signature; {} if invalid."""
     part = token.partition(".")[2].partition(".")[0]
     try:
         found = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))

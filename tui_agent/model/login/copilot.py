@@ -37,8 +37,7 @@ _HOSTS = (".githubcopilot.com", ".ghe.com")
 
 
 async def log_in(web: LoginWeb) -> AsyncGenerator[LoginProgress]:
-    """Requests a code, awaits its approval and gets the first token. Raises `LoginFailed` or
-    `Unreachable`."""
+    """Raises `LoginFailed` or `Unreachable`."""
     github = base("copilot", "https://github.com")
     asked = await web.ask(
         f"{github}/login/device/code", {"client_id": _CLIENT, "scope": "read:user"}, headers=_HEADERS
@@ -65,7 +64,7 @@ async def log_in(web: LoginWeb) -> AsyncGenerator[LoginProgress]:
 
 
 def _decision(answer: WebAnswer) -> str | SlowDown | None:
-    """GitHub's token, or the pending state. Raises `LoginFailed` if the login failed or expired."""
+    """None or `SlowDown` while pending. Raises `LoginFailed`."""
     if token := answer.token("access_token"):
         return token
     match answer.error:
@@ -83,8 +82,8 @@ def _decision(answer: WebAnswer) -> str | SlowDown | None:
 
 
 async def refresh(web: LoginWeb, login: Login) -> Login:
-    """Gets a new access token. Raises `LoginEnded` if GitHub rejects the login's token, otherwise `BadKey`,
-    `Unreachable` or `LoginFailed`."""
+    """Raises `LoginEnded` if GitHub rejects the login's token, otherwise `BadKey`, `Unreachable` or
+    `LoginFailed`."""
     address = f"{base('copilot', 'https://api.github.com')}/copilot_internal/v2/token"
     answer = await web.ask(address, headers={"Authorization": f"token {login.token}", **_HEADERS})
     token = answer.token("token")

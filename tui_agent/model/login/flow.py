@@ -26,7 +26,7 @@ _SAID_CHARACTERS = 200
 
 
 class WebAnswer(Struct, frozen=True):
-    """A response: its status, JSON object ({} if invalid) and host."""
+    """Status, JSON object ({} if invalid) and host."""
 
     status: int
     body: dict[str, Any]
@@ -40,7 +40,7 @@ class WebAnswer(Struct, frozen=True):
         return next((value for value in values if isinstance(value, str) and value), "")
 
     def token(self, name: str) -> str:
-        """A field's token, or "" if it is not valid in a header."""
+        """ "" if it is not valid in a header."""
         found = self.text(name)
         return found if found.isascii() and found.isprintable() and " " not in found else ""
 
@@ -51,7 +51,7 @@ class WebAnswer(Struct, frozen=True):
 
     @property
     def error(self) -> str:
-        """The error code in the body, or ""."""
+        """The error code, or ""."""
         error = self.body.get("error")
         match error:
             case str():
@@ -64,7 +64,7 @@ class WebAnswer(Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """The server's error message, shortened and masked, as the end of a sentence."""
+        """Shortened and masked, as the end of a sentence."""
         error = self.body.get("error")
         words = self.text("error_description", "message", "detail")
         if not words and isinstance(error, dict):
@@ -99,7 +99,7 @@ class LoginWeb:
         form: bool = False,
         headers: dict[str, str] | None = None,
     ) -> WebAnswer:
-        """Sends a GET, or a POST with a body. Raises `Unreachable` without a response."""
+        """GET, or POST with a body. Raises `Unreachable` without a response."""
         host = urlsplit(url).hostname or ""
         posted: dict[str, Any] = {} if body is None else {"data": body} if form else {"json": body}
         try:
@@ -144,7 +144,7 @@ def _object(raw: bytes | bytearray) -> dict[str, Any]:
 
 
 class ShowCode(Struct, frozen=True):
-    """The user must enter `code` at `url` within `seconds`."""
+    """To be entered at `url` within `seconds`."""
 
     code: str
     url: str
@@ -152,26 +152,24 @@ class ShowCode(Struct, frozen=True):
 
 
 class OpenPage(Struct, frozen=True):
-    """The user must open `url`, which redirects to this machine."""
+    """Redirects to this machine."""
 
     url: str
     seconds: float
 
 
 class AwaitApproval(Struct, frozen=True):
-    """The login is not approved yet; the next poll is in `seconds`."""
+    """The next poll is in `seconds`."""
 
     seconds: float
 
 
 class LoggedIn(Struct, frozen=True):
-    """The login was approved."""
-
     login: Login
 
 
 class LoginBusy(Unreachable):
-    """The service cannot refresh tokens at the moment; `seconds` is the requested delay, 0 if unspecified."""
+    """`seconds` is the requested delay, 0 if unspecified."""
 
     def __init__(self, what: str, seconds: float) -> None:
         super().__init__(what, "send the request again later")
@@ -189,13 +187,13 @@ _SILENT = 5
 
 
 class SlowDown(Struct, frozen=True):
-    """The service requests slower polling: `interval` in seconds, 0 if unspecified."""
+    """`interval` in seconds, 0 if unspecified."""
 
     interval: float = 0.0
 
 
 def shown_code(answer: WebAnswer, code: str, url: str) -> tuple[str, str]:
-    """Validates the code and page address to display. Raises `LoginFailed`."""
+    """Raises `LoginFailed` for an invalid code or address."""
     parts = urlsplit(url)
     plain = code.isascii() and code.isprintable() and url.isascii() and url.isprintable()
     if not plain or not 1 <= len(code) <= 40 or len(url) > 500 or parts.scheme not in ("http", "https"):
@@ -206,10 +204,8 @@ def shown_code(answer: WebAnswer, code: str, url: str) -> tuple[str, str]:
 async def approval(
     ask: Callable[[], Awaitable[Found | SlowDown | None]], interval: float, seconds: float, title: str
 ) -> AsyncGenerator[AwaitApproval | Found]:
-    """Polls until there is a result, which is yielded last. `ask` returns None while the login is pending.
-
-    Raises `LoginFailed` if the code expires.
-    """
+    """Polls until there is a result, which is yielded last. `ask` returns None while pending. Raises
+    `LoginFailed` if the code expires."""
     until, silent = time.monotonic() + min(seconds or VALID, LONGEST), 0
     interval = interval or INTERVAL
     while True:

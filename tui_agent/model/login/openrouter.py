@@ -25,8 +25,8 @@ _PAGE = "<!doctype html><meta charset=utf-8><title>tui-agent</title><p>{}</p>"
 
 
 async def log_in(web: LoginWeb, pasted: asyncio.Queue[str]) -> AsyncGenerator[LoginProgress]:
-    """Awaits the browser's redirect, or the code or redirect address pasted by the user. Raises `LoginFailed`
-    or `Unreachable`."""
+    """The browser redirects, or the user pastes the code or the redirect address. Raises `LoginFailed` or
+    `Unreachable`."""
     openrouter = base("openrouter", "https://openrouter.ai")
     verifier, state = secrets.token_urlsafe(48), secrets.token_urlsafe(16)
     digest = hashlib.sha256(verifier.encode()).digest()
@@ -71,7 +71,7 @@ async def refresh(web: LoginWeb, login: Login) -> Login:
 
 
 def code_in(words: str) -> str:
-    """The code in pasted text: the whole text, or a parameter of the redirect address."""
+    """The whole text, or a parameter of the redirect address."""
     words = words.strip()
     query = parse_qs(urlsplit(words).query) if "?" in words else {}
     return query["code"][0] if query.get("code") else "" if query.get("error") else words
@@ -79,8 +79,7 @@ def code_in(words: str) -> str:
 
 @asynccontextmanager
 async def _listener(path: str, found: asyncio.Future[str]) -> AsyncGenerator[int]:
-    """Listens on a free port of the loopback interface; accepts only a GET of `path` with a code or an
-    error."""
+    """On a free loopback port; accepts only a GET of `path` with a code or an error."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -107,8 +106,7 @@ async def _listener(path: str, found: asyncio.Future[str]) -> AsyncGenerator[int
 
 
 def _page_for(head: bytes, path: str, found: asyncio.Future[str]) -> tuple[str, str]:
-    """The status and text of the page for a request; sets the result of `found` to the code, or "" if
-    denied."""
+    """Status and text; sets `found` to the code, or "" if denied."""
     method, _, rest = head.decode("latin-1").partition(" ")
     parts = urlsplit(rest.split(" ", 1)[0])
     query = parse_qs(parts.query)

@@ -14,10 +14,8 @@ from tui_agent.model.rules import rules_of
 
 
 class LoginService(Struct, frozen=True):
-    """A service: its command-line name, and the provider whose models a login reaches.
-
-    `key`, `address` and `account` are the variables set by a login.
-    """
+    """`provider` is the one whose models a login reaches; `key`, `address` and `account` are the variables it
+    sets."""
 
     name: str
     title: str
@@ -32,7 +30,7 @@ class LoginService(Struct, frozen=True):
 
     @property
     def only_login(self) -> bool:
-        """Whether the provider accepts no entered key."""
+        """No key can be entered."""
         return rules_of(self.provider).login
 
 
@@ -77,7 +75,7 @@ def by_login(model: str) -> bool:
 
 
 def needed(model: str, environment: Mapping[str, str]) -> LoginService | None:
-    """Returns None if a key is set."""
+    """None if a key is set."""
     found = service_of(model)
     return None if found is None or any(map(environment.get, rules_of(found.provider).keys)) else found
 
@@ -91,7 +89,7 @@ BASES = {
 
 
 def base(name: str, otherwise: str) -> str:
-    """The service's address without a trailing slash."""
+    """Without a trailing slash."""
     return (os.environ.get(BASES[name]) or otherwise).rstrip("/")
 
 

@@ -1,8 +1,6 @@
 """Stored logins: tokens in the system keyring if possible, otherwise in a file with mode 0600.
 
-The file is in the user's state folder and lists all logins, without tokens in the keyring.
-
-The functions block; call them on a thread.
+The file lists all logins, without tokens in the keyring. The functions block.
 """
 
 from __future__ import annotations
@@ -48,7 +46,7 @@ def stored_keys(model: str, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def read_key(name: str) -> str:
-    """The value stored under a name; "" if missing or inaccessible."""
+    """ "" if missing or inaccessible."""
     found = _done("get_password", SERVICE, name) if keyring_available() else ""
     return found if isinstance(found, str) else ""
 
@@ -75,8 +73,8 @@ _AGAIN_SECONDS = 0.02
 
 
 class Login(Struct, frozen=True, omit_defaults=True):
-    """A login: the refresh `token`, and the `access` token for requests, which `expires` at a Unix time (0 if
-    unknown). `address` and `account` are used in requests, "" if the service has none."""
+    """The refresh `token`, and the `access` token for requests, which `expires` at a Unix time (0 if
+    unknown). `address` and `account` are used in requests."""
 
     token: str = ""
     access: str = ""
@@ -94,7 +92,7 @@ class LoginStore:
         self.folder = user_folders().state if folder is None else folder
 
     def names(self) -> dict[str, Login]:
-        """All logins, without tokens in the keyring."""
+        """Without tokens in the keyring."""
         try:
             # Reads a file, and restricts its permissions if possible
             path = self.folder / FILE
@@ -138,7 +136,7 @@ class LoginStore:
             raise
 
     def remove(self, name: str) -> bool:
-        """Returns whether it existed. Raises `FileError`."""
+        """Whether it existed. Raises `FileError`."""
         logins = self.names()
         login = logins.pop(name, None)
         if login is None:
@@ -154,7 +152,7 @@ class LoginStore:
 
     @asynccontextmanager
     async def locked(self) -> AsyncGenerator[None]:
-        """Excludes other processes from refreshing and writing, unless the folder is read-only."""
+        """Excludes other processes, unless the folder is read-only."""
         descriptor = await self._lock()
         try:
             yield

@@ -102,7 +102,7 @@ def _content(turn: UserTurn) -> Any:
 
 
 def _assistant_message(turn: ReplyTurn, rules: Rules) -> list[dict[str, Any]]:
-    """A reply as one message; omits a reply that contains only thinking."""
+    """Omits a reply that contains only thinking."""
     if not turn.text and not turn.calls:
         return []
     message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}
@@ -238,7 +238,7 @@ class ChatReader(ReplyReader):
         return place
 
     def _keep_details(self, details: list[dict[str, Any]]) -> None:
-        """Merges fragments with the same index and type: concatenates texts, overwrites other fields."""
+        """With the same index and type: concatenates texts, overwrites other fields."""
         for detail in details:
             key = repr((detail.get("type"), detail.get("index")))
             entry = self._newest.get(key)
@@ -257,7 +257,7 @@ class ChatReader(ReplyReader):
 
 
 def dollars(value: Any) -> float | None:
-    """A reported amount; None if invalid."""
+    """None if invalid."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if number and 0 <= value < 1e14 else None
 

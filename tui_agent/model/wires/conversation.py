@@ -33,7 +33,7 @@ _NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 class UserTurn(Struct, frozen=True):
-    """A user message. `content` is text, or a list of parts as in the OpenAI chat API."""
+    """`content` is text, or a list of parts as in the OpenAI chat API."""
 
     content: Any
     images: tuple[dict[str, str], ...] = ()
@@ -48,10 +48,8 @@ class CallAnswer(Struct, frozen=True):
 
 
 class ReplyTurn(Struct, frozen=True):
-    """A reply without empty parts; `own`: its native items have the same wire, provider and family.
-
-    `prefix` is the digest to which its thinking is bound.
-    """
+    """Without empty parts. `own`: its native items have the same wire, provider and family. `prefix` is the
+    digest to which its thinking is bound."""
 
     parts: tuple[Part, ...]
     own: bool = False
@@ -71,7 +69,7 @@ class ReplyTurn(Struct, frozen=True):
 
 
 class Conversation(Struct, frozen=True):
-    """The content of a request: the system prompt and the turns in order."""
+    """The system prompt and the turns in order."""
 
     system: str
     turns: tuple[UserTurn | CallAnswer | ReplyTurn, ...]
@@ -86,7 +84,7 @@ def conversation(
     words: bool = False,
     marks: frozenset[int] = frozenset(),
 ) -> Conversation:
-    """Converts messages for a provider. `origin` is the origin of the reply to this request.
+    """`origin` is that of the reply to this request.
 
     A result without a preceding call becomes a user message; a call without a result gets `NO_RESULT`.
     `marks` are indexes of messages with cache marks. `words` converts calls and results to text, for
@@ -185,8 +183,8 @@ def whole_text(turn: UserTurn) -> str:
 
 
 def cache_marks(messages: Sequence[Message]) -> frozenset[int]:
-    """Indexes of messages to mark for caching: the end of the previous request, which is already cached, and
-    the end of this one. The system prompt has its own mark."""
+    """The end of the previous request, which is already cached, and the end of this one. The system prompt
+    has its own mark."""
     replies = [place for place, message in enumerate(messages) if message["role"] == "assistant"]
     ends = {replies[-1] - 1} if replies else set()
     ends.add(len(messages) - 1)

@@ -125,7 +125,7 @@ def _model_parts(parts: Sequence[Part], rules: Rules) -> list[dict[str, Any]]:
 
 
 class GenerateReader(ReplyReader):
-    """Reads reply chunks. Parts are not numbered: consecutive pieces of the same type form one part."""
+    """Parts are not numbered: consecutive pieces of the same type form one part."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -54,7 +54,7 @@ def render(
     shape: dict[str, Any] | None,
     most: int = 0,
 ) -> Rendered:
-    """`shape` is the reply's schema, `most` the model's output limit."""
+    """`shape` is the reply's schema, `most` the output limit."""
     limit = request.most or most or MOST_TOKENS
     mark: dict[str, Any] = {"type": "ephemeral"}
     if request.cache == "long" and rules.long_cache:
@@ -79,7 +79,7 @@ def render(
 
 
 def accepted_schema(schema: Any) -> Any:
-    """Removes keywords that structured output rejects. Also removes a list of types beside an `enum`."""
+    """Without keywords that structured output rejects, and without a list of types beside an `enum`."""
     match schema:
         case {"properties": dict(properties)}:
             inner = {name: accepted_schema(one) for name, one in properties.items()}
@@ -147,7 +147,7 @@ def _messages(
 
 
 class _Prefix:
-    """Incremental digest of a conversation, without cache marks."""
+    """Incremental, without cache marks."""
 
     def __init__(self, head: dict[str, Any]) -> None:
         self._digest = hashlib.sha256(_plain(head))

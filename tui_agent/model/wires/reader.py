@@ -1,4 +1,4 @@
-"""Base class for incremental reply parsing: yields chunks immediately and ordered parts at the end."""
+"""Base class of reply readers: yields chunks immediately and ordered parts at the end."""
 
 from __future__ import annotations
 
@@ -37,11 +37,8 @@ class _PartialPart:
 
 
 class ReplyReader:
-    """Parses one reply. Wires override `read`, which converts an event to chunks.
-
-    `reason` is the end reason, None until known; `failure` is the provider's name for a fault. `thinks`:
-    silence may mean thinking.
-    """
+    """Wires override `read`, which converts an event to chunks. `reason` is None until the end; `failure` is
+    the provider's name for a fault. `thinks`: silence may mean thinking."""
 
     def __init__(self) -> None:
         self.reason: EndReason | None = None
@@ -59,7 +56,7 @@ class ReplyReader:
         raise NotImplementedError
 
     def parts(self) -> tuple[Part, ...]:
-        """The received parts in the provider's order."""
+        """In the provider's order."""
         made = (self._parts[place].part() for place in sorted(self._parts))
         return tuple(part for part in made if not is_empty(part))
 
@@ -77,7 +74,7 @@ class ReplyReader:
         return [ReasoningChunk(words)] if words else []
 
     def call(self, place: Place, id: Any = "", name: Any = "", arguments: Any = "") -> list[Chunk]:
-        """Adds a fragment of a call; only its first id and name count."""
+        """Only the first id and name of a call count."""
         self.said = True
         growing = self._at(place, CallPart)
         new_id = id if isinstance(id, str) and not growing.id else ""
@@ -114,8 +111,8 @@ class ReplyReader:
         return growing
 
     def _add(self, place: Place, kind: type[Part], piece: str) -> str:
-        """Adds text and returns it with complete surrogate pairs: a high surrogate is held until the next
-        piece, lone ones are replaced."""
+        """Returns complete surrogate pairs: a high surrogate is held until the next piece, lone surrogates
+        are replaced."""
         growing = self._at(place, kind)
         text = growing.half + piece
         growing.half = ""
@@ -135,16 +132,16 @@ class Rendered(Struct, frozen=True):
 
 
 def count(value: Any) -> int:
-    """A reported token count; 0 if invalid."""
+    """0 if invalid."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return int(value) if number and 0 < value < 1e12 else 0
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """A JSON object; {} otherwise."""
+    """{} if it is no object."""
     return value if isinstance(value, dict) else {}
 
 
 def items(value: Any) -> list[dict[str, Any]]:
-    """The objects of a JSON list; [] otherwise."""
+    """Its objects; [] if it is no list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

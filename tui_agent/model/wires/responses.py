@@ -126,8 +126,7 @@ def _text(item: dict[str, Any]) -> str:
 
 
 class ResponsesReader(ReplyReader):
-    """Reads response events. Items are identified by index, because some servers give one item several
-    ids."""
+    """Items are identified by index, because some servers give one item several ids."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -166,7 +165,7 @@ class ResponsesReader(ReplyReader):
         return []
 
     def _done(self, place: Place, item: dict[str, Any]) -> list[Chunk]:
-        """Handles a complete item, possibly sent without fragments."""
+        """A complete item, possibly sent without fragments."""
         chunks: list[Chunk] = []
         item = {
             name: value for name, value in item.items() if value is not None and (name, value) != ("id", "")
