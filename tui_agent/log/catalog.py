@@ -51,10 +51,10 @@ T = TypeVar("T")
 
 
 def list_sessions(data: Path, workspace: Path | None = None, words: str = "") -> list[SessionEntry]:
-    """The sessions of a workspace, or of all if None, newest first. With `words`, only sessions that contain
-    all of them in one line or in their name.
+    """Of a workspace, by default of all, newest first. With `words`, only sessions that contain all of them
+    in one line or in their name.
 
-    A damaged or too new session has a note. A completely unreadable session is omitted.
+    A damaged or too new session has a note. An unreadable one is omitted.
     """
     where, values = _of(workspace)
     query = f"SELECT {_ENTRY} FROM sessions s WHERE {where} ORDER BY rank DESC, id DESC"
@@ -68,7 +68,7 @@ def list_sessions(data: Path, workspace: Path | None = None, words: str = "") ->
 
 
 def sorted_by(entries: Sequence[SessionEntry], sort: Sort) -> list[SessionEntry]:
-    """`entries` (newest first) in another order: by turns, size or name."""
+    """`entries` are newest first."""
     match sort:
         case "turns":
             return sorted(entries, key=lambda entry: -entry.turns)
@@ -80,12 +80,12 @@ def sorted_by(entries: Sequence[SessionEntry], sort: Sort) -> list[SessionEntry]
 
 
 def newest(data: Path, workspace: Path | None = None) -> SessionEntry | None:
-    """The most recently written session of a workspace."""
+    """The most recently written session."""
     return next(iter(list_sessions(data, workspace)), None)
 
 
 class FoundLine(Struct, frozen=True):
-    """A line of a session. `kind` is `person`, `agent` or `file` (a path that the message concerned)."""
+    """`kind` is `person`, `agent` or `file` (a path that the message concerned)."""
 
     session: str
     turn: int
@@ -94,7 +94,7 @@ class FoundLine(Struct, frozen=True):
 
 
 def search(data: Path, words: str, workspace: Path | None = None, limit: int = MOST) -> list[FoundLine]:
-    """The lines that contain all the words, ignoring case, newest session first."""
+    """Lines with all the words, ignoring case, newest session first."""
     where, values = _of(workspace)
 
     def find(connection: sqlite3.Connection) -> list[FoundLine]:
@@ -117,21 +117,20 @@ def _with(connection: sqlite3.Connection, words: list[str]) -> set[str]:
 
 
 def preview(data: Path, session: str, count: int = 8) -> list[FoundLine]:
-    """The last messages of a session, oldest first, without files."""
+    """The last messages, oldest first, without files."""
     query = f"SELECT {_LINE} FROM lines l WHERE session = ? AND kind != 'file' ORDER BY id DESC LIMIT ?"
     found = _use(data, lambda connection: connection.execute(query, (session, count)).fetchall(), fresh=False)
     return [FoundLine(*row) for row in reversed(found or [])]
 
 
 def requests(data: Path, session: str) -> list[FoundLine]:
-    """The user's request of each turn, newest first."""
+    """The request of each turn, newest first."""
     query = f"SELECT {_LINE} FROM lines l WHERE session = ? AND kind = 'person' ORDER BY id DESC"
     return [FoundLine(*row) for row in _use(data, lambda c: c.execute(query, (session,)).fetchall()) or []]
 
 
 def _use(data: Path, read: Callable[[sqlite3.Connection], T], fresh: bool = True) -> T | None:
-    """Runs `read` on the refreshed catalog. A damaged file is rebuilt, or replaced by a database in
-    memory."""
+    """On the refreshed catalog. A damaged file is rebuilt, or replaced by a database in memory."""
     if not (data / "sessions").is_dir():
         return None
     path = data / NAME
@@ -200,7 +199,7 @@ def _likes(words: list[str]) -> list[str]:
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
-    """Creates missing tables. Raises sqlite3.Error, also for tables of another version."""
+    """Raises sqlite3.Error, also for tables of another version."""
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version == _VERSION:
         return
@@ -214,7 +213,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 
 
 def _refresh(connection: sqlite3.Connection, data: Path) -> None:
-    """Index sessions whose files changed, and remove deleted sessions."""
+    """Indexes sessions whose files changed, and removes deleted ones."""
     folder = os.fspath(data / "sessions")
     known = {row[0]: row[1:] for row in connection.execute("SELECT id, looks, number FROM sessions")}
     looks = {
@@ -264,7 +263,7 @@ def _index_session(connection: sqlite3.Connection, folder: Path, looks: str, num
 
 
 def _lines_after(kept: sqlite3.Connection, after: int) -> Iterator[tuple[int, str, str]]:
-    """Yields (turn, kind, text) of each line after a record."""
+    """(turn, kind, text) of each line after a record."""
     turn = 0
     for record in database.read_records(kept, after, _SEARCHED):
         match records.lasting(record):
@@ -322,7 +321,7 @@ def _size_and_time(path: str) -> str:
 
 
 def rename(data: Path, session: str, name: str) -> None:
-    """Raises SessionError, also if another process has the session open."""
+    """Raises SessionError, also if another process has it open."""
     folder = directory.existing(data, session)
     failures: list[SessionError] = []
     with SessionLock.take(folder):
@@ -335,10 +334,9 @@ def rename(data: Path, session: str, name: str) -> None:
 
 
 async def delete(data: Path, session: str) -> None:
-    """Delete a session and its private commits in the workspace's repository.
+    """Deletes a session and its private commits in the workspace's repository.
 
-    Raises SessionError, also if another process has it open, and ChildFailed; in both cases the session is
-    kept.
+    Raises SessionError, also if another process has it open, and ChildFailed; the session is then kept.
     """
     folder = directory.existing(data, session)
     with await asyncio.to_thread(SessionLock.take, folder):

@@ -1,8 +1,8 @@
-"""Size limit of the store of earlier texts. Removes the oldest first, but no recent or used text.
+"""Size limit of the store of earlier texts: removes the oldest first, but no recent or used text.
 
-The age of a text counts from the last time it was stored. Texts in the log of an open session or of one
-used in the last days are kept, and so is any text stored in the last day, because its record may not be
-written yet.
+The age of a text counts from the last time it was stored. Texts in the log of an open session or of one used
+in the last days are kept, and so is any text stored in the last day, because its record may not be written
+yet.
 """
 
 from __future__ import annotations
@@ -35,8 +35,7 @@ _KEY = re.compile(rb"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
 
 
 class CleanupResult(Struct, frozen=True):
-    """Result of a clean-up: bytes before and after, number of removed texts, and bytes that need the user's
-    consent."""
+    """Bytes before and after, number of removed texts, and bytes that need the user's consent."""
 
     before: int
     after: int
@@ -53,10 +52,10 @@ class _Text(Struct, frozen=True):
 
 
 def clean(data: Path, limit: int, *, young: bool = False, now: float | None = None) -> CleanupResult:
-    """Remove the oldest texts until the store holds at most `limit` bytes. Blocking.
+    """Removes the oldest texts until at most `limit` bytes are left. Blocking.
 
-    With `young` (the user agreed), texts of the last 30 days are removed too, except those of the last day
-    and of open sessions. Removes nothing if the log of a relevant session is unreadable.
+    With `young` (the user agreed), also texts of the last 30 days, except those of the last day and of open
+    sessions. Removes nothing if the log of a relevant session is unreadable.
     """
     now = time.time() if now is None else now
     texts = sorted(_texts(data / "blobs"), key=lambda text: text.kept_at)
@@ -80,8 +79,7 @@ def clean(data: Path, limit: int, *, young: bool = False, now: float | None = No
 
 
 def keep_within(data: Path, limit: int) -> str:
-    """Clean once a day. Returns a sentence if texts were removed or if more space needs the user's
-    consent."""
+    """Once a day. Returns a sentence if texts were removed or if more space needs the user's consent."""
     last = data / LAST
     try:
         if last.exists() and time.time() - last.stat().st_mtime < DAY:
@@ -100,7 +98,7 @@ def keep_within(data: Path, limit: int) -> str:
 
 
 def readable(size: int) -> str:
-    """A size in binary units, such as `1.4 GiB`."""
+    """In binary units, such as `1.4 GiB`."""
     amount = float(size)
     for unit in ("bytes", "KiB", "MiB"):
         if amount < 1024:
@@ -110,7 +108,7 @@ def readable(size: int) -> str:
 
 
 def used(data: Path) -> int:
-    """Size of the store in bytes."""
+    """In bytes."""
     return Blobs(data / "blobs").size()
 
 
@@ -129,7 +127,7 @@ def _texts(folder: Path) -> Iterator[_Text]:
 
 
 def _keys(data: Path, now: float, *, only_open: bool) -> set[str]:
-    """All keys in the logs of open sessions and their sub-tasks; unless `only_open`, also of recently used
+    """Keys in the logs of open sessions and their sub-tasks; unless `only_open`, also of recently used
     sessions."""
     keys: set[str] = set()
     for folder in directory.folders(data):
@@ -169,7 +167,6 @@ def _remove(path: str) -> bool:
 
 
 def cleanup_summary(done: CleanupResult, limit: int) -> str:
-    """Sizes before and after cleaning, and possible further savings."""
     said = [f"{readable(done.after)} of {readable(limit)} of undo data"]
     if done.removed:
         said.append(f"{done.removed} texts deleted ({readable(done.before - done.after)})")

@@ -1,4 +1,4 @@
-"""Dependencies shared by the parts of a session, and calls available to a front end.
+"""Dependencies shared by the parts of a session, and calls of a front end.
 
 Each call declares whether it changes state; a read-only session refuses those that do.
 """
@@ -24,8 +24,7 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 def call(*, changes: bool) -> Callable[[Call], Call]:
-    """Decorator for methods callable by a front end. A call with `changes` raises `OnlyRead` in a read-only
-    session. The method's object must have a `state`."""
+    """With `changes`, a method raises `OnlyRead` in a read-only session. Its object must have a `state`."""
 
     def declared(method: Call) -> Call:
         guarded = _guarded(method) if changes else method
@@ -54,7 +53,6 @@ def _guarded(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def refuse_where_only_read(state: State) -> None:
-    """Raises `OnlyRead` if another process writes the session."""
     if state.session.read_only:
         raise OnlyRead(
             f"The session {state.session.id} is open elsewhere and is read-only here",
@@ -63,7 +61,7 @@ def refuse_where_only_read(state: State) -> None:
 
 
 class Core(NamedTuple):
-    """A session's log, folder, storage and settings. `folders` are the program's own."""
+    """`folders` are the program's own."""
 
     journal: Journal
     workspace: Workspace

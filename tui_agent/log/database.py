@@ -34,7 +34,7 @@ _FIXED = {0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8, 7: 8, 8: 0, 9: 0}
 
 
 class RawRows(Struct, frozen=True):
-    """Salvaged rows: records by number, growing events by key, and the session's metadata."""
+    """Records by number, growing events by key, and metadata."""
 
     records: dict[int, Record]
     growing: dict[str, Record]
@@ -109,7 +109,7 @@ def _rows(page: bytes, number: int, pages: dict[int, bytes]) -> Iterator[tuple[i
 
 
 def _payload(page: bytes, at: int, length: int, pages: dict[int, bytes]) -> bytes:
-    """A row's bytes, including its overflow pages."""
+    """With its overflow pages."""
     usable = len(page)
     most, least = usable - 35, (usable - 12) * 32 // 255 - 23
     if length <= most:
@@ -204,7 +204,7 @@ RANK_STEP, GREATEST_RANK = 0.001, 1e11
 
 
 def make(path: Path, *, sync: bool = True) -> None:
-    """Creates an empty log, private to the user; durable on return with `sync`. Raises SessionError.
+    """An empty private log; durable on return with `sync`. Raises SessionError.
 
     SQLite itself would sync five times during creation.
     """
@@ -233,7 +233,7 @@ def make(path: Path, *, sync: bool = True) -> None:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection for writing, usable from one thread at a time. Raises SessionError."""
+    """For writing, from one thread at a time. Raises SessionError."""
     try:
         connection = sqlite3.connect(_address(path, "rw"), _PATIENCE, 0, None, False, uri=True)
     except sqlite3.Error as error:
@@ -254,7 +254,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """A read-only connection, also on a read-only disk. Raises SessionError.
+    """Also on a read-only disk. Raises SessionError.
 
     A cleanly closed log is opened as immutable, which creates no files next to it.
     """
@@ -279,7 +279,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
 
 
 class LogWriter:
-    """Writes rows inside a transaction. `number` is that of the last record."""
+    """`number` is that of the last record."""
 
     def __init__(self, connection: sqlite3.Connection, ranks: Ranks, at_least: int = 0) -> None:
         self.connection = connection
@@ -288,8 +288,8 @@ class LogWriter:
         self._before = self.number
 
     def prepare(self) -> None:
-        """Create the write-ahead file in advance: its header would cost the first transaction one more sync.
-        Errors are left to that transaction."""
+        """The header of the write-ahead file would cost the first transaction one more sync. Errors are left
+        to that transaction."""
         with suppress(sqlite3.Error):
             self.connection.execute("PRAGMA synchronous = OFF")
             self.set_meta({"begun": True})
@@ -300,7 +300,7 @@ class LogWriter:
             self.connection.execute("PRAGMA synchronous = NORMAL")
 
     def end(self) -> None:
-        """Sync committed data, checkpoint it into the main file, and close that file."""
+        """Syncs, checkpoints into the main file, and closes it."""
         with suppress(sqlite3.Error, OSError):
             busy, written, moved = self.connection.execute("PRAGMA wal_checkpoint").fetchone()
             if busy or written != moved:  # A reader is active: the data stays in the write-ahead file.
@@ -352,8 +352,7 @@ class LogWriter:
 def read_records(
     connection: sqlite3.Connection, after: int = 0, types: Sequence[str] = ()
 ) -> Iterator[Record]:
-    """Yields the readable records after number `after`, in order, optionally of some `types`. A damaged page
-    costs only its own records."""
+    """After number `after`, in order, optionally of some `types`. A damaged page costs only its own records."""
     of_types = f" AND type IN ({', '.join('?' for _ in types)})" if types else ""
     query = f"SELECT {_COLUMNS} FROM records WHERE number > ?{of_types} ORDER BY number"
     number = after
@@ -372,19 +371,19 @@ def last_number(connection: sqlite3.Connection) -> int:
 
 
 def checksum_of(connection: sqlite3.Connection, number: int) -> int | None:
-    """The checksum of a record, or None if it is missing. Raises sqlite3.Error."""
+    """None if the record is missing. Raises sqlite3.Error."""
     row = connection.execute("SELECT checksum FROM records WHERE number = ?", (number,)).fetchone()
     return row[0] if row else None
 
 
 def read_growing(connection: sqlite3.Connection) -> list[tuple[str, Record]]:
-    """The stored growing events by key, oldest first. Raises sqlite3.Error."""
+    """By key, oldest first. Raises sqlite3.Error."""
     rows = connection.execute(f"SELECT key, {_COLUMNS} FROM growing ORDER BY number, at, key").fetchall()
     return [(from_sql(row[0]), Record(*row[1:])) for row in rows]
 
 
 def read_meta(connection: sqlite3.Connection) -> dict[str, Any]:
-    """The session's metadata for the catalog. Raises sqlite3.Error."""
+    """Raises sqlite3.Error."""
     return {name: from_json(value) for name, value in connection.execute("SELECT * FROM meta")}
 
 
@@ -398,7 +397,7 @@ def to_sql(text: str) -> str | bytes:
 
 
 def from_sql(value: Any) -> Any:
-    """Reverses `to_sql`; returns other values unchanged."""
+    """Returns values other than bytes unchanged."""
     return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 
@@ -426,13 +425,12 @@ def refusal(path: Path, error: sqlite3.Error | None) -> SessionError:
 
 
 def not_kept(path: Path, error: OSError) -> SessionError:
-    """The user-facing error for an OSError."""
     why, remedy = sentence(error)
     return NotKept(f"the session {path.parent.name} cannot be saved, {why}", remedy)
 
 
 def _one_by_one(connection: sqlite3.Connection, start: int) -> Iterator[Record]:
-    """Query each number in turn, up to twice the last number found."""
+    """Queries each number, up to twice the last number found."""
     last, number = start, start
     while number <= last * 2 + 1000:
         try:
@@ -485,14 +483,14 @@ def _not_made(path: Path, why: str) -> SessionError:
 
 
 class Ranks:
-    """Issues ranks for one session. Without a usable file they increase only while that session is open."""
+    """Without a usable file, ranks increase only while the session is open."""
 
     def __init__(self, sessions: Path) -> None:
         self._path = sessions / RANK
         self._last = 0.0
 
     def next(self, now: float) -> float:
-        """A rank above all earlier ranks, at time `now` (seconds since 1970)."""
+        """Above all earlier ranks; `now` is in seconds since 1970."""
         try:
             descriptor = open_private(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
         except OSError:

@@ -1,4 +1,4 @@
-"""Session folders, ids, catalog entries, and the lock that restricts the writing of a session to one process."""
+"""Session folders, ids, catalog entries, and the lock that limits the writing of a session to one process."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _BUSY = (errno.EWOULDBLOCK, errno.EACCES)
 
 
 class SessionLock:
-    """Exclusive right to write the session in `folder`, until `release` or the exit of the process."""
+    """The right to write the session, until `release` or the exit of the process."""
 
     def __init__(self, folder: Path, descriptor: int) -> None:
         self.folder = folder
@@ -38,8 +38,7 @@ class SessionLock:
 
     @classmethod
     def take(cls, folder: Path) -> SessionLock:
-        """Acquire the lock; creates the folder if missing. Raises SessionError that names the owning
-        process."""
+        """Creates the folder if missing. Raises SessionError that names the owning process."""
         try:
             make_private(folder)
             descriptor = open_private(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
@@ -78,7 +77,7 @@ class SessionLock:
 
 
 def holder(folder: Path) -> int:
-    """The last owner's process id, or 0 if unknown."""
+    """The last owner's process id, or 0."""
     try:
         return whole_number((folder / LOCK).read_bytes()[:20])
     except OSError:
@@ -110,11 +109,11 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class SessionEntry(Struct, frozen=True):
-    """A session in the catalog. `updated` is in seconds since 1970, `size` in bytes.
+    """`updated` is in seconds since 1970, `size` in bytes. `rank` increases with each write, even if the
+    clock is set back (see `Ranks`).
 
-    `rank` increases with each write, even if the clock is set back (see `Ranks`). `name`, `workspace`,
-    `started_from`, `turns` and `first_request` were stored with `set_meta`. `note` is the reason why the
-    session cannot be opened, or "".
+    `name`, `workspace`, `started_from`, `turns` and `first_request` were stored with `set_meta`. `note` is
+    the reason why the session cannot be opened, or "".
     """
 
     id: str
@@ -138,7 +137,7 @@ class SessionEntry(Struct, frozen=True):
 
 
 def new_id() -> str:
-    """An id that sorts by creation time (UTC): `20261121-221500-ab12`."""
+    """Sorts by creation time (UTC): `20261121-221500-ab12`."""
     return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}"
 
 
@@ -161,7 +160,7 @@ def existing(data: Path, session: str) -> Path:
 
 
 def read_entry(folder: Path) -> SessionEntry | None:
-    """The catalog entry of the session in `folder`, or None if its log is missing or unreadable."""
+    """None if the log is missing or unreadable."""
     path = folder / LOG
     try:
         with closing(database.connect_to_read(path)) as connection:
@@ -171,7 +170,7 @@ def read_entry(folder: Path) -> SessionEntry | None:
 
 
 def broken_entry(folder: Path, error: Exception) -> SessionEntry | None:
-    """A partial entry of a session that cannot be opened, or None if nothing is readable."""
+    """Partial; None if nothing is readable."""
     from tui_agent.log import snapshot
     from tui_agent.log.database import RawRows, read_raw
 
@@ -196,7 +195,7 @@ def broken_entry(folder: Path, error: Exception) -> SessionEntry | None:
 
 
 def entry_of(folder: Path, meta: dict[str, Any]) -> SessionEntry:
-    """The entry made of a session's metadata. Raises OSError, or msgspec's error for invalid metadata."""
+    """Raises OSError, or msgspec's error for invalid metadata."""
     known = {name: meta[name] for name in SessionEntry.__struct_fields__ if name in meta}
     known |= {"id": folder.name, "size": _size(folder)}
     known.setdefault("updated", (folder if not (folder / LOG).exists() else folder / LOG).stat().st_mtime)
@@ -205,7 +204,6 @@ def entry_of(folder: Path, meta: dict[str, Any]) -> SessionEntry:
 
 
 def folders(data: Path) -> list[Path]:
-    """Every folder that may hold a session."""
     return [data / "sessions" / name for name in ids(data)]
 
 

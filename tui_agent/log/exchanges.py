@@ -14,10 +14,9 @@ from tui_agent.store.conversation import SentMessage
 
 
 class Exchange(Struct, frozen=True):
-    """A request and its response. `messages` are the added messages as JSON; `reset` means that the request
-    starts a new conversation with them.
+    """`messages` are the added messages as JSON; `reset`: the request starts a new conversation with them.
 
-    If the text of a message is missing from the store, a note replaces it.
+    A note replaces a text that is missing from the store.
     """
 
     turn: int
@@ -31,7 +30,6 @@ class Exchange(Struct, frozen=True):
 
 
 def exchanges(events: Iterable[e.Event], blobs: Blobs) -> Iterator[Exchange]:
-    """Every exchange of a session, in order."""
     waiting: Exchange | None = None
     begun: tuple[str, ...] = ()
     for event in events:

@@ -18,8 +18,8 @@ from tui_agent.store.events import Lasting
 
 
 class ForkResult(Struct, frozen=True):
-    """The new session's id, and the paths whose files on disk differ from those of its turn. `lost` are
-    sentences about unreadable records, which are not copied."""
+    """The new id, and the paths whose files on disk differ from those of its turn. `lost` are sentences about
+    unreadable records, which are not copied."""
 
     id: str
     differing: tuple[str, ...] = ()
@@ -27,7 +27,7 @@ class ForkResult(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """Summary of differing files and lost records for the user, or ""."""
+        """Differing files and lost records, or ""."""
         return ". ".join(filter(None, (self._files, *self.lost)))
 
     @property
@@ -40,7 +40,7 @@ class ForkResult(Struct, frozen=True):
 
 
 def fork(data: Path, session: str, turn: int | None = None) -> ForkResult:
-    """Copy the events up to the end of `turn` (None: all) to a new session. Raises SessionError.
+    """Copies the events up to the end of `turn` (default: all). Raises SessionError.
 
     Changes applied after that turn stay on disk. The new session lists them as applies that can be undone.
     """
@@ -66,7 +66,7 @@ def fork(data: Path, session: str, turn: int | None = None) -> ForkResult:
 
 
 def as_copied(events: Sequence[Lasting], session: str) -> list[Lasting]:
-    """Re-attributes the events of another session to `session`, which does not count them as its own."""
+    """`session` does not count the events of another session as its own."""
     return [
         replace(event, id=session, copied=len(events) - 1) if isinstance(event, e.SessionStarted) else event
         for event in events
@@ -100,8 +100,8 @@ def applies_in_force(events: Sequence[Lasting], start: int) -> list[Checkpoint]:
 
 
 def moved_since(log_path: Path, turn: int) -> list[Checkpoint]:
-    """The applies whose effect on the files changed since the start of `turn`: first those that were made or done
-    again, newest first, then those that were undone. Blocking."""
+    """Applies whose effect on the files changed since the start of `turn`: those made or done again, newest
+    first, then those undone. Blocking."""
     then: dict[str, bool] = {}
     now: dict[str, Checkpoint] = {}
     begun = False
@@ -121,7 +121,7 @@ def moved_since(log_path: Path, turn: int) -> list[Checkpoint]:
 
 
 def differing(workspace: Path, points: Iterable[Checkpoint]) -> tuple[str, ...]:
-    """The paths whose files on disk differ from their state before the first of these applies."""
+    """Paths whose files differ from their state before the first of these applies."""
     before: dict[str, str] = {}
     for point in points:
         for step in point.files:

@@ -1,7 +1,7 @@
 """The single writer of events: first to the log, then to the store.
 
-Events that the log refused until the session ended are in a file next to it. The next process that opens the session
-appends them. Waiting messages (for example, for the disk) are shown after a delay and removed at the end of the wait.
+Events that the log refused until the session ended are in a file next to it. The next process that opens the
+session appends them. Waiting messages are shown after a delay and removed at the end of the wait.
 """
 
 from __future__ import annotations
@@ -32,23 +32,21 @@ SAY_AFTER = 1.0
 
 
 class Wait:
-    """One wait, with its description."""
-
     def __init__(self, words: str, changed: Callable[[], None]) -> None:
         self.words = words
         self._changed = changed
 
     def is_now(self, words: str) -> None:
-        """Change the description; the elapsed time continues."""
+        """The elapsed time continues."""
         self.words = words
         self._changed()
 
 
 class Waits:
-    """All current waits. Belongs to the loop that runs at its creation."""
+    """Belongs to the loop that runs at its creation."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
-        """`tell` is called with the description of the newest long wait, or "" if none is left."""
+        """`tell` gets the description of the newest long wait, or ""."""
         self._tell = tell
         self._loop = asyncio.get_running_loop()
         self._long: list[Wait] = []
@@ -56,7 +54,6 @@ class Waits:
 
     @contextmanager
     def on(self, words: str) -> Generator[Wait]:
-        """Mark the body as a wait."""
         wait = Wait(words, self._say)
         timer = self._loop.call_later(SAY_AFTER, self._took_long, wait)
         try:
@@ -83,7 +80,7 @@ REFUSED = "late"
 
 
 class RefusedEvents(Struct, frozen=True):
-    """Events to append after record `number`, and the growing events of that time."""
+    """To append after record `number`, and the growing events of that time."""
 
     number: int
     events: tuple[Lasting, ...]
@@ -91,7 +88,7 @@ class RefusedEvents(Struct, frozen=True):
 
 
 class _StoredEvents(Struct, frozen=True):
-    """Serialized form: each event as its type and JSON."""
+    """Each event as its type and JSON."""
 
     number: int
     events: tuple[tuple[str, bytes], ...]
@@ -99,8 +96,8 @@ class _StoredEvents(Struct, frozen=True):
 
 
 def store_refused(folder: Path, late: RefusedEvents, *, sync: bool) -> None:
-    """Write the file if possible; errors cannot be reported at this stage. Without `sync` it survives this
-    process but not a power failure."""
+    """If possible; errors cannot be reported at this stage. Without `sync` the file survives this process but
+    not a power failure."""
     events = [(body.type, body.data) for body in map(_body, late.events) if body is not None]
     kept = [(event.key, body.type, body.data) for event in late.growing if (body := _body(event)) is not None]
     left = _StoredEvents(late.number, tuple(events), tuple(kept))
@@ -109,16 +106,15 @@ def store_refused(folder: Path, late: RefusedEvents, *, sync: bool) -> None:
 
 
 def forget_refused(folder: Path) -> None:
-    """Remove the file after all of it was appended."""
+    """After all of it was appended."""
     with suppress(OSError):
         os.unlink(folder / REFUSED)
 
 
 def append_refused(log: Log) -> list[str]:
-    """Append the left-over events to the log. Returns sentences about unreadable events. Blocking.
+    """Returns sentences about unreadable events. Blocking.
 
-    Skips events that the log already has. Raises SessionError if the log refuses them again; the file is
-    then kept.
+    Skips events that the log has. Raises SessionError if the log refuses them again; the file is then kept.
     """
     folder = log.path.parent
     try:
@@ -173,9 +169,9 @@ SLOW = "waiting for the disk: session log"
 class Journal:
     """Writes events to the log and folds them into the store. Without a log it only folds.
 
-    While the log cannot be written (for example, a full disk), the session continues in memory and the
-    screen shows it. Unwritten events are retried every few seconds, with the next event, and at the end.
-    Growing events are held until the log confirms that exact version.
+    While the log cannot be written, the session continues in memory and the screen shows it. Unwritten events
+    are retried every few seconds, with the next event, and at the end. Growing events are held until the log
+    confirms that exact version.
     """
 
     def __init__(self, store: Store, log: Log | None, number: int = 0) -> None:
@@ -205,7 +201,6 @@ class Journal:
 
     @property
     def keeps(self) -> bool:
-        """Whether all events up to record `number` are in the log."""
         return self.log is not None and not self._unwritten and not self._soon
 
     async def record(self, *events: Event) -> None:
@@ -221,8 +216,8 @@ class Journal:
         await self._append(lasting)
 
     async def record_soon(self, *events: Lasting) -> None:
-        """Write and fold the events without waiting for the disk. They count as durable only after a later
-        `record` returns. Raises RecordRefused for an invalid event."""
+        """Without waiting for the disk: the events are durable only after a later `record` returns. Raises
+        RecordRefused."""
         async with self._in_order:
             if self.log is not None:
                 for event in events:
@@ -240,8 +235,8 @@ class Journal:
         self._soon -= 1
 
     async def record_with(self, growing: Sequence[Growing], *events: Lasting) -> None:
-        """Folds `growing` now, and stores it in the same transaction as the events: after a kill, both are
-        present or neither. Raises as `record` does."""
+        """Folds `growing` now, and stores it in the same transaction: after a kill, both are present or
+        neither. Raises as `record` does."""
         keys = [event.key for event in growing]
         self._joined += keys
         try:
@@ -253,8 +248,7 @@ class Journal:
                 self._joined.remove(key)
 
     async def record_then(self, make: Callable[[], Sequence[Lasting]]) -> None:
-        """Records the events returned by `make`, which is called after all earlier events are folded. No
-        event can intervene between its call and the recording."""
+        """`make` is called after all earlier events are folded; no event can intervene before the recording."""
         async with self._in_order:
             events = make()
             if self.log is not None and events:
@@ -273,7 +267,6 @@ class Journal:
         self._flush_in(KEEP_LONG_WITHIN if long else KEEP_WITHIN)
 
     def flush(self) -> None:
-        """Pass all growing events to the log now."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -289,7 +282,6 @@ class Journal:
                     self.log.keep(event, partial(self._tell_kept, event), partial(self._tell_refused, event))
 
     def forget(self, keys: Iterable[str]) -> None:
-        """Discard the growing events of these keys."""
         keys = tuple(keys)
         for key in keys:
             self._growing.pop(key, None)
@@ -298,9 +290,8 @@ class Journal:
             self.log.drop(keys)
 
     async def close(self) -> None:
-        """Write pending events and close. Events that the log refuses, or cannot write before this process
-        must exit, are written to a file next to it for the next process that opens the session. If that
-        fails too, they are lost, as the screen has reported."""
+        """Events that the log refuses, or cannot write before this process must exit, are written to a file
+        next to it for the next process. If that fails too, they are lost, as the screen has reported."""
         if self.log is None or self._closed:
             return
         self._closed = True
@@ -339,7 +330,7 @@ class Journal:
                 await self._write([])
 
     async def _write(self, events: Sequence[Lasting], joined: Collection[str] = ()) -> None:
-        """Raises RecordRefused for an invalid event."""
+        """Raises RecordRefused."""
         held, self._unwritten = self._unwritten, []
         durable: asyncio.Future[None] = self._loop.create_future()
         self._enqueue(held, events, durable, joined)
@@ -353,8 +344,8 @@ class Journal:
         durable: asyncio.Future[None],
         joined: Collection[str] = (),
     ) -> None:
-        """Enqueue events that are already folded (`held`) and events to fold once durable, in one step, with
-        the growing events of keys in `joined`. After an earlier refusal, all growing events are included."""
+        """Events that are already folded (`held`) and events to fold once durable, in one step, with the
+        growing events of keys in `joined`. After an earlier refusal, all growing events are included."""
         assert self.log is not None
         tried_again = bool(held) and bool(self.store.state.session.not_kept)
         ended = [key for event in (*held, *events) for key in ended_by(event, self.store.state)]
@@ -403,7 +394,7 @@ class Journal:
         error: SessionError,
         durable: asyncio.Future[None],
     ) -> None:
-        """After a disk failure, fold the events and write them later."""
+        """After a disk failure, folds the events and writes them later."""
         self._on_its_way.pop(durable)
         self._growing = {**given_up, **self._growing}
         for event in kept:
@@ -483,8 +474,7 @@ class Journal:
 
 
 def ended_by(event: Lasting, state: State) -> tuple[str, ...]:
-    """The keys of growing events that this event completes. A draft that was changed in the meantime
-    continues to grow."""
+    """Keys of the growing events that this event completes. A draft that was changed since continues to grow."""
     match event:
         case e.TurnStarted(_, words, False) | e.MessageQueued(words):
             # The draft was sent and must not reappear.

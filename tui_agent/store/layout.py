@@ -1,4 +1,4 @@
-"""The layout of the screen, loaded before the remaining state."""
+"""The layout of the screen, loaded before the other state."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from msgspec import Struct, field
 
 
 class LayoutSlice(Struct, frozen=True):
-    """The user's arrangement of the screen, restored with the session.
-
-    `place` is a pane's own position, such as the review's change and hunk. `sizes` maps parts of the
-    screen to a factor of their default share.
-    """
+    """Restored with the session. `place` is a pane's own position, such as the review's change and hunk.
+    `sizes` are factors of the default share."""
 
     focus: str = "chat"
     zoomed: str = ""

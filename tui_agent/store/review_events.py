@@ -16,7 +16,7 @@ DECIDED: frozenset[ChangeState] = frozenset({"applied", "skipped"})
 
 
 class ChangeProposed(Lasting, frozen=True):
-    """The model proposed a change, which replaces an open change of the same path."""
+    """It replaces an open change of the same path."""
 
     change: Change
 
@@ -29,7 +29,7 @@ class ChangeProposed(Lasting, frozen=True):
 
 
 class ChangeMoved(Lasting, frozen=True):
-    """A change entered a new state. `reason` is for the user."""
+    """`reason` is for the user."""
 
     id: str
     state: Literal["pending", "merged", "conflict", "applied", "skipped", "undone", "failed"]
@@ -67,7 +67,7 @@ class ChangeReworked(Lasting, frozen=True):
 
 
 class CheckpointMade(Lasting, frozen=True):
-    """Files were written; contains their states before and after."""
+    """States of the written files before and after."""
 
     checkpoint: Checkpoint
 
@@ -77,7 +77,7 @@ class CheckpointMade(Lasting, frozen=True):
 
 
 class CheckpointCommitted(Lasting, frozen=True):
-    """git stored the work tree after an apply as a private commit."""
+    """As a private commit of the work tree."""
 
     id: str
     commit: str
@@ -91,8 +91,8 @@ class CheckpointCommitted(Lasting, frozen=True):
 
 
 class CheckpointUndone(Lasting, frozen=True):
-    """A checkpoint was undone, or redone if `undone` is False. The hashes are those on disk afterwards;
-    `folders` were created for its files; `modes` are the earlier permission bits."""
+    """Or redone, if `undone` is False. The hashes are those on disk afterwards; `folders` were created for
+    its files; `modes` are the earlier permission bits."""
 
     id: str
     undone: bool

@@ -16,8 +16,7 @@ NOTICES_KEPT = 50
 
 
 class SessionStarted(Lasting, frozen=True):
-    """A session began in a workspace, optionally with a recording; `copied` events follow from another
-    session."""
+    """Optionally with a recording; `copied` events follow from another session."""
 
     id: str
     workspace: str
@@ -34,7 +33,7 @@ class SessionStarted(Lasting, frozen=True):
 
 
 class SessionOpened(Passing, frozen=True):
-    """This process opened a session; `not_kept` is the reason it cannot be stored, or ""."""
+    """In this process. `not_kept` is the reason it cannot be stored, or ""."""
 
     trusted: bool = False
     read_only: bool = False
@@ -50,7 +49,7 @@ class SessionOpened(Passing, frozen=True):
 
 
 class KeepingChanged(Passing, frozen=True):
-    """The log became unwritable for this reason; "" if it is writable again, with all pending events."""
+    """The log became unwritable for this reason; "": writable again, with all pending events."""
 
     not_kept: str = ""
 
@@ -59,7 +58,7 @@ class KeepingChanged(Passing, frozen=True):
 
 
 class WaitingChanged(Passing, frozen=True):
-    """A slow operation, such as disk access, that blocks the user; "" when it ends."""
+    """A slow operation that blocks the user; "" at its end."""
 
     waits_for: str = ""
 
@@ -68,8 +67,6 @@ class WaitingChanged(Passing, frozen=True):
 
 
 class SessionRenamed(Lasting, frozen=True):
-    """The user, or the first request, named the session."""
-
     name: str
 
     def apply(self, state: State) -> State:
@@ -77,7 +74,7 @@ class SessionRenamed(Lasting, frozen=True):
 
 
 class SessionForked(Lasting, frozen=True):
-    """The session continues session `source` after a turn; `text` describes file differences."""
+    """It continues `source` after a turn; `text` describes file differences."""
 
     source: str
     text: str
@@ -89,7 +86,7 @@ class SessionForked(Lasting, frozen=True):
 
 
 class ModelChosen(Lasting, frozen=True):
-    """A model was chosen, with its dialect and window in tokens."""
+    """`window` is in tokens."""
 
     name: str
     planner: str = ""
@@ -119,7 +116,7 @@ class ModelChosen(Lasting, frozen=True):
 
 
 class EffortChosen(Lasting, frozen=True):
-    """The user chose a model's effort for later requests."""
+    """For later requests."""
 
     model: str
     effort: Effort
@@ -130,8 +127,6 @@ class EffortChosen(Lasting, frozen=True):
 
 
 class ModeChosen(Lasting, frozen=True):
-    """The user chose how much turns may do without them."""
-
     mode: Mode
 
     def apply(self, state: State) -> State:
@@ -139,7 +134,7 @@ class ModeChosen(Lasting, frozen=True):
 
 
 class GoalSet(Lasting, frozen=True):
-    """The user set a goal; "" if it was reached or given up."""
+    """ "" if it was reached or given up."""
 
     goal: str
 
@@ -148,8 +143,6 @@ class GoalSet(Lasting, frozen=True):
 
 
 class ModelStatusChanged(Passing, frozen=True):
-    """The model process is starting, ready, or has failed."""
-
     status: Literal["idle", "starting", "ready", "failed"]
 
     def apply(self, state: State) -> State:
@@ -157,7 +150,7 @@ class ModelStatusChanged(Passing, frozen=True):
 
 
 class SkillsListed(Lasting, frozen=True):
-    """The names and descriptions of skills, fixed for all requests of the session."""
+    """Fixed for all requests of the session."""
 
     skills: tuple[tuple[str, str], ...]
 
@@ -166,7 +159,7 @@ class SkillsListed(Lasting, frozen=True):
 
 
 class AgentsListed(Lasting, frozen=True):
-    """The names and descriptions of agents for sub-tasks, fixed for all requests of the session."""
+    """Fixed for all requests of the session."""
 
     agents: tuple[tuple[str, str], ...]
 
@@ -175,7 +168,7 @@ class AgentsListed(Lasting, frozen=True):
 
 
 class ServerToolsListed(Lasting, frozen=True):
-    """The tools of servers, fixed for all requests of the session."""
+    """Fixed for all requests of the session."""
 
     listed: ServerToolsSlice
 
@@ -184,7 +177,7 @@ class ServerToolsListed(Lasting, frozen=True):
 
 
 class NoticeGiven(Lasting, frozen=True):
-    """A message outside the conversation. `in_chat` keeps it in the chat as a note."""
+    """Outside the conversation. `in_chat` keeps it in the chat as a note."""
 
     level: Literal["info", "warning", "error"]
     text: str
@@ -200,7 +193,7 @@ class NoticeGiven(Lasting, frozen=True):
 
 
 class AsideAnswered(Lasting, frozen=True):
-    """The model answered a side question, which is not part of the conversation."""
+    """It is not part of the conversation."""
 
     question: str
     answer: str
@@ -214,8 +207,6 @@ class AsideAnswered(Lasting, frozen=True):
 
 
 class LayoutChanged(Growing, frozen=True):
-    """The user focused, zoomed, hid or resized a pane."""
-
     layout: LayoutSlice
 
     @property
@@ -227,7 +218,7 @@ class LayoutChanged(Growing, frozen=True):
 
 
 class IndexChanged(Passing, frozen=True):
-    """The file index changed; `complete` after the first full listing."""
+    """`complete` after the first full listing."""
 
     files: int
     complete: bool = True
@@ -243,7 +234,7 @@ class IndexChanged(Passing, frozen=True):
 
 
 class WatchChanged(Passing, frozen=True):
-    """Disk changes are watched by events, by polling, or not at all."""
+    """By events, by polling, or not at all."""
 
     watching: Literal["starting", "watching", "polling", "failed"]
 
@@ -252,7 +243,7 @@ class WatchChanged(Passing, frozen=True):
 
 
 class GitStatusRead(Passing, frozen=True):
-    """git reported the branch, its distance from upstream, and a two-letter mark per changed path."""
+    """Branch, distance from upstream, and a two-letter mark per changed path."""
 
     is_repository: bool
     branch: str = ""
@@ -273,8 +264,6 @@ class GitStatusRead(Passing, frozen=True):
 
 
 class DraftChanged(Growing, frozen=True):
-    """The chat input changed."""
-
     text: str
 
     @property
@@ -286,7 +275,7 @@ class DraftChanged(Growing, frozen=True):
 
 
 class TypingChanged(Growing, frozen=True):
-    """The text of another input changed, such as a comment on a hunk. "" after it was cancelled or used."""
+    """Of an input other than the chat's. "" after it was cancelled or used."""
 
     place: str
     text: str
@@ -303,7 +292,7 @@ class TypingChanged(Growing, frozen=True):
 
 
 class PasteKept(Lasting, frozen=True):
-    """A long text was pasted: stored as a blob, with `line` as its placeholder."""
+    """Stored as a blob, with `line` as its placeholder."""
 
     line: str
     blob: str
@@ -314,8 +303,6 @@ class PasteKept(Lasting, frozen=True):
 
 
 class MessageQueued(Lasting, frozen=True):
-    """A message was queued during a turn."""
-
     text: str
 
     def apply(self, state: State) -> State:
@@ -323,8 +310,6 @@ class MessageQueued(Lasting, frozen=True):
 
 
 class QueueChanged(Lasting, frozen=True):
-    """The user edited, reordered or cleared the queue."""
-
     queue: tuple[str, ...]
 
     def apply(self, state: State) -> State:

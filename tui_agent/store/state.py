@@ -1,6 +1,6 @@
 """The complete state: one immutable value with one slice per pane.
 
-Slices are replaced, never modified, so `is` detects changes. Lists are tuples.
+Slices are replaced, so `is` detects changes. Lists are tuples.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ SMALL_WINDOW = 6_144
 
 
 class SessionSlice(Struct, frozen=True):
-    """Identity of the session. `replay` is its recording; `rehearsal`: it is the bundled one."""
+    """`replay` is the recording; `rehearsal`: the bundled one."""
 
     id: str = ""
     name: str = ""
@@ -59,10 +59,7 @@ class SessionSlice(Struct, frozen=True):
 
 
 class WorkspaceSlice(Struct, frozen=True):
-    """The folder: number of indexed files, watch mode and git status.
-
-    `revision` counts changes of the index; `marks` is git's two-letter status by path.
-    """
+    """`revision` counts changes of the index; `marks` is git's two-letter status by path."""
 
     indexing: bool = True
     files: int = 0
@@ -76,7 +73,7 @@ class WorkspaceSlice(Struct, frozen=True):
 
 
 class ModelSlice(Struct, frozen=True):
-    """The model in use. `window` is in tokens; `status` is the state of its process."""
+    """`window` is in tokens; `status` is the state of the model's process."""
 
     name: str = ""
     planner: str = ""
@@ -96,8 +93,7 @@ class ModelSlice(Struct, frozen=True):
 
     @property
     def small(self) -> bool:
-        """Whether the window holds little more than one file and a reply, which restricts requests to
-        essentials."""
+        """The window holds little more than one file and a reply, which restricts requests to essentials."""
         return bool(self.server) and self.window_known and self.window < SMALL_WINDOW
 
 
@@ -147,10 +143,10 @@ class TurnSlice(Struct, frozen=True):
 
 
 class ActionSlice(Struct, frozen=True):
-    """A file action: attempts, loaded files and outcome.
+    """Attempts, loaded files and outcome.
 
-    `nearest` are the choices of the open question: similar names, or with `several` equally matching
-    files. `others` are unused matches. `earlier` are attempts with patterns the user has replaced.
+    `nearest` are the choices of the open question: similar names, or with `several` equally matching files.
+    `others` are unused matches. `earlier` are attempts with patterns the user has replaced.
     """
 
     action: FileAction
@@ -167,7 +163,7 @@ class ActionSlice(Struct, frozen=True):
 
 
 class ListedFolder(Struct, frozen=True):
-    """A folder listed for the model: its number of entries, or the error."""
+    """Its number of entries, or the error."""
 
     directory: DirectoryAction
     entries: int = 0
@@ -175,7 +171,7 @@ class ListedFolder(Struct, frozen=True):
 
 
 class PlanSlice(Struct, frozen=True):
-    """The turn's plan, its source and progress. `directories` remain to be listed."""
+    """`directories` remain to be listed."""
 
     turn: int = 0
     source: Literal["model", "words"] = "words"
@@ -186,7 +182,7 @@ class PlanSlice(Struct, frozen=True):
 
 
 class ChatMessage(Struct, frozen=True):
-    """An entry of the transcript. Kind `note` is from the program; `number` counts from 1."""
+    """Kind `note` is from the program; `number` counts from 1."""
 
     number: int
     kind: Literal["person", "agent", "note", "command"]
@@ -227,8 +223,7 @@ class ChatSlice(Struct, frozen=True):
     next_steps: tuple[NextStep, ...] = ()
 
     def answering(self, turn: int) -> int:
-        """Index of the model's message in this turn: the newest, or the one before its newest command; -1 if
-        none."""
+        """The newest message of the model in this turn, or the one before its newest command; -1 if none."""
         for at in range(len(self.messages) - 1, max(-1, len(self.messages) - 3), -1):
             one = self.messages[at]
             if one.kind == "agent":
@@ -244,10 +239,8 @@ class ChatSlice(Struct, frozen=True):
 
 
 class ReplySlice(Struct, frozen=True):
-    """The partial response; empty if none is streaming.
-
-    `letters` counts all received characters; `writing` is the file being written, the last of `files`.
-    """
+    """Empty if no reply is streaming. `letters` counts all received characters; `writing` is the last of
+    `files`."""
 
     turn: int = 0
     summary: str = ""
@@ -259,8 +252,7 @@ class ReplySlice(Struct, frozen=True):
 
 
 class Decision(Struct, frozen=True):
-    """The user's decision about an action: load `path`, search for `patterns`, or load all matches
-    (`everything`); skip without any of them."""
+    """Load `path`, search for `patterns`, or load all matches (`everything`); skip without any of them."""
 
     action: str
     path: str = ""
@@ -271,8 +263,8 @@ class Decision(Struct, frozen=True):
 class InputSlice(Struct, frozen=True):
     """Unsent input, and messages queued for the end of the turn.
 
-    `memory` replaces the generated memory in the next continuation request; `decisions` are executed with
-    the next request; `pastes` maps placeholder lines to blobs.
+    `memory` replaces the generated memory in the next continuation request; `decisions` are executed with the
+    next request; `pastes` maps placeholder lines to blobs.
     """
 
     draft: str = ""
@@ -288,7 +280,7 @@ class InputSlice(Struct, frozen=True):
 
 
 class Todo(Struct, frozen=True):
-    """A todo. `id` is generated; `changes` are the ids of linked changes."""
+    """`changes` are the ids of linked changes."""
 
     id: str
     text: str
@@ -321,7 +313,7 @@ class Batch(Struct, frozen=True):
 
 
 class ReviewSlice(Struct, frozen=True):
-    """All proposed changes, oldest first, and all undoable applies."""
+    """Oldest first."""
 
     changes: tuple[Change, ...] = ()
     checkpoints: tuple[Checkpoint, ...] = ()
@@ -335,11 +327,8 @@ class ReviewSlice(Struct, frozen=True):
 
 
 class SubTaskProgress(Struct, frozen=True):
-    """Progress of a running sub-task.
-
-    `line` is its last output; `started` and `heard` (last output) are in seconds since 1970; `tokens` and
-    `cost` (dollars, None if unknown) are those of this run.
-    """
+    """`line` is its last output; `started` and `heard` (last output) are in seconds since 1970; `tokens` and
+    `cost` (dollars, None if unknown) are those of this run."""
 
     phase: Phase = "starting"
     line: str = ""
@@ -351,10 +340,8 @@ class SubTaskProgress(Struct, frozen=True):
 
 
 class SubTasksSlice(Struct, frozen=True):
-    """The graph in order of proposal, and running tasks by id.
-
-    `begun` counts all runs of the session by id, including earlier graphs.
-    """
+    """In order of proposal, and running tasks by id. `begun` counts all runs of the session by id, including
+    earlier graphs."""
 
     tasks: tuple[SubTask, ...] = ()
     running: dict[str, SubTaskProgress] = field(default_factory=dict)
@@ -365,7 +352,7 @@ class SubTasksSlice(Struct, frozen=True):
 
 
 class InstructionFile(Struct, frozen=True):
-    """An instruction file: its folder, the reason that folder is searched, and the reason for a rejection."""
+    """Its folder, why that folder is searched, and the reason for a rejection."""
 
     path: str
     folder: str
@@ -376,7 +363,7 @@ class InstructionFile(Struct, frozen=True):
 
 
 class Notice(Struct, frozen=True):
-    """A one-sentence message for the user; `number` counts from 1."""
+    """One sentence; `number` counts from 1."""
 
     number: int
     level: Literal["info", "warning", "error"]
@@ -384,7 +371,7 @@ class Notice(Struct, frozen=True):
 
 
 class NoticesSlice(Struct, frozen=True):
-    """The newest notices (at most 50), oldest first."""
+    """At most 50, oldest first."""
 
     items: tuple[Notice, ...] = ()
     total: int = 0
@@ -448,7 +435,7 @@ class State(Struct, frozen=True):
 
     @property
     def next_turn(self) -> int:
-        """Number of the next turn; reuses the last number if the model never responded."""
+        """Reuses the last number if the model never responded."""
         last = self.turn
         answered = any(
             message.turn == last.number and message.kind == "agent" for message in self.chat.messages
@@ -470,20 +457,20 @@ class State(Struct, frozen=True):
 
     @property
     def applied(self) -> dict[str, str]:
-        """The content of checks in the folder itself."""
+        """Content of checks in the folder itself."""
         checkpoints = self.review.checkpoints
         return applied_content(len(checkpoints), sum(point.undone for point in checkpoints))
 
     @property
     def check_marks(self) -> list[CheckMark]:
-        """Marks of the latest round; empty if all its changes are decided."""
+        """Of the latest round; empty if all its changes are decided."""
         if self.checks.where == "trial" and not self.review.open and not self.checks.running:
             return []
         return marks(self.checks, [self.holds(result) for result in self.checks.results])
 
     @property
     def turn_expected(self) -> bool:
-        """Whether a turn runs or is likely: a message is queued, or has more than one character."""
+        """Whether a turn runs, a message is queued, or the draft has more than one character."""
         return len(self.input.draft) > 1 or bool(self.input.queue) or self.turn.running
 
     @property
@@ -493,8 +480,8 @@ class State(Struct, frozen=True):
 
     @property
     def check_doubt(self) -> str:
-        """The reason the open changes are not known to pass their checks, without a full stop; "" if they
-        pass or have no checks. A missing program counts only if no check passed."""
+        """Why the open changes are not known to pass their checks, without a full stop; "" if they pass or
+        have no checks. A missing program counts only if no check passed."""
         looks = self.check_marks if self.checks.where == "trial" else []
         for look, words in (
             ("failed", "failed"),

@@ -19,7 +19,7 @@ def fold(events: Iterable[Event], state: State | None = None) -> State:
 
 
 class Store:
-    """Holds the state. Only the session emits events, on the thread that created the store."""
+    """Only the session emits events, on the thread that created the store."""
 
     def __init__(self, state: State | None = None) -> None:
         self.state = state or State()
@@ -27,7 +27,6 @@ class Store:
         self._thread = threading.get_ident()
 
     def emit(self, event: Event) -> None:
-        """Applies one event and notifies all listeners, in call order."""
         assert threading.get_ident() == self._thread, "the store belongs to one thread"
         self.state = event.apply(self.state)
         for listener in tuple(self._listeners):

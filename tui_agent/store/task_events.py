@@ -1,7 +1,6 @@
 """Events of todos and sub-tasks, and batches of files processed over several turns.
 
-Files of a batch are done, in the current turn, or waiting. Each function of batches expects plan,
-registry and review as they are after the event.
+Each function of batches expects plan, registry and review as they are after the event.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from tui_agent.store.state import ActionSlice, Batch, ChatMessage, State, SubTas
 
 
 def postpone_files(state: State, paths: tuple[str, ...], *, for_room: bool) -> State:
-    """Files without room wait in their batch; unreadable files leave it."""
+    """Files without room wait; unreadable files leave the batch."""
     gone = set(paths)
     if not for_room:
         for batch in state.batches:
@@ -81,8 +80,8 @@ def loaded(state: State, file: KnownFile, action: str) -> State:
 
 
 def turn_ended(state: State, turn: int, *, whole: bool) -> State:
-    """Marks the turn's files as done if it ended well (`whole`); otherwise, or with an unplaceable change,
-    only changed files."""
+    """All files of the turn if it ended well (`whole`); otherwise, or with an unplaceable change, only
+    changed files."""
     changes = [change for change in state.review.changes if change.turn == turn]
     changed = {change.path for change in changes if change.state != "failed"}
     failed = {change.path for change in changes} - changed
@@ -117,7 +116,7 @@ def _with(state: State, batch: Batch) -> State:
 
 
 def cancel_batch(state: State, name: str) -> State:
-    """Cancels a batch whose todo is removed or ticked."""
+    """Its todo was removed or ticked."""
     if all(batch.id != name for batch in state.batches):
         return state
     return replace(state, batches=tuple(batch for batch in state.batches if batch.id != name))
@@ -128,7 +127,7 @@ LONGEST_LINE = 300
 
 
 class TodosChanged(Lasting, frozen=True):
-    """The todos were replaced; only in logs of the first version."""
+    """Only in logs of the first version."""
 
     todos: tuple[Todo, ...]
 
@@ -137,8 +136,6 @@ class TodosChanged(Lasting, frozen=True):
 
 
 class TodosAdded(Lasting, frozen=True):
-    """Todos were appended by a reply or by the user."""
-
     todos: tuple[Todo, ...]
 
     def apply(self, state: State) -> State:
@@ -146,8 +143,6 @@ class TodosAdded(Lasting, frozen=True):
 
 
 class TodoChanged(Lasting, frozen=True):
-    """The user edited or toggled a todo."""
-
     id: str
     text: str
     done: bool
@@ -162,8 +157,6 @@ class TodoChanged(Lasting, frozen=True):
 
 
 class TodoRemoved(Lasting, frozen=True):
-    """The user removed a todo."""
-
     id: str
 
     def apply(self, state: State) -> State:
@@ -172,7 +165,7 @@ class TodoRemoved(Lasting, frozen=True):
 
 
 class TodoMoved(Lasting, frozen=True):
-    """The user moved a todo to an index from 0."""
+    """To an index from 0."""
 
     id: str
     place: int
@@ -184,7 +177,7 @@ class TodoMoved(Lasting, frozen=True):
 
 
 class SubTasksProposed(Lasting, frozen=True):
-    """The model proposed sub-tasks, which extend an unfinished graph or begin a new one."""
+    """They extend an unfinished graph or begin a new one."""
 
     tasks: tuple[SubTask, ...]
 
@@ -195,7 +188,7 @@ class SubTasksProposed(Lasting, frozen=True):
 
 
 class SubTaskMoved(Lasting, frozen=True):
-    """A sub-task changed state; `pending` resets it."""
+    """`pending` resets it."""
 
     id: str
     state: SubTaskState
@@ -225,7 +218,7 @@ class SubTaskMoved(Lasting, frozen=True):
 
 
 class SubTaskChanged(Lasting, frozen=True):
-    """The user added or edited a sub-task: goal, files, dependencies, batch mark."""
+    """Goal, files, dependencies, batch mark."""
 
     task: SubTask
 
@@ -238,7 +231,7 @@ class SubTaskChanged(Lasting, frozen=True):
 
 
 class SubTaskRemoved(Lasting, frozen=True):
-    """The user removed a sub-task and all dependencies on it."""
+    """With all dependencies on it."""
 
     id: str
 
@@ -254,7 +247,7 @@ class SubTaskRemoved(Lasting, frozen=True):
 
 
 class SubTasksWanted(Lasting, frozen=True):
-    """Sub-tasks were approved to start as soon as possible, or with `wanted` False withdrawn."""
+    """To start as soon as possible; with `wanted` False, withdrawn."""
 
     ids: tuple[str, ...]
     wanted: bool = True
@@ -267,7 +260,7 @@ class SubTasksWanted(Lasting, frozen=True):
 
 
 class SubTaskGivenBack(Lasting, frozen=True):
-    """A sub-task is to be repeated on top of conflicting ones; `note` is its instruction."""
+    """To be repeated on top of conflicting ones; `note` is its instruction."""
 
     id: str
     on_top: tuple[str, ...]
@@ -284,8 +277,6 @@ class SubTaskGivenBack(Lasting, frozen=True):
 
 
 class SubTaskProgressed(Passing, frozen=True):
-    """The progress of a running sub-task."""
-
     id: str
     progress: SubTaskProgress
 
@@ -295,8 +286,6 @@ class SubTaskProgressed(Passing, frozen=True):
 
 
 class SubTaskEnded(Lasting, frozen=True):
-    """A run of a sub-task ended, with its outcome and usage."""
-
     id: str
     state: Literal["completed", "failed", "cancelled"]
     summary: str = ""

@@ -10,10 +10,7 @@ PermissionAnswer = Literal["once", "session", "always", "no"]
 
 
 class ToolUse(Struct, frozen=True):
-    """A tool call as displayed: subject, duration in seconds, amount.
-
-    `details` is shown when the user expands the call.
-    """
+    """As displayed: subject, duration in seconds, amount. `details` is shown when the user expands the call."""
 
     id: str
     name: str
@@ -25,10 +22,8 @@ class ToolUse(Struct, frozen=True):
 
 
 class PermissionDecision(Struct, frozen=True):
-    """A decision about a call, by a rule or the user, or a denial in headless mode.
-
-    `digest` identifies the exact call, `what` is its stored part. `reason` is for the model.
-    """
+    """By a rule or the user, or a denial in headless mode. `digest` identifies the exact call, `what` is its
+    stored part. `reason` is for the model."""
 
     digest: str
     tool: str
@@ -42,9 +37,10 @@ class PermissionDecision(Struct, frozen=True):
 
 
 class PermissionQuestion(Struct, frozen=True):
-    """The open question about a tool call and its exact effect. Without a tool: whether the turn may
-    continue, because of `shown`. With `answers` (by key), it is a question of its own; with `typed`, typed text
-    is part of the first answer."""
+    """A tool call and its exact effect. Without a tool: whether the turn may continue, because of `shown`.
+
+    With `answers` (by key), a question of its own; with `typed`, typed text is part of the first answer.
+    """
 
     call: str
     tool: str
@@ -55,7 +51,7 @@ class PermissionQuestion(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """The question, without punctuation."""
+        """Without punctuation."""
         if self.answers:
             return self.shown
         if not self.tool:
@@ -64,10 +60,8 @@ class PermissionQuestion(Struct, frozen=True):
 
 
 class ListedTool(Struct, frozen=True):
-    """A server's tool: its name in requests, its server and its name there, its description and schema.
-
-    `digest` is the fingerprint of its description and schema.
-    """
+    """Its name in requests, its server and its name there. `digest` is the fingerprint of description and
+    schema."""
 
     name: str
     server: str
@@ -78,10 +72,8 @@ class ListedTool(Struct, frozen=True):
 
 
 class ServerToolsSlice(Struct, frozen=True):
-    """The tools that requests describe in full (`inline`), or else name in the prompt (`named`).
-
-    `unknown` are servers that had not listed their tools when the session's first request left.
-    """
+    """Described in full (`inline`), or only named in the prompt (`named`). `unknown` are servers that had not
+    listed their tools at the first request."""
 
     inline: tuple[ListedTool, ...] = ()
     named: tuple[tuple[str, str], ...] = ()

@@ -35,7 +35,7 @@ OutReason = Literal["room", "limit", "unreadable", "secret", "denied"]
 
 
 class TurnStarted(Lasting, frozen=True):
-    """The user began a turn; `queued`: from the queue. `effort` is for this turn only (None: the model's)."""
+    """`queued`: from the queue. `effort` is for this turn only (None: the model's)."""
 
     turn: int
     request: str
@@ -71,8 +71,6 @@ class TurnStarted(Lasting, frozen=True):
 
 
 class PhaseChanged(Passing, frozen=True):
-    """The turn entered another phase."""
-
     phase: Phase
 
     def apply(self, state: State) -> State:
@@ -81,7 +79,7 @@ class PhaseChanged(Passing, frozen=True):
 
 
 class PlanMade(Lasting, frozen=True):
-    """The plan was made: files and their search patterns."""
+    """Files and their search patterns."""
 
     turn: int
     source: Literal["model", "words"]
@@ -101,8 +99,6 @@ class PlanMade(Lasting, frozen=True):
 
 
 class ActionsAdded(Lasting, frozen=True):
-    """The model requested more files during the turn."""
-
     actions: tuple[FileAction, ...]
 
     def apply(self, state: State) -> State:
@@ -112,8 +108,6 @@ class ActionsAdded(Lasting, frozen=True):
 
 
 class AttemptStarted(Passing, frozen=True):
-    """The search for a pattern began."""
-
     attempt: Attempt
 
     def apply(self, state: State) -> State:
@@ -128,8 +122,6 @@ class AttemptStarted(Passing, frozen=True):
 
 
 class AttemptEnded(Lasting, frozen=True):
-    """The search for a pattern ended, with its result."""
-
     attempt: Attempt
 
     def apply(self, state: State) -> State:
@@ -144,7 +136,7 @@ class AttemptEnded(Lasting, frozen=True):
 
 
 class FallbackTaken(Lasting, frozen=True):
-    """No pattern of an action matched: ask the user, skip, or create the file."""
+    """No pattern matched: ask the user, skip, or create the file."""
 
     action: str
     kind: Literal["ask_user", "skip", "create_new"]
@@ -157,10 +149,7 @@ class FallbackTaken(Lasting, frozen=True):
 
 
 class QuestionAsked(Passing, frozen=True):
-    """The turn waits for the user to choose an action's file.
-
-    `choices` are equally matching files; empty if none was found.
-    """
+    """For an action's file. `choices` are equally matching files; empty if none was found."""
 
     action: str
     choices: tuple[str, ...] = ()
@@ -179,10 +168,8 @@ class QuestionAsked(Passing, frozen=True):
 
 
 class SecretDecided(Lasting, frozen=True):
-    """The user decided about a file with a suspected secret, for these exact bytes.
-
-    `digest` is their SHA-256 in hexadecimal; `action` asked the question.
-    """
+    """About a file with a suspected secret, for these exact bytes. `digest` is their SHA-256 in hexadecimal;
+    `action` asked the question."""
 
     path: str
     digest: str
@@ -202,7 +189,7 @@ class SecretDecided(Lasting, frozen=True):
 
 
 class QuestionAnswered(Lasting, frozen=True):
-    """The user chose a path for an action, or with "" skipped it."""
+    """ "" skipped the action."""
 
     action: str
     path: str = ""
@@ -216,7 +203,7 @@ class QuestionAnswered(Lasting, frozen=True):
 
 
 class DecisionsKept(Lasting, frozen=True):
-    """The user's decisions made during the request are kept for the next one."""
+    """Made during the request, for the next one."""
 
     decisions: tuple[Decision, ...]
 
@@ -239,10 +226,8 @@ class MatchChosen(Lasting, frozen=True):
 
 
 class ActionReopened(Lasting, frozen=True):
-    """The user reopened an action with these patterns or for another file.
-
-    Its loaded files are withdrawn: `dropped` paths leave the registry, earlier entries are `restored`.
-    """
+    """With these patterns or for another file. `dropped` paths leave the registry, earlier entries are
+    `restored`."""
 
     action: str
     patterns: tuple[str, ...] = ()
@@ -269,7 +254,7 @@ class ActionReopened(Lasting, frozen=True):
 
 
 class FileLoaded(Lasting, frozen=True):
-    """A file was loaded for the next request, on behalf of `action`."""
+    """For the next request, on behalf of `action`."""
 
     file: KnownFile
     action: str = ""
@@ -289,10 +274,8 @@ class FileLoaded(Lasting, frozen=True):
 
 
 class FilesLeftOut(Lasting, frozen=True):
-    """Files were omitted from a request; `action` is "" if none requested them.
-
-    `loaded`: they were withdrawn after loading; `before` are their earlier registry entries.
-    """
+    """`action` is "" if none requested them. `loaded`: withdrawn after loading; `before` are their earlier
+    registry entries."""
 
     action: str
     paths: tuple[str, ...]
@@ -322,7 +305,7 @@ class FilesLeftOut(Lasting, frozen=True):
 
 
 class DirectoryListed(Lasting, frozen=True):
-    """A folder was listed; `entries` are the first (name, type, size in bytes) of `total`."""
+    """`entries` are the first (name, type, size in bytes) of `total`."""
 
     path: str
     entries: tuple[tuple[str, str, int], ...] = ()
@@ -339,7 +322,7 @@ class DirectoryListed(Lasting, frozen=True):
 
 
 class PermissionAsked(Passing, frozen=True):
-    """The turn waits for the user to permit a call; `preview` is its exact effect."""
+    """`preview` is the exact effect."""
 
     call: str
     tool: str
@@ -359,8 +342,6 @@ class PermissionAsked(Passing, frozen=True):
 
 
 class PermissionDecided(Lasting, frozen=True):
-    """The permission of a call was decided."""
-
     decision: PermissionDecision
 
     def apply(self, state: State) -> State:
@@ -374,7 +355,7 @@ class PermissionDecided(Lasting, frozen=True):
 
 
 class PermissionRevoked(Lasting, frozen=True):
-    """The user revoked an approval; the same call asks again."""
+    """The same call asks again."""
 
     digest: str
 
@@ -384,8 +365,6 @@ class PermissionRevoked(Lasting, frozen=True):
 
 
 class CallStarted(Passing, frozen=True):
-    """A tool call started; `shown` is its description."""
-
     id: str
     name: str
     shown: str = ""
@@ -396,8 +375,8 @@ class CallStarted(Passing, frozen=True):
 
 
 class CallEnded(Lasting, frozen=True):
-    """A tool call ended. `arguments` are shortened, `text` is for the model beside files, `details` are for
-    the user if different."""
+    """`arguments` are shortened, `text` is for the model beside files, `details` are for the user if
+    different."""
 
     id: str
     name: str
@@ -432,7 +411,7 @@ class CallEnded(Lasting, frozen=True):
 
 
 class TurnEnded(Lasting, frozen=True):
-    """The turn ended. `error` is the failure as a sentence; `stopped`: by the user."""
+    """`error` is the failure as a sentence; `stopped`: by the user."""
 
     turn: int
     ok: bool
