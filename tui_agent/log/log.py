@@ -32,10 +32,10 @@ _SUFFIXES = ("", "-wal", "-shm")
 
 
 class FirstSync:
-    """Syncs a new log and its folder in the background while its first transaction is written.
+    """Syncs a new log and its folder in the background, during its first transaction.
 
-    The file is opened before SQLite opens it and closed after SQLite closed it, because closing it
-    releases SQLite's locks.
+    The file is opened before SQLite opens it and closed after SQLite closed it, because closing it releases
+    SQLite's locks.
     """
 
     def __init__(self, path: Path) -> None:
@@ -76,8 +76,7 @@ class FirstSync:
 
 
 class LogContents(Struct, frozen=True):
-    """The contents of a log. `lost` holds a sentence for each omission; `last_at` is in seconds since
-    1970."""
+    """`lost` holds a sentence for each omission; `last_at` is in seconds since 1970."""
 
     events: list[Lasting]
     growing: list[Growing]
@@ -86,19 +85,17 @@ class LogContents(Struct, frozen=True):
 
 
 class _Job(Struct, frozen=True):
-    """A write with its callbacks."""
-
     write: Callable[[LogWriter], int]
     done: Done
     failed: Failed
 
 
 class Log:
-    """A session's log. All methods are thread-safe; only `load`, `count` and `close` block.
+    """All methods are thread-safe; only `load`, `count` and `close` block.
 
-    Errors are passed to the call's `failed`, or to `on_error` (which may be set later): a `RecordRefused`
-    if the data is invalid, any other SessionError if the disk failed and a retry may succeed. Neither
-    blocks other writes. If the thread dies, all pending and later calls fail with its error.
+    Errors are passed to the call's `failed`, or to `on_error`: a `RecordRefused` if the data is invalid, any
+    other SessionError if the disk failed and a retry may succeed. Neither blocks other writes. If the thread
+    dies, all pending and later calls fail with its error.
     """
 
     def __init__(
@@ -142,11 +139,8 @@ class Log:
         at_least: int = 0,
         first: FirstSync | None = None,
     ) -> Log:
-        """Open an existing log; its next record's number is above `at_least`. A new log is durable only after
-        its `first` sync.
-
-        Raises SessionError if it is missing, damaged or of a newer version.
-        """
+        """The next record's number is above `at_least`. A new log is durable only after its `first` sync.
+        Raises SessionError if it is missing, damaged or of a newer version."""
         connection = database.connect(path)
         try:
             return cls(path, connection, on_error, at_least, first)
@@ -162,10 +156,11 @@ class Log:
         drop: Sequence[str] = (),
         keep: Sequence[Growing] = (),
     ) -> None:
-        """Write events, delete the growing events of keys in `drop`, and store those in `keep`, atomically.
+        """Writes events, deletes the growing events of keys in `drop`, and stores those in `keep`,
+        atomically.
 
-        Calls `done(number)` with the number of the last record once it is on disk. Pending appends share
-        one transaction, in order. If one event is invalid, the whole call fails.
+        Calls `done(number)` with the number of the last record once it is on disk. Pending appends share one
+        transaction, in order. If one event is invalid, the whole call fails.
         """
         try:
             bodies = [body_of(event) for event in events]
@@ -198,12 +193,11 @@ class Log:
         self._enqueue(lambda writer: writer.drop(keys))
 
     def set_meta(self, **values: Any) -> None:
-        """Store metadata for the catalog (see `directory.SessionEntry`)."""
+        """See `directory.SessionEntry`."""
         self._enqueue(lambda writer: writer.set_meta(values))
 
     def load(self) -> LogContents:
-        """All readable contents, after pending writes. Blocking. Raises SessionError if the file cannot be
-        opened."""
+        """After pending writes. Blocking. Raises SessionError if the file cannot be opened."""
         self._settle()
         return load(self.path)
 
@@ -212,8 +206,7 @@ class Log:
         return self._writer.number
 
     def sync_at_end(self) -> None:
-        """Defer the durability of later writes to `close`, because a slow disk would sync each record
-        separately."""
+        """Makes later writes durable only in `close`, because a slow disk would sync each record separately."""
         self._ending = True
 
     def close(self) -> None:
@@ -260,7 +253,7 @@ class Log:
                 self._first.close()
 
     def _end(self, error: BaseException, taken: Sequence[_Job | None]) -> None:
-        """Handle a fatal error of the thread: fail pending jobs, and store the error for later calls."""
+        """Fails pending jobs, and stores the error for later calls."""
         ended = SessionError(
             f"the session {self.path.parent.name} is no longer saved ({type(error).__name__})",
             "copy the text that you need, then restart with --continue",
@@ -329,7 +322,7 @@ class Log:
 
 
 def load(path: Path) -> LogContents:
-    """Read a log without opening it for writing. Raises SessionError."""
+    """Does not open the log for writing. Raises SessionError."""
     with closing(database.connect_to_read(path)) as connection:
         events, lost, last_at = _lasting(connection)
         growing, lost_growing = growing_of(connection)
@@ -385,7 +378,7 @@ def _lasting(connection: sqlite3.Connection) -> tuple[list[Lasting], list[str], 
 
 
 def growing_of(connection: sqlite3.Connection) -> tuple[list[Growing], list[str]]:
-    """The stored growing events, and a sentence for each unreadable event."""
+    """And a sentence for each unreadable event."""
     growing: list[Growing] = []
     lost: list[str] = []
     try:
@@ -399,7 +392,7 @@ def growing_of(connection: sqlite3.Connection) -> tuple[list[Growing], list[str]
 
 
 def set_aside(path: Path) -> Path:
-    """Rename an unusable log, unchanged, and return its new path. Raises SessionError."""
+    """Returns the new path of the log. Raises SessionError."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
     aside = path.with_name(f"{path.name}.damaged-{stamp}")
     count = 1
@@ -417,7 +410,7 @@ def set_aside(path: Path) -> Path:
 
 
 def _call_back(callback: Callable[[Any], None], value: object) -> None:
-    """Calls a callback; its errors (for example, a closed event loop) must not end the log's thread."""
+    """Errors of a callback (for example, a closed event loop) must not end the log's thread."""
     try:
         callback(value)
     except Exception:

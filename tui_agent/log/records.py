@@ -20,8 +20,8 @@ LARGEST = 256 * 2**20
 
 
 class Record(Struct, frozen=True):
-    """A row. `at` is in seconds since 1970; `number` counts from 1. For a growing event it is the number of
-    the record before it."""
+    """`at` is in seconds since 1970; `number` counts from 1. For a growing event it is the number of the
+    record before it."""
 
     number: int
     at: float
@@ -39,8 +39,6 @@ class Record(Struct, frozen=True):
 
 
 class EventBody(Struct, frozen=True):
-    """A serialized event."""
-
     type: str
     data: bytes
 
@@ -50,8 +48,8 @@ def checksum(number: int, at: float, type_name: str, version: int, body: bytes) 
 
 
 def body_of(event: Event) -> EventBody:
-    """Serializes an event and verifies that it can be read back. Lone surrogates, as in odd file names, are
-    escaped. Raises RecordRefused."""
+    """Verifies that the event can be read back. Escapes lone surrogates, as in odd file names. Raises
+    RecordRefused."""
     name = type(event).__name__
     try:
         data = as_json(event)
@@ -64,15 +62,13 @@ def body_of(event: Event) -> EventBody:
 
 
 def refusal(what: str, error: Exception) -> RecordRefused:
-    """The error for an event that cannot be serialized."""
     return RecordRefused(
         f"{what} cannot be saved ({error})", "remove the part that cannot be saved, and try again"
     )
 
 
 def as_json(value: object) -> bytes:
-    """JSON for `from_json`, with escaped lone surrogates and integers of any size. Raises ValueError or
-    TypeError."""
+    """Escapes lone surrogates; takes integers of any size. Raises ValueError or TypeError."""
     try:
         return msgspec.json.encode(value)
     except (UnicodeEncodeError, OverflowError):
@@ -88,7 +84,7 @@ def from_json(data: bytes) -> Any:
 
 
 def lasting(record: Record) -> Lasting | str:
-    """The event of a record, or a sentence that states the error."""
+    """Or a sentence that states the error."""
     found = _event(record, f"record {record.number}", LASTING)
     return found if isinstance(found, str | Lasting) else f"record {record.number} is out of place"
 
@@ -99,7 +95,7 @@ def growing(record: Record, key: str) -> Growing | str:
 
 
 def gaps(numbers: Iterable[int]) -> list[str]:
-    """A sentence for each missing range of numbers between 1 and the last."""
+    """Sentences, from number 1 on."""
     found, before = [], 0
     for number in numbers:
         found += gap(before, number)
@@ -108,7 +104,6 @@ def gaps(numbers: Iterable[int]) -> list[str]:
 
 
 def gap(before: int, number: int) -> list[str]:
-    """A sentence if numbers are missing between two successive records."""
     if number <= before + 1:
         return []
     if number == before + 2:

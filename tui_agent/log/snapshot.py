@@ -41,10 +41,8 @@ _TABLE = "CREATE TABLE IF NOT EXISTS messages (number INTEGER PRIMARY KEY, body 
 def messages_before(
     path: Path, before: int, count: int, keep: bool = True, lost: list[str] | None = None
 ) -> tuple[ChatMessage, ...]:
-    """Up to `count` messages of the log at `path` with numbers below `before`, oldest first.
-
-    With `keep`, newly computed pages are cached. Adds a sentence about each unreadable record to `lost`.
-    """
+    """Up to `count` messages with numbers below `before`, oldest first. With `keep`, caches newly computed
+    pages. Adds a sentence about each unreadable record to `lost`."""
     folder = path.parent
     found = pages_before(folder, before, count)
     if found is not None:
@@ -67,12 +65,12 @@ def messages_before(
 
 
 def messages_of(events: Iterable[Event]) -> list[ChatMessage]:
-    """Every message of a session, with its changes."""
+    """With their changes."""
     return list(in_order(events))
 
 
 def in_order(events: Iterable[Event]) -> Iterator[ChatMessage]:
-    """Yields each message once it is final, at the end of its turn."""
+    """Each message once it is final, at the end of its turn."""
     state = State()
     waiting: dict[int, ChatMessage] = {}
     handed_on = 0
@@ -92,7 +90,7 @@ def in_order(events: Iterable[Event]) -> Iterator[ChatMessage]:
 
 
 def put_pages(folder: Path, messages: Iterable[ChatMessage]) -> None:
-    """Cache messages. An unusable cache file is removed without an error."""
+    """An unusable cache file is removed without an error."""
     try:
         bodies = [(message.number, msgspec.msgpack.encode(message)) for message in messages]
         with closing(sqlite3.connect(folder / PAGES)) as connection, connection:
@@ -108,8 +106,7 @@ def put_pages(folder: Path, messages: Iterable[ChatMessage]) -> None:
 
 
 def pages_before(folder: Path, number: int, count: int) -> tuple[ChatMessage, ...] | None:
-    """The `count` messages before that number, or all of them, oldest first; None if one is missing from the
-    cache."""
+    """The `count` messages before that number, oldest first; None if one is missing from the cache."""
     wanted = list(range(max(1, number - count), number))
     if not (folder / PAGES).exists():
         return None
@@ -129,7 +126,7 @@ def pages_before(folder: Path, number: int, count: int) -> tuple[ChatMessage, ..
 
 
 def forget_pages(folder: Path) -> None:
-    """Delete the cached pages; they are rebuilt on demand."""
+    """They are rebuilt on demand."""
     for suffix in ("", "-journal"):
         try:
             (folder / f"{PAGES}{suffix}").unlink(missing_ok=True)
@@ -145,7 +142,7 @@ EVERY, AT_CLOSE = 300, 40
 
 
 class Snapshot(Struct, frozen=True):
-    """`state` is the result of records 1 to `number`; `checksum` is that of the last of them."""
+    """`state` is the result of records 1 to `number`; `checksum` is that of the last."""
 
     number: int
     checksum: int
@@ -163,7 +160,7 @@ def save(folder: Path, snapshot: Snapshot, *, sync: bool = True) -> None:
 
 
 def load(folder: Path) -> Snapshot | None:
-    """A session's snapshot, or None if it is missing, damaged or of another version."""
+    """None if it is missing, damaged or of another version."""
     try:
         head, _, body = (folder / NAME).read_bytes().partition(b"\n")
         magic, made_by, *figures = head.decode("ascii").split(" ")
@@ -176,8 +173,8 @@ def load(folder: Path) -> Snapshot | None:
 
 
 def lasting_part(state: State) -> State:
-    """The state that follows from lasting events only. Growing events are stored separately; passing values
-    are measured again."""
+    """Follows from lasting events only. Growing events are stored separately; passing values are measured
+    again."""
     return replace(
         state,
         session=replace(state.session, read_only=False, trusted=False, not_kept="", waits_for=""),
@@ -194,7 +191,7 @@ def lasting_part(state: State) -> State:
 
 
 def fingerprint() -> str:
-    """Fingerprint of the state's types and code. Snapshots with a different one are ignored."""
+    """Of the state's types and code. Snapshots with another one are ignored."""
     sources = sorted(Path(slices.__file__).parent.glob("*.py"))
     crc = 0
     for source in sources:
@@ -203,8 +200,8 @@ def fingerprint() -> str:
 
 
 class ReadState(Struct, frozen=True):
-    """A state, the number of its last record, the number of records after the snapshot, and sentences about
-    unreadable records."""
+    """The number of the last record, the number of records after the snapshot, and sentences about unreadable
+    records."""
 
     state: State
     number: int = 0
@@ -213,7 +210,7 @@ class ReadState(Struct, frozen=True):
 
 
 def read_state(path: Path) -> ReadState:
-    """The state of the session whose log is at `path`, with its growing events. Raises SessionError."""
+    """With growing events. Raises SessionError."""
     folder = path.parent
     with closing(database.connect_to_read(path)) as connection:
         last = database.last_number(connection)
@@ -234,7 +231,7 @@ def read_state(path: Path) -> ReadState:
 
 
 def _events_after(connection: Connection, number: int, lost: list[str]) -> Iterator[Lasting]:
-    """Yields the events after a record; adds a sentence for each missing record to `lost`."""
+    """Adds a sentence for each missing record to `lost`."""
     numbers = [number]
     for record in database.read_records(connection, number):
         lost += records.gap(numbers[-1], record.number)
@@ -247,8 +244,7 @@ def _events_after(connection: Connection, number: int, lost: list[str]) -> Itera
 
 
 class SnapshotWriter:
-    """Writes a snapshot and transcript pages after each turn, in one thread at a time. Belongs to the
-    session's loop."""
+    """After each turn, in one thread at a time. Belongs to the session's loop."""
 
     def __init__(self, journal: Journal, path: Path, since: int) -> None:
         """`since` is the number of records after the last snapshot."""
@@ -260,7 +256,6 @@ class SnapshotWriter:
         self._unsubscribe = journal.store.subscribe(self._on_event)
 
     async def close(self) -> None:
-        """Write a last snapshot if enough records are new."""
         self._unsubscribe()
         if self._task is not None:
             await asyncio.wait([self._task])

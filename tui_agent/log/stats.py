@@ -25,7 +25,7 @@ Where = tuple[By, str]
 
 
 class Goal(NamedTuple):
-    """A figure with its target; `most` and `least` are its bounds."""
+    """`most` and `least` are bounds."""
 
     words: str
     value: float | None
@@ -88,7 +88,6 @@ class Figures(Struct, frozen=True):
         return Figures(**sums)
 
     def goals(self) -> tuple[Goal, ...]:
-        """The five main figures with their targets."""
         return (
             Goal("questions about files per session", _ratio(self.questions, self.sessions), most=2),
             Goal("failed automatic loads, %", _percent(self.failed_loads, self.required), most=2),
@@ -98,7 +97,7 @@ class Figures(Struct, frozen=True):
         )
 
     def values(self) -> dict[str, Any]:
-        """The output of `stats --json`; null for figures without data."""
+        """Null for figures without data."""
         return {
             "sessions": self.sessions,
             "turns": self.turns,
@@ -126,7 +125,7 @@ class Figures(Struct, frozen=True):
         }
 
     def _spent(self, by: By) -> dict[str, dict[str, float | None]]:
-        """Tokens and dollars. The cost is null if any part is unknown."""
+        """The cost is null if any part is unknown."""
         return {
             name: {
                 "input": self.tokens_in.get(where, 0),
@@ -182,8 +181,7 @@ def figures_of(events: Iterable[e.Event]) -> Figures:
 
 
 def figures_over_time(events: Iterable[tuple[float, e.Event]], session: str = "") -> Figures:
-    """Count one session's log: events with their times in seconds since 1970. Events copied from another
-    session are not counted."""
+    """Times are in seconds since 1970. Events copied from another session are not counted."""
     counts = _Counts(session)
     copied = 0
     for number, (at, event) in enumerate(events):
@@ -215,7 +213,7 @@ _ENDS = late(r"(?<=[.?!])\s+|\n+")
 
 
 def asks_for_a_file(message: str) -> bool:
-    """Whether the prose of a reply asks the user for a file or its location."""
+    """Whether the prose asks the user for a file or its location."""
     for sentence in _ENDS.split(without_code(message)):
         asks = _ASKS.search(sentence) or (sentence.rstrip().endswith("?") and _WHERE.search(sentence))
         if asks and _FILE.search(sentence):
@@ -224,8 +222,6 @@ def asks_for_a_file(message: str) -> bool:
 
 
 class _Counts:
-    """Running counts of one session."""
-
     def __init__(self, session: str = "") -> None:
         self.session = session
         self.tokens_in: Counter[Where] = Counter()
@@ -322,8 +318,7 @@ class _Counts:
             self.cost[where] = self.cost.get(where, 0.0) + usage.cost
 
     def _judge(self, change: str, state: str) -> None:
-        """Count only the newest proposal for a path. Proposals corrected within the turn did not reach the
-        user."""
+        """Only the newest proposal for a path. Proposals corrected within the turn did not reach the user."""
         asked = self._asked.get(change)
         if asked is None or self._newest[asked] != change:
             return

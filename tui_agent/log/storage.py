@@ -38,7 +38,7 @@ _RECOVERED = "recovered"
 
 
 def mark_closed(path: Path) -> None:
-    """Mark the log as cleanly closed, so that the next start skips the check."""
+    """The next start then skips the check."""
     try:
         replace_private(path.parent / _CLOSED, _looks(path).encode("ascii"), sync=False)
     except OSError:
@@ -46,8 +46,7 @@ def mark_closed(path: Path) -> None:
 
 
 def repair(path: Path, suspect: bool = False) -> list[str]:
-    """Makes the log at `path` usable. Returns a sentence for each loss. Skips the check of a cleanly closed
-    log unless `suspect`.
+    """Returns a sentence for each loss. Skips the check of a cleanly closed log unless `suspect`.
 
     Raises Damaged if sqlite cannot open it and `recover` can read part of it; SessionError if it is of a
     newer version, missing or inaccessible.
@@ -78,7 +77,7 @@ def repair(path: Path, suspect: bool = False) -> list[str]:
 
 
 def can_be_recovered(folder: Path) -> bool:
-    """Whether any part of an unopenable session is readable: pages of its log, or its snapshot."""
+    """Whether pages of the log, or its snapshot, are readable."""
     try:
         return bool(read_raw(folder / directory.LOG).records) or snapshot.load(folder) is not None
     except OSError:
@@ -95,8 +94,8 @@ def recovered_as(folder: Path) -> str:
 
 
 def recover(data: Path, session: str) -> tuple[str, str]:
-    """Copy the readable part of a damaged session to a new session; the old log is unchanged. Returns the new
-    id and a sentence. Raises SessionError if writing fails."""
+    """Copies the readable part to a new session; the old log is unchanged. Returns the new id and a sentence.
+    Raises SessionError."""
     old = directory.folder_of(data, session)
     name = directory.new_id()
     new = directory.folder_of(data, name)
@@ -168,7 +167,7 @@ def _is_sound(connection: sqlite3.Connection) -> bool:
 
 
 def _write_anew(path: Path, new: Path) -> int:
-    """Copies all intact records to a new log under their old numbers. Returns their count."""
+    """Copies intact records under their old numbers. Returns their count."""
     new.unlink(missing_ok=True)
     database.make(new)
     with (
@@ -228,8 +227,8 @@ LAST = "last"
 
 
 class Storage(Struct, frozen=True):
-    """Storage of a session: log and lock (None if nothing can be stored) and texts. `lost` holds sentences
-    about unreadable records; `since` is the number of records after the last snapshot."""
+    """Log and lock (None if nothing can be stored) and texts. `lost` holds sentences about unreadable
+    records; `since` is the number of records after the last snapshot."""
 
     log: Log | None
     lock: SessionLock | None
@@ -254,11 +253,11 @@ def begin(data: Path) -> tuple[Storage, State]:
 
 
 def open_session_log(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
-    """Open and lock a session: an id, or `last` for the workspace's newest session.
+    """An id, or `last` for the workspace's newest session. Raises `OpenElsewhere`, `TooNew`, or
+    `SessionError`.
 
-    Raises `OpenElsewhere`, `TooNew`, or `SessionError` if it does not exist. A damaged log is set aside
-    and its readable part continues; if it cannot be opened at all, a new session continues it. `last`
-    starts a new session if the newest is of a newer version.
+    A damaged log is set aside and its readable part continues; if it cannot be opened at all, a new session
+    continues it. `last` starts a new session if the newest is of a newer version.
     """
     folder = find(data, session, workspace)
     lock = SessionLock.take(folder)
@@ -293,7 +292,7 @@ def _blobs(data: Path, log: Log) -> Blobs:
 
 
 def open_read_only(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
-    """Open a session for reading only, even if another process writes it. Raises SessionError."""
+    """Even if another process writes it. Raises SessionError."""
     folder = find(data, session, workspace)
     read = read_state(folder / directory.LOG)
     blobs = Blobs(_temporary(), behind=data / "blobs")
@@ -301,7 +300,7 @@ def open_read_only(data: Path, session: str, workspace: Path) -> tuple[Storage, 
 
 
 def in_memory(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
-    """A session without storage; an existing session is read and continued in memory."""
+    """An existing session is read and continued in memory."""
     folder = _temporary()
     if not session:
         return Storage(None, None, Blobs(folder), folder), State()

@@ -16,8 +16,7 @@ from tui_agent.store.events import Growing, Lasting
 
 
 class LogNews(Struct, frozen=True):
-    """News since the last call, in order. `given_up` are keys of deleted growing events, `lost` sentences
-    about unreadable records."""
+    """In order. `given_up` are keys of deleted growing events, `lost` sentences about unreadable records."""
 
     events: tuple[Lasting | Growing, ...] = ()
     given_up: frozenset[str] = frozenset()
@@ -25,7 +24,7 @@ class LogNews(Struct, frozen=True):
 
 
 class Tail:
-    """Reads a log that another process writes, from record `number`. Methods block; nothing is written."""
+    """From record `number`. Methods block; nothing is written."""
 
     def __init__(self, path: Path, number: int) -> None:
         self._path = path
@@ -34,7 +33,7 @@ class Tail:
         self._looks: tuple[tuple[int, int], ...] | None = None
 
     def news(self) -> LogNews | None:
-        """News since the last call, or None if the files are unchanged. Raises `SessionError`."""
+        """None if the files are unchanged. Raises `SessionError`."""
         looks = (_size_and_time(self._path), _size_and_time(f"{self._path}-wal"))
         if looks == self._looks:
             return None

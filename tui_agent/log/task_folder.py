@@ -1,7 +1,7 @@
 """Task folders of Roo Code and related programs: messages in Anthropic's format, as JSON.
 
-Messages are in `api_conversation_history.json` (`claude_messages.json` in older versions).
-`task_metadata.json` lists the files in the agent's context.
+Messages are in `api_conversation_history.json` (older: `claude_messages.json`). `task_metadata.json` lists
+the files in the agent's context.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ Message = dict[str, Any]
 
 
 def events_of(messages: Sequence[Message], session: str, workspace: Path, blobs: Blobs) -> list[Lasting]:
-    """The events of a session made of these messages: each original message, the chat, and the conversation
-    to continue."""
+    """Each original message, the chat, and the conversation to continue."""
     events: list[Lasting] = [e.SessionStarted(session, str(workspace))]
     turn = 0
     for message in messages:
@@ -73,11 +72,8 @@ def events_of(messages: Sequence[Message], session: str, workspace: Path, blobs:
 
 
 def conversation(messages: Sequence[Message]) -> list[Message]:
-    """The messages as a conversation in this program's format: a system message, then text and images.
-
-    After a summary, only the first message (the task) and the last summary are kept of the summarized
-    part.
-    """
+    """A system message, then text and images. Of a summarized part, only the first message (the task) and the
+    last summary are kept."""
     last = max((n for n, message in enumerate(messages) if message.get("isSummary")), default=0)
     names = {str(block.get("id")): str(block.get("name")) for m in messages for block in _blocks(m)}
     talk: list[Message] = [{"role": "system", "content": ""}]
@@ -92,7 +88,7 @@ def _kind(message: Message) -> Literal["", "summary"]:
 
 
 def _in_our_words(message: Message, names: Mapping[str, str]) -> Iterator[Message]:
-    """The message without unreadable parts; nothing if no part is left."""
+    """Without unreadable parts; nothing if no part is left."""
     said = [_text_and_images(block, names) for block in _blocks(message)]
     text = "\n\n".join(words for words, _ in said if words)
     images = [image for _, found in said for image in found]
@@ -132,11 +128,10 @@ def _blocks(message: Message) -> list[Message]:
 
 
 def known_files(folder: Path, messages: Sequence[Message], workspace: Path) -> list[Lasting]:
-    """Events for the workspace files listed in `task_metadata.json` as in the agent's context. Raises
-    SessionError if it cannot be read.
+    """For the workspace files in `task_metadata.json` that the agent's context holds. Raises SessionError.
 
-    It does not store contents. A file unmodified since then counts as partly seen in its present state,
-    any other as changed.
+    It stores no contents: a file unmodified since then counts as partly seen in its present state, any other
+    as changed.
     """
     file = folder / METADATA
     value = _json(file) if file.is_file() else {}
@@ -183,7 +178,7 @@ def _known_file(gate: Gate, path: str, records: Sequence[Message], times: Sequen
 
 
 def _at(record: Message, key: str) -> float:
-    """A time of a record (stored in milliseconds) in seconds since the epoch; 0 if missing."""
+    """In seconds since the epoch (stored in milliseconds); 0 if missing."""
     value = record.get(key)
     return value / 1000 if isinstance(value, int | float) and 0 < value < MOST_MILLISECONDS else 0.0
 
@@ -251,8 +246,8 @@ def _json(file: Path) -> Any:
 
 
 def remove_legacy(file: Path, path: Path, blobs: Blobs) -> None:
-    """Deletes an older-format messages file once every message is in the log at `path`. Raises SessionError
-    if that cannot be verified; the file is then kept."""
+    """Deletes the file once every message is in the log at `path`. Raises SessionError if that cannot be
+    verified; the file is then kept."""
     if file.name != LEGACY:
         return
     kept = [message for event in log.events_of(path) for message in _sent_of(event)]
@@ -284,7 +279,7 @@ def _is_message(value: Any) -> bool:
 
 
 def _words(message: Message) -> Iterator[str]:
-    """The spoken text of a message, without file contents, command output and text added by the program."""
+    """Without file contents, command output and text added by the program."""
     content = message["content"]
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     for block in blocks:

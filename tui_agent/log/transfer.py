@@ -40,8 +40,8 @@ KEY = re.compile(r"[0-9a-f]{32}")
 
 
 def known_secrets(events: Sequence[Event], cache: Path | None = None) -> SecretValues:
-    """The secret values in the session's folder at present. With `cache` (a folder of ours), also those in
-    its repository's history if commands ran. Blocking."""
+    """Of the session's folder at present. With `cache` (a folder of ours), also of its repository's history
+    if commands ran. Blocking."""
     roots = [event.workspace for event in events if isinstance(event, e.SessionStarted)]
     decisions = {event.digest: event.choice for event in events if isinstance(event, e.SecretDecided)}
     known = KnownSecrets(*roots)
@@ -55,7 +55,7 @@ def known_secrets(events: Sequence[Event], cache: Path | None = None) -> SecretV
 
 
 def as_markdown(session: str, events: Sequence[Event], secrets: SecretValues | None = None) -> str:
-    """The chat with one heading per message."""
+    """One heading per message."""
     parts = [f"# Session {session}", *(_section(message) for message in messages_of(events))]
     text = "\n\n".join(parts)
     return masked(secrets.masked(text)[0] if secrets else text) + "\n"
@@ -68,8 +68,7 @@ def as_json(
     `secrets`.
 
     Values are masked before serialization, so the JSON stays valid. A masked text keeps the hash of the
-    original. Omitted: binary contents, files that look like secrets, and files that the model received
-    masked.
+    original. Omits binary contents, files that look like secrets, and files that the model received masked.
     """
     bodies = [json.loads(body_of(event).data) for event in events]
 
@@ -97,7 +96,7 @@ def _texts(bodies: Sequence[Any], secret: set[str], blobs: Blobs) -> Iterator[tu
 
 
 def _keys(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """Yields (path, hash) of every hash in an event."""
+    """(path, hash) of every hash in an event."""
     match value:
         case list():
             for item in value:
@@ -111,7 +110,7 @@ def _keys(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def secret_paths(events: Sequence[Event]) -> set[str]:
-    """Paths of files that turned out to be secret by more than their names."""
+    """Files that are secret by more than their names."""
     paths: set[str] = set()
     for event in events:
         match event:
@@ -126,9 +125,7 @@ def secret_paths(events: Sequence[Event]) -> set[str]:
 
 def as_patch(events: Sequence[Event], blobs: Blobs, secrets: SecretValues) -> tuple[str, list[str]]:
     """The net effect of all applied and not undone changes, for `git apply`, and the omissions in sentences.
-
-    Covers edits by others between two applies of a file. Masks keys and the values of `secrets`.
-    """
+    Covers edits by others between two applies of a file. Masks secrets."""
     first: dict[str, tuple[str, int | None]] = {}
     last: dict[str, tuple[str, int | None]] = {}
     checkpoints: dict[str, Checkpoint] = {}
@@ -170,7 +167,7 @@ def as_patch(events: Sequence[Event], blobs: Blobs, secrets: SecretValues) -> tu
 
 
 def _file_patch(path: str, base: str | None, new: str | None, modes: tuple[str, ...]) -> str:
-    """The patch of one file with git's header. None: the file does not exist."""
+    """With git's header. None: the file does not exist."""
     old_name, new_name = (_git_name(f"{side}/{path}") for side in "ab")
     head = [f"diff --git {old_name} {new_name}"]
     if base is None:
@@ -214,8 +211,8 @@ def _section(message: ChatMessage) -> str:
 
 
 def import_session(data: Path, source: Path, workspace: Path, remove_legacy: bool = False) -> str:
-    """Imports `source` as a new session of `workspace` and returns its id. `source` is unchanged. Raises
-    SessionError if it is damaged or of an unknown kind; nothing is stored then.
+    """Returns the new session's id. Raises SessionError if `source` is damaged or of an unknown kind; nothing
+    is stored then.
 
     With `remove_legacy`, an older messages file is deleted once all of it has been read back from the new
     log.
@@ -268,10 +265,9 @@ def _exported(source: Path, session: str, workspace: Path, blobs: Blobs) -> list
 
 
 def parsed(text: str, source: Path, put_text: Callable[[str], str] = str) -> list[Any]:
-    """The events of an export with this text; passes its texts to `put_text`. `source` is its name in errors.
-    Raises SessionError.
+    """Passes the texts of an export to `put_text`. `source` is its name in errors. Raises SessionError.
 
-    The user's decisions about secrets are dropped, because they concern files elsewhere.
+    Drops the user's decisions about secrets, because they concern files elsewhere.
     """
     try:
         value: Any = json.loads(text)

@@ -94,7 +94,7 @@ def as_web_page(session: str, events: Sequence[Event], blobs: Blobs, secrets: Se
 
 
 class _Page:
-    """Renders parts of a session as HTML; `mask` removes secrets and control characters from a text."""
+    """`mask` removes secrets and control characters."""
 
     def __init__(self, state: State, blobs: Blobs, hidden: set[str], mask: Callable[[str], str]) -> None:
         from markdown_it import MarkdownIt  # An import of 30 ms that other exports do not need.
@@ -137,7 +137,7 @@ class _Page:
         return f"<h2>Todos</h2><ul>{rows}</ul>" if rows else ""
 
     def graph(self, tasks: Sequence[SubTask]) -> str:
-        """The sub-tasks as an SVG: dependencies from left to right."""
+        """As an SVG: dependencies from left to right."""
         if not tasks:
             return ""
         places = {

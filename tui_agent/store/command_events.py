@@ -24,7 +24,7 @@ MOST_TOLD, MOST_SHOWN = 500, 4_000
 
 
 class CommandPreparing(Passing, frozen=True):
-    """A command waits for its view since `at`, in seconds since 1970."""
+    """`at` is in seconds since 1970."""
 
     id: str
     command: str
@@ -48,7 +48,7 @@ class CommandPreparing(Passing, frozen=True):
 
 
 class CommandWithdrawn(Passing, frozen=True):
-    """A command in preparation cannot start, or waits for an answer of the person."""
+    """It cannot start, or waits for an answer of the person."""
 
     id: str
 
@@ -60,7 +60,7 @@ class CommandWithdrawn(Passing, frozen=True):
 
 
 class CommandStarted(Lasting, frozen=True):
-    """A command was started at `at`, in seconds since 1970."""
+    """`at` is in seconds since 1970."""
 
     id: str
     command: str
@@ -86,7 +86,7 @@ class CommandStarted(Lasting, frozen=True):
 
 
 class CommandPrinted(Passing, frozen=True):
-    """A command's total output in bytes, and its last line."""
+    """Total output in bytes, and the last line."""
 
     id: str
     line: str
@@ -101,7 +101,7 @@ class CommandPrinted(Passing, frozen=True):
 
 
 class CommandEnded(Lasting, frozen=True):
-    """A command ended, or was found dead after a crash."""
+    """Or was found dead after a crash."""
 
     result: CommandResult
 
@@ -134,10 +134,7 @@ class CommandEnded(Lasting, frozen=True):
 
 
 class ChecksStarted(Lasting, frozen=True):
-    """A round of checks began, named in running order.
-
-    adds: other results for the same content remain valid.
-    """
+    """In running order. adds: other results for the same content remain valid."""
 
     names: tuple[str, ...]
     repair: int = 0
@@ -157,8 +154,6 @@ class ChecksStarted(Lasting, frozen=True):
 
 
 class CheckEnded(Lasting, frozen=True):
-    """A check of the round ended."""
-
     result: CheckResult
 
     def apply(self, state: State) -> State:
@@ -176,8 +171,6 @@ class CheckEnded(Lasting, frozen=True):
 
 
 class ChecksRefused(Lasting, frozen=True):
-    """The remaining checks of the round cannot run."""
-
     why: str
 
     def apply(self, state: State) -> State:
@@ -185,8 +178,6 @@ class ChecksRefused(Lasting, frozen=True):
 
 
 class ChecksOutdated(Passing, frozen=True):
-    """The folder has changed since the checks ran."""
-
     why: str
 
     def apply(self, state: State) -> State:
@@ -194,7 +185,7 @@ class ChecksOutdated(Passing, frozen=True):
 
 
 class ChecksOffered(Passing, frozen=True):
-    """Checks were detected for the user to accept; empty after the decision."""
+    """For the user to accept; empty after the decision."""
 
     checks: tuple[CheckCommand, ...]
 

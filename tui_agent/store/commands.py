@@ -26,11 +26,8 @@ By = Literal["person", "model", "check"]
 
 
 class RunningCommand(Struct, frozen=True):
-    """A running command. `line` is its last output line; `since` is in seconds since 1970.
-
-    background: a server that runs beside other commands. preparing: not started yet; its view is being
-    prepared since then.
-    """
+    """`line` is its last output line; `since` is in seconds since 1970. background: a server that runs beside
+    other commands. preparing: its view is being prepared since then."""
 
     id: str
     command: str
@@ -45,14 +42,10 @@ class RunningCommand(Struct, frozen=True):
 
 
 class CommandResult(Struct, frozen=True):
-    """The result of a finished command.
-
-    status: exit status, or minus the signal number. how: the cause of the end, "exit" for a normal exit.
-    output: head and tail of the output. cut: number of omitted lines between them. blob: the stored
-    output. changed: modified paths. pending: paths with proposed content. cause: the failure's cause if it
-    is not the proposal, "" if unknown; excused: no file change could fix it. report: contents missing from
-    the view, if it failed.
-    """
+    """status: exit status, or minus the signal number. how: the cause of the end, "exit" for a normal exit.
+    output: head and tail of the output. cut: number of omitted lines between them. blob: the stored output.
+    changed: modified paths. pending: paths with proposed content. cause: the failure's cause if it is not the
+    proposal; excused: no file change could fix it. report: contents missing from the view, if it failed."""
 
     id: str
     command: str
@@ -86,7 +79,7 @@ class CommandResult(Struct, frozen=True):
 
 
 class CommandsSlice(Struct, frozen=True):
-    """Running commands in starting order, and the newest results, newest last."""
+    """Running in starting order; results newest last."""
 
     running: tuple[RunningCommand, ...] = ()
     results: tuple[CommandResult, ...] = ()
@@ -110,21 +103,18 @@ MARKS: Mapping[CheckLook, str] = {
 
 
 class Place(NamedTuple):
-    """Location of a failure: a relative path and a line from 1."""
+    """A relative path and a line from 1."""
 
     path: str
     line: int
 
 
 class CheckResult(Struct, frozen=True):
-    """The result of a finished check.
-
-    state: "failed" only for failures introduced by the change, "missing" if its program is missing without
-    the change too. passed, failed: counts, None if not reported. new, old: failures introduced by the
-    change, and failures without it; None if unknown. new_names, old_names, flaky: their names, and failures
-    that a second run did not reproduce. repair: earlier repair requests. run: id of the command, "" if not
-    started. where: in a view of the proposal, or in the folder itself.
-    """
+    """state: "failed" only for failures introduced by the change, "missing" if its program is missing without
+    the change too. passed, failed: counts, None if not reported. new, old: failures introduced by the change,
+    and failures without it; None if unknown. flaky: failures that a second run did not reproduce. repair:
+    earlier repair requests. run: id of the command, "" if not started. where: in a view of the proposal, or
+    in the folder itself."""
 
     name: str
     state: CheckState
@@ -160,11 +150,9 @@ class CheckResult(Struct, frozen=True):
 
 
 class ChecksSlice(Struct, frozen=True):
-    """The latest round: remaining checks, the running check first, and results.
-
-    outdated: the reason all results are stale, if not expressed by the content. refused: the reason no
-    check could run. offered: detected checks the user has not decided about.
-    """
+    """Remaining checks, the running one first, and results of the latest round. outdated: why all results are
+    stale, if not expressed by the content. refused: why no check could run. offered: detected checks the user
+    has not decided about."""
 
     running: tuple[str, ...] = ()
     results: tuple[CheckResult, ...] = ()
@@ -207,7 +195,7 @@ def applied_content(applies: int, undone: int) -> Content:
 
 
 def marks(checks: ChecksSlice, holding: Sequence[bool]) -> list[CheckMark]:
-    """Display marks of the latest round; `holding` says for each result whether it is current."""
+    """`holding` says for each result whether it is current."""
     found = []
     for result, holds in zip(checks.results, holding, strict=True):
         if not holds and result.state != "stopped":

@@ -8,10 +8,8 @@ from msgspec import Struct, field
 
 
 class Usage(Struct, frozen=True):
-    """Tokens and dollars. `cost` is None if any part is unknown; `estimated` marks local counts.
-
-    `thinking` is the part of `output` not shown as text.
-    """
+    """Tokens and dollars. `cost` is None if any part is unknown; `estimated` marks local counts. `thinking`
+    is part of `output`."""
 
     input: int = 0
     output: int = 0
@@ -33,7 +31,6 @@ class Usage(Struct, frozen=True):
 
 
 def used_since(before: Usage, now: Usage) -> Usage:
-    """The difference of two counts."""
     known = before.cost is not None and now.cost is not None
     return Usage(
         input=now.input - before.input,
@@ -58,15 +55,14 @@ Purpose = Literal["plan", "main", "condense", "subtask", "draft"]
 
 
 class OpenRequest(Struct, frozen=True):
-    """A request without final usage: its own tokens, and prices per input and output token in dollars, if
-    known."""
+    """Its own tokens, and prices per input and output token in dollars, if known."""
 
     purpose: Purpose
     tokens: int
     prices: tuple[float, float] | None = None
 
     def estimate(self, letters: int) -> Usage:
-        """Estimated usage after `letters` characters of the response."""
+        """After `letters` characters of the response."""
         output = estimated_tokens(letters)
         cost = None
         if self.prices is not None:
@@ -75,11 +71,9 @@ class OpenRequest(Struct, frozen=True):
 
 
 class UsageSlice(Struct, frozen=True):
-    """`context` is the size of the last request in tokens, `parts` the same by part.
-
-    `counted` is the estimated size; `scale` is the ratio of the provider's count to it (initially 1).
-    `last` is the usage of the last request to the main model.
-    """
+    """`context` is the size of the last request in tokens, `parts` the same by part. `counted` is the
+    estimated size; `scale` is the ratio of the provider's count to it (default 1). `last` is the usage of the
+    last request to the main model."""
 
     turn: Usage = Usage()
     session: Usage = Usage()
@@ -98,10 +92,8 @@ class UsageSlice(Struct, frozen=True):
 
 
 class SentMessage(Struct, frozen=True):
-    """A message as sent; the blob store holds its JSON under `blob`.
-
-    `files` and `instructions` are the shares of `tokens` for file contents and instruction files.
-    """
+    """`blob` is its JSON. `files` and `instructions` are the shares of `tokens` for file contents and
+    instruction files."""
 
     role: str
     blob: str
@@ -115,11 +107,11 @@ class SentMessage(Struct, frozen=True):
 class ConversationSlice(Struct, frozen=True):
     """The sent messages, system prompt first, with model and dialect.
 
-    `files` maps paths to hashes of contained texts, `rows` to the last table row, `blocks` editor block
-    names to digests, `contexts` instruction and base files to hashes ("": reported as removed).
-    `open_calls` are function calls without a result. `last` is the newest request. `restarts`: the next
-    request begins a new conversation, because of `why`. `refusable` is the conversation before the current
-    request, until its response.
+    `files` maps paths to hashes of contained texts, `rows` to the last table row, `blocks` editor block names
+    to digests, `contexts` instruction and base files to hashes ("": reported as removed). `open_calls` are
+    function calls without a result. `last` is the newest request. `restarts`: the next request begins a new
+    conversation, because of `why`. `refusable` is the conversation before the current request, until its
+    response.
     """
 
     model: str = ""

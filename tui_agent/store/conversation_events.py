@@ -24,10 +24,8 @@ class UploadsEnded(Lasting, frozen=True):
 
 
 class ConversationBegun(Lasting, frozen=True):
-    """The conversation restarted with `messages`, the base of the next request.
-
-    `files`, `contexts` and `head` are as in `ConversationSlice`; `open_calls` are carried over.
-    """
+    """With `messages`, the base of the next request. `files`, `contexts` and `head` are as in
+    `ConversationSlice`; `open_calls` are carried over."""
 
     turn: int
     why: Literal["first", "model", "files", "condensed", "edited"]
@@ -62,7 +60,7 @@ class ConversationBegun(Lasting, frozen=True):
 
 
 class SummaryMade(Lasting, frozen=True):
-    """Older messages were summarised; without text, only the newest `kept` of all messages remain."""
+    """Without text, only the newest `kept` of all messages remain."""
 
     turn: int
     text: str
@@ -79,8 +77,6 @@ class SummaryMade(Lasting, frozen=True):
 
 
 class MemoryEdited(Lasting, frozen=True):
-    """The user edited the memory for the next continuation request."""
-
     text: str
 
     def apply(self, state: State) -> State:
@@ -88,8 +84,6 @@ class MemoryEdited(Lasting, frozen=True):
 
 
 class MemoryBuilt(Lasting, frozen=True):
-    """The memory sent with a continuation request."""
-
     turn: int
     text: str
 
@@ -99,7 +93,7 @@ class MemoryBuilt(Lasting, frozen=True):
 
 
 class InstructionsRead(Lasting, frozen=True):
-    """The instruction files in force, or those rejected, have changed."""
+    """The files in force, or those rejected, have changed."""
 
     files: tuple[InstructionFile, ...]
 
@@ -108,12 +102,9 @@ class InstructionsRead(Lasting, frozen=True):
 
 
 class RequestSent(Lasting, frozen=True):
-    """A request was sent, with its additions to the conversation.
-
-    `messages` were appended by this request; `reset`: the conversation had restarted. `rows`, `blocks` and
+    """`messages` were appended by this request; `reset`: the conversation had restarted. `rows`, `blocks` and
     `contexts` are the new table rows, editor block digests and instruction hashes. `prefix_share` is the
-    share of the last request's bytes that is a prefix of this one.
-    """
+    share of the last request's bytes that is a prefix of this one."""
 
     turn: int
     purpose: Literal["plan", "main", "condense", "subtask"]
@@ -190,7 +181,7 @@ class RequestSent(Lasting, frozen=True):
 
 
 class RequestWithdrawn(Lasting, frozen=True):
-    """The provider refused the last request as too long; the conversation is restored."""
+    """The provider refused the request as too long; the conversation is restored."""
 
     turn: int
 
@@ -200,7 +191,7 @@ class RequestWithdrawn(Lasting, frozen=True):
 
 
 class RetryCounted(Passing, frozen=True):
-    """The provider requested a delay; `seconds` remain until the next attempt."""
+    """`seconds` remain until the next attempt."""
 
     seconds: int
     attempt: int
@@ -212,10 +203,8 @@ class RetryCounted(Passing, frozen=True):
 
 
 class PromptRead(Passing, frozen=True):
-    """A local server has been reading the request for `seconds`; `read` of `of` tokens, 0 if unknown.
-
-    `waits` is the reason reading has not begun; the seconds are then those of the wait.
-    """
+    """A local server has been reading the request for `seconds`; `read` of `of` tokens, 0 if unknown. `waits`
+    is the reason reading has not begun; the seconds are then those of the wait."""
 
     seconds: int
     read: int = 0
@@ -230,10 +219,8 @@ class PromptRead(Passing, frozen=True):
 
 
 class ReplyStreamed(Passing, frozen=True):
-    """A chunk of the response: `text` of the displayed `part` ("" if not displayed), and total `letters`.
-
-    `writing` is the file whose change begins, `files` the number of files so far.
-    """
+    """`text` of the displayed `part` ("" if not displayed), and total `letters`. `writing` is the file whose
+    change begins, `files` the number of files so far."""
 
     part: Literal["summary", "message", "reasoning", ""]
     text: str = ""
@@ -259,7 +246,7 @@ class ReplyStreamed(Passing, frozen=True):
 
 
 class ReplyGrew(Growing, frozen=True):
-    """The partial response, kept for a crash."""
+    """Kept for a crash."""
 
     turn: int
     summary: str
@@ -278,7 +265,7 @@ class ReplyGrew(Growing, frozen=True):
 
 
 class ReplyRead(Lasting, frozen=True):
-    """A response was parsed. `sent` is the message for later requests."""
+    """`sent` is the message for later requests."""
 
     turn: int
     summary: str
@@ -347,7 +334,7 @@ class ReplyRead(Lasting, frozen=True):
 
 
 class ReplyLeftOff(Lasting, frozen=True):
-    """A response was interrupted; the transcript keeps the received part."""
+    """The transcript keeps the received part."""
 
     turn: int
     summary: str = ""
@@ -360,8 +347,6 @@ class ReplyLeftOff(Lasting, frozen=True):
 
 
 class UsageCounted(Lasting, frozen=True):
-    """The usage of a request was counted."""
-
     usage: Usage
     purpose: Purpose = "main"
 
@@ -383,7 +368,7 @@ class UsageCounted(Lasting, frozen=True):
 
 
 class ModelOwesNews(Lasting, frozen=True):
-    """A fact for the model's next request."""
+    """For the next request."""
 
     fact: str
 

@@ -1,8 +1,8 @@
 """Base classes of events.
 
-A `Lasting` event is logged before it is applied. A `Growing` event describes unfinished content (a draft,
-an unsaved buffer, a streaming reply): the newest per `key` is stored about once a second until a lasting
-event replaces it. A `Passing` event is never stored: progress, countdowns, repeatable measurements.
+A `Lasting` event is logged before it is applied. A `Growing` event describes unfinished content (a draft, an
+unsaved buffer, a streaming reply): the newest per `key` is stored about once a second until a lasting event
+replaces it. A `Passing` event is never stored.
 
 New fields need defaults; older versions skip unknown events.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Event(Struct, frozen=True, tag_field="type", tag=lambda name: name):
-    """Base of all events; serialised with the class name as `type`."""
+    """Serialised with the class name as `type`."""
 
     def apply(self, state: State) -> State:
         """Deterministic; unaffected slices keep their identity."""

@@ -1,7 +1,4 @@
-"""All events, named in the past tense. Only events change the state.
-
-Contains each event class of the modules named here.
-"""
+"""All events. Only events change the state."""
 
 from __future__ import annotations
 

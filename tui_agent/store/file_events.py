@@ -12,8 +12,7 @@ from tui_agent.store.state import State
 
 
 class FreshnessChanged(Lasting, frozen=True):
-    """A known file changed, or is again as the model saw it. `by_agent`: by an applied change, `undone`: by
-    an undo."""
+    """Or is again as the model saw it. `by_agent`: by an applied change, `undone`: by an undo."""
 
     path: str
     freshness: Freshness
@@ -33,11 +32,8 @@ class FreshnessChanged(Lasting, frozen=True):
 
 
 class KnownFileEdited(Lasting, frozen=True):
-    """An apply gave a known or new file the content `file.written`; an `undone` one that content, or
-    `file.md5` if fresh.
-
-    `as_proposed`: exactly the proposed text, which the model knows.
-    """
+    """An apply gave the file the content `file.written`; an `undone` one that content, or `file.md5` if
+    fresh. `as_proposed`: exactly the proposed text, which the model knows."""
 
     file: KnownFile
     as_proposed: bool = False
@@ -58,8 +54,6 @@ class KnownFileEdited(Lasting, frozen=True):
 
 
 class FileTouched(Lasting, frozen=True):
-    """An entry of a file's timeline."""
-
     touch: Touch
 
     def apply(self, state: State) -> State:
@@ -78,7 +72,7 @@ class KnownFilesDropped(Lasting, frozen=True):
 
 
 class BufferOpened(Lasting, frozen=True):
-    """A file was opened. Its text is read from disk, also after a resume."""
+    """Its text is read from disk, also after a resume."""
 
     path: str
 
@@ -90,7 +84,7 @@ class BufferOpened(Lasting, frozen=True):
 
 
 class BufferLoaded(Passing, frozen=True):
-    """An open file was loaded from disk, replacing unsaved edits."""
+    """From disk, replacing unsaved edits."""
 
     path: str
     text: str
@@ -119,7 +113,7 @@ class BufferLoaded(Passing, frozen=True):
 
 
 class BufferEdited(Growing, frozen=True):
-    """The user edited an open file. `disk` is the hash of the base file."""
+    """`disk` is the hash of the base file."""
 
     path: str
     text: str
@@ -151,7 +145,7 @@ class BufferEdited(Growing, frozen=True):
 
 
 class CursorMoved(Growing, frozen=True):
-    """The cursor moved; `anchor` differs from it during a selection."""
+    """`anchor` differs from the cursor during a selection."""
 
     path: str
     cursor: tuple[int, int]
@@ -168,7 +162,7 @@ class CursorMoved(Growing, frozen=True):
 
 
 class BufferScrolled(Growing, frozen=True):
-    """The first visible line and column of an open file; None follows the cursor."""
+    """First visible line and column; None follows the cursor."""
 
     path: str
     scroll: tuple[int, int] | None
@@ -182,10 +176,7 @@ class BufferScrolled(Growing, frozen=True):
 
 
 class BufferSaved(Lasting, frozen=True):
-    """An open file was saved.
-
-    `text` is the hash of the saved text, to detect later edits; "" in logs of older versions.
-    """
+    """`text` is the hash of the saved text; "" in logs of older versions."""
 
     path: str
     disk: str
@@ -216,8 +207,6 @@ class BufferClashed(Passing, frozen=True):
 
 
 class BufferActivated(Lasting, frozen=True):
-    """Another open file was activated."""
-
     path: str
 
     def apply(self, state: State) -> State:
@@ -225,7 +214,7 @@ class BufferActivated(Lasting, frozen=True):
 
 
 class BufferClosed(Lasting, frozen=True):
-    """An open file was closed; unsaved edits were discarded by the user."""
+    """The user discarded unsaved edits."""
 
     path: str
 

@@ -33,13 +33,13 @@ MOVES: Mapping[SubTaskState, frozenset[SubTaskState]] = MappingProxyType(
 
 
 class SubTask(Struct, frozen=True):
-    """A sub-task. `dependencies` are ids of prerequisites, `files` its scope.
+    """`dependencies` are ids of prerequisites, `files` its scope.
 
     `auto_execute` marks it for the next approved batch, or for an automatic start (`subtasks.begin`).
     `wanted`: approved, starts as soon as possible. `runs` counts its starts, `earlier` those of tasks with
     the same id in earlier graphs. `changed` are files modified by the last run; `tokens`, `cost` (dollars,
-    None if unknown) and `seconds` are totals of all runs. `reason` is the failure's reason, `cause` its
-    category. `on_top` are additional prerequisites of the next run, `note` its extra instructions.
+    None if unknown) and `seconds` are totals of all runs. `cause` is the category of `reason`. `on_top` are
+    additional prerequisites of the next run, `note` its extra instructions.
     """
 
     id: str
@@ -68,22 +68,21 @@ class SubTask(Struct, frozen=True):
 
     @property
     def run(self) -> int:
-        """Number of the newest run among all runs of the session with this id."""
+        """Among all runs of the session with this id."""
         return self.earlier + self.runs
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """Changed files outside the named scope; empty without a scope."""
+        """Changed files outside the scope; empty without a scope."""
         return tuple(step.path for step in self.changed if self.files and step.path not in self.files)
 
 
 def may_become(task: SubTask, state: SubTaskState) -> bool:
-    """Whether the transition is allowed."""
     return state in MOVES[task.state]
 
 
 def faults(tasks: Sequence[SubTask]) -> list[str]:
-    """Reasons the tasks are not a valid graph: duplicate ids, unknown dependencies, cycles; names all ids."""
+    """Duplicate ids, unknown dependencies, cycles; names all ids."""
     found = []
     ids = [task.id for task in tasks]
     doubled = sorted({name for name in ids if ids.count(name) > 1})
@@ -129,14 +128,14 @@ def priorities(tasks: Sequence[SubTask]) -> dict[str, int]:
 
 
 def startable(tasks: Sequence[SubTask]) -> list[SubTask]:
-    """Ready and requested tasks, highest priority first."""
+    """Highest priority first."""
     rank = priorities(tasks)
     waiting = [task for task in tasks if task.state == "ready" and task.wanted]
     return sorted(waiting, key=lambda task: -rank[task.id])
 
 
 def needed_by(task: SubTask, tasks: Sequence[SubTask]) -> list[SubTask]:
-    """Direct and indirect dependencies in topological order."""
+    """Direct and indirect, in topological order."""
     by_id = {other.id: other for other in tasks}
     wanted: set[str] = set()
     open_ids = [*task.dependencies, *task.on_top]
@@ -149,7 +148,7 @@ def needed_by(task: SubTask, tasks: Sequence[SubTask]) -> list[SubTask]:
 
 
 def layers(tasks: Sequence[SubTask]) -> list[list[SubTask]]:
-    """Tasks by layer: one layer after the last dependency."""
+    """One layer after the last dependency."""
     known = {task.id for task in tasks}
     behind: dict[str, list[str]] = {name: [] for name in known}
     waits = {task.id: known.intersection(task.dependencies) for task in tasks}

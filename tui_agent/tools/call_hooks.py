@@ -17,7 +17,7 @@ from tui_agent.extensions.names import SHOWN
 
 
 class HookedCall(Struct, frozen=True):
-    """One entry of a call: the other agent's name and input, and our name of the tool."""
+    """The other agent's name and input, and our name of the tool."""
 
     name: str
     input: dict[str, Any]

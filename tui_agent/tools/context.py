@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class ServerResult(Struct, frozen=True):
-    """The result of a server's tool. `kept` is the file of a long result, `pictures` are files."""
+    """`kept` is the file of a long result, `pictures` are files."""
 
     text: str
     failed: bool = False
@@ -40,7 +40,7 @@ AskPerson = Callable[[str, str, dict[str, Any]], Awaitable[tuple[str, dict[str, 
 
 
 class ServerCalls(Struct, frozen=True):
-    """The servers of a session, as tools use them. Each raises `TuiAgentError`."""
+    """Each raises `TuiAgentError`."""
 
     #: A tool by its name in requests, as its server lists it now.
     find: Callable[[str], Awaitable[ListedTool]]
@@ -60,7 +60,7 @@ Ask = Callable[[str, Sequence[str]], Awaitable[Decision]]
 
 @dataclass
 class Progress:
-    """Progress of a turn, used by its later steps."""
+    """For later steps of the turn."""
 
     #: The user's decisions that are not yet executed.
     pending: list[Decision] = field(default_factory=list)
@@ -120,7 +120,7 @@ class SessionCalls:
 
 @dataclass(frozen=True, kw_only=True)
 class ToolContext:
-    """The collaborators of a tool. `ask` is None in headless mode."""
+    """`ask` is None in headless mode."""
 
     state: Callable[[], State]
     settings: Settings
@@ -151,4 +151,4 @@ class ToolContext:
 
 
 async def unheard(event: Event) -> None:
-    """Discards the event, for steps run only for their result."""
+    """For steps run only for their result."""

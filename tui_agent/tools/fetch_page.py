@@ -42,7 +42,7 @@ def _addresses(call: Invocation) -> tuple[str, ...]:
 
 
 def hosts(call: Invocation) -> tuple[str, ...]:
-    """Each host once, with its port unless it is the scheme's; the address itself if it has none."""
+    """Once each, with the port unless it is the scheme's; the address itself if it has none."""
     found = []
     for address in _addresses(call):
         try:

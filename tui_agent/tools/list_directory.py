@@ -40,11 +40,8 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
 async def list_directories(
     context: ToolContext, requests: Sequence[DirectoryAction], emit: Emit
 ) -> tuple[tuple[DirectoryListing, ...], str]:
-    """Lists each folder once, at most `MAX_REQUESTS` per turn; a refused folder yields a listing with an
-    error.
-
-    Returns a sentence about folders over the limit, because the model would otherwise repeat the request.
-    """
+    """Each folder once, at most `MAX_REQUESTS` per turn. Returns a sentence about folders over the limit,
+    because the model would otherwise repeat the request."""
     requests = list(dict.fromkeys(requests))
     room = max(0, MAX_REQUESTS - context.progress.listed)
     context.progress.listed += min(room, len(requests))
@@ -83,7 +80,7 @@ async def _listing(context: ToolContext, request: DirectoryAction) -> DirectoryL
 
 
 def _list(gate: Gate, index: Index, request: DirectoryAction, links: Sequence[str] = ()) -> DirectoryListing:
-    """A folder's entries in the index plus `links`, which the index lacks."""
+    """With `links`, which the index lacks."""
     folder = request.path.strip().removeprefix("./").strip("/")
     about = DirectoryListing(request.path, filter=request.filter, recursive=request.recursive)
     if folder in ("", "."):

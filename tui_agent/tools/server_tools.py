@@ -27,7 +27,7 @@ _REFUSE = (DECLINE, "Do not answer")
 async def ask_person(
     context: ToolContext, emit: Emit, server: str, message: str, schema: dict[str, Any]
 ) -> tuple[str, dict[str, Any]]:
-    """The action and content for a server's question: accept, decline, or cancel."""
+    """Accept, decline, or cancel, and the content."""
     fields = schema.get("properties")
     fields = fields if isinstance(fields, dict) else {}
     if context.ask is None or len(fields) > MAX_FIELDS:
@@ -75,7 +75,7 @@ async def ask_permission(
 
 
 class _Asking:
-    """One question of a server or an agent, in as many parts as it has fields."""
+    """In as many parts as it has fields."""
 
     def __init__(self, context: ToolContext, emit: Emit, server: str, message: str, about: str) -> None:
         self._context, self._emit, self._server, self._message = context, emit, server, message
@@ -109,7 +109,7 @@ def _title(name: str, part: dict[str, Any], attempt: int) -> str:
 
 
 def _choices(part: dict[str, Any]) -> list[tuple[Any, str]]:
-    """The values that a field allows, with their names."""
+    """With their names."""
     if part.get("type") == "boolean":
         return [(True, "Yes"), (False, "No")]
     options = [one for one in part.get("oneOf") or () if isinstance(one, dict) and "const" in one]
@@ -146,7 +146,7 @@ LINE = 120
 
 
 def server_tools(listed: ServerToolsSlice, off: Collection[str], *, as_calls: bool) -> tuple[Tool, ...]:
-    """The tools of a session's requests. `as_calls`: the model calls functions, so arguments may be objects."""
+    """`as_calls`: the model calls functions, so arguments may be objects."""
     return _made(_Key(listed), frozenset(off), as_calls)
 
 
@@ -273,7 +273,7 @@ def _describe(off: frozenset[str]) -> Tool:
 
 def _call(off: frozenset[str], as_calls: bool) -> Tool:
     async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
-        """Calls each tool under the permissions of its own name."""
+        """Under the permissions of each tool's own name."""
         results = [await _one(entry, call, context, emit) for entry in call.entries]
         if len(results) == 1:
             return results[0]

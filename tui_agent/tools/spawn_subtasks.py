@@ -33,7 +33,7 @@ async def propose_sub_tasks(
     context: ToolContext, requests: Sequence[SubTaskRequest], emit: Emit
 ) -> tuple[str, ...]:
     """Returns sentences for the model about refused tasks. With `subtasks.begin` auto, marked tasks start
-    immediately; inside a sub-task all tasks do, because the user cannot be asked."""
+    immediately; inside a sub-task all do, because the user cannot be asked."""
     graph, settings = context.state().subtasks.tasks, context.settings.subtasks
     known = {(task.id, task.goal) for task in graph}
     tasks = tuple(
@@ -79,7 +79,7 @@ async def propose_sub_tasks(
 
 
 def _as_many_as_may(tasks: Sequence[SubTask], room: int) -> tuple[tuple[SubTask, ...], tuple[SubTask, ...]]:
-    """The first `room` tasks, and the refused tasks including all their dependents."""
+    """The first `room` tasks, and the refused ones including all their dependents."""
     refused = {task.id for task in tasks[max(0, room) :]}
     while more := {
         task.id for task in tasks if task.id not in refused and refused.intersection(task.dependencies)

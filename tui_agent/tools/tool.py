@@ -21,11 +21,8 @@ Verdict = Literal["allow", "ask", "deny"]
 
 
 class Invocation(Struct, frozen=True):
-    """One call by the model. `entries` are its parsed and validated arguments.
-
-    `id` is the provider's; for replies without calls it is generated and `is_wire` is False. `todos` are
-    the texts of the same reply's todo list.
-    """
+    """`entries` are the parsed and validated arguments. `id` is the provider's; for replies without calls it
+    is generated and `is_wire` is False. `todos` are the texts of the same reply's todo list."""
 
     id: str
     name: str
@@ -38,11 +35,8 @@ class Invocation(Struct, frozen=True):
 
 
 class ToolResult(Struct, frozen=True):
-    """The result of a call: text for the model, and an amount for the chat.
-
-    `text` accompanies the files and listings; `resend` are changes the model may send again. `details` are
-    lines for the user, if different from the text.
-    """
+    """`text` accompanies the files and listings; `amount` is for the chat; `resend` are changes the model may
+    send again. `details` are lines for the user, if different from the text."""
 
     text: str = ""
     loaded: LoadedFiles = LoadedFiles()
@@ -62,13 +56,9 @@ def error(sentence: str) -> ToolResult:
 
 
 class CallContext(Struct, frozen=True):
-    """Permission-relevant environment of a call.
-
-    verdict: default without a matching rule; None for the tool's own. words: shown above the preview.
-    covers: scope of an approval besides the call. remembered: scope of an approval: "exactly" this call,
-    any call of the "session" under the same circumstances, or only once ("never"). Rules can only grant the
-    first.
-    """
+    """verdict: default without a matching rule; None for the tool's own. words: shown above the preview.
+    covers: scope of an approval besides the call. remembered: "exactly" this call, any call of the "session"
+    under the same circumstances, or only once ("never"). Rules can only grant the first."""
 
     verdict: Verdict | None = None
     words: str = ""
@@ -98,7 +88,7 @@ def exactly(call: Invocation) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """A tool, discovered by the registry."""
+    """Discovered by the registry."""
 
     name: str
     #: Property of a structured reply, and of function arguments, that lists its entries; "" if the arguments

@@ -32,7 +32,7 @@ _ASIDE = (
 
 
 async def draft_message(context: TurnContext, changes: str, emit: Emit) -> str:
-    """Returns the message and emits only its usage. Raises `ModelError` and `LimitReached`."""
+    """Emits only the usage. Raises `ModelError` and `LimitReached`."""
     request = ModelRequest(
         model=context.state().model.name,
         messages=({"role": "system", "content": _WORDS}, {"role": "user", "content": changes}),
@@ -52,10 +52,10 @@ async def draft_message(context: TurnContext, changes: str, emit: Emit) -> str:
 
 
 async def answer_beside(context: TurnContext, question: str, emit: Emit) -> str:
-    """Returns the answer to a side question about the conversation, and emits only its usage. Raises `ModelError` and
-    `LimitReached`.
+    """Emits only the usage. Raises `ModelError` and `LimitReached`.
 
-    The request has the conversation and the functions of the last one, so that the provider's cache holds them.
+    The request has the conversation and the functions of the last one, so that the provider's cache holds
+    them.
     """
     state = context.state()
     sent, name = state.conversation, state.model.name
@@ -84,8 +84,7 @@ async def answer_beside(context: TurnContext, question: str, emit: Emit) -> str:
 async def answer_server(
     context: TurnContext, system: str, messages: Sequence[dict[str, str]], most: int, emit: Emit
 ) -> str:
-    """The answer to texts of a server of tools, without the conversation and without functions; emits only its usage.
-    Raises `ModelError` and `LimitReached`."""
+    """Without the conversation and functions; emits only the usage. Raises `ModelError` and `LimitReached`."""
     name = context.state().model.name
     said = [{"role": one["role"], "content": one["text"]} for one in messages]
     request = ModelRequest(

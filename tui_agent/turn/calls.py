@@ -37,8 +37,8 @@ _log = logging.getLogger(__name__)
 async def run_calls(
     context: TurnContext, reply: Reply, emit: Emit, *, last: bool
 ) -> tuple[AnsweredCall, ...]:
-    """Executes the reply's calls: sequential tools first, by `place`, then all others concurrently. In the
-    `last` step of a turn, calls whose results the model would need are skipped."""
+    """Sequential tools first, by `place`, then all others concurrently. In the `last` step of a turn, calls
+    whose results the model would need are skipped."""
     await _report_faults(reply, emit)
     calls = _calls(context, reply)
     tools = {tool.name: tool for tool in context.tools}
@@ -89,7 +89,7 @@ def _calls(context: TurnContext, reply: Reply) -> list[Invocation]:
 
 
 def _with_joined_changes(calls: Sequence[Invocation], reply: Reply) -> list[Invocation]:
-    """Joins several calls' changes of one file into one change, proposed by the first of these calls."""
+    """Several calls' changes of one file become one change of the first call."""
     left = list(reply.entries("fileChanges"))
     found: list[Invocation] = []
     for call in calls:
@@ -177,7 +177,7 @@ async def _answer(context: TurnContext, tool: Tool, call: Invocation, emit: Emit
 
 
 def bounded(text: str) -> str:
-    """The beginning and the end of a long text, with the number of omitted characters between them."""
+    """With the number of omitted characters in the middle."""
     if len(text) <= HEAD + TAIL:
         return text
     left_out = len(text) - HEAD - TAIL

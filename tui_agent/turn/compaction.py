@@ -78,9 +78,8 @@ async def fit_to_window(
 ) -> ComposedRequest:
     """The next request with at most `ceiling` estimated tokens.
 
-    Usually nothing has to be reduced. Otherwise in this order, with a notice: contents of older files,
-    older messages, open files, files requested in this turn. Raises `ContextTooLong` if the user's own
-    text is too long; nothing is sent then.
+    Reduces, with a notice, in this order: contents of older files, older messages, open files, files
+    requested in this turn. Raises `ContextTooLong` if the user's own text is too long; nothing is sent then.
     """
     draft = replace(draft, excerpts=earlier.excerpts)
     room = _RequestReducer(context, draft, earlier, _shares(context, ceiling), emit)
@@ -125,7 +124,7 @@ async def fit_to_window(
 
 
 class _RequestReducer:
-    """Reduces one request, one method per kind of content."""
+    """One method per kind of content."""
 
     def __init__(
         self, context: TurnContext, draft: Draft, earlier: EarlierMessages, shares: TokenShares, emit: Emit
@@ -153,14 +152,12 @@ class _RequestReducer:
         return request
 
     async def give_way(self, most: int = sys.maxsize) -> None:
-        """Drops older contents and adds the current relevant files to the system prompt, up to `reset_to`.
-
-        Changes nothing if the result would still exceed `most` tokens.
-        """
+        """Drops older contents and adds the relevant files to the system prompt, up to `reset_to`. Changes
+        nothing if the result would still exceed `most` tokens."""
         await self._rebuild("files", _by_rank(self._state, self._earlier.files), most)
 
     async def begin_again(self) -> None:
-        """Restarts for another model or dialect, or after uploads expired, with only the files in view."""
+        """For another model or dialect, or after uploads expired, with only the files in view."""
         state = self._state
         ranked = [
             (entry, rank)
@@ -170,7 +167,7 @@ class _RequestReducer:
         await self._rebuild("model" if needs_begin(state) else "files", ranked)
 
     async def condense(self, request: ComposedRequest) -> None:
-        """Summarises older messages until the request has `reset_to`, and fills the rest with files."""
+        """Until the request has `reset_to`; fills the rest with files."""
         older = self._state.conversation.messages[1:]
         if await self._is_held_back(older):
             return
@@ -219,7 +216,7 @@ class _RequestReducer:
             await self._say_removed("all but an excerpt of the open file")
 
     async def shorten_files(self, ceiling: int) -> None:
-        """Truncates files requested by name, the largest first. Files of a batch stay whole."""
+        """The largest first. Files of a batch stay whole."""
         files = self._draft.everything.asked_for
         batches = batches_of(self._state)
         named = [file for file in files if file.action not in batches and not file.file_id]
@@ -238,7 +235,7 @@ class _RequestReducer:
                 await self._emit(part_notice(part))
 
     async def leave_out_files(self, ceiling: int) -> None:
-        """Order: bundled files, automatic reloads, requested files; the largest first within each group."""
+        """Bundled files, automatic reloads, requested files; the largest first within each group."""
 
         def rank(pair: tuple[int, LoadedFile]) -> tuple[int, int]:
             cost, file = pair
@@ -260,8 +257,8 @@ class _RequestReducer:
             self._draft = replace(draft, loaded=draft.loaded.plus(LoadedFiles(facts=facts)))
 
     async def shorten_the_rest(self, ceiling: int) -> None:
-        """Shortens summaries, calls of earlier replies and program-generated text, so that a short user
-        message can always be sent."""
+        """Summaries, calls of earlier replies and program-generated text, so that a short user message can
+        always be sent."""
         self._draft = replace(self._draft, brief=True)
         request = await self.composed()
         summaries = [it.tokens for it in self._state.conversation.messages if it.kind == "summary"]
@@ -296,10 +293,8 @@ class _RequestReducer:
     async def _rebuild(
         self, why: Why, ranked: Sequence[tuple[KnownFile, int]], most: int = sys.maxsize
     ) -> None:
-        """Restarts without older contents, with `ranked` files up to `reset_to`.
-
-        Changes nothing if the request would then exceed `most` tokens.
-        """
+        """With `ranked` files up to `reset_to`. Changes nothing if the request would then exceed `most`
+        tokens."""
         context, state, own = self._context, self._state, self._earlier.blobs
         before = state.conversation.messages[1:]
         pending = {change.path for change in state.review.open}
@@ -342,10 +337,8 @@ class _RequestReducer:
     async def _working(
         self, bare: ComposedRequest, ranked: Sequence[tuple[KnownFile, int]]
     ) -> tuple[list[LoadedFile], list[str]]:
-        """The newest text of the relevant files that fit, and the paths of those that do not, by rank.
-
-        Files already shown in this turn stay up to `condense_at`; other files fill up to `reset_to`.
-        """
+        """The newest text of the files that fit, and the paths of the others, by rank. Files shown in this
+        turn stay up to `condense_at`; other files fill up to `reset_to`."""
         shares = (self.shares.reset_to, self.shares.condense_at, NEAR, FAR)
         room, most, near, far = (int(self.shares.window * share) for share in shares)
         room, most = room - bare.size, most - bare.size
@@ -408,10 +401,7 @@ def _as_before(new: SentMessage, old: SentMessage) -> SentMessage:
 
 
 def _by_rank(state: State, shown: Collection[str]) -> list[tuple[KnownFile, int]]:
-    """Known files with their ranks, sorted.
-
-    0: shown in this turn, 1: open or pending, 2: named in an open todo, `LAST`: by most recent use.
-    """
+    """0: shown in this turn, 1: open or pending, 2: named in an open todo, `LAST`: by most recent use."""
     pending = {change.path for change in state.review.open}
     opened = {buffer.path for buffer in state.buffers.open}
     todos = "\n".join(f"{todo.text}\n{todo.details}" for todo in state.todos if not todo.done)

@@ -45,14 +45,12 @@ LONG_PAUSE = 270.0
 
 
 class CachedMessage(Struct, frozen=True):
-    """A message and its JSON text as sent."""
-
     text: str
     message: Message
 
 
 class ConversationCache:
-    """Messages of one conversation. Not thread-safe."""
+    """Not thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._kept: dict[str, CachedMessage] = {}
@@ -63,14 +61,14 @@ class ConversationCache:
 
     @property
     def paused(self) -> bool:
-        """Whether the provider's cache has likely expired since this process's last request."""
+        """The provider's cache has likely expired since the last request."""
         return self._clock() - self._sent >= LONG_PAUSE
 
     def note_sent(self) -> None:
         self._sent = self._clock()
 
     def read(self, blobs: Blobs, messages: Sequence[SentMessage]) -> list[CachedMessage]:
-        """The messages in order; evicts messages of other conversations. Raises `FileError`."""
+        """Evicts messages of other conversations. Raises `FileError`."""
         found = {
             message.blob: self._kept.get(message.blob) or _read(blobs, message.blob) for message in messages
         }
@@ -106,10 +104,8 @@ def _read(blobs: Blobs, blob: str) -> CachedMessage:
 
 
 class Text(Struct, frozen=True):
-    """A file's sendable text and the hash of its bytes; `fault` is the reason if there is no text.
-
-    `undecided` is set if the user can allow it.
-    """
+    """The hash of a file's bytes; `fault` is the reason if there is no text. `undecided`: the user can allow
+    it."""
 
     text: str = ""
     md5: str = ""
@@ -118,14 +114,14 @@ class Text(Struct, frozen=True):
 
 
 class Texts:
-    """Cached texts by path and file stamp. Concurrent requests for one file read it twice."""
+    """By path and file stamp. Concurrent requests for one file read it twice."""
 
     def __init__(self) -> None:
         self._seen: dict[tuple[Path, int], tuple[Stamp, SecretFinding | str]] = {}
         self._present: dict[tuple[str, tuple[str, ...]], tuple[Stamp, list[str]]] = {}
 
     def present(self, folder: str, names: tuple[str, ...]) -> list[str]:
-        """The existing `names` in a folder (an absolute path), cached until the folder's entries change."""
+        """The existing `names` in an absolute `folder`, cached until its entries change."""
         stamp = stamp_of(folder)
         if stamp is None:
             return []
@@ -138,7 +134,7 @@ class Texts:
         return found
 
     def get(self, gate: Gate, path: str, limit: int, decisions: Decisions) -> Text:
-        """The text of a workspace file of at most `limit` bytes, or a fault."""
+        """At most `limit` bytes."""
 
         def read() -> SecretFinding:
             return find_secrets_in_file(gate, path, limit)
@@ -196,7 +192,7 @@ def _read_own(path: Path, limit: int) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class TurnContext(ToolContext):
-    """The collaborators of a turn. `texts` caches instruction files, `sent` the sent messages."""
+    """`texts` caches instruction files, `sent` the sent messages."""
 
     #: Prompts and schemas by file name. An empty planning prompt selects the built-in planner.
     prompts: Mapping[str, dict[str, Any]]
@@ -210,7 +206,7 @@ class TurnContext(ToolContext):
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """The enabled tools; a subset if the model's window is small."""
+        """A subset if the model's window is small."""
         from tui_agent.tools.permission import has_tool
         from tui_agent.tools.registry import switched_on
 

@@ -1,4 +1,4 @@
-"""Checks whether a turn may continue, and asks for repairs of failed checks and for rejected changes once more."""
+"""Whether a turn may continue, and requests for repairs of failed checks and rejected changes."""
 
 from __future__ import annotations
 
@@ -38,11 +38,8 @@ _SECONDS = re.compile(r"\b\d+(?:[.,]\d+)? ?(?:ms|s|sec|seconds)\b")
 
 
 async def ask_about_cost(context: TurnContext, emit: Emit) -> None:
-    """Asks the user once whether a turn that has cost `limits.ask_at_cost` may continue.
-
-    If the price is unknown, the threshold is half of `limits.requests`. Sub-tasks have separate limits.
-    Raises `LimitReached` if the user declines or cannot be asked.
-    """
+    """Once, if the turn has cost `limits.ask_at_cost`; with an unknown price, after half of
+    `limits.requests`. Raises `LimitReached` if the user declines or cannot be asked."""
     what = "" if context.part else _cost_reached(context)
     if not what:
         return
@@ -71,7 +68,7 @@ async def ask_about_cost(context: TurnContext, emit: Emit) -> None:
 
 
 def _cost_reached(context: TurnContext) -> str:
-    """The turn's cost as a sentence without a full stop if the threshold is reached, or ""."""
+    """The turn's cost without a full stop, or "" below the threshold."""
     state, limits = context.state(), context.settings.limits
     cost, made = state.usage.turn.cost, context.requests.made
     if not limits.ask_at_cost:
@@ -86,7 +83,7 @@ def _cost_reached(context: TurnContext) -> str:
 
 
 class LoopDetector:
-    """Counts repeated calls with the same result and the same proposed changes."""
+    """Counts calls with the same result and the same proposed changes."""
 
     def __init__(self) -> None:
         self._seen: Counter[bytes] = Counter()
@@ -94,7 +91,7 @@ class LoopDetector:
     async def note(
         self, context: TurnContext, answered: Sequence[AnsweredCall], emit: Emit
     ) -> tuple[AnsweredCall, ...]:
-        """Returns the calls with a hint in looping results and notifies the user about a loop."""
+        """Adds a hint to looping results and notifies the user."""
         proposed = repr([(one.path, one.new) for one in context.state().review.open])
         keys = [_digest(one, proposed) for one in answered]
         self._seen.update(set(keys))
@@ -139,10 +136,7 @@ MOST_CONFLICTS = 2
 
 
 class Retries:
-    """Repeated requests of this turn.
-
-    `told`: the reasons of the first conflicts are already queued for the model.
-    """
+    """`told`: the reasons of the first conflicts are already queued for the model."""
 
     def __init__(self, *, told: bool = False) -> None:
         self._told = told
@@ -152,7 +146,6 @@ class Retries:
         self._asked: dict[str, int] = {}
 
     def note(self, context: TurnContext) -> None:
-        """Updates the context's progress after a reply."""
         review = context.state().review
         context.progress.settled_paths = frozenset(
             path
@@ -162,10 +155,8 @@ class Retries:
         context.progress.asked = dict(self._asked)
 
     async def ask_again(self, context: TurnContext, changes: Sequence[Change], emit: Emit) -> Draft | None:
-        """A request for the failed and conflicting changes, or None if none may be requested again.
-
-        The rejection reasons are already queued for the model; conflicting files are reloaded.
-        """
+        """None if no change may be requested again. The reasons are already queued for the model; conflicting
+        files are reloaded."""
         failed = [change for change in changes if change.state == "failed" and self._failed < MOST_FAILED]
         self._failed += bool(failed)
         conflicts = [change for change in changes if may_ask_again(change)]
@@ -199,16 +190,12 @@ MOST_NAMED = 20
 
 
 class Repairs:
-    """Repair requests of this turn."""
-
     def __init__(self) -> None:
         self.asked = 0
 
     async def ask_again(self, context: TurnContext, emit: Emit, *, last: bool) -> Draft | None:
-        """Runs the checks and returns a repair request, or None if they passed or no attempt is left.
-
-        After the `last` step of a turn, results are shown without a repair request.
-        """
+        """None if the checks passed or no attempt is left. After the `last` step of a turn, results are shown
+        without a request."""
         if context.calls.run_checks is None or not _proposes(context.state()):
             return None
         await emit(e.PhaseChanged("checking"))
@@ -248,7 +235,7 @@ def _proposes(state: State) -> bool:
 
 
 def repair_request(checks: Sequence[str], paths: Sequence[str]) -> str:
-    """The repair request; the message contains the output separately."""
+    """The message contains the output separately."""
     return (
         "Your proposed changes were checked before anybody applies them, and this failed: "
         f"{', '.join(checks)}; what was printed is above. Correct the changes. A new change to a file replaces your "

@@ -78,7 +78,7 @@ class Head(Struct, frozen=True):
 
 
 def needs_begin(state: State) -> bool:
-    """Whether the conversation must restart: first request, another model or dialect, or a refused schema."""
+    """First request, another model or dialect, or a refused schema."""
     sent, model = state.conversation, state.model
     if not sent.messages or (sent.model, sent.protocol) != (model.name, model.protocol):
         return True
@@ -90,7 +90,7 @@ def needs_begin(state: State) -> bool:
 
 
 def accepts_previous_items(state: State) -> bool:
-    """Whether the model accepts its predecessor's calls and reply items: both belong to one family."""
+    """Whether both models belong to one family."""
     sent, model = state.conversation, state.model
     return sent.protocol == model.protocol and model_table.family(sent.model) == model_table.family(
         model.name
@@ -111,8 +111,7 @@ async def begin(
     carried: Sequence[SentMessage] = (),
     working: Sequence[LoadedFile] = (),
 ) -> e.ConversationBegun:
-    """Returns the event of a new conversation: the current system prompt, `carried` messages and `working`
-    files."""
+    """The current system prompt, `carried` messages and `working` files."""
     state, head = context.state(), head_of(context)
     words = await mask_in_thread(context, [await _system(context, contexts, working)])
     system, _ = await keep(context, words, [_sizes(contexts, working)])
@@ -133,7 +132,7 @@ async def begin(
 
 
 class Sizes(Struct, frozen=True):
-    """Characters of a message that are file contents and instructions."""
+    """In characters."""
 
     files: int = 0
     instructions: int = 0
@@ -145,10 +144,8 @@ async def keep(
     sizes: Sequence[Sizes] = (),
     held: Sequence[str] = (),
 ) -> tuple[tuple[SentMessage, ...], bool]:
-    """Stores messages as sent and counts their tokens. Returns them and whether the count is exact.
-
-    `held` are the keys of texts that are already stored.
-    """
+    """Stores messages as sent. Returns them and whether the count of tokens is exact. `held` are the keys of
+    texts that are already stored."""
     counted = await context.model.count(
         context.state().model.name, [_countable(message) for message in messages]
     )
@@ -176,7 +173,7 @@ def _sent(message: Message, blob: str, tokens: int, sizes: Sizes | None) -> Sent
 
 
 def _countable(message: Message) -> str:
-    """The text for token counting: content, calls, and thinking that is sent back."""
+    """Content, calls, and thinking that is sent back."""
     if message["role"] != "assistant":
         return text_of(message)
     words = []
@@ -242,7 +239,7 @@ async def _agents(context: TurnContext) -> str:
 
 
 async def _listed(context: TurnContext, named: Sequence[tuple[str, str]], use: tuple[str, str, str]) -> str:
-    """A section of names and descriptions, under the words of `use`, if its tool is on; "" without any."""
+    """Names and descriptions under the words of `use`, if its tool is on; "" without any."""
     tool, noun, words = use
     if not named or all(one.name != tool for one in context.tools):
         return ""
@@ -281,7 +278,7 @@ def _sizes(contexts: Sequence[ContextFile], working: Sequence[LoadedFile]) -> Si
 
 
 def as_plain_text(messages: Sequence[Message]) -> list[Message]:
-    """Converts the messages for another model or dialect: function calls become text."""
+    """For another model or dialect: function calls become text."""
     carried: list[Message] = []
     for message in messages:
         match message["role"]:
@@ -349,7 +346,7 @@ async def condense(
 
 
 async def edit_summary(context: TurnContext, text: str, emit: Emit) -> bool:
-    """Replaces the summary with the user's text. Returns False if there was no summary."""
+    """Returns False without a summary."""
     messages = context.state().conversation.messages
     if not any(message.kind == "summary" for message in messages):
         return False
@@ -364,7 +361,7 @@ async def edit_summary(context: TurnContext, text: str, emit: Emit) -> bool:
 async def _summarise(
     context: TurnContext, messages: Sequence[Message], shares: TokenShares, emit: Emit
 ) -> str:
-    """Requests a summary; returns "" on failure."""
+    """ "" on failure."""
     model = context.state().model.name
     # The newest messages that fit, as text.
     room = int(shares.window * SOURCE_SHARE * CHARACTERS_A_TOKEN)
@@ -406,7 +403,7 @@ def _words(message: Message) -> str:
 
 
 async def _summary_message(context: TurnContext, text: str) -> SentMessage:
-    """Adds exact facts from the state to the summary: the last request, todos and pending changes."""
+    """Adds the last request, todos and pending changes from the state."""
     state = context.state()
     certain = remembered(state, context.turn)
     pending = await asyncio.to_thread(_pending, context, state)
@@ -430,7 +427,7 @@ async def within(context: TurnContext, text: str, most: int) -> str:
 
 
 async def shorten_summaries(context: TurnContext, most: int, emit: Emit) -> None:
-    """Restarts the conversation with each summary message cut to `most` tokens."""
+    """To `most` tokens each."""
     messages = context.state().conversation.messages[1:]
     kept = await asyncio.to_thread(context.sent.read, context.blobs, messages)
     carried = []
@@ -447,14 +444,13 @@ async def shorten_summaries(context: TurnContext, most: int, emit: Emit) -> None
 
 
 async def drop_conversation(context: TurnContext, emit: Emit) -> None:
-    """Restarts the conversation without any messages, including unanswered calls."""
+    """Including unanswered calls."""
     contexts = await instruct(context, (), unheard)
     begun = await begin(context, contexts, "condensed")
     await emit(replace(begun, open_calls=()))
 
 
 def words_of(content: str) -> str:
-    """Extracts the summary from its message."""
     return restored(content.removeprefix(SUMMARY).partition(f"\n\n{memory.TITLE}")[0].strip())
 
 

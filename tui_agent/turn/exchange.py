@@ -40,8 +40,7 @@ from tui_agent.turn.model_choice import chosen_model, is_chosen
 
 
 async def mask_in_thread(context: TurnContext, messages: Sequence[Message]) -> list[Message]:
-    """Masks known secret values in new messages: tool results, command output, and the user's text and
-    pastes. Model replies are unchanged."""
+    """Tool results, command output, and the user's text and pastes. Model replies are unchanged."""
     return await asyncio.to_thread(mask_messages, context, messages)
 
 
@@ -52,7 +51,7 @@ def mask_messages(context: TurnContext, messages: Sequence[Message]) -> list[Mes
 
 
 async def mask_request(context: TurnContext, request: ModelRequest) -> ModelRequest:
-    """Masks a request outside the conversation; if it extends the conversation, only the added messages."""
+    """Outside the conversation; if it extends the conversation, only the added messages."""
     if request.purpose in ("main", "subtask"):
         return request
     begun = await asyncio.to_thread(_begun, context, request) if request.purpose == "plan" else 0
@@ -61,7 +60,7 @@ async def mask_request(context: TurnContext, request: ModelRequest) -> ModelRequ
 
 
 async def notify_masked(context: TurnContext, emit: Emit) -> None:
-    """Notifies the user about masking, once per session."""
+    """Once per session."""
     if said := context.secrets.pending_notice():
         await emit(e.NoticeGiven("warning", said))
 
@@ -95,10 +94,10 @@ _PROBE = 48
 
 
 class Repetition:
-    """Processes an answer incrementally. `limit` is the maximum number of equal lines; 0 disables it.
+    """`limit` is the maximum number of equal lines; 0 disables it.
 
-    A repetition is a text of up to `LONGEST` characters repeated without gaps. Tables with different
-    numbers and code with different names do not count.
+    A repetition is a text of up to `LONGEST` characters repeated without gaps. Tables with different numbers
+    and code with different names do not count.
     """
 
     def __init__(self, limit: int) -> None:
@@ -107,7 +106,6 @@ class Repetition:
         self._new = 0
 
     def feed(self, piece: str) -> bool:
-        """Whether the limit is exceeded."""
         if not self._limit or not piece:
             return False
         self._text += piece
@@ -140,8 +138,6 @@ REPEATED = "The answer repeated itself (limits.repeat)"
 
 
 class Answer:
-    """A streamed response and its end."""
-
     def __init__(self) -> None:
         self.letters = 0
         self.end: EndChunk | None = None
@@ -157,7 +153,7 @@ class Answer:
 
     @property
     def why(self) -> str:
-        """The reason for the cut, without a full stop; "" if unknown."""
+        """Why the answer was cut, without a full stop; "" if unknown."""
         if self.letters > MOST_LETTERS:
             return "It was too long to be read to its end"
         return self.end.why if self.end else ""
@@ -176,17 +172,16 @@ class Answer:
         return []
 
     def forget(self) -> None:
-        """Resets the answer before a retry."""
+        """Before a retry."""
         self.letters, self.end = 0, None
         self._pieces = []
 
     def is_worth_keeping(self) -> bool:
-        """Whether a partial answer is kept instead of retrying. Slow: call it outside the event loop."""
+        """Slow: call it outside the event loop."""
         return False
 
 
 def cut_off(why: str) -> str:
-    """First part of a sentence about a cut response; `why` is the reason."""
     if not why:
         return "The answer was cut off"
     words = why.removesuffix(".")
@@ -194,11 +189,8 @@ def cut_off(why: str) -> str:
 
 
 async def open_request(context: TurnContext, model: str, tokens: int, purpose: Purpose) -> OpenRequest:
-    """The estimated cost of a request of `tokens` to `model`.
-
-    Reserves the request in `limits.requests` before its announcement, because sub-tasks share the limit.
-    Raises `LimitReached`.
-    """
+    """Reserves a request of `tokens` in `limits.requests` before its announcement, because sub-tasks share
+    the limit. Raises `LimitReached`."""
     try:
         prices = (await context.model.abilities(model)).prices
     except ModelError:
@@ -210,8 +202,7 @@ async def open_request(context: TurnContext, model: str, tokens: int, purpose: P
 async def exchange(
     context: TurnContext, request: ModelRequest, paid: OpenRequest, answer: Answer, emit: Emit
 ) -> None:
-    """Sends the request and streams the response into `answer`. Raises a `ModelError` if no response was
-    received.
+    """Streams the response into `answer`. Raises a `ModelError` if there was none.
 
     A retry in the middle of a response discards the partial answer, unless it is worth keeping; then the
     answer ends there.
@@ -267,8 +258,7 @@ async def exchange(
 
 
 class _ReadingProgress:
-    """Reports each second how long the server has been reading or queueing the request, until its first
-    output."""
+    """Each second, until the server's first output."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
@@ -323,11 +313,8 @@ async def _begin_again(context: TurnContext, paid: OpenRequest, answer: Answer, 
 
 
 def check_limits(context: TurnContext, tokens: int, priced: bool | None = None) -> None:
-    """Raises `LimitReached` if a request of `tokens` would exceed a limit of the turn or the session.
-
-    A cost limit without a known price rejects every request. `priced` overrides the main model's value.
-    Replayed recordings are free.
-    """
+    """Raises `LimitReached` if a request of `tokens` would exceed a limit. A cost limit without a known price
+    rejects every request. `priced` overrides the main model's value. Replayed recordings are free."""
     if why := context.requests.why:
         raise LimitReached(why, RAISE_REQUESTS, "limits.requests")
     state = context.state()
@@ -357,13 +344,13 @@ def check_limits(context: TurnContext, tokens: int, priced: bool | None = None) 
 
 
 def price_of_a_token(usage: Usage) -> float | None:
-    """Returns None if unknown."""
+    """None if unknown."""
     tokens = usage.input + usage.output
     return usage.cost / tokens if usage.cost is not None and tokens else None
 
 
 async def known_again(context: TurnContext, emit: Emit) -> int:
-    """Returns the room for a request, or 0."""
+    """0 without a known window."""
     model = context.state().model
     if not model.server:
         return 0
@@ -375,7 +362,7 @@ async def known_again(context: TurnContext, emit: Emit) -> int:
 
 
 async def next_model(context: TurnContext, tried: Collection[str]) -> e.ModelChosen | None:
-    """The first untried fallback, or None. A replay has no fallback."""
+    """A replay has no fallback."""
     if context.state().session.replay:
         return None
     for name in context.settings.models.fallbacks:

@@ -27,7 +27,7 @@ MOST_ASKED = 10
 
 
 async def instruct(context: TurnContext, files: Sequence[LoadedFile], emit: Emit) -> tuple[ContextFile, ...]:
-    """The instruction and base files in force with `files` in view."""
+    """With `files` in view."""
     paths = _touched(context.state(), files)
     places, unlisted, look = await asyncio.to_thread(_first_look, context, paths)
     hidden = await context.workspace.ignored(unlisted) if unlisted else set()
@@ -72,19 +72,14 @@ def _places(context: TurnContext, paths: Sequence[str]) -> list[tuple[Folder, li
 def _first_look(
     context: TurnContext, paths: Sequence[str]
 ) -> tuple[list[tuple[Folder, list[str]]], list[str], _InstructionScan | None]:
-    """Returns the places, their files missing from the index (new or ignored), and the result if none is
-    missing.
-
-    One thread call instead of two: between two calls, frames would be drawn first.
-    """
+    """The places, their files missing from the index (new or ignored), and the result if none is missing. One
+    thread call instead of two: frames would be drawn between them."""
     places = _places(context, paths)
     unlisted = [path for _, names in places for path in names if not context.workspace.index.contains(path)]
     return places, unlisted, None if unlisted else _scan_folders(context, places, set())
 
 
 class _InstructionScan:
-    """Usable files, rows for rejected files, and pending user decisions."""
-
     def __init__(self) -> None:
         self.found: list[ContextFile] = []
         self.left_out: list[InstructionFile] = []
@@ -130,7 +125,7 @@ def _scan_folders(
 
 
 def _base_files(context: TurnContext) -> Iterator[tuple[str, Text]]:
-    """Every file matching `base_files`, sorted. Files over the maximum number have a fault. Blocking."""
+    """Sorted. Files over the maximum number have a fault. Blocking."""
     root = context.workspace.root
     there = [path for path in _base_paths(context) if os.path.lexists(root / path)]
     for number, path in enumerate(there):

@@ -58,8 +58,7 @@ MOST_SOURCES = 50
 
 
 async def bundle(context: TurnContext, held: LoadedFiles, emit: Emit) -> LoadedFiles:
-    """Companions of the files changed since the last request that are not in view, within the bundle
-    limits."""
+    """Imports and tests of the files changed since the last request that are not in view."""
     settings, changed = context.settings.bundling, context.state().conversation.unbundled
     found = LoadedFiles()
     if not (settings.enabled and settings.max_files and changed):
@@ -83,7 +82,7 @@ async def bundle(context: TurnContext, held: LoadedFiles, emit: Emit) -> LoadedF
 
 
 async def companions(context: TurnContext, changed: Sequence[str]) -> dict[str, str]:
-    """Returns paths with their reasons, tests first, then imports by distance."""
+    """Paths with their reasons, tests first, then imports by distance."""
     settings = context.settings.bundling
     found: dict[str, str] = {}
     if settings.tests:
@@ -101,7 +100,7 @@ async def companions(context: TurnContext, changed: Sequence[str]) -> dict[str, 
 async def _imports_of(
     context: TurnContext, places: ImportRoots, sources: Sequence[str], seen: set[str], found: dict[str, str]
 ) -> list[str]:
-    """Adds the direct imports of `sources` to `found` and returns the files for the next level."""
+    """Returns the files for the next level."""
     further: list[str] = []
     for path in sources:
         name = "tsx" if path.endswith(".tsx") else language(path)
@@ -163,10 +162,7 @@ def _go_module(text: str) -> str:
 
 
 async def add_open_files(context: TurnContext, taken: Collection[str], emit: Emit) -> tuple[OpenFile, ...]:
-    """Returns the open files that may be sent and records unknown contents as known files.
-
-    `taken` are the paths the request already contains.
-    """
+    """Records unknown contents as known files. `taken` are the paths the request already contains."""
     files = await _open_files_decided(context, emit)
     state = context.state()
     new = editor.new_blocks(editor.blocks(files), state.conversation.blocks)
@@ -276,7 +272,7 @@ RECENT_TURNS = 1
 
 
 async def load(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
-    """Checks for changed files, reads them again, and adds bundles, memory and instructions."""
+    """Reads changed files again, and adds bundles, memory and instructions."""
     if context.calls.look is not None:
         await context.calls.look()
     if draft.query:
@@ -308,7 +304,7 @@ async def load(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
 
 
 async def _fitting(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
-    """Omits requested files that do not fit; earlier calls take precedence."""
+    """Omits files that do not fit; earlier calls take precedence."""
     asked_for = [file for one in draft.answered for file in one.result.loaded.files]
     files = list({file.path: file for file in asked_for}.values())
     if len(draft.answered) < 2 or not files:
@@ -324,11 +320,8 @@ async def _fitting(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
 
 
 async def read_again(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
-    """Reloads stale files the turn needs: seen recently, with an open change, or changed since they were
-    loaded.
-
-    Skips files with exactly the proposed text, which the model knows.
-    """
+    """Seen recently, with an open change, or changed since they were loaded. Skips files with exactly the
+    proposed text, which the model knows."""
     state = context.state()
     asked_for = draft.everything.asked_for
     moved = {file.path for file in asked_for if _is_outdated(context, file.path, file.md5)}
@@ -360,10 +353,8 @@ def _is_outdated(context: TurnContext, path: str, md5: str) -> bool:
 
 
 async def upload(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
-    """Uploads new files to the provider's file storage, if enabled; the request then refers to them.
-
-    After a failure, files are sent as text, with one notice per model.
-    """
+    """To the provider's file storage, if enabled. After a failure, files are sent as text, with one notice
+    per model."""
     state, store = context.state(), context.provider_files
     model = state.model.name
     if store is None or model in store.refused:
@@ -396,7 +387,7 @@ async def upload(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
 
 
 async def _uploaded_before(context: TurnContext, held: Sequence[LoadedFile], emit: Emit) -> LoadedFiles:
-    """Reloads files uploaded to another provider or by another process, as far as they fit."""
+    """Files at another provider or of another process, as far as they fit."""
     state, found = context.state(), LoadedFiles()
     there = {file.path for file in held}
     for path in state.conversation.files:

@@ -17,8 +17,8 @@ BATCH_NAMED = 20
 
 
 def remembered(state: State, turn: int, again: Mapping[str, KnownFile] = MappingProxyType({})) -> str:
-    """The memory section for a turn that continues earlier work, and beside a summary. `again` are files as
-    they were before this turn reloaded them."""
+    """For a turn that continues earlier work, and beside a summary. `again` are files as they were before
+    this turn reloaded them."""
     room = int(state.model.window * SHARE * CHARACTERS_A_TOKEN) or MOST
     return section(memory_of(state, turn, again), min(MOST, room))
 
@@ -64,7 +64,7 @@ def _mark(entry: KnownFile, again: bool) -> str:
 
 
 def last_request(state: State) -> str:
-    """The user's last request that was not only "continue", verbatim."""
+    """Verbatim, ignoring "continue"."""
     said = [message for message in state.chat.messages if message.kind == "person"]
     real = [message.text for message in said if not asks_to_go_on(message.text, message.turn)]
     if real:

@@ -20,7 +20,7 @@ UNKNOWN_WINDOW = 32_000
 
 
 def chosen_model(settings: Settings, name: str, abilities: Abilities) -> ModelChosen:
-    """The model with its dialect: `auto` selects `tools` if the model supports function calls."""
+    """`auto` selects the dialect `tools` if the model supports function calls."""
     protocol: Literal["tools", "structured"]
     if settings.protocol == "auto":
         protocol = "tools" if abilities.tools else "structured"
@@ -43,8 +43,7 @@ def chosen_model(settings: Settings, name: str, abilities: Abilities) -> ModelCh
 
 
 class RequestOptions(Struct, frozen=True):
-    """Request options: effort, maximum tokens of a reply (0: unlimited), temperature (None: the provider's
-    default)."""
+    """`most`: tokens of a reply (0: unlimited). `temperature`: None is the provider's default."""
 
     effort: Effort = "auto"
     most: int = 0
@@ -65,7 +64,6 @@ def _last(values: Iterable[T | None], otherwise: T) -> T:
 
 
 def is_chosen(now: ModelSlice, event: ModelChosen) -> bool:
-    """Whether the state already contains this choice."""
     return all(getattr(now, name) == getattr(event, name) for name in event.__struct_fields__)
 
 

@@ -28,7 +28,7 @@ def _numbered(line: str, number: int) -> str:
 
 
 async def with_pastes(context: TurnContext, text: str) -> str:
-    """Replaces each placeholder with its text. Raises `FileError` if a text is unreadable."""
+    """Raises `FileError` if a text is unreadable."""
     known = context.state().input.pastes
     lines = {line for line in PASTED.findall(text) if line in known}
     if not lines:
@@ -39,7 +39,7 @@ async def with_pastes(context: TurnContext, text: str) -> str:
 
 
 async def check_pastes(context: TurnContext, text: str) -> None:
-    """Raises `PasteTooLong` if the expanded text exceeds the model's window."""
+    """Raises `PasteTooLong` for the expanded text."""
     from tui_agent.tools.load_files import window_of
 
     whole = await with_pastes(context, text)

@@ -47,8 +47,6 @@ MOST_SEARCHED, FIRST_BYTES = 30_000, 8192
 
 
 class Picture(Struct, frozen=True):
-    """A picture as it is sent."""
-
     name: str
     media_type: str
     width: int
@@ -80,7 +78,7 @@ class _Header(Struct, frozen=True):
 
 
 class PicturedRequest(Struct, frozen=True):
-    """A request with a label in the place of each named picture; `words` has no labels, for the planner."""
+    """`words` has no labels, for the planner."""
 
     text: str
     words: str
@@ -92,7 +90,7 @@ async def take_pictures(
     context: TurnContext, request: str, attachments: Sequence[str], emit: Emit
 ) -> PicturedRequest:
     """Raises `FileError` for a picture that cannot be read and for another binary file, and `ModelError` if
-    the model does not see."""
+    the model cannot see."""
     plain = PicturedRequest(request, request, tuple(attachments))
     if mentions := [one[1] or one[2] for one in _MENTION.finditer(request[:MOST_SEARCHED])]:
         await asyncio.to_thread(_refuse_binary, context, mentions)
@@ -158,7 +156,7 @@ async def _check_sees(context: TurnContext, names: Sequence[str]) -> None:
 
 
 def _place(context: TurnContext, name: str) -> Path | None:
-    """The file of a name, or None if there is no such picture. Blocking."""
+    """None if there is no such picture. Blocking."""
     if Path(name).suffix.lower() not in ENDINGS:
         return None
     if name.startswith(("/", "~/")):
@@ -172,7 +170,7 @@ def _place(context: TurnContext, name: str) -> Path | None:
 
 
 def _refuse_binary(context: TurnContext, mentions: Sequence[str]) -> None:
-    """Raises `FileError` for a mentioned file that is neither text nor a picture. Blocking."""
+    """Raises `FileError` for a file that is neither text nor a picture. Blocking."""
     gate = context.workspace.gate
     for name in dict.fromkeys(one.rstrip(".,;:!?)") for one in mentions):
         if not name or Path(name).suffix.lower() in ENDINGS:

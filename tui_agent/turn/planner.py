@@ -1,4 +1,4 @@
-"""The plan pass: selects the files a request needs, with the planner model or from the request's words."""
+"""The plan pass: selects the files a request needs, by the planner model or the request's words."""
 
 from __future__ import annotations
 
@@ -97,11 +97,10 @@ def _is_mention(action: FileAction, request: str, attachments: Sequence[str]) ->
 
 
 async def make_plan(context: TurnContext, request: str, emit: Emit) -> tuple[Plan, str]:
-    """Returns the plan and a deferred warning. The warning is given after the model's response, because the
-    main request may fail with the same error and report it.
+    """The warning is given after the model's response, because the main request may fail with the same error.
 
-    Skips the planner if the request names every file, or if the planner is unavailable. Planner failures
-    never end the turn: the plan is then derived from the request's words.
+    Skips the planner if the request names every file, or if the planner is unavailable. After a failure, the
+    plan is derived from the request's words.
     """
     active = context.state().buffers.active
     words = await asyncio.to_thread(read_words, request, context.workspace.index, active)
@@ -149,8 +148,7 @@ async def _planner(context: TurnContext, words: RequestReading, request: str) ->
 
 
 async def _ask_planner(context: TurnContext, request: str, planner: ModelRequest, emit: Emit) -> Plan | None:
-    """Requests a plan; once more with the faults if it is invalid, and without a schema if that was
-    refused."""
+    """Once more with the faults if the plan is invalid, and without a schema if that was refused."""
     write = _as_ending if _is_ending(context, planner) else _messages
     messages = await asyncio.to_thread(write, context, request, planner.schema is None)
     for attempt in range(1, MOST_ANSWERS + 1):
@@ -213,7 +211,7 @@ def _as_ending(context: TurnContext, request: str, with_schema: bool) -> tuple[M
 
 
 def _messages(context: TurnContext, request: str, with_schema: bool) -> tuple[Message, ...]:
-    """A separate conversation: the planner's prompt, the outline, the known files and the request."""
+    """The planner's prompt, the outline, the known files and the request."""
     system = [part["text"] for part in context.prompts[PLANNING]["sections"]]
     if with_schema:
         shape = json.dumps(context.prompts[PLANNING_SCHEMA], ensure_ascii=False)
@@ -239,7 +237,7 @@ def _messages(context: TurnContext, request: str, with_schema: bool) -> tuple[Me
 
 
 def _bounded(plan: Plan) -> Plan:
-    """Limits the actions to the maximum of the built-in planner and adds a fault."""
+    """Adds a fault."""
     if len(plan.files) <= MAX_ACTIONS and len(plan.directories) <= MAX_ACTIONS:
         return plan
     asked = len(plan.files) + len(plan.directories)

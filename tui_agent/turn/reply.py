@@ -64,7 +64,7 @@ _KEPT = 400
 
 
 class StreamedPaths:
-    """Paths named in the changes of one reply, newest last."""
+    """Newest last."""
 
     def __init__(self) -> None:
         self.paths: dict[str, None] = {}
@@ -185,10 +185,10 @@ MOST_FAULTS = 100
 
 
 async def ask(context: TurnContext, draft: Draft, earlier: EarlierMessages, emit: Emit) -> Reply:
-    """Sends the next request and returns the parsed reply. Raises a `ModelError` if there is none.
+    """Raises a `ModelError` without a reply.
 
-    A request refused as too long is withdrawn and sent again in smaller sizes, until nothing can be
-    omitted. If the model is unreachable or overloaded, the next of `models.fallbacks` is used.
+    A request refused as too long is withdrawn and sent again in smaller sizes, until nothing can be omitted.
+    If the model is unreachable or overloaded, the next of `models.fallbacks` is used.
     """
     failed: dict[str, ModelError] = {}
     size = _Size(context)
@@ -231,7 +231,7 @@ async def ask(context: TurnContext, draft: Draft, earlier: EarlierMessages, emit
 
 
 def _told_room(words: str, size: int) -> int:
-    """The room for a request if the refusal of one of `size` tokens contains the window; otherwise 0."""
+    """If the refusal of a request of `size` tokens names the window; otherwise 0."""
     window, asked = sizes_in(words)
     if not window:
         return 0
@@ -239,7 +239,7 @@ def _told_room(words: str, size: int) -> int:
 
 
 class _Size:
-    """Maximum size of a request to one model, in tokens; reduced after each refusal."""
+    """In tokens; reduced after each refusal."""
 
     def __init__(self, context: TurnContext) -> None:
         # A replay has no window limit.
@@ -248,8 +248,7 @@ class _Size:
         self._less = list(LESS)
 
     def reduce(self, size: int, refusal: ContextTooLong, known: int = 0) -> None:
-        """Lowers the ceiling, to at most `known` if the server has reported its window. Raises `refusal`
-        after the last attempt."""
+        """To at most `known` if the server has reported its window. Raises `refusal` after the last attempt."""
         if not self._less:
             raise refusal
         self.ceiling, self.refusal = int(size * self._less.pop(0)), refusal
@@ -260,7 +259,7 @@ class _Size:
 async def _next_model(
     context: TurnContext, error: ModelError, failed: dict[str, ModelError], emit: Emit
 ) -> None:
-    """Switches to a fallback after a failure. Raises the first error if none is left."""
+    """Raises the first error if no fallback is left."""
     if isinstance(error, BadKey) and not failed:
         raise error  # The user must fix the key.
     failed[context.state().model.name] = error
@@ -299,7 +298,7 @@ async def _ask_once(
 
 
 class _ReplyAnswer(Answer):
-    """A reply of the main model, parsed and displayed as it streams."""
+    """Parsed and displayed as it streams."""
 
     def __init__(self, context: TurnContext, tools: bool, earlier_calls: frozenset[str]) -> None:
         self._context = context
@@ -357,11 +356,11 @@ class _ReplyAnswer(Answer):
                 return reader.feed(text)
 
     def is_worth_keeping(self) -> bool:
-        """True if it contains complete changes, which a retry might not propose again."""
+        """If it contains complete changes, which a retry might not propose again."""
         return bool(self.reader.finish(cut=True).changes)
 
     def finish(self, model: str) -> Reply:
-        """The reply, or the complete parts of a cut reply. Raises `Refused` and `EmptyReply`."""
+        """Keeps the complete parts of a cut reply. Raises `Refused` and `EmptyReply`."""
         reply = _bounded(self.reader.finish(cut=self.cut), self.letters)
         if self.end and self.end.reason == "refused" and not reply.changes:
             raise Refused(f"{model} declined to answer", "reword the request, or choose another model")
@@ -374,7 +373,7 @@ class _ReplyAnswer(Answer):
         return replace(reply, why=self.why if reply.cut else "")
 
     def message(self, reply: Reply) -> Message:
-        """The reply as a conversation message, with its parts in order and its calls as parsed."""
+        """With its parts in order and its calls as parsed."""
         came = self.end.parts if self.end else ()
         parts: list[Part] = [] if came else [TextPart(self.text)] if self.text else []
         calls = list(reply.calls)
@@ -399,7 +398,7 @@ def _as_read(part: CallPart, call: ToolCall) -> CallPart:
 
 
 def _bounded(reply: Reply, letters: int) -> Reply:
-    """Limits the number of changes and records the omission as a fault."""
+    """Records omitted changes as a fault."""
     faults = list(reply.faults)
     if letters > MOST_LETTERS:
         faults.append(

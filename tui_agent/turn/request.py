@@ -100,7 +100,7 @@ AROUND_A_MESSAGE = 4
 
 
 class AnsweredCall(Struct, frozen=True):
-    """A call and its result. `waits`: the turn continues with the result."""
+    """`waits`: the turn continues with the result."""
 
     call: Invocation
     result: ToolResult
@@ -132,14 +132,14 @@ class Draft(Struct, frozen=True):
 
     @property
     def everything(self) -> LoadedFiles:
-        """All files, including those requested by calls."""
+        """With files requested by calls."""
         loaded = self.loaded
         for one in self.answered:
             loaded = loaded.plus(one.result.loaded)
         return loaded
 
     def changed(self, change: Callable[[LoadedFiles], LoadedFiles]) -> Draft:
-        """Returns a copy with `change` applied to each group of files."""
+        """Applies `change` to each group of files."""
         answered = tuple(
             replace(one, result=replace(one.result, loaded=change(one.result.loaded)))
             if one.result.loaded.files
@@ -150,10 +150,8 @@ class Draft(Struct, frozen=True):
 
 
 class ComposedRequest(Struct, frozen=True):
-    """A request, its draft, and the event that records its additions.
-
-    `bytes` is the total length sent; `calls` are the ids of all earlier calls.
-    """
+    """With the event that records its additions. `bytes` is the total length sent; `calls` are the ids of all
+    earlier calls."""
 
     draft: Draft
     request: ModelRequest
@@ -167,8 +165,8 @@ class ComposedRequest(Struct, frozen=True):
 
 
 class _Written(NamedTuple):
-    """Messages and texts of a request: `sizes` and `held` keys belong to the `new` messages, `last` are
-    withdrawn texts of the previous request, `calls` the ids of earlier calls."""
+    """`sizes` and `held` keys belong to the `new` messages, `last` are withdrawn texts of the previous
+    request, `calls` the ids of earlier calls."""
 
     messages: list[Message]
     texts: list[str]
@@ -180,7 +178,7 @@ class _Written(NamedTuple):
 
 
 def _write(context: TurnContext, before: ConversationSlice, newest: _Newest) -> _Written:
-    """One thread call for all steps: the loop may draw a frame at every wait, which delays the request."""
+    """One thread call: the loop may draw a frame at every wait, which delays the request."""
     kept = context.sent.read(context.blobs, (*before.messages, *before.last))
     earlier, last = kept[: len(before.messages)], kept[len(before.messages) :]
     made = newest.messages([one.message for one in earlier])
@@ -198,8 +196,8 @@ def _write(context: TurnContext, before: ConversationSlice, newest: _Newest) -> 
 
 
 async def compose(context: TurnContext, draft: Draft, state: State | None = None) -> ComposedRequest:
-    """Deterministic: the same input yields the same bytes. The conversation must have begun (see
-    `compaction.fit_to_window`). If there is nothing to add, it is sent unchanged."""
+    """Deterministic. The conversation must have begun (see `compaction.fit_to_window`). If there is nothing
+    to add, it is sent unchanged."""
     state = state or context.state()
     before, head = state.conversation, head_of(context)
     written, draft = draft, replace(draft, query=await with_pastes(context, draft.query))
@@ -248,7 +246,7 @@ async def compose(context: TurnContext, draft: Draft, state: State | None = None
 
 
 def parts_of(messages: Sequence[SentMessage], head: int) -> dict[str, int]:
-    """Tokens by part; the head counts as system."""
+    """In tokens; the head counts as system."""
     files = sum(message.files for message in messages)
     rules = sum(message.instructions for message in messages)
     system = sum(m.tokens - m.files - m.instructions for m in messages if m.role == "system")
@@ -326,7 +324,7 @@ class _Newest:
         )
 
     def messages(self, earlier: Sequence[Message]) -> list[tuple[Message, Sizes]]:
-        """Results of the open calls and, if it has content, one user message, each with its sizes."""
+        """Results of the open calls and, if it has content, one user message."""
         results = [self._result(call) for call in self._before.open_calls]
         query = self._draft.query
         awaited = not results and bool(earlier) and earlier[-1]["role"] == "assistant"
@@ -397,7 +395,7 @@ class _Newest:
         return prompt.user_text(_in_brief(news) if draft.brief else news, self._in_view)
 
     def _row(self, path: str) -> str:
-        """A table row; a reloaded file keeps its mark in the message that contains it."""
+        """A reloaded file keeps its mark in the message that contains it."""
         entry = with_unsaved(self._state.known, self._state.buffers)[path]
         turn = self._state.turn.number
         before = self._all.again.get(path)
@@ -417,7 +415,7 @@ class _Newest:
 
 
 def _in_brief(news: prompt.MessageParts) -> prompt.MessageParts:
-    """The newest program-generated text, shortened. The user's own text is unchanged."""
+    """The user's own text is unchanged."""
     facts = tuple(shortened(fact, BRIEF) for fact in news.facts[-MOST_IN_BRIEF:])
     missing = len(news.facts) - len(facts)
     return replace(

@@ -29,12 +29,12 @@ MORE_STEPS = "send “continue” to resume it, or raise max_steps"
 async def run(
     context: TurnContext, request: str, attachments: Sequence[str], emit: Emit, added: str = ""
 ) -> str:
-    """Plans, loads, sends the request, runs calls, proposes and checks changes. Repeats if the reply asks for
-    files, contains unplaceable changes or unreadable calls, or fails its checks.
+    """Plans, loads, sends the request, runs calls, proposes and checks changes.
 
-    `added` is further text of the message, not of the person. Returns the limit that ended the turn, or "".
-    Raises a `ModelError` if there was no response, and `LimitReached` before the model was done. The caller records
-    the end of the turn.
+    Repeats if the reply asks for files, contains unplaceable changes or unreadable calls, or fails its
+    checks. `added` is further text of the message, not of the person. Returns the limit that ended the turn,
+    or "". Raises a `ModelError` if there was no response, and `LimitReached`. The caller records the end of
+    the turn.
     """
     if context.calls.expand is not None and request.lstrip().startswith("/"):
         request = await context.calls.expand(request)
@@ -51,11 +51,8 @@ async def run(
 
 
 async def retry_conflicts(context: TurnContext, conflicts: Sequence[Change], emit: Emit) -> str:
-    """Continues a turn for changes that conflicted when applied: reloads their files and asks the model
-    again.
-
-    Returns and raises as `run` does.
-    """
+    """For changes that conflicted when applied: reloads their files and asks the model again. Returns and
+    raises as `run` does."""
     await context.workspace.ready()
     retries = Retries(told=True)
     draft = await retries.ask_again(context, conflicts, emit)
