@@ -201,10 +201,10 @@ class _RequestReducer:
 
     async def _is_held_back(self, older: Sequence[SentMessage]) -> bool:
         """Whether a hook blocks a summary; asked once a request."""
-        if self._hooked or not older or self._context.hooks is None:
+        if self._hooked or not older or self._context.calls.hooks is None:
             return False
         self._hooked = True
-        why = await self._context.hooks.compacting("auto")
+        why = await self._context.calls.hooks.compacting("auto")
         if why:
             await self._emit(NoticeGiven("info", f"Older messages are kept as long as possible: {why}"))
         return bool(why)
@@ -375,7 +375,7 @@ class _RequestReducer:
 
 async def compact(context: TurnContext, emit: Emit) -> str:
     """Summarises all older messages on the user's request. Changes nothing if the summary fails or a hook blocks it."""
-    if context.hooks is not None and (why := await context.hooks.compacting("manual")):
+    if context.calls.hooks is not None and (why := await context.hooks.compacting("manual")):
         await emit(NoticeGiven("warning", f"Nothing was summarised: {why}", in_chat=True))
         return ""
     contexts = await instruct(context, (), unheard)
