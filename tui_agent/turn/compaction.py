@@ -375,7 +375,7 @@ class _RequestReducer:
 
 async def compact(context: TurnContext, emit: Emit) -> str:
     """Summarises all older messages on the user's request. Changes nothing if the summary fails or a hook blocks it."""
-    if context.calls.hooks is not None and (why := await context.hooks.compacting("manual")):
+    if context.calls.hooks is not None and (why := await context.calls.hooks.compacting("manual")):
         await emit(NoticeGiven("warning", f"Nothing was summarised: {why}", in_chat=True))
         return ""
     contexts = await instruct(context, (), unheard)

@@ -138,10 +138,10 @@ def count(value: Any) -> int:
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """{} if it is no object."""
+    """{} for other values."""
     return value if isinstance(value, dict) else {}
 
 
 def items(value: Any) -> list[dict[str, Any]]:
-    """Its objects; [] if it is no list."""
+    """Its objects; [] for other values."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
