@@ -67,14 +67,17 @@ local-server: set-up ## Build that server, for a quarter of an hour, once
 cov: set-up ## Run the tests and say which lines they do not reach
 	@.venv/bin/python -m pytest -p pytest_cov.plugin --cov --cov-report=term-missing:skip-covered $(ARGS)
 
-lock: ## Write requirements.lock from pyproject.toml (needs uv)
-	uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --extra dev --extra mcp --extra acp --universal \
-		pyproject.toml -o requirements.lock
+LOCKED = uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --universal pyproject.toml
+
+lock: ## Write requirements.lock and requirements-slim.lock from pyproject.toml (needs uv)
+	$(LOCKED) --extra dev --extra mcp --extra acp --extra grammars -o requirements.lock
+	@mkdir -p build && printf '%s\n' "litellm; python_version < '0'" "pillow; python_version < '0'" >build/left-out.txt
+	$(LOCKED) --override build/left-out.txt --constraint requirements.lock -o requirements-slim.lock
 
 newest: set-up ## The newest versions that pyproject.toml allows, in an environment of their own: the screen's tests there
 	@test -x build/newest/bin/python || .venv/bin/python -m venv build/newest
 	@build/newest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade \
-		--upgrade-strategy eager --editable '.[dev,mcp,acp]'
+		--upgrade-strategy eager --editable '.[dev,mcp,acp,grammars]'
 	@build/newest/bin/python -m pytest $(or $(ARGS),tests/ui)
 
 models: set-up ## Make the table of models from the newest litellm of the package registry

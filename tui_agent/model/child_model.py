@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
@@ -33,6 +34,10 @@ Transport = Literal["auto", "litellm", "direct"]
 _log = logging.getLogger(__name__)
 #: Retries of a request, and of one for a summary.
 RETRIES, SUMMARY_RETRIES = 5, 1
+
+
+def has_litellm() -> bool:
+    return importlib.util.find_spec("litellm") is not None
 
 
 class ChildModel:
@@ -112,20 +117,24 @@ class ChildModel:
         return TokenCount(tuple(estimate(text) for text in texts), exact=False)
 
     def _route(self, model: str) -> model_table.Route | None:
-        """None for litellm. Raises a `ModelError` if litellm is not allowed."""
-        if self._transport == "litellm" and not by_login(model):
-            return None
-        route = model_table.route(model, self._child.environment)
+        """Returns None for litellm. Raises a `ModelError` if litellm is not allowed or not installed."""
+        litellm_only = self._transport == "litellm" and not by_login(model)
+        route = None if litellm_only else model_table.route(model, self._child.environment)
         if route is None and self._transport == "direct":
             raise RequestRejected(
                 f"There is no direct way to {model}",
                 'set models.transport to "auto", or choose another model',
             )
+        if route is None and not has_litellm():
+            raise RequestRejected(
+                f"{model} is reached through litellm, which is not installed",
+                "install it with `pip install litellm`, or choose another model",
+            )
         return route
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         route = self._route(request.model)
-        direct = route is not None and (self._transport == "direct" or not request.files)
+        direct = route is not None and (self._transport == "direct" or not request.files or not has_litellm())
         await self.start()
         said = False
         # Without a summary the newest messages are kept, and the person waits for the answer.
@@ -150,7 +159,15 @@ class ChildModel:
             await self._ask("reach", dict(environment))
 
     async def upload(self, model: str, name: str, text: str) -> str:
+<<<<<<< HEAD
         """Returns the file's id at the provider. Raises a `ModelError`."""
+=======
+        """Uploads a file to the provider and returns its id. Raises a `ModelError`."""
+        if not has_litellm():
+            raise ModelError(
+                "Files are uploaded by litellm, which is not installed", "run `pip install litellm`"
+            )
+>>>>>>> 2a653554 (packaging: a slim installation without litellm)
         await self.start()
         return str(await self._ask("upload", {"model": model, "name": name, "text": text}))
 

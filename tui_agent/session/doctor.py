@@ -37,6 +37,11 @@ from tui_agent.settings.loading import LoadedSettings, load
 START_TIMEOUT = 60.0
 #: Queried if no model is configured, to check that litellm responds.
 _ANY_MODEL = "openai/gpt-6-sol"
+#: Dependencies that a slim installation leaves out, with their purpose.
+_OPTIONAL = {
+    "litellm": "other providers than the direct ones, and exact counts of tokens",
+    "pillow": "pictures in messages",
+}
 #: Prefix of the status of a responding local server.
 _WORKS = "works "
 
@@ -176,7 +181,10 @@ def report_lines(report: Report) -> Iterator[tuple[Literal["ok", "note", "proble
     around, model = report.surroundings, report.model
     yield "ok", f"tui-agent {report.version}, Python {around.python}, {around.platform}"
     names = [name for name in around.packages if not name.startswith("tree-sitter-")]  # Too many to list.
-    yield "ok", ", ".join(f"{name} {around.packages[name]}" for name in names)
+    yield "ok", ", ".join(f"{name} {around.packages[name]}" for name in names if around.packages[name])
+    for name, purpose in _OPTIONAL.items():
+        if name in names and not around.packages[name]:
+            yield "note", f"{name} is not installed; it is needed for {purpose}: pip install {name}"
     if around.git:
         yield "ok", around.git
     yield "ok", around.terminal.in_words()
@@ -247,7 +255,9 @@ def surroundings() -> Machine:
     """Takes as long as `git --version`."""
     installed, git = packages(), git_version()
     problems = [
-        f"the package {name} is missing: reinstall tui-agent" for name, at in installed.items() if not at
+        f"the package {name} is missing: reinstall tui-agent"
+        for name, version in installed.items()
+        if not version and name not in _OPTIONAL
     ]
     if not git:
         problems.append("git was not found: install it; changes are merged and saved with it")

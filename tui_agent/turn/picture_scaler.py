@@ -30,6 +30,9 @@ def main() -> None:
     data = sys.stdin.buffer.read()
     try:
         header, content = scaled(data, most_side, most_bytes)
+    except ModuleNotFoundError:
+        error = "cannot be read without Pillow, which is not installed: pip install pillow"
+        header, content = {"error": error}, b""
     except MemoryError:
         header, content = {"error": "needs too much memory"}, b""
     sys.stdout.buffer.write(json.dumps(header).encode() + b"\n" + content)
