@@ -159,15 +159,11 @@ class ChildModel:
             await self._ask("reach", dict(environment))
 
     async def upload(self, model: str, name: str, text: str) -> str:
-<<<<<<< HEAD
-        """Returns the file's id at the provider. Raises a `ModelError`."""
-=======
         """Uploads a file to the provider and returns its id. Raises a `ModelError`."""
         if not has_litellm():
             raise ModelError(
                 "Files are uploaded by litellm, which is not installed", "run `pip install litellm`"
             )
->>>>>>> 2a653554 (packaging: a slim installation without litellm)
         await self.start()
         return str(await self._ask("upload", {"model": model, "name": name, "text": text}))
 
