@@ -285,3 +285,68 @@ def test_a_session_is_listed_under_its_own_name_only(monkeypatch: pytest.MonkeyP
         assert sockets.places() == [], "it is about to get its name"
         (place.folder / f".{place.name}").rename(place.folder / place.name)
         assert sockets.places() == [place]
+
+
+INBOX = b"\x0e"
+
+
+def test_the_inbox_shows_another_session_in_this_terminal_while_this_one_continues(
+    workspace: Path, home: Path, provider: Provider
+) -> None:
+    provider.answer(
+        Answer("reply of the first"), Answer("reply of the second"), Answer("later", hold_after=1)
+    )
+    ids = []
+    for words in ("first", "second"):
+        ids.append(run("--bg", words, folder=workspace).stdout.strip())
+        until = time.monotonic() + PATIENCE
+        while [it["state"] for it in sessions(workspace)] != ["done"] * len(ids):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+    first, second = ids
+    with running(Program("attach", first, folder=workspace, home=home), "reply of the first") as program:
+        program.type(b"\x1b[18~" + b"wait\r")
+        provider.wait_for(3)
+        program.type(INBOX)
+        program.shows("workspace · second")
+        program.type(b"\r")
+        program.shows("reply of the second")
+        states = {it["id"]: (it["attached"], it["state"]) for it in sessions(workspace)}
+        assert states == {first: (False, "works"), second: (True, "done")}
+        program.type(INBOX)
+        program.shows("workspace · first")
+        program.type(b"\r")
+        program.shows("reply of the first")
+        program.type(LEADER + b"&")
+        assert exits(program) == 0
+    provider.release()
+    for name in ids:
+        assert run("stop", name, folder=workspace).returncode == 0
+
+
+def test_a_program_with_its_own_terminal_gets_it_back_after_a_visit(
+    workspace: Path, home: Path, provider: Provider
+) -> None:
+    provider.answer(Answer("reply of the other"))
+    other = run("--bg", "do it", folder=workspace).stdout.strip()
+    session_when(workspace, lambda it: it["state"] == "done")
+    wrapped = (SHELL,)
+    elsewhere = workspace.parent / "elsewhere"
+    elsewhere.mkdir()
+    with running(Program(".", folder=elsewhere, home=home, starter=wrapped), sign="Chat") as program:
+        program.type(b"kept")
+        program.shows("kept")
+        program.type(INBOX)
+        program.shows("workspace · do it")
+        program.type(b"\r")
+        program.shows("reply of the other")
+        states = {it["id"] == other: it["attached"] for it in sessions(workspace)}
+        assert states == {True: True, False: False}
+        program.type(LEADER + b"&")
+        program.shows("kept")
+        program.type(b" text")
+        program.shows("kept text")
+        assert [it["attached"] for it in sessions(workspace)] == [False, True]
+        program.type(b"\x03\x03")
+        exits(program)
+    assert run("stop", other, folder=workspace).returncode == 0

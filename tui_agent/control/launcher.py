@@ -83,17 +83,20 @@ def main(words: list[str], cold: str) -> int:
         launcher = _reach_host(words)
     elif len(words) == 2 and words[0] == "attach":
         launcher = _reach_session(words[1])
-    if launcher is not None and is_terminal():
+    while launcher is not None and is_terminal():
         try:
             status, sentence = launcher.run()
         except SessionLost:
             status, sentence = 1, f"{SessionLost.what}: {SessionLost.remedy}"
-        if launcher.is_accepted and not launcher.moved_to:
-            if sentence:
-                posix.write(2, f"tui-agent: {sentence}\n".encode(errors="surrogateescape"))
-            return status
         if launcher.moved_to:
             words = ["attach", launcher.moved_to]
+            launcher = _reach_session(launcher.moved_to)
+            continue
+        if not launcher.is_accepted:
+            break
+        if sentence:
+            posix.write(2, f"tui-agent: {sentence}\n".encode(errors="surrogateescape"))
+        return status
     posix.execv(cold, [cold, *words])
     return 1
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from tui_agent.files.text import one_line
 from tui_agent.store.state import State
 
+MOST_OF_TITLE = 80
 #: Answers to a permission question, by number from 1.
 PERMISSIONS = ("once", "session", "always", "no")
 
@@ -21,6 +23,7 @@ def state_line(state: State, *, attached: bool) -> dict[str, Any]:
         "pid": os.getpid(),
         "workspace": state.session.workspace,
         "name": state.session.name or None,
+        "title": state.session.name or _first_words(state) or None,
         "state": word(state),
         "asks": asks or None,
         "choices": list(choices),
@@ -29,6 +32,12 @@ def state_line(state: State, *, attached: bool) -> dict[str, Any]:
         "turn": state.turn.number,
         "attached": attached,
     }
+
+
+def _first_words(state: State) -> str:
+    """The begin of the oldest message of the user that is kept."""
+    said = (message.text for message in state.chat.messages if message.kind == "person")
+    return one_line(next(said, "")[:MOST_OF_TITLE])
 
 
 def word(state: State) -> str:

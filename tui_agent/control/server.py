@@ -3,7 +3,8 @@
 The first line sent is `state`, which is repeated when it changes; the events of `run --json` follow, with `finished`
 after each turn. A client sends objects with a `type`: `submit`, `stop`, `answer`, `apply`, `skip`, `mode`, `model`,
 `describe`, `change`, `quit`, `detach`, `attach`. Each is answered by a line `result`, to which `describe` and `change`
-add fields. A connection that has sent `attach` carries only messages about its terminal.
+add fields. After `states`, which has no answer, a client gets no events. A connection that has sent `attach` carries
+only messages about its terminal.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tui_agent.control import sockets
+from tui_agent.control.other_sessions import OtherSessions
 from tui_agent.control.report import question, state_line
 from tui_agent.edits.change import Pick, text_under
 from tui_agent.errors import SessionError, TuiAgentError
@@ -73,10 +75,13 @@ class ControlServer:
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._socket, self._accept)
         self._unsubscribe = session.subscribe(self._on_event)
+        self._others = OtherSessions(session)
+        self._others.follow(terminals.is_attached)
 
     def close(self) -> None:
         """Removes the socket and closes all connections, except of a terminal in use."""
         self._unsubscribe()
+        self._others.follow(False)
         self._loop.remove_reader(self._socket)
         try:
             os.unlink(self.place.folder / self.place.name)
@@ -100,12 +105,15 @@ class ControlServer:
         return LentTerminal(client.release(), client.can_stop)
 
     def state_changed(self) -> None:
-        """Sends the state to all clients if it differs from the last."""
+        """Sends the state to all clients if it differs from the last, for example after an attach."""
+        self._others.follow(self.terminals.is_attached)
         if self._clients:
             line = self._state()
             if line != self._said:
                 self._said = line
-                self._broadcast(line)
+                for client in list(self._clients):
+                    if not client.is_launcher:
+                        client.send(line)
 
     def forget(self, client: Client) -> None:
         self._clients.discard(client)
@@ -132,15 +140,13 @@ class ControlServer:
     def _on_event(self, event: Event, state: State) -> None:
         if not self._clients:
             return
-        for line in self._lines(event, state):
-            self._broadcast(self.session.secrets.values.masked_json(line))
+        listeners = [client for client in self._clients if client.wants_events and not client.is_launcher]
+        for line in self._lines(event, state) if listeners else ():
+            masked = self.session.secrets.values.masked_json(line)
+            for client in listeners:
+                client.send(masked)
         if type(event).__name__ != "ReplyStreamed":
             self.state_changed()
-
-    def _broadcast(self, line: Line) -> None:
-        for client in list(self._clients):
-            if not client.is_launcher:
-                client.send(line)
 
     async def execute(self, message: Mapping[str, Any]) -> Line:
         """Returns more fields of the result. Raises `TuiAgentError`."""
@@ -245,6 +251,8 @@ class Client:
     def __init__(self, server: ControlServer, connection: socket.socket) -> None:
         connection.setblocking(False)
         self.is_launcher = False
+        #: Whether it gets events besides states.
+        self.wants_events = True
         #: Whether it is a job of a shell, and runs programs in its terminal.
         self.can_stop = False
         self._server, self._connection = server, connection
@@ -341,6 +349,8 @@ class Client:
     def _take(self, message: Line) -> None:
         if message.get("type") == "attach":
             self._attach(message)
+        elif message.get("type") == "states":
+            self.wants_events = False
         elif self.is_launcher:
             self._server.terminals.on_message(self, message)
         else:

@@ -6,14 +6,15 @@ hidden name before it gets its own: a visible socket that refuses a connection h
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import stat
 import struct
-from collections.abc import Generator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tui_agent.errors import SessionError
 from tui_agent.files.names import display_path
@@ -157,6 +158,32 @@ def reach(place: SessionSocket, timeout: float = 2.0) -> socket.socket:
         raise SessionError(
             f"the session {place.session} cannot be reached ({why})", "try it again"
         ) from error
+
+
+def state_of(place: SessionSocket) -> dict[str, Any] | None:
+    """The line `state` of a session; None if its process has ended or is stopped. Raises `SessionError`."""
+    try:
+        with connect(place) as connection:
+            return next(lines(connection), None)
+    except OSError:
+        return None
+
+
+def request(place: SessionSocket, message: Mapping[str, Any]) -> None:
+    """Sends a message and waits for its result, or for the end of the session. Raises `SessionError`."""
+    with reach(place) as connection:
+        connection.settimeout(None)
+        connection.sendall(json.dumps(message).encode() + b"\n")
+        result = next((line for line in lines(connection) if line.get("type") == "result"), {})
+    if not result.get("ok", True):
+        raise SessionError(str(result.get("error")), "`tui-agent ps` shows its state")
+
+
+def lines(connection: socket.socket) -> Iterator[dict[str, Any]]:
+    """The lines of a session until it ends."""
+    with connection.makefile("rb") as stream:
+        for line in stream:
+            yield json.loads(line)
 
 
 def is_ours(connection: socket.socket) -> bool:

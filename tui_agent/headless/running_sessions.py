@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import socket
 import sys
 import tempfile
 import time
@@ -22,8 +20,6 @@ from tui_agent.headless import arguments, output
 from tui_agent.headless.output import json_line, row
 from tui_agent.settings.folders import user_folders
 
-#: Seconds in which a session must answer; a stopped process is left out.
-WITHIN = 2.0
 Line = dict[str, Any]
 _session = click.argument("session", metavar="ID")
 
@@ -35,7 +31,7 @@ def ps(as_json: bool) -> int:
 
     Oldest first. Columns: id, state, changes, cost, folder. The sessions of `remote.hosts` follow, after their host.
     """
-    here = (state for place in sockets.places() if (state := _state_of(place)) is not None)
+    here = (state for place in sockets.places() if (state := sockets.state_of(place)) is not None)
     for state in chain(here, _remote_states()):
         if as_json:
             json_line({name: value for name, value in state.items() if name != "type"})
@@ -58,10 +54,14 @@ def _remote_states() -> Iterator[Line]:
     except OSError:
         named = False
     if named or "TUI_AGENT_REMOTE__HOSTS" in os.environ:
-        from tui_agent.headless.ssh_command import sessions_of_all
+        from tui_agent.control.remote import sessions_of_all
         from tui_agent.settings.loading import load
 
-        yield from sessions_of_all(load(folders, Path.cwd(), False).settings.remote.hosts)
+        for found in sessions_of_all(load(folders, Path.cwd(), False).settings.remote.hosts):
+            if isinstance(found, SessionError):
+                output.note(f"tui-agent: {found}")
+            else:
+                yield from found
 
 
 @click.command("attach")
@@ -80,10 +80,7 @@ def attach(session: str | None) -> int:
 @_session
 def stop(session: str) -> int:
     """End a running session. Its data is kept."""
-    with sockets.reach(_found(session)) as connection:
-        for line in _request(connection, {"type": "quit"}):
-            if line.get("type") == "result" and not line.get("ok"):
-                raise SessionError(str(line.get("error")), "attach it and quit")
+    sockets.request(_found(session), {"type": "quit"})
     return 0
 
 
@@ -98,7 +95,7 @@ def logs(session: str, follow: bool) -> int:
     with sockets.reach(_found(session)) as connection:
         if follow:
             connection.settimeout(None)
-        for line in _lines(connection):
+        for line in sockets.lines(connection):
             json_line(line)
             sys.stdout.flush()
             if not follow:
@@ -114,19 +111,14 @@ def answer(session: str, words: str) -> int:
 
     The answer is the number of a choice, or text.
     """
-    with sockets.reach(_found(session)) as connection:
-        for line in _request(connection, {"type": "answer", "text": words}):
-            if line.get("type") == "result":
-                if not line.get("ok"):
-                    raise SessionError(str(line.get("error")), "`tui-agent ps` shows open questions")
-                break
+    sockets.request(_found(session), {"type": "answer", "text": words})
     return 0
 
 
 def detached_in(workspace: Path) -> Iterator[tuple[SessionSocket, Line]]:
     """The sessions of this folder without a terminal, and their states, newest first. Raises `SessionError`."""
     for place in reversed(sockets.places()):
-        state = _state_of(place)
+        state = sockets.state_of(place)
         if state and not state["attached"] and state["workspace"] == os.path.realpath(workspace):
             yield place, state
 
@@ -145,13 +137,11 @@ def begin(prompt: str, open_screen: Callable[[], int]) -> int:
                 return 1
             time.sleep(0.02)
     if prompt:
-        with sockets.reach(place) as connection:
-            for line in _request(connection, {"type": "submit", "text": prompt}):
-                if line.get("type") == "result":
-                    if not line.get("ok"):
-                        connection.sendall(b'{"type": "quit"}\n')
-                        raise SessionError(str(line.get("error")), "try it on the screen")
-                    break
+        try:
+            sockets.request(place, {"type": "submit", "text": prompt})
+        except SessionError:
+            sockets.request(place, {"type": "quit"})
+            raise
     row(place.session)
     return 0
 
@@ -177,7 +167,7 @@ def _found(session: str | None) -> SessionSocket:
     """The session with this id, or whose id begins or ends so. Raises `SessionError`."""
     running = sockets.places()
     if session is None:
-        states = [(place, _state_of(place)) for place in running]
+        states = [(place, sockets.state_of(place)) for place in running]
         alive = [(place, state) for place, state in states if state is not None]
         here = [place for place, state in alive if state["workspace"] == os.path.realpath(os.curdir)]
         found = here or [place for place, _ in alive]
@@ -190,24 +180,3 @@ def _found(session: str | None) -> SessionSocket:
         why = "no running session has" if not found else "several running sessions have"
         raise SessionError(f"{why} the id {session}", "`tui-agent ps` lists them")
     return found[0]
-
-
-def _state_of(place: SessionSocket) -> Line | None:
-    """Returns None if its process has ended or is stopped."""
-    try:
-        with sockets.connect(place, WITHIN) as connection:
-            return next(_lines(connection), None)
-    except OSError:
-        return None
-
-
-def _request(connection: socket.socket, message: Line) -> Iterator[Line]:
-    connection.settimeout(None)
-    connection.sendall(json.dumps(message).encode() + b"\n")
-    return _lines(connection)
-
-
-def _lines(connection: socket.socket) -> Iterator[Line]:
-    with connection.makefile("rb") as stream:
-        for line in stream:
-            yield json.loads(line)

@@ -187,6 +187,7 @@ def lasting_part(state: State) -> State:
         ),
         buffers=replace(state.buffers, open=tuple(Buffer(buffer.path) for buffer in state.buffers.open)),
         layout=slices.LayoutSlice(),
+        others=(),
     )
 
 

@@ -125,7 +125,7 @@ HostName = Annotated[str, Meta(pattern=r"^[^\s\x00-\x1f\x7f-][^\s\x00-\x1f\x7f]{
 
 class RemoteSettings(Struct, frozen=True):
     hosts: tuple[HostName, ...] = ()
-    """Hosts of ssh whose running sessions `tui-agent ps` lists too."""
+    """Hosts of ssh whose running sessions `tui-agent ps` and the inbox list too."""
 
 
 class StartSettings(Struct, frozen=True):

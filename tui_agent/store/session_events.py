@@ -9,7 +9,15 @@ from msgspec.structs import replace
 
 from tui_agent.settings.schema import Effort, Mode
 from tui_agent.store.event import Growing, Lasting, Passing
-from tui_agent.store.state import ChatMessage, LayoutSlice, Notice, NoticesSlice, SessionSlice, State
+from tui_agent.store.state import (
+    ChatMessage,
+    LayoutSlice,
+    Notice,
+    NoticesSlice,
+    OtherSession,
+    SessionSlice,
+    State,
+)
 from tui_agent.store.tool_calls import ServerToolsSlice
 
 NOTICES_KEPT = 50
@@ -55,6 +63,15 @@ class KeepingChanged(Passing, frozen=True):
 
     def apply(self, state: State) -> State:
         return replace(state, session=replace(state.session, not_kept=self.not_kept))
+
+
+class OthersSeen(Passing, frozen=True):
+    """The running sessions of other processes."""
+
+    sessions: tuple[OtherSession, ...] = ()
+
+    def apply(self, state: State) -> State:
+        return replace(state, others=self.sessions)
 
 
 class WaitingChanged(Passing, frozen=True):

@@ -377,6 +377,26 @@ class NoticesSlice(Struct, frozen=True):
     total: int = 0
 
 
+class OtherSession(Struct, frozen=True):
+    """A running session of this user in another process, as its line `state` describes it. `host` is "" for this
+    machine."""
+
+    id: str
+    workspace: str
+    state: str
+    pid: int = 0
+    title: str | None = None
+    asks: str | None = None
+    choices: tuple[str, ...] = ()
+    changes: int = 0
+    attached: bool = False
+    host: str = ""
+
+    @property
+    def waits_for_user(self) -> bool:
+        return self.state in ("asks", "checks failed", "has changes")
+
+
 class State(Struct, frozen=True):
     session: SessionSlice = SessionSlice()
     workspace: WorkspaceSlice = WorkspaceSlice()
@@ -410,6 +430,8 @@ class State(Struct, frozen=True):
     #: Unrevoked decisions about tool calls, oldest first, and the open question.
     permissions: tuple[PermissionDecision, ...] = ()
     asked: PermissionQuestion | None = None
+    #: Oldest first. Empty while no terminal is attached.
+    others: tuple[OtherSession, ...] = ()
 
     def with_message(self, message: ChatMessage) -> State:
         total = self.chat.total + 1

@@ -49,6 +49,7 @@ _ANYWHERE = [
     Action("app.suspend", "Return to the shell; `fg` comes back"),
     Action("app.detach", "Detach: leave the terminal, the session continues"),
     Action("app.notices", "Messages"),
+    Action("app.inbox", "Inbox: what waits for you, other sessions"),
     Action("app.close", "Close the dialog, or go to the chat"),
     Action("session.new", "Start a new session in this folder"),
     Action("session.open", "Open another session"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 import time
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Sequence
@@ -389,8 +390,16 @@ class WorkspaceApp(
         return Agents(self, self.session, lambda: self.workspace_screen.focus_pane("review"))
 
     async def switch(self, choice: Choice) -> None:
-        self.next = choice
-        await self.leave(0)
+        if choice.host:
+            words = (sys.executable, "-P", "-m", "tui_agent", "ssh", choice.host, "--attach", choice.session)
+            if await self.hand_over(words):
+                raise UsageError(f"{choice.host} has ended the connection", f"try `ssh {choice.host}`")
+        elif choice.attach and self.attachment is not None and self.attachment.outlives_terminal:
+            await self.workspace_screen.flush()
+            self.attachment.visit(choice.session)
+        else:
+            self.next = choice
+            await self.leave(0)
 
     @property
     def clipboard(self) -> str:

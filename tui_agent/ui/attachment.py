@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -38,6 +40,8 @@ class Attachment:
         #: Whether a shell has this program as a job.
         self._is_job = False
         self._waiting: asyncio.Task[None] | None = None
+        #: Ends when another session leaves the terminal of this process.
+        self._lending: asyncio.Task[None] | None = None
         #: The exit status of the program that the launcher runs.
         self._program: asyncio.Future[int] | None = None
 
@@ -114,6 +118,37 @@ class Attachment:
                 "close the window; the session continues",
             )
 
+    def visit(self, session: str) -> None:
+        """Shows another running session in this terminal, while this one continues. The terminal of a shell returns
+        to this one afterwards."""
+        client = self._client
+        if client is None:
+            self._lending = asyncio.create_task(self._lend(session), name="visit")
+        else:
+            self._park()
+            client.send({"type": "moved", "session": session})
+            self._let_go(client)
+
+    async def _lend(self, session: str) -> None:
+        source, target = os.dup(self._driver.fileno), os.dup(self._driver.output)
+        before = signal.signal(signal.SIGINT, lambda *_: None)
+        self._park()
+        terminals = self._driver.terminals
+        try:
+            words = (sys.executable, "-P", "-m", "tui_agent", "attach", session)
+            process = await asyncio.create_subprocess_exec(*words, stdin=source, stdout=target, stderr=target)
+            await process.wait()
+            if self._driver.terminals == terminals:
+                self._draw_on(source, target)
+            elif can_be_continued():  # that terminal, or another, has shown this session since
+                self._is_job = True
+                give_to_shell()
+        finally:
+            self._lending = None
+            signal.signal(signal.SIGINT, before)
+            os.close(source)
+            os.close(target)
+
     def suspend(self) -> bool:
         """Gives the terminal to its shell, which can bring the session back with `fg`. False without a shell."""
         client = self._client
@@ -159,7 +194,7 @@ class Attachment:
                 return
             if self.is_attached and not self._is_job:
                 return
-            if self._is_job or self.is_attached or is_busy(self._session.state):
+            if self._is_job or self._lending or self.is_attached or is_busy(self._session.state):
                 idle = monotonic()
             elif monotonic() - idle >= self.linger:
                 await self.leave(0)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 #: Dialogs by action id: a module of `dialogs`, imported on first use, and its function.
 DIALOGS = {
     "app.notices": "palette:show_notices",
+    "app.inbox": "inbox:show_inbox",
     "session.new": "sessions:begin_new",
     "session.export": "sessions:export_this",
     "session.open": "sessions:choose_another",

@@ -20,7 +20,7 @@ class Choice(NamedTuple):
     """A session to open; "" creates one. `read_only` also opens a session that is in use by another process.
 
     `rehearsal` selects the bundled project with recorded replies. `attach` shows a session that runs in another
-    process, which then draws on this terminal.
+    process, on `host` or on this machine, which then draws on this terminal.
     """
 
     session: str
@@ -29,6 +29,7 @@ class Choice(NamedTuple):
     #: Initial text of the prompt.
     draft: str = ""
     attach: bool = False
+    host: str = ""
 
 
 T = TypeVar("T")
@@ -62,7 +63,8 @@ class Host(App[int], inherit_bindings=False):
         raise NotImplementedError
 
     async def switch(self, choice: Choice) -> None:
-        """Close this session and open another."""
+        """Close this session and open another. One with `attach` is shown while this one continues. Raises
+        `UsageError` if its host cannot be reached."""
         raise NotImplementedError
 
     @property

@@ -78,6 +78,7 @@ VIEW_KEYS: dict[str, tuple[ViewKey, ...]] = {
         ViewKey("fork"),
         ViewKey("delete"),
     ),
+    "inbox": (ViewKey("answer", first=True),),
     "model_list": (
         ViewKey("less_effort", "change_effort(-1)", first=True),
         ViewKey("more_effort", "change_effort(1)", first=True),
@@ -104,6 +105,7 @@ VIEW_KEYS: dict[str, tuple[ViewKey, ...]] = {
 DIALOGS: dict[str, tuple[str, ...]] = {
     "": ("dialog",),
     "chooser": ("dialog", "chooser"),
+    "inbox": ("dialog", "chooser", "inbox"),
     "model_list": ("dialog", "chooser", "model_list"),
     "session_list": ("dialog", "chooser", "session_list"),
     "text": ("dialog", "form"),

@@ -54,7 +54,7 @@ class StatusPane(Pane):
         "notices",
         "commands",
         *("buffers.tabs", "plan", "todos", "subtasks"),
-        *("checks", "checked_buffers"),
+        *("checks", "checked_buffers", "others"),
     )
 
     def __init__(self, session: Session) -> None:
@@ -207,6 +207,9 @@ def _marks(state: State, quiet: int) -> Iterable[Piece]:
         yield (f"◌ {counted(quiet, 'sub-task')} silent", "$warning")
     if waits := len(state.review.open):
         yield (f"● {counted(waits, 'change')}", "$accent")
+    if others := [other for other in state.others if other.waits_for_user]:
+        asks = any(other.asks for other in others)
+        yield (f"inbox {len(others)}", "$warning" if asks else "$accent")
 
 
 def _facts(state: State, model: str, quiet: int, effort: str) -> Iterable[Piece]:

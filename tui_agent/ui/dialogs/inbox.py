@@ -1,0 +1,262 @@
+"""The inbox: everything that waits for the user in this session, and the user's other running sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+from textual import events, work
+from textual.content import Content
+
+from tui_agent.control import remote, sockets
+from tui_agent.control.report import question
+from tui_agent.errors import SessionError, TuiAgentError
+from tui_agent.store.state import OtherSession, State
+from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow, room_of
+from tui_agent.ui.host import Choice
+from tui_agent.ui.panes.review_place import ReviewPosition
+from tui_agent.ui.safe_text import counted, label, parts
+from tui_agent.ui.widgets.line_view import column
+from tui_agent.ui.widgets.pane import Pane
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
+    from tui_agent.ui.host import Host
+
+#: Order and colours of the states of other sessions.
+STATES = {
+    "asks": "$warning",
+    "checks failed": "$error",
+    "has changes": "$accent",
+    "done": "$success",
+    "works": "$running",
+    "idle": "$muted",
+}
+#: Rows of this session for one kind of item; a last row has the number of the others.
+MOST_OF_KIND = 5
+#: Columns of the key and of the state.
+_KEY, _STATE = 13, 13
+
+
+class InboxRow(NamedTuple):
+    """`place` is the action that shows the item, `action` the next one on it. `other` is the session of a row of
+    another session."""
+
+    id: str
+    place: str
+    action: str
+    state: str
+    colour: str
+    words: str
+    other: OtherSession | None = None
+    #: The change at which the review opens.
+    change: str = ""
+
+
+def inbox_rows(state: State, others: Sequence[OtherSession]) -> list[InboxRow]:
+    """Items of this session, most urgent first, then other sessions by state."""
+    order = list(STATES)
+    known = sorted(others, key=lambda it: (order.index(it.state) if it.state in order else len(order), it.id))
+    return [*_own(state), *map(_of_other, known)]
+
+
+def _own(state: State) -> Iterator[InboxRow]:
+    review = "pane.review"
+    asks, _ = question(state)
+    if asks:
+        place = "session.permission" if state.asked is not None else "pane.plan"
+        yield InboxRow("asks", place, place, "asks", "$warning", asks)
+    for kind, colour in (("conflict", "$warning"), ("failed", "$failed")):
+        found = [change for change in state.review.changes if change.state == kind]
+        for change in found[:MOST_OF_KIND]:
+            words = f"{change.path} · {change.reason}" if change.reason else change.path
+            yield InboxRow(change.id, review, review, kind, colour, words, change=change.id)
+        if (more := len(found) - MOST_OF_KIND) > 0:
+            words = f"and {counted(more, 'other')}"
+            yield InboxRow(f"more {kind}", review, review, kind, colour, words)
+    for mark in state.check_marks:
+        if mark.look == "failed":
+            runs = "commands.list"
+            yield InboxRow(f"check {mark.name}", runs, runs, "check failed", "$error", mark.words)
+    if pending := state.review.open:
+        files = counted(len({change.path for change in pending}), "file")
+        words = f"{counted(len(pending), 'change')} in {files}"
+        apply = "changes.apply_all"
+        yield InboxRow("changes", review, apply, "has changes", "$accent", words, change=pending[0].id)
+    tasks = "pane.subtasks"
+    if ready := [task for task in state.subtasks.tasks if task.state == "ready" and not task.wanted]:
+        words = f"{counted(len(ready), 'sub-task')} ready to start: {', '.join(task.id for task in ready)}"
+        yield InboxRow("tasks", tasks, tasks, "waits", "$accent", words)
+    for task in state.subtasks.tasks:
+        if task.state == "failed":
+            words = f"{task.id}: {task.reason}" if task.reason else task.id
+            yield InboxRow(f"task {task.id}", tasks, tasks, "failed", "$failed", words)
+
+
+def _of_other(other: OtherSession) -> InboxRow:
+    named = other.title or other.id
+    where = f"{other.host}:{other.workspace}" if other.host else os.path.basename(other.workspace)
+    changes = f" · {counted(other.changes, 'change')}" if other.changes else ""
+    asks = f" · {other.asks}" if other.asks else ""
+    here = " · in another terminal" if other.attached else ""
+    action = "inbox.answer" if other.asks else "chooser.choose"
+    words = f"{where} · {named}{asks}{changes}{here}"
+    colour = STATES.get(other.state, "$muted")
+    name = f"{other.host}/{other.id}/{other.pid}"
+    return InboxRow(name, "", action, other.state, colour, words, other)
+
+
+class Inbox(Chooser):
+    """Returns the chosen row and its action or place, or `None`. The key of an item's next action also chooses it."""
+
+    ID = "inbox"
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(
+            "Inbox",
+            self._rows_of,
+            "type to filter",
+            self._ask_hosts(),
+            following=session.subscribe,
+            first=lambda: self._at,
+            seen=self._see,
+        )
+        self._session = session
+        self._hosts = session.loaded.settings.remote.hosts
+        self._remote: list[OtherSession] = []
+        #: Hosts that have not answered, and why others could not.
+        self._asked, self._faults = set(self._hosts), dict[str, str]()
+        self._at = ""
+
+    def hint(self) -> Content:
+        keys = (("chooser.choose", "opens it"), ("inbox.answer", "answers it"), ("dialog.close", "back"))
+        return label(self.keys_for(*keys, gap=" · "))
+
+    def needs_content(self, event: events.Event) -> bool:
+        return False  # rows of this machine are there at once
+
+    async def _ask_hosts(self) -> None:
+        self._remote.clear()
+        self._asked = set(self._hosts)
+        self._follow()
+
+        async def ask(host: str) -> None:
+            try:
+                found = await asyncio.to_thread(remote.sessions_of, host)
+            except SessionError as error:
+                self._faults[host] = str(error)
+                found = []
+            self._asked.discard(host)
+            for line in found:
+                with suppress(msgspec.ValidationError):  # of another version
+                    self._remote.append(msgspec.convert(line, OtherSession))
+            self._follow()
+
+        await asyncio.gather(*map(ask, self._hosts))
+
+    def on_key(self, event: events.Key) -> None:
+        for row in self.rows().values():
+            if row.other is None and self.matches(event, row.action):
+                event.stop()
+                self.dismiss((row, row.action))
+                return
+
+    def rows(self) -> dict[str, InboxRow]:
+        others = (*self._session.state.others, *self._remote)
+        return {row.id: row for row in inbox_rows(self._session.state, others)}
+
+    def _see(self, value: str) -> None:
+        self._at = value
+
+    def _rows_of(self, words: str) -> list[ChooserRow]:
+        room = room_of(self.app.size.width)
+        rows = [
+            ChooserRow(row.id, self._line(row, room))
+            for row in self.rows().values()
+            if words.lower() in f"{row.state} {row.words}".lower()
+        ]
+        waits = [ChooserRow("", label(f"{host}: asking …", "$muted")) for host in sorted(self._asked)]
+        faults = [ChooserRow("", label(fault, "$error")) for _, fault in sorted(self._faults.items())]
+        return [*(rows or [ChooserRow("", label("Nothing waits for you", "$muted"))]), *waits, *faults]
+
+    def _line(self, row: InboxRow, room: int) -> Content:
+        return parts(
+            (column(self._key(row.action), _KEY), "$accent"),
+            (column(row.state, _STATE), row.colour),
+            (column(row.words, max(room - _KEY - _STATE, 8)), "$text"),
+        )
+
+    def choose(self, at: int | None) -> None:
+        if row := self.rows().get(self.value):
+            self.dismiss((row, row.place))
+
+    def action_answer(self) -> None:
+        row = self.rows().get(self.value)
+        if row is not None and row.other is not None and row.other.asks:
+            self._answer(row.other)
+        elif row is not None and row.id == "asks":
+            self.dismiss((row, row.place))
+        elif row is not None:
+            self.notify("It asks nothing", timeout=2)
+
+    @work(exclusive=True, group="answer")
+    async def _answer(self, other: OtherSession) -> None:
+        chosen = await self.app.push_screen_wait(answering(other))
+        if not chosen:
+            return
+        try:
+            if other.host:
+                await asyncio.to_thread(remote.answer, other.host, other.id, chosen)
+                self.fill(self._ask_hosts())
+            else:
+                place = sockets.SessionSocket(sockets.folder(), other.id, other.pid)
+                await asyncio.to_thread(sockets.request, place, {"type": "answer", "text": chosen})
+        except TuiAgentError as error:
+            self.notify(str(error), severity="error", markup=False)
+
+
+#: Words of the answers to a permission question.
+_ANSWERS = {
+    "once": "Allow this once",
+    "session": "Allow exactly this for the rest of that session",
+    "always": "Allow exactly this in that workspace, always",
+    "no": "Do not allow it",
+}
+
+
+def answering(other: OtherSession) -> Chooser:
+    """Returns the number of an answer, or typed text."""
+
+    def rows(words: str) -> Iterable[ChooserRow]:
+        if typed := words.strip():
+            yield ChooserRow(typed, label(f"Answer “{typed}”"))
+        else:
+            for number, choice in enumerate(other.choices, 1):
+                yield ChooserRow(str(number), label(f"{number}  {_ANSWERS.get(choice, choice)}"))
+
+    return Chooser(other.asks or "", lambda words: list(rows(words)), "{choose} selects, or type an answer")
+
+
+async def show_inbox(app: Host, session: Session) -> None:
+    """Goes to the chosen item, or shows the chosen session in this terminal."""
+    chosen: tuple[InboxRow, str] | None = await app.push_screen_wait(Inbox(session))
+    if chosen is None:
+        return
+    row, action = chosen
+    try:
+        if row.other is not None:
+            other = row.other
+            await app.switch(Choice(other.id, attach=True, host=other.host))
+            return
+        if row.change:
+            layout = session.state.layout
+            at = ReviewPosition(row.change).saved()
+            session.set_layout(replace(layout, place={**layout.place, "review": at}))
+        app.screen.post_message(Pane.ActionAsked(action))
+    except TuiAgentError as error:
+        await session.notice(str(error), "error")
