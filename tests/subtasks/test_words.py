@@ -64,3 +64,10 @@ def test_only_news_is_told_and_what_was_taken_out_once() -> None:
         request.task_section({}) == ""
         and request.task_section(gone) == f"{request.TASKS_TITLE}\n- {gone['api']}"
     )
+
+
+def test_an_attempt_is_no_part_of_a_larger_work() -> None:
+    task = SubTask("best 1.1 claude", "Do it", attempt="best 1")
+    words = run.handover_text(run.HandOver(task, "an earlier request", "an earlier answer", (), ("vendor",)))
+    assert words.startswith("# One of several attempts") and "- vendor" in words
+    assert "part" not in words.splitlines()[1] and "earlier" not in words

@@ -100,6 +100,7 @@ def _matching(known: Iterable[tuple[str, str]], incomplete: str) -> list[Complet
 MOST_PROMPT_BYTES = 16 * 1024 * 1024
 #: Number of files above which opening a folder needs confirmation, and the maximum seconds for counting them.
 MOST_FILES = 200_000
+MOST_ATTEMPTS = 8
 COUNT_WITHIN = 1.0
 
 set_option = click.option(
@@ -195,6 +196,22 @@ def why_ask_first(folder: Path) -> str:
     else:
         many = holds_more(str(folder), MOST_FILES, COUNT_WITHIN)
     return f"{shown} contains more than {MOST_FILES:,} files" if many else ""
+
+
+def attempts(written: str) -> tuple[str, ...]:
+    """Names of agents separated by commas, or as many "" as the number says; empty for "". Raises `UsageError`."""
+    if not written:
+        return ()
+    names = tuple(name.strip() for name in written.split(","))
+    if written.isdecimal():
+        names = ("",) * whole_number(written, most=99)
+    elif "" in names:
+        raise UsageError("--best has a name that is empty", "write --best claude,codex or --best 3")
+    if not 2 <= len(names) <= MOST_ATTEMPTS:
+        raise UsageError(
+            f"--best needs 2 to {MOST_ATTEMPTS} attempts", "write --best claude,codex or --best 3"
+        )
+    return names
 
 
 def file_below(workspace: Path, name: str) -> str:
@@ -297,7 +314,8 @@ class RunOptions(Struct, frozen=True):
 
     `overrides` are settings as `KEY=VALUE`, including `--model`, `--planner-model` and `--protocol`.
     `session` is "" for a new session, `last`, or an id. `trust` trusts the workspace's configuration for
-    this run only. `attach` are paths below the workspace. `agent` is the agent that does the turn, or "".
+    this run only. `attach` are paths below the workspace. `agent` is the agent that does the turn, or
+    "". `best` are agents that attempt the prompt beside each other, "" for the model; empty for a turn.
     """
 
     prompt: str
@@ -311,6 +329,7 @@ class RunOptions(Struct, frozen=True):
     attach: tuple[str, ...] = ()
     apply: Literal["none", "all", "checked"] = "none"
     agent: str = ""
+    best: tuple[str, ...] = ()
     as_json: bool = False
 
 

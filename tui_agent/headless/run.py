@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+import time
 from typing import TextIO
 
 from tui_agent import errors
@@ -105,6 +106,8 @@ async def _turn(session: Session, options: RunOptions, teller: RunReporter, undo
         await session.files.activate(options.open[0].path)
     before, begun = session.state.usage.session, loop.time()
     proposed = len(session.state.review.changes)
+    if options.best:
+        return await _best(session, options, teller)
     if options.agent:
         await session.delegate(options.agent, options.prompt)
     else:
@@ -129,6 +132,29 @@ async def _turn(session: Session, options: RunOptions, teller: RunReporter, undo
     error = turn.error or ". ".join(left)
     teller.finish(session.state, turn.ok and not left, error, used, loop.time() - begun)
     return status
+
+
+async def _best(session: Session, options: RunOptions, teller: RunReporter) -> int:
+    """Runs several attempts at the prompt, and applies one if asked to."""
+    before, begun = session.state.usage.session, time.monotonic()
+    await session.extensions.read()
+    known = {"", *session.extensions.agents, *await asyncio.to_thread(session.outside_agents.names)}
+    if unknown := [name for name in options.best if name not in known]:
+        raise errors.UsageError(
+            f"there is no agent {unknown[0]}", f"name one of {', '.join(sorted(known - {''}))}"
+        )
+    names = await session.subtasks.best(options.best, options.prompt)
+    await session.subtasks.settled()
+    ended = {task.id: task for task in session.state.subtasks.tasks if task.id in names}
+    why = "" if any(task.state == "completed" for task in ended.values()) else "No attempt completed"
+    if not why and options.apply != "none":
+        proposed = len(session.state.review.changes)
+        taken = await session.subtasks.take_first(names)
+        why = "" if taken else "Nothing was written: no attempt has changes without a failed check"
+        why = why or await apply_all(session, proposed, checked=options.apply == "checked")
+    used = used_since(before, session.state.usage.session)
+    teller.finish(session.state, not why, why, used, time.monotonic() - begun)
+    return 1 if why else 0
 
 
 async def _stop(session: Session) -> None:

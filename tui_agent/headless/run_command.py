@@ -65,6 +65,13 @@ from tui_agent.workspace.early_start import EarlyChild, workspace_child
 @click.option(
     "--agent", metavar="NAME", default="", help="Let another agent do the turn in a view: claude, codex, …"
 )
+@click.option(
+    "--best",
+    metavar="NAMES|NUMBER",
+    default="",
+    help="Let several agents (claude,codex) attempt it in views of their own, or the model a number of times. "
+    "--apply takes the first attempt without a failed check.",
+)
 @arguments.record_option
 @arguments.replay_option
 @arguments.set_option
@@ -83,6 +90,7 @@ def run(
     record: str | None,
     replay: str | None,
     settings: tuple[str, ...],
+    best: str,
     **flags: Any,
 ) -> int:
     """Run one turn without a screen. If PROMPT is -, read it from standard input."""
@@ -93,6 +101,8 @@ def run(
         raise UsageError(why, "name a folder with --workspace")
     if checks == "none" and flags["apply"] == "checked":
         raise UsageError("--apply checked and --checks none cannot be combined", "use one of them")
+    if best and (flags["agent"] or opened or attach):
+        raise UsageError("--best cannot be combined with --agent, --open and --attach", "leave them out")
     named = (
         ("model", model),
         ("planner_model", planner_model),
@@ -108,6 +118,7 @@ def run(
         replay=arguments.recording(replay),
         record=arguments.new_file(record),
         prompt=arguments.prompt_words(prompt),
+        best=arguments.attempts(best),
         **flags,
     )
     ahead, model_ahead = _processes(options)

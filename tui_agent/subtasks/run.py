@@ -35,6 +35,9 @@ Several work on parts of one request at the same time, each in a copy of the fol
 Do this part and no other. What you propose is written into your copy at once, and the person reviews all parts \
 together at the end: ask nobody, and do not wait for a decision. Where nothing is left to do, answer without changes; \
 what you say beside your changes is what the others and the person are told of them."""
+_ATTEMPT = """# One of several attempts
+You work in a copy of the folder, and others attempt the same beside you. Your changes are written into your copy at once, and \
+the person compares the attempts at the end: do not ask, and do not wait for a decision."""
 _SCOPE = "Files of this part: {files}. Another file may be changed where this part needs it; the person is shown that."
 
 
@@ -52,6 +55,8 @@ class HandOver(Struct, frozen=True):
 def handover_text(given: HandOver) -> str:
     """Without empty parts."""
     task = given.task
+    if task.attempt:
+        return "\n\n".join(filter(None, (_ATTEMPT, _list("These are not in your copy", given.missing))))
     parts = [
         _BEGINNING.format(id=name(task.id)),
         f"The whole request, word for word:\n{inert(given.request)}" if given.request else "",

@@ -132,6 +132,20 @@ class SubTasks:
         return await self._merger.take(task, outcome(ended))
 
     @call(changes=True)
+    async def take_first(self, tasks: Sequence[str]) -> str:
+        """Proposes the changes of the first of these attempts that has changes and no failed check. Returns its id, or
+        "" if there is none."""
+        from tui_agent.subtasks.run import outcome
+
+        for task in map(self._task, tasks):
+            if task.state == "completed":
+                ended = outcome(await self._scheduler.state_of(task))
+                if ended.changed and not ended.checks:
+                    await self.take(task.id)
+                    return task.id
+        return ""
+
+    @call(changes=True)
     async def run_ticked(self) -> None:
         """Starts all marked tasks as soon as possible."""
         if self._manual:
