@@ -35,7 +35,7 @@ def test_attempts_are_compared_and_nothing_is_written(work: Path) -> None:
     assert done.returncode == 0, done.stderr
     lines = json_lines(done)
     ended = {line["id"]: line for line in of_type(lines, "subtask") if line["state"] == "completed"}
-    assert list(sorted(ended)) == ["best 1.1 early", "best 1.2 late"]
+    assert sorted(ended) == ["best 1.1 early", "best 1.2 late"]
     assert "no three failed" in ended["best 1.1 early"]["summary"]
     assert ended["best 1.2 late"]["summary"].startswith("checks passed, 2 files, +1 -1: Done by late.")
     assert lines[0]["type"] == "session" and lines[-1]["ok"] and not of_type(lines, "change")

@@ -30,7 +30,7 @@ WITHOUT_KEY = {
         f"session.{name}"
         for name in ("rewind", "mode", "carry_out", "agent", "init", "config", "status", "memory")
     ),
-    *(f"session.{name}" for name in ("skills", "agents", "hooks", "mcp", "stats", "doctor")),
+    *(f"session.{name}" for name in ("skills", "agents", "allow_host", "hooks", "mcp", "stats", "doctor")),
 }
 
 

@@ -226,17 +226,6 @@ class AgentRun:
         said = f"{self.profile.name} tried to connect to {target}, which is not allowed; /allow-host {target} allows it"
         self._notify(said)
 
-    async def allow_host(self, host: str) -> None:
-        """Raises `SessionError` if it is none."""
-        try:
-            target = parse_allowed(host)
-        except ValueError as error:
-            raise SessionError(
-                f"{host} cannot be allowed: {error}", "name a host, such as example.com"
-            ) from error
-        await asyncio.to_thread(self._hosts.add, str(target))
-        self.proxy.allowed.add(target)
-
     def _notify(self, text: str) -> None:
         if text not in self._said:
             self._said.add(text)
@@ -502,6 +491,8 @@ class OutsideAgents:
         self._core, self._review, self._views = core, review, views
         #: Running agents by name, the newest last.
         self.running: dict[str, AgentRun] = {}
+        #: Proxies by the name of their agent, also of ended agents; the newest last.
+        self._proxies: dict[str, list[HostProxy]] = {}
 
     @property
     def state(self) -> State:
@@ -529,6 +520,7 @@ class OutsideAgents:
         run = AgentRun(self._core, self._review, self._views, profile, number)
         await run.open()
         self.running[run.source] = run
+        self._proxies[profile.name] = [*self._proxies.pop(profile.name, ()), run.proxy]
         return run
 
     @call(changes=True)
@@ -540,14 +532,34 @@ class OutsideAgents:
         for run in self.running.values():
             run.on_batch(changes)
 
+    @call(changes=False)
+    def refused_hosts(self) -> list[tuple[str, str, int]]:
+        """Agents of this session, hosts that are refused to them, and the number of their tries."""
+        tries: dict[tuple[str, str], int] = {}
+        for name, proxies in self._proxies.items():
+            for proxy in proxies:
+                for target, count in proxy.refused.items():
+                    if target not in proxies[-1].allowed:
+                        tries[name, str(target)] = tries.get((name, str(target)), 0) + count
+        return [(*one, count) for one, count in tries.items()]
+
     @call(changes=True)
-    async def allow_host(self, host: str) -> str:
-        """Raises `SessionError`."""
-        if not self.running:
-            raise SessionError("No agent is running", "start one with /agent")
-        run = list(self.running.values())[-1]
-        await run.allow_host(host)
-        return run.profile.name
+    async def allow_host(self, host: str, agent: str = "") -> str:
+        """Allows a host to an agent permanently, by default to the newest. Returns the agent's name. Raises
+        `SessionError`."""
+        if not self._proxies:
+            raise SessionError("No agent was started", "start one with /agent")
+        name = agent or list(self._proxies)[-1]
+        try:
+            target = parse_allowed(host)
+        except ValueError as error:
+            raise SessionError(
+                f"{host} cannot be allowed: {error}", "name a host, such as example.com"
+            ) from error
+        await asyncio.to_thread(HostAnswers(self._core.folders.data, name).add, str(target))
+        for proxy in self._proxies.get(name, ()):
+            proxy.allowed.add(target)
+        return name
 
     @call(changes=False)
     async def close(self) -> None:

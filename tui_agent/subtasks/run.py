@@ -36,8 +36,8 @@ Do this part and no other. What you propose is written into your copy at once, a
 together at the end: ask nobody, and do not wait for a decision. Where nothing is left to do, answer without changes; \
 what you say beside your changes is what the others and the person are told of them."""
 _ATTEMPT = """# One of several attempts
-You work in a copy of the folder, and others attempt the same beside you. Your changes are written into your copy at once, and \
-the person compares the attempts at the end: do not ask, and do not wait for a decision."""
+You work in a copy of the folder, and others attempt the same beside you. Your changes are written into your copy at \
+once, and the person compares the attempts at the end: do not ask, and do not wait for a decision."""
 _SCOPE = "Files of this part: {files}. Another file may be changed where this part needs it; the person is shown that."
 
 

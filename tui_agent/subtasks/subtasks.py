@@ -199,9 +199,10 @@ class SubTasks:
 
     @call(changes=False)
     async def settled(self) -> None:
-        """No sub-task runs and no requested one can start."""
+        """No sub-task runs, no requested one can start, and attempts are compared."""
         if self.state.subtasks.tasks:
             await self._scheduler.settled()
+            await asyncio.gather(*self._telling)
 
     @call(changes=True)
     async def redo(self, change: str, task: str) -> None:

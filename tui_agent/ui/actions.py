@@ -62,6 +62,7 @@ _ANYWHERE = [
     Action("session.carry_out", "Carry out the plan of mode ask, in mode edit", writes=True),
     Action("session.login", "Log in to GitHub Copilot, ChatGPT or OpenRouter", writes=True),
     Action("session.agent", "Run another agent in a view, or return to it", writes=True),
+    Action("session.allow_host", "Allow hosts that an agent asked for", writes=True),
     Action("session.effort", "Choose the effort: how much the model thinks", writes=True),
     Action("session.edit_earlier", "Edit an earlier message and send it in a fork", writes=True),
     Action("session.rewind", "Rewind files and conversation to before a message", writes=True),

@@ -83,7 +83,11 @@ class Agents:
         if outcome == "left" and not ended.done():
             self._show_review()
             name = run.profile.name
-            await self._session.notice(f"{name} is still running: /agent shows it, Ctrl+] opens the review")
+            said = f"{name} is still running: /agent shows it, Ctrl+] opens the review"
+            if hosts := [host for _, host, _ in self._session.outside_agents.refused_hosts()]:
+                key = self._app.keys.shown("review.allow_host")
+                said = f"{said}. It also asked for {', '.join(hosts[:5])}: {key} in the review allows hosts"
+            await self._session.notice(said)
             self._app.run_worker(self._wait(run), group="agent")
         else:
             await self._finish(run)

@@ -39,6 +39,7 @@ DIALOGS = {
     "session.effort": "effort:choose_effort",
     "session.clean": "questions:clean_up",
     "session.trust": "questions:ask_for_trust",
+    "session.allow_host": "questions:choose_hosts",
     "session.config": "information:show_settings",
     "session.status": "information:show_status",
     "session.memory": "information:choose_instructions",

@@ -94,6 +94,30 @@ async def run_checks(app: App[object], session: Session) -> None:
         await session.notice(str(error), "error")
 
 
+async def choose_hosts(app: App[Any], session: Session) -> None:
+    """Lists hosts that are refused to agents and allows the chosen one, until none is chosen."""
+    while found := session.outside_agents.refused_hosts():
+        answers = {
+            f"{host} {name}": f"{host}   for {name}, asked {count} time{'' if count == 1 else 's'}"
+            for name, host, count in found
+        }
+        below = wrap("An agent can send any content to an allowed host. The permission is permanent.", 68)
+        asked = question(
+            "Hosts that agents asked for", answers, below=below, to_type="{choose} allows a host"
+        )
+        chosen = await app.push_screen_wait(asked)
+        if not chosen:
+            return
+        host, _, name = chosen.partition(" ")
+        try:
+            await session.outside_agents.allow_host(host, name)
+        except (TuiAgentError, OSError) as error:
+            await session.notice(str(error), "error")
+            return
+        await session.notice(f"{name} can now connect to {host}")
+    await session.notice("No host is refused to an agent of this session")
+
+
 async def ask_for_trust(app: Host, session: Session) -> None:
     """Show the workspace's settings and filters."""
     root, folders = session.workspace.root, session.folders

@@ -150,6 +150,7 @@ PANES = {
                 Key("next_file", "Next changed file", "file"),
                 Key("previous_file", "Previous changed file"),
                 Key("comment", "Comment on the change, for the model", writes=True),
+                Key("allow_host", "Allow hosts that an agent asked for", writes=True),
             ),
         ),
         RegisteredPane(

@@ -85,6 +85,7 @@ class ReviewDecisions:
             "take_back_file": self._take_back_file,
             "take_back_todo": self._take_back_todo,
             "history": self._show_history,
+            "allow_host": self._allow_host,
             "edit": partial(self._when_fetched, self._edit),
             "yours": partial(self._when_fetched, partial(self.take, "yours")),
             "theirs": partial(self._when_fetched, partial(self.take, "theirs")),
@@ -222,6 +223,12 @@ class ReviewDecisions:
         from tui_agent.ui.dialogs.versions import History
 
         self._pane.app.push_screen(History(self._session), self._go_back_over)
+
+    def _allow_host(self) -> None:
+        from tui_agent.ui.dialogs.questions import choose_hosts
+
+        asking = choose_hosts(self._pane.app, self._session)
+        self._pane.run_worker(asking, group="session", exclusive=True)
 
     def _go_back_over(self, checkpoint: str | None) -> None:
         points = {point.id: point for point in self._session.state.review.checkpoints}
