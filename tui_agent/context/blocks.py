@@ -1,9 +1,9 @@
 """Escapes text inside prompt blocks, so that it cannot close its block, open another, or imitate a section
 heading.
 
-Inserts a `~` into each such tag or heading (`<~/user_query>`, `~## KNOWN FILES`) and leaves all other text
-unchanged. An existing `~` is doubled, so `restored` is exact: the model copies escaped text into its
-edits. Models that write JSON or HTML do not reliably escape backslashes and entities again.
+Inserts a `~` into each such tag or heading (`<~/user_query>`, `~## KNOWN FILES`). An existing `~` is doubled,
+so `restored` is exact: the model copies escaped text into its edits. Models that write JSON or HTML do not
+reliably escape backslashes and entities again.
 """
 
 from __future__ import annotations
@@ -55,7 +55,6 @@ _ENTITIES = str.maketrans(
 
 
 def inert(text: str) -> str:
-    """Escapes text for use inside a block."""
     if "<" in text:
         text = _INERT_TAG.sub("<" + MARK, text)
     if "#" in text or "{" in text:
@@ -70,17 +69,17 @@ def restored(text: str) -> str:
 
 
 def item(text: str) -> str:
-    """Escapes a list entry and indents its continuation lines."""
+    """Indents continuation lines."""
     return inert(text).replace("\n", "\n  ")
 
 
 def name(text: str) -> str:
-    """Escapes a name for a single line: invisible characters and line breaks are spelled out."""
+    """On one line: invisible characters and line breaks are spelled out."""
     return inert(escaped(text))
 
 
 def json_inert(text: str) -> str:
-    """Escapes remaining tags in JSON with already escaped content, in file names for example."""
+    """Tags left in JSON with escaped content, in file names for example."""
     return json_escaped(_TAG_LEFT.sub(r"\\u003c", text))
 
 
@@ -89,7 +88,7 @@ def cell(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """A double-quoted XML attribute; special characters become entities (XML 1.0, 2.3 and 3.3.3)."""
+    """As an XML attribute; special characters become entities (XML 1.0, 2.3 and 3.3.3)."""
     return f'"{replaced(text.translate(_ENTITIES), _entity)}"'
 
 

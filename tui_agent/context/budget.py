@@ -26,11 +26,11 @@ class TokenShares(Struct, frozen=True):
 
 
 def filling(costs: Sequence[int], room: int, near: int, far: int, firm: int = 0) -> list[int]:
-    """Selects indexes of `costs`, in descending priority, to fill `room` to within `near`.
+    """Indexes of `costs`, in descending priority, to fill `room` to within `near`. The first `firm` are
+    selected whenever they fit.
 
-    The first `firm` are selected whenever they fit. An earlier item is skipped in favor of a later one
-    only if the room could not be filled otherwise. If it cannot be filled, selects the nearest sum, at
-    most `far` above `room`.
+    An earlier item is skipped in favor of a later one only if the room could not be filled otherwise. If it
+    cannot be filled, selects the nearest sum, at most `far` above `room`.
     """
     taken = []
     for place, cost in enumerate(costs[:firm]):
@@ -64,10 +64,8 @@ def _nearest(sums: int, room: int, near: int) -> int:
 
 
 def newest(messages: Sequence[Message], sizes: Sequence[int], room: int) -> int:
-    """The index from which messages fit into `room`; the last exchange is always kept.
-
-    Messages are cut only before a user message, so that calls stay with their results.
-    """
+    """The index from which messages fit into `room`; the last exchange is always kept. Cuts only before a
+    user message, so that calls stay with their results."""
     starts = [place for place, message in enumerate(messages) if message["role"] == "user"]
     if not starts:
         return len(messages)
@@ -76,8 +74,7 @@ def newest(messages: Sequence[Message], sizes: Sequence[int], room: int) -> int:
 
 
 def newest_share(messages: Sequence[Message], share: float) -> int:
-    """The index of the newest `share` of the messages; drops at least one and keeps calls with their
-    results."""
+    """Drops at least one message and keeps calls with their results."""
     wanted = max(1, len(messages) - round(len(messages) * share))
     starts = [place for place, message in enumerate(messages) if place and message["role"] != "tool"]
     return min(starts, key=lambda place: (abs(place - wanted), place), default=len(messages))
@@ -93,7 +90,7 @@ def newest_within(messages: Sequence[Message], tokens: Sequence[int], most: int,
 
 
 class Spending(Struct, frozen=True):
-    """Usage of a turn or session; `cost` in dollars, None if a price is unknown."""
+    """Of a turn or session; `cost` in dollars, None if a price is unknown."""
 
     tokens: int
     cost: float | None
@@ -102,11 +99,8 @@ class Spending(Struct, frozen=True):
 def limit_reached(
     what: str, spent: Spending, request: int, price: float | None, most_tokens: int, most_cost: float
 ) -> str:
-    """The reason why a limit forbids the next request, or "".
-
-    `what` is `turn` or `session`, `request` the request's tokens, `price` the average price of a token. 0
-    means no limit.
-    """
+    """Why a limit forbids the next request, or "". `what` is `turn` or `session`, `request` is in tokens,
+    `price` the average price of a token. 0 means no limit."""
     if most_tokens and spent.tokens + request > most_tokens:
         used = f"{spent.tokens:,} tokens used, {request:,} in the next request"
         return f"The next request would exceed limits.{what}_tokens ({most_tokens:,}): {used}"
@@ -134,11 +128,9 @@ _CONTENTS = ("content", "edits", "diff")
 
 
 def emptied(message: Message, keep: Collection[str] = (), *, answered: bool = True) -> Message:
-    """Removes file contents from a message; proposed changes to paths in `keep` are preserved.
-
-    The table of known files is removed, because a later message repeats it. `answered`: the turn is over,
-    so listings and search results are removed too.
-    """
+    """Without file contents; proposed changes to paths in `keep` are preserved. The table of known files is
+    removed, because a later message repeats it. `answered`: the turn is over, so listings and search results
+    are removed too."""
     match message["role"]:
         case "user" | "tool":
             text = _without_contents(str(message.get("content") or ""), answered)

@@ -18,11 +18,8 @@ WHOLE_CHARACTERS = 400_000
 
 
 class OpenFile(Struct, frozen=True):
-    """An open buffer with its current text.
-
-    `line` is the cursor's, from 1; `selection` spans the lines `first` to `last`. `mtime` is in whole
-    seconds, 0 without a file. `brief`: the budget allows only an excerpt.
-    """
+    """An open buffer. `line` is the cursor's, from 1; `selection` spans the lines `first` to `last`. `mtime`
+    is in whole seconds, 0 without a file. `brief`: the budget allows only an excerpt."""
 
     path: str
     text: str
@@ -39,7 +36,7 @@ class OpenFile(Struct, frozen=True):
 
 
 class Excerpt(Struct, frozen=True):
-    """The lines `first` to `last` of a file, from 1; `whole` if complete."""
+    """Lines `first` to `last`, from 1."""
 
     first: int
     lines: tuple[str, ...]
@@ -52,12 +49,12 @@ class Excerpt(Struct, frozen=True):
 
 
 def attached(files: Sequence[OpenFile]) -> list[OpenFile]:
-    """Files that get a block: the active one, then the most recently changed, up to the limit."""
+    """The active file, then the most recently changed, up to the limit."""
     return sorted(files, key=lambda file: (not file.active, -file.mtime, file.path))[:ATTACHED_FILES]
 
 
 def excerpt(file: OpenFile) -> Excerpt:
-    """The shown part of a file: the active one in full if small enough, the beginning of others."""
+    """The active file in full if small enough, the beginning of others."""
     lines = file.text.splitlines()
     if file.active and not file.brief and len(file.text) <= WHOLE_CHARACTERS:
         return Excerpt(1, tuple(lines), len(lines), True)
@@ -72,7 +69,7 @@ def excerpt(file: OpenFile) -> Excerpt:
 
 
 def blocks(files: Sequence[OpenFile]) -> dict[str, str]:
-    """The blocks by name in sending order."""
+    """By name, in sending order."""
     active = next((file for file in files if file.active), None)
     found: dict[str, str] = {}
     if active is not None:
@@ -93,8 +90,7 @@ def blocks(files: Sequence[OpenFile]) -> dict[str, str]:
 
 
 def references(files: Sequence[OpenFile], in_view: Mapping[str, str]) -> dict[str, str]:
-    """References for files whose text is already in the prompt, by block name; `in_view` maps paths to
-    hashes."""
+    """For files whose text is already in the prompt, by block name; `in_view` maps paths to hashes."""
     known = (file for file in attached(files) if in_view.get(file.path) == file.md5)
     return {f"file:{file.path}": _header(file, excerpt(file), ' unchanged="true"/>') for file in known}
 
@@ -105,7 +101,7 @@ def new_blocks(found: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, s
 
 
 def gone_blocks(found: Mapping[str, str], sent: Mapping[str, str], opened: Collection[str]) -> dict[str, str]:
-    """Replacements for obsolete blocks: a cleared selection, no active file, closed files."""
+    """Replacements: a cleared selection, no active file, closed files."""
     gone: dict[str, str] = {}
     for block, mark in sent.items():
         path = block.removeprefix("file:")

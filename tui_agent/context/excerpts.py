@@ -12,14 +12,13 @@ _LONGEST_SEQUENCE = 40
 
 
 def fenced(text: str, language: str = "") -> str:
-    """A Markdown code block; its fence is longer than any run of backticks in the text."""
+    """The fence is longer than any run of backticks in the text."""
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return f"{fence}{language}\n{text}\n{fence}"
 
 
 def head_and_tail(text: str, letters: int) -> tuple[str, int]:
-    """Shortens a text to about `letters` characters, from both ends. Returns it and the number of omitted
-    lines.
+    """About `letters` characters from both ends, and the number of omitted lines.
 
     Both ends are always included: a line that would displace others is cut in the middle.
     """
@@ -45,7 +44,7 @@ def head_and_tail(text: str, letters: int) -> tuple[str, int]:
 
 
 def _cut_in_the_middle(line: str, most: int) -> str:
-    """Cuts the middle of a line without splitting color sequences."""
+    """Does not split color sequences."""
     if len(line) <= most:
         return line
     half = most // 2
@@ -93,7 +92,7 @@ def _one_line(text: str) -> str:
 
 
 def holds(text: str, summary: str) -> bool:
-    """Whether a line of the text begins with the summary, ignoring spaces; showing both would repeat it."""
+    """Whether a line begins with the summary, ignoring spaces."""
     words = summary.split()
     if not words or len(summary) > _LOOKED_AT:
         return summary == text

@@ -35,7 +35,7 @@ _DEFINES = (
 
 
 class PortionRequest(Struct, frozen=True):
-    """The wanted parts of a file: requested ranges, search hits, and words to look for."""
+    """Requested ranges, search hits, and words to look for."""
 
     ranges: tuple[Range, ...] = ()
     hits: tuple[int, ...] = ()
@@ -43,7 +43,7 @@ class PortionRequest(Struct, frozen=True):
 
 
 class Portions:
-    """Selects lines of one text for a given size; measures the text once."""
+    """Measures the text once."""
 
     def __init__(self, text: str, wanted: PortionRequest) -> None:
         self._sizes: list[int] = []
@@ -60,8 +60,8 @@ class Portions:
             self._places = list(dict.fromkeys([*wanted.hits, *named]))[:_MOST_PLACES]
 
     def fitting(self, room: int) -> tuple[Range, ...]:
-        """The line ranges that fit in `room` bytes: requested ones, otherwise the surroundings of search hits
-        and named definitions, otherwise the beginning. Empty if no line fits."""
+        """Line ranges that fit in `room` bytes: requested ones, otherwise the surroundings of search hits and
+        named definitions, otherwise the beginning. Empty if no line fits."""
         sizes, asked, places = self._sizes, self._asked, self._places
         if asked:
             if len(asked) == 1 and asked[0][0] == asked[0][1]:
@@ -89,7 +89,7 @@ def _first(sizes: Sequence[int], ranges: Sequence[Range], room: int) -> tuple[Ra
 
 
 def _around(sizes: Sequence[int], places: Sequence[int], room: int) -> tuple[Range, ...]:
-    """The largest surroundings of all places that fit; empty if even the smallest do not."""
+    """The largest surroundings that fit; empty if even the smallest do not."""
     best: tuple[Range, ...] = ()
     for reach in _REACH:
         around = [(place - reach, place + 2 * reach) for place in places]
@@ -103,10 +103,8 @@ def _around(sizes: Sequence[int], places: Sequence[int], room: int) -> tuple[Ran
 
 
 def _places(text: str, ends: Sequence[int], words: str) -> list[int]:
-    """Lines that define the named words, then lines that mention them, rarest first.
-
-    `ends` are the end offsets of the text's lines.
-    """
+    """Lines that define the named words, then lines that mention them, rarest first. `ends` are the end
+    offsets of lines."""
     defined: list[tuple[int, list[int]]] = []
     named: list[tuple[int, list[int]]] = []
     for word in list(dict.fromkeys(_WORD.findall(words)))[:_MOST_NAMES]:
@@ -150,11 +148,8 @@ IN_PART = "only these lines are shown, the others are there: ask for them with r
 
 
 class LoadedFile(Struct, frozen=True):
-    """A snapshot of a file's text. `unsaved`: the text is from the editor and newer than the disk.
-
-    `action` names the reason for loading. `md5` is the hash of the bytes on disk, or as they would be
-    saved.
-    """
+    """`unsaved`: the text is from the editor and newer than the disk. `action` names the reason for loading.
+    `md5` is the hash of the bytes on disk, or as they would be saved."""
 
     path: str
     md5: str
@@ -183,7 +178,7 @@ class LoadedFile(Struct, frozen=True):
 
     @property
     def view(self) -> str:
-        """Identifies the shown content: the hash, with the line ranges if incomplete."""
+        """The hash, with the line ranges if incomplete."""
         return f"{self.md5}#{in_words(self.ranges)}" if self.ranges else self.md5
 
     @property
@@ -196,7 +191,7 @@ def cost(size: int, lines: int) -> int:
 
 
 def numbered(text: str, ranges: Sequence[Range] = ()) -> str:
-    """The text or its `ranges` with line numbers (`1: `) and normalized line breaks."""
+    """With line numbers (`1: `) and normalized line breaks."""
     lines = [line for piece in pieces(text) for line in piece.splitlines()]
     if not ranges:
         return "\n".join(f"{number}: {line}" for number, line in enumerate(lines, 1))
@@ -215,15 +210,15 @@ def _cut(line: str) -> str:
 
 
 class FilesInPrompt(Struct, frozen=True):
-    """Contents already in the prompt, as hashes by path: sent, written by the model (`proposed`), and in a
-    later section of the same message (`attached`)."""
+    """Hashes by path: sent, written by the model (`proposed`), and in a later section of the same message
+    (`attached`)."""
 
     sent: Mapping[str, str] = {}
     proposed: Mapping[str, str] = {}
     attached: Mapping[str, str] = {}
 
     def reference(self, file: LoadedFile) -> dict[str, object] | None:
-        """The reference that replaces the content, or None."""
+        """It replaces the content; None: the content is not in view."""
         if self.sent.get(file.path) in (file.md5, file.view):
             return {"unchanged": True}
         if self.attached.get(file.path) == file.md5:
@@ -237,7 +232,7 @@ class FilesInPrompt(Struct, frozen=True):
 
 
 def read_files_result(files: Iterable[LoadedFile], in_view: FilesInPrompt) -> str:
-    """The result object as JSON; contents already in view are references."""
+    """As JSON; contents already in view are references."""
     entries = [_entry(file, in_view) for file in files]
     return json_inert(json.dumps({"type": "read_files", "files": entries}, ensure_ascii=False))
 

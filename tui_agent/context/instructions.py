@@ -16,17 +16,14 @@ BASE = "a base file"
 
 
 class Folder(Struct, frozen=True):
-    """A folder to search for instructions, relative to the root, and the reason; `""` is the root."""
+    """Relative to the root, and the reason; `""` is the root."""
 
     path: str
     why: str
 
 
 class ContextFile(Struct, frozen=True):
-    """An instruction or base file. `path` is relative to the root, or absolute for the user's own.
-
-    `folder` is its scope, empty for all.
-    """
+    """`path` is relative to the root, or absolute for the user's own; `folder` is its scope, empty for all."""
 
     path: str
     folder: str
@@ -37,8 +34,7 @@ class ContextFile(Struct, frozen=True):
 
 
 def folders(start: str, paths: Iterable[str]) -> list[Folder]:
-    """The root, the start folder and all parent folders of `paths`, general folders first, without
-    duplicates."""
+    """The root, the start folder and all parent folders of `paths`, general folders first."""
     found = {"": ROOT}
     for path in paths:
         parts = path.split("/")[:-1]
@@ -64,7 +60,7 @@ def block(file: ContextFile) -> str:
 
 
 def section(new: Sequence[ContextFile], gone: Sequence[str]) -> str:
-    """The section about new, changed and removed instructions, or ""."""
+    """New, changed and removed instructions; "" without any."""
     parts = []
     if new:
         parts.append("Instruction files that are new or have changed; these texts are the ones in force:")

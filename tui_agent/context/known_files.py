@@ -20,10 +20,8 @@ Freshness = Literal["fresh", "edited", "undone", "disk", "buffer", "deleted", "r
 
 
 class KnownFile(Struct, frozen=True):
-    """A registry entry. `md5` is the hash of the seen content, `written` of our last write.
-
-    Turns count from 1, 0 means never; `size` is in bytes; `whole`: the whole file was seen.
-    """
+    """`md5` is the hash of the seen content, `written` of our last write. Turns count from 1, 0 means never;
+    `size` is in bytes; `whole`: the whole file was seen."""
 
     path: str
     md5: str
@@ -53,7 +51,7 @@ class KnownFile(Struct, frozen=True):
 
     @property
     def hash(self) -> str:
-        """The hash of the newest version known to the model; after an undo, of the current text."""
+        """Of the newest version known to the model; after an undo, of the current text."""
         if self.freshness == "undone":
             return self.written or self.md5  # `md5` is current if the file was read since
         seen = self.md5 or self.written
@@ -61,7 +59,7 @@ class KnownFile(Struct, frozen=True):
 
     @property
     def stale(self) -> bool:
-        """Whether the file was changed by anything except the agent."""
+        """Changed by anything except the agent."""
         return self.freshness not in ("fresh", "edited", "undone")
 
 
@@ -69,11 +67,11 @@ TouchKind = Literal["read", "mentioned", "edited", "undone", "changed outside"]
 
 
 class Touch(Struct, frozen=True):
-    """One entry of a file's timeline.
+    """One entry of a file's timeline. `md5` is the version that the model learned, or empty. `active` is
+    false if the model's knowledge became stale.
 
-    `md5` is the version that the model learned, or empty. `active` is false if the model's knowledge
-    became stale. The times are Unix times of this event and of the latest read, agent edit and external
-    change including it; 0 means never or unknown.
+    The times are Unix times of this event and of the latest read, agent edit and external change including
+    it; 0 means never or unknown.
     """
 
     path: str
@@ -88,7 +86,7 @@ class Touch(Struct, frozen=True):
 
 
 def following(touch: Touch, before: Touch | None) -> Touch:
-    """Copies the times inherited from the previous touch of the same file."""
+    """With the times of the previous touch of the same file."""
     read_at, edited_at, outside_at = (
         (before.read_at, before.edited_at, before.outside_at) if before else (0.0, 0.0, 0.0)
     )
@@ -104,10 +102,8 @@ def following(touch: Touch, before: Touch | None) -> Touch:
 
 
 def overflow(files: Mapping[str, KnownFile], limit: int, keep: Collection[str]) -> tuple[str, ...]:
-    """The paths to remove from the registry to keep at most `limit`.
-
-    Removes the least recently seen first; those in `keep` (open, pending) and modified files last.
-    """
+    """Paths to remove to keep at most `limit`. The least recently seen first; those in `keep` (open, pending)
+    and modified files last."""
     count = len(files) - limit
     if count <= 0:
         return ()
@@ -148,7 +144,7 @@ def table_row(entry: KnownFile, turn: int, again: bool = False) -> str:
 
 
 def table(rows: Iterable[str], left_out: str = "") -> str:
-    """The `## KNOWN FILES` section with these rows and the note about omitted files, or ""."""
+    """The `## KNOWN FILES` section, or ""."""
     rows = tuple(rows)
     if not rows:
         return f"## KNOWN FILES\n{left_out}" if left_out else ""

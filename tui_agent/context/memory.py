@@ -24,10 +24,8 @@ class TodoNote(Struct, frozen=True):
 
 
 class Memory(Struct, frozen=True):
-    """The remembered state. `modified` maps turns to modified files, `stale` maps paths to the changes.
-
-    `turn` is the starting turn; `request` is the last prompt that was not just "continue".
-    """
+    """`modified` maps turns to files, `stale` maps paths to the changes. `turn` is the starting turn;
+    `request` is the last prompt that was not just "continue"."""
 
     turn: int
     request: str
@@ -41,7 +39,7 @@ class Memory(Struct, frozen=True):
 
 
 def asks_to_go_on(message: str, turn: int) -> bool:
-    """Whether a message asks to continue; never in the first turn."""
+    """Never in the first turn."""
     if turn <= 1:
         return False
     words = message.strip().lower()
@@ -52,10 +50,8 @@ TITLE = "## AI Memory (Continuation Context)"
 
 
 def section(memory: Memory, most: int = MOST) -> str:
-    """The `## AI Memory (Continuation Context)` section, at most about `most` characters.
-
-    Omits empty parts; truncated parts state how much is missing.
-    """
+    """The `## AI Memory (Continuation Context)` section, about `most` characters. Truncated parts state how
+    much is missing."""
     eighth = most // 8
     request = shortened(memory.request, 2 * eighth)
     modified = [f"turn {turn}: {', '.join(paths)}" for turn, paths in sorted(memory.modified.items())]

@@ -22,10 +22,8 @@ BYTES_A_TOKEN = 4
 
 
 def outline(index: Index, max_tokens: int) -> str:
-    """Top-level files, and folders with file counts, shallow folders first.
-
-    Limited to about `max_tokens`; a last line counts the omitted entries.
-    """
+    """Top-level files, and folders with file counts, shallow folders first, in about `max_tokens`; a last
+    line counts the omitted entries."""
     there = index.overview()
     lines = chain(map(name, there.files), (f"{name(path)}/ ({count})" for path, count in there.folders))
     kept: list[str] = []
@@ -45,11 +43,8 @@ MAX_REQUESTS = 10
 
 
 class DirectoryListing(Struct, frozen=True):
-    """Entries of a folder as (name, type, size in bytes), or an error message.
-
-    `total` counts all entries; only the first `MAX_ENTRIES` are included. `filter` is a name pattern or
-    empty; `recursive` includes a few levels.
-    """
+    """Entries are (name, type, size in bytes), or an error message. `total` counts all; only the first
+    `MAX_ENTRIES` are included. `filter` is a name pattern or empty; `recursive` includes a few levels."""
 
     path: str
     entries: tuple[tuple[str, str, int], ...] = ()
@@ -88,8 +83,6 @@ LEFT_OUT = "# The older messages of this conversation are no longer shown"
 
 
 class Environment(Struct, frozen=True):
-    """Environment described in the system prompt: root, start folder and operating system."""
-
     root: str
     start_folder: str
     system: str
@@ -106,11 +99,11 @@ def system_message(
     part: str = "",
     tools: Sequence[str] = (),
 ) -> Message:
-    """The system prompt: shipped text for the dialect, tool descriptions, the schema if the provider does not
-    enforce it, environment, instruction files, base files, working files after a reset. A sub-task's
-    hand-over (`part`) is last, so that sub-tasks share a prefix.
+    """Shipped text for the dialect, tool descriptions, the schema if the provider does not enforce it,
+    environment, instruction files, base files, working files after a reset.
 
-    Working files are data: they are never in a `<context>` block.
+    A sub-task's hand-over (`part`) is last, so that sub-tasks share a prefix. Working files are data: they
+    are never in a `<context>` block.
     """
     sections = []
     for section in words["sections"]:
@@ -138,11 +131,8 @@ def system_message(
 
 
 class MessageParts(Struct, frozen=True):
-    """Parts of the newest message; empty parts are omitted.
-
-    `rows` are rendered table rows followed by `left_out`; `facts` are sentences about earlier proposals;
-    `memory`, `sub_tasks` and `mode` are rendered sections.
-    """
+    """Empty parts are omitted. `rows` are rendered table rows followed by `left_out`; `facts` are sentences
+    about earlier proposals; `memory`, `sub_tasks` and `mode` are rendered sections."""
 
     query: str = ""
     rows: tuple[str, ...] = ()

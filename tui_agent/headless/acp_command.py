@@ -54,8 +54,8 @@ def acp(set_up: bool) -> int:
 async def _check(
     source: asyncio.StreamReader, checked: asyncio.StreamReader, target: asyncio.StreamWriter
 ) -> None:
-    """Passes JSON objects on. Answers other lines with an error, because the SDK ends at some of them; a line that is
-    too long ends the input."""
+    """Answers lines that are not JSON objects with an error, because the SDK ends at some of them; a line
+    that is too long ends the input."""
     try:
         while line := await source.readline():
             try:

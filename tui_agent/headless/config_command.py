@@ -98,7 +98,7 @@ def _loaded(workspace: Path, overrides: Sequence[str] = ()) -> LoadedSettings:
 
 
 def _other_faults(workspace: Path) -> Iterator[ConfigFault]:
-    """Faults of inactive files: an untrusted workspace's files, unreadable keys and themes."""
+    """An untrusted workspace's files, unreadable keys and themes."""
     folders = user_folders()
     if not trust.is_trusted(workspace, folders):
         yield from workspace_layer(workspace).faults
@@ -126,8 +126,7 @@ def _other_faults(workspace: Path) -> Iterator[ConfigFault]:
 
 
 def _keys_faults(keys: Path) -> Iterator[ConfigFault]:
-    """Invalid entries of the user's keys: outside a table, unknown action or key, or a key already used by
-    another action in the same scope."""
+    """Outside a table, unknown action or key, or a key already used by another action in the same scope."""
     try:
         text = keys.read_text(encoding="utf-8")
         own = tomllib.loads(text)
@@ -168,6 +167,6 @@ def _keys_faults(keys: Path) -> Iterator[ConfigFault]:
 
 
 def _meet(group: str, other: str, key: str) -> bool:
-    """Whether a key of two tables has two meanings at one place. Keys after the leader are not those of a pane."""
+    """Whether a key has two meanings at one place. Keys after the leader are not those of a pane."""
     groups, leads = {group, other}, key.startswith("leader ")
     return group == other or (groups <= _ANYWHERE | _PANES and (leads or not groups <= _PANES))

@@ -51,7 +51,7 @@ def doctor(as_json: bool, bundle: str | None) -> int:
 
 
 def _pack(bundle: Path, workspace: Path, folders: Folders, report: Report) -> None:
-    """Writes a bug report, with each text redacted like the debug log. Raises `FileError`."""
+    """Each text is redacted like the debug log. Raises `FileError`."""
     debug_log.flush()
     loaded = load(folders, workspace, trust.is_trusted(workspace, folders))
     settings = [*setting_lines(loaded), *(f"# {fault}" for fault in loaded.faults)]

@@ -49,7 +49,7 @@ def finished_line(ok: bool, error: str, usage: Usage, seconds: float, limit: str
 
 
 def lines(event: e.Event, state: State) -> Iterator[Line]:
-    """The JSON lines of one event; none for internal events."""
+    """None for internal events."""
     match event:
         case e.PlanMade():
             actions = [*map(_file_action, event.actions), *map(_directory_action, event.directories)]
@@ -272,7 +272,7 @@ def place(attempt: Attempt) -> str:
 
 
 def text_line(event: e.Event, state: State) -> Iterator[tuple[Literal["out", "err"], str]]:
-    """An event as (stream, text); only a reply has several lines."""
+    """(stream, text); only a reply has several lines."""
     match event:
         case e.AttemptEnded(attempt):
             mark = "found" if attempt.outcome == "hit" else attempt.why or attempt.outcome

@@ -241,7 +241,7 @@ async def _log_in(folder: Path, server: ToolServer) -> int:
 
 
 def _read_into(pasted: asyncio.Queue[str]) -> None:
-    """Puts the first non-empty line of standard input into the queue, from a daemon thread."""
+    """The first non-empty line of standard input, from a daemon thread."""
     loop = asyncio.get_running_loop()
 
     def read() -> None:

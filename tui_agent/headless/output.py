@@ -1,9 +1,9 @@
-"""Standard output and error of all commands. Names, replies and errors cannot control the terminal; write
-failures (full disk, closed pipe) are reported.
+"""Standard output and error of all commands.
 
-Text is cleaned on terminals and in pipes, which may end at a terminal. JSON escapes control characters
-without loss. A `document` keeps every character unless it is shown on a terminal. A test ensures that no
-other command-line module writes to the standard streams.
+Names, replies and errors cannot control the terminal: text is cleaned on terminals and in pipes, which may
+end at a terminal. JSON escapes control characters without loss. A `document` keeps every character unless it
+is shown on a terminal. Write failures are reported. A test ensures that no other command-line module writes
+to the standard streams.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from tui_agent.files.text import clean, json_escaped, one_line
 
 
 class OutputLost(TuiAgentError):
-    """Output could not be written."""
-
     def __init__(self, why: str, remedy: str = "") -> None:
         self.why = why
         elsewhere = "redirect it to a writable place and run the command again"
@@ -30,7 +28,7 @@ class OutputLost(TuiAgentError):
 
 
 class _Output(io.FileIO):
-    """Standard output with errors that name it; a closed pipe raises the original error."""
+    """Errors name standard output; a closed pipe raises the original error."""
 
     def write(self, data: Any) -> int:
         try:
@@ -42,7 +40,7 @@ class _Output(io.FileIO):
 
 
 class ProgressStream:
-    """A progress stream: stores an error in `failed` instead of aborting the work."""
+    """Stores an error in `failed` instead of aborting the work."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -59,10 +57,7 @@ class ProgressStream:
 
 
 def open_streams() -> None:
-    """Replaces closed standard streams, so that no newly opened file gets their descriptors.
-
-    Writes to the replacement of standard output fail.
-    """
+    """So that no newly opened file gets their descriptors. Writes to the replacement of standard output fail."""
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
@@ -79,13 +74,11 @@ def open_streams() -> None:
 
 
 def silence() -> None:
-    """Discards unflushed standard output at interpreter exit."""
+    """At interpreter exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 class SupportsWrite(Protocol):
-    """A writable stream."""
-
     def write(self, text: str, /) -> object: ...
 
 
@@ -102,7 +95,7 @@ def json_line(value: Any, out: SupportsWrite | None = None) -> None:
 
 
 def document(text: str, *, is_json: bool = False) -> None:
-    """Writes an export: unchanged to a file or pipe, cleaned on a terminal."""
+    """Unchanged to a file or pipe, cleaned on a terminal."""
     if is_json:
         text = json_escaped(text)
     elif sys.stdout.isatty():
@@ -115,10 +108,10 @@ def note(text: str, err: SupportsWrite | None = None) -> None:
 
 
 def error(text: str, err: SupportsWrite | None = None) -> None:
-    """Writes `tui-agent: what happened: what to do` to standard error."""
+    """`tui-agent: what happened: what to do`."""
     note(f"tui-agent: {text}", err)
 
 
 def record(text: str) -> None:
-    """Writes a debug log record, for --debug."""
+    """For --debug."""
     sys.stderr.write(clean(text) + "\n")

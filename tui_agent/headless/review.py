@@ -20,7 +20,7 @@ Decision = Literal["apply", "skip", "undo", "redo"]
 
 
 def _command(decision: Decision, words: str) -> click.Command:
-    """Creates a review command; without arguments it concerns all changes, or the last apply or undo."""
+    """Without arguments it concerns all changes, or the last apply or undo."""
 
     @click.command(decision, help=words)
     @click.argument("changes", metavar="[CHANGE]...", nargs=-1)
@@ -89,7 +89,7 @@ async def _decide(decision: Decision, workspace: Path, session_id: str, changes:
 
 
 def _checkpoints(state: State, changes: tuple[str, ...], undone: bool) -> list[str]:
-    """The checkpoints of the named changes, newest first; [""] for the last checkpoint if none is named."""
+    """Newest first; [""] for the last checkpoint if no change is named."""
     if not changes:
         return [""]
     found = [

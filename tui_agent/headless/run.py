@@ -28,8 +28,7 @@ LEFT = ("failed", "conflict", "pending", "merged")
 
 
 async def run(options: RunOptions, ahead: EarlyChild | None, model_ahead: ChildProcess | None) -> int:
-    """Runs and prints a turn; returns the documented exit status. Raises `TuiAgentError` before the turn
-    begins.
+    """Returns the documented exit status. Raises `TuiAgentError` before the turn begins.
 
     `ahead` and `model_ahead` are already started workspace and model processes.
     """
@@ -61,8 +60,8 @@ async def run(options: RunOptions, ahead: EarlyChild | None, model_ahead: ChildP
 
 
 class UnfinishedWork:
-    """Unfinished work of a turn: `files` omitted from every request, `tasks` that failed or did not start,
-    with reasons by id, and `calls` denied because the user could not be asked."""
+    """`files` omitted from every request, `tasks` that failed or did not start, with reasons by id, and
+    `calls` denied because the user could not be asked."""
 
     def __init__(self) -> None:
         self.files: list[str] = []
@@ -164,11 +163,8 @@ async def _stop(session: Session) -> None:
 
 
 async def apply_all(session: Session, before: int, *, checked: bool = False) -> str:
-    """Applies the whole batch or nothing. Returns the reason if changes are left or unchecked, or "".
-
-    `before` is the number of changes before this turn; with `checked`, nothing is written unless every
-    check has passed.
-    """
+    """All or nothing. Returns the reason if changes are left or unchecked, or "". `before` is the number of
+    changes before this turn; with `checked`, nothing is written unless every check has passed."""
     if len(session.state.review.changes) == before:
         return ""
     while True:
@@ -203,14 +199,13 @@ def exit_status(turn: TurnSlice) -> int:
 
 
 class RunReporter:
-    """Reports events to a reader; an output failure does not end the turn."""
+    """An output failure does not end the turn."""
 
     def __init__(self, out: TextIO) -> None:
         self._out = ProgressStream(out)
 
     @property
     def failed(self) -> Exception | None:
-        """The output error, or None."""
         return self._out.failed
 
     def on_event(self, event: e.Event, state: State) -> None:
@@ -221,7 +216,7 @@ class RunReporter:
 
 
 class JsonReporter(RunReporter):
-    """JSON lines, `session` first. Defers all output until the model is known."""
+    """`session` first. Defers all output until the model is known."""
 
     def __init__(self, out: TextIO, secrets: KnownSecrets | None = None) -> None:
         super().__init__(out)

@@ -249,7 +249,7 @@ def _events(session: str) -> list[Any]:
 
 
 def write_lost(lost: list[str]) -> None:
-    """Writes the unreadable parts of a log to standard error."""
+    """To standard error."""
     for sentence in lost:
         note(sentence)
 

@@ -53,7 +53,7 @@ def stats(session: str, everywhere: bool, as_json: bool, plot: bool) -> int:
 
 
 def _plot(figures: Figures) -> Iterator[str]:
-    """Bars of each figure against its goal, and the outcomes of the patterns."""
+    """Each figure against its goal, and the outcomes of the patterns."""
     yield f"{count(figures.sessions, 'session')}, {count(figures.turns, 'turn')}"
     for goal in figures.goals():
         bound = f"≤ {goal.most:g}" if goal.most is not None else f"≥ {goal.least:g}"

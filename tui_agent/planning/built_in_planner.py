@@ -1,4 +1,4 @@
-"""The built-in planner: finds the files named in a request by its words and the index, without a model."""
+"""The built-in planner: finds the files named in a request, without a model."""
 
 from __future__ import annotations
 
@@ -61,10 +61,8 @@ _MADE: Final = re.compile(
 
 
 class FoundAction(Struct, frozen=True):
-    """A file or folder requested; `sure`: the name is in the index.
-
-    `plain`: the name is also a common word, so it does not show that the plan is complete.
-    """
+    """`sure`: the name is in the index. `plain`: the name is also a common word, so it does not show that the
+    plan is complete."""
 
     at: int
     action: FileAction | DirectoryAction
@@ -73,15 +71,15 @@ class FoundAction(Struct, frozen=True):
 
 
 class RequestReading(Struct, frozen=True):
-    """The interpretation of a request. `certain`: all required files are named, so no model is needed."""
+    """`certain`: all required files are named, so no model is needed."""
 
     plan: Plan
     certain: bool
 
 
 def read_words(request: str, index: Index, active: str = "") -> RequestReading:
-    """`active` is the path of the active buffer, for "this file". Scans the whole index several times; call
-    it on a thread if it is large."""
+    """`active` is the path of the active buffer, for "this file". Scans the index several times; call it on a
+    thread if it is large."""
     masked = MaskedText(request)
     found = [*_phrases(masked, index), *_open_file_action(request, active), *_named(masked, request, index)]
     found = _once(sorted(found, key=lambda one: one.at))
@@ -147,7 +145,7 @@ def _named(masked: MaskedText, request: str, index: Index) -> Iterator[FoundActi
 
 
 def _once(found: Iterable[FoundAction]) -> list[FoundAction]:
-    """Removes actions for files found by another action's first pattern."""
+    """Removes files found by another action's first pattern."""
     kept: list[FoundAction] = []
     taken: set[str] = set()
     for one in found:
@@ -214,7 +212,7 @@ def _glob(reference: Reference) -> FoundAction:
 
 
 def _mention(reference: Reference, request: str, index: Index, namesakes: list[str]) -> FoundAction | None:
-    """`@path` is always wanted, unless it is a decorator or a user name."""
+    """Always wanted, unless it is a decorator or a user name."""
     text = reference.text.rstrip("/")
     if index.has_folder(text):
         return FoundAction(reference.at, DirectoryAction(text), True)
@@ -275,7 +273,7 @@ def _is_target(reference: Reference, request: str) -> bool:
 
 
 def _file_name(reference: Reference, request: str, index: Index) -> FoundAction | None:
-    """`name.ext` with a known extension or in the index; excludes product and method names."""
+    """A known extension or in the index; excludes product and method names."""
     text = reference.text
     if fits_something([f"**/{text}"], index, MOST_NAMESAKES):
         patterns = chain_for_path(text, index)
@@ -315,7 +313,7 @@ def _quoted(reference: Reference, request: str, index: Index, namesakes: list[st
 
 
 def _word(reference: Reference, namesakes: list[str], *, quoted: bool = False) -> FoundAction | None:
-    """A word that is the exact name of a few files, with or without extension."""
+    """The exact name of a few files, with or without extension."""
     text = reference.text
     if text in ORDINARY and not quoted:
         return None
@@ -329,7 +327,7 @@ def _word(reference: Reference, namesakes: list[str], *, quoted: bool = False) -
 
 
 def _may_be_namesake(reference: Reference) -> bool:
-    """Whether files may have exactly this name; all such words are looked up at once."""
+    """All such words are looked up at once."""
     if reference.kind == "word":
         return len(reference.text) >= SHORTEST_WORD and reference.text not in ORDINARY
     return reference.kind in ("quoted", "mention")

@@ -22,11 +22,8 @@ PLAN_SECONDS = 20.0
 
 
 class Attempt(Struct, frozen=True):
-    """One pattern of an action, its outcome, and its duration in ms.
-
-    `index` counts from 1 among the `total` patterns of the same author. `matches` counts matching paths,
-    `paths` are the first of them, `lines` the number of loaded lines.
-    """
+    """`index` counts from 1 among the `total` patterns of the same author; duration in ms. `matches` counts
+    matching paths, `paths` are the first of them, `lines` the number of loaded lines."""
 
     action: str
     pattern: str
@@ -48,8 +45,7 @@ class Attempt(Struct, frozen=True):
 class ChainLimits(Struct, frozen=True):
     """At most `max_per_action` files are loaded per pattern; `pattern_timeout` is in seconds.
 
-    A batch (`all`) is never too broad: `max_batch` paths are passed on, and the token budget limits
-    loading.
+    A batch (`all`) is never too broad: `max_batch` paths are passed on, and the token budget limits loading.
     """
 
     max_per_action: int = 20
@@ -62,7 +58,7 @@ class ChainLimits(Struct, frozen=True):
 async def try_patterns(
     action: FileAction, index: Index, limits: ChainLimits | None = None, after: Attempt | None = None
 ) -> AsyncIterator[Attempt]:
-    """Yields each attempt at its start (`looking`) and at its end; the last one is the hit, if any.
+    """Each attempt at its start (`looking`) and at its end; the last one is the hit, if any.
 
     Starts after the attempt `after`, to continue if the matches could not be loaded. Paths of a hit are
     sorted by depth and name; those of a batch by name.

@@ -1,8 +1,8 @@
 """Corrects approximate file names, and selects the nearest of several files with one name.
 
-Models write names from memory: `src/Config.py` for `src/core/config.py`, `users.ts` for `user.tsx`,
-`a.b.c` for `a/b/c.py`. Names match regardless of case, separators, plural and extension if one file is
-nearest to the named folders.
+Models write names from memory: `src/Config.py` for `src/core/config.py`, `users.ts` for `user.tsx`, `a.b.c`
+for `a/b/c.py`. Names match regardless of case, separators, plural and extension if one file is nearest to the
+named folders.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SEPARATORS: Final = str.maketrans("", "", "_-. ")
 
 
 class _WantedFile(Struct, frozen=True):
-    """A requested file: its folders, the normalized stem, and the extension (empty: any)."""
+    """Folders, the normalized stem, and the extension (empty: any)."""
 
     folders: tuple[str, ...]
     key: str
@@ -39,11 +39,8 @@ class _WantedFile(Struct, frozen=True):
 
 
 def completed(actions: Sequence[FileAction], index: Index) -> tuple[FileAction, ...]:
-    """Adds patterns for files with approximately the requested names.
-
-    Skips batches, files to be created, and existing files. Scans the whole index once; call it on a
-    thread.
-    """
+    """Adds patterns for approximate names. Skips batches, files to be created, and existing files. Scans the
+    index once; call it on a thread."""
     readings = [_readings(action, index) for action in actions]
     keys = {one.key for wanted in readings for one in wanted if one.key}
     named: dict[str, list[str]] = {key: [] for key in keys}
@@ -114,7 +111,7 @@ def _best(wanted: Sequence[_WantedFile], found: Mapping[str, Sequence[str]]) -> 
 def _add_path(
     path: str, name: str, found: dict[str, list[str]], beginnings: Collection[str], *, cut: bool = False
 ) -> None:
-    """Adds a path if its normalized name is wanted; the first two characters exclude nearly all."""
+    """If its normalized name is wanted; the first two characters exclude nearly all."""
     if name[:2].lower() not in beginnings and not (set(name[:2]) & _JOINTS):
         return
     key = _key((name.rpartition(".")[0] or name) if cut else name)
@@ -139,10 +136,7 @@ def _rank(path: str, wanted: _WantedFile) -> tuple[int, int, bool, bool]:
 
 
 def _pattern(best: Sequence[str]) -> str:
-    """A pattern for the nearest file, or for several equally near files.
-
-    "" if there are no files, or too many.
-    """
+    """For the nearest file, or for several equally near files. "" for none or too many."""
     if not best:
         return ""
     if len(best) == 1:
@@ -168,17 +162,14 @@ _SIGNS = re.compile(r"[*?\[\]{}]")
 
 
 def names_one(pattern: str) -> bool:
-    """Whether a pattern names a single file in any folder: `**/schema.ts`, but not `src/*` or
-    `**/*Schema*`."""
+    """In any folder: `**/schema.ts`, but not `src/*` or `**/*Schema*`."""
     name = pattern.rpartition("/")[2]
     return bool(name) and not _SIGNS.search(re.sub(r"\\.", "", name))
 
 
 def nearest(action: FileAction, paths: Sequence[str]) -> tuple[str, ...]:
-    """The paths with the folders most similar to those in the action's patterns; several if tied.
-
-    Trailing folders count most: first the number of matching ones from the end, then of shared ones.
-    """
+    """The paths with the most similar folders; several if tied. Trailing folders count most: first the number
+    of matching ones from the end, then of shared ones."""
     named = (pattern.removeprefix("./").split("/")[:-1] for pattern in action.patterns)
     plain = ([folder for folder in folders if not _SIGNS.search(folder)] for folders in named)
     hints = [folders for folders in plain if folders]

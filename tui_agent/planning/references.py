@@ -50,7 +50,7 @@ _RULES: Final[tuple[tuple[ReferenceKind, re.Pattern[str]], ...]] = (
 
 
 class Reference(Struct, frozen=True):
-    """A possible reference as written; `at` is its offset."""
+    """As written; `at` is its offset."""
 
     kind: ReferenceKind
     text: str
@@ -58,7 +58,7 @@ class Reference(Struct, frozen=True):
 
 
 class MaskedText:
-    """A text in which processed parts are blanked, so that each is read once."""
+    """Processed parts are blanked, so that each is read once."""
 
     def __init__(self, text: str) -> None:
         self.text = text if len(text) <= HEAD + TAIL else text[:HEAD] + "\n" + text[-TAIL:]
@@ -66,7 +66,7 @@ class MaskedText:
     def take(
         self, expression: re.Pattern[str], keep: Callable[[re.Match[str]], bool] | None = None
     ) -> list[re.Match[str]]:
-        """Returns and blanks all matches accepted by `keep`."""
+        """Blanks all matches accepted by `keep`."""
         found = [match for match in expression.finditer(self.text) if keep is None or keep(match)]
         pieces, end = [], 0
         for match in found:
@@ -77,7 +77,7 @@ class MaskedText:
 
 
 def find_references(masked: MaskedText) -> list[Reference]:
-    """All possible references in text order. In fenced blocks, only tracebacks count."""
+    """In text order. In fenced blocks, only tracebacks count."""
     references: list[Reference] = []
     for expression in _TRACE:
         found = masked.take(expression)
@@ -179,7 +179,7 @@ _THE_FOLDER: Final = re.compile(rf"\b(?:the|our|my)\s+{_FOLDER}\s+(?:folder|dire
 
 
 class BatchPhrase(Struct, frozen=True):
-    """A reference to many files: those below `folder` (empty: anywhere) matching `names`."""
+    """Files below `folder` (empty: anywhere) matching `names`."""
 
     text: str
     folder: str
@@ -257,7 +257,7 @@ MOST_IN_CHAIN: Final = 20
 
 
 def chain_for_path(path: str, index: Index) -> tuple[str, ...]:
-    """The chain for an exact or approximate path or file name."""
+    """For an exact or approximate path or file name."""
     folder, _, name = path.rpartition("/")
     stem, dot, extension = name.rpartition(".")
     stem = stem or name
@@ -284,11 +284,8 @@ def chain_for_path(path: str, index: Index) -> tuple[str, ...]:
 
 
 def chain_for_module(parts: list[str], source: str = "") -> tuple[str, ...]:
-    """The chain for `a.b.c`, `@/a/b/c` or an import path: the module, the package, the module that defines
-    the name.
-
-    `source` is the most common base folder of such paths.
-    """
+    """For `a.b.c`, `@/a/b/c` or an import path: the module, the package, the module that defines the name.
+    `source` is the most common base folder of such paths."""
     whole, holder = "/".join(map(escape, parts)), "/".join(map(escape, parts[:-1]))
     patterns = [
         f"{source}/{whole}.*" if source else f"{whole}.*",
@@ -300,8 +297,7 @@ def chain_for_module(parts: list[str], source: str = "") -> tuple[str, ...]:
 
 
 def chain_for_identifier(word: str) -> tuple[str, ...]:
-    """The chain for a class, function or component: files with that name in any spelling, then files with it
-    in their names."""
+    """Files with that name in any spelling, then files with it in their names."""
     names = one_of([escape(spelling) for spelling in spellings(word)])
     return (f"**/{names}.*", f"**/*{names}*")
 
@@ -338,7 +334,7 @@ def by_suffix(path: str, index: Index) -> str:
 
 
 def folder_called(name: str, index: Index) -> str:
-    """The indexed folder with this path, or the first whose path ends with it; "" if none."""
+    """The folder with this path, or the first whose path ends with it; ""."""
     name = re.sub(r"^(?:\./)+", "", name).rstrip("/")
     if not name or index.has_folder(name):
         return name
@@ -350,7 +346,7 @@ def folder_called(name: str, index: Index) -> str:
 
 
 def fits_something(patterns: Iterable[str], index: Index, most: int) -> bool:
-    """Whether a pattern of the chain has between 1 and `most` matches."""
+    """Whether a pattern has between 1 and `most` matches."""
     for pattern in patterns:
         found = _matches(pattern, index)
         if found is not None and 0 < found.count <= most:
@@ -405,7 +401,7 @@ PRODUCTS: Final = frozenset(f"{name}.js" for name in _PRODUCTS.split())
 
 
 def looks_like_identifier(word: str) -> bool:
-    """Whether a word is spelled like an identifier: `parseConfig`, `ParseConfig`, `parse_config`, `a-b`."""
+    """`parseConfig`, `ParseConfig`, `parse_config`, `a-b`."""
     inner = word.strip("_")
     if "_" in inner or "-" in inner:
         return len(_HUMPS.findall(inner)) > 1
@@ -417,7 +413,7 @@ def parts_of(word: str) -> list[str]:
 
 
 def spellings(word: str) -> list[str]:
-    """The word as written, then in snake_case, kebab-case, camelCase, PascalCase and without separators."""
+    """As written, then in snake_case, kebab-case, camelCase, PascalCase and without separators."""
     humps = parts_of(word)
     if not humps:
         return [word]

@@ -28,7 +28,7 @@ from tui_agent.workspace.workspace import Workspace
 
 
 class ResolvedDecision(Struct, frozen=True):
-    """A resolved decision: its targets and the applied hunks (from 0)."""
+    """Its targets and the applied hunks (from 0)."""
 
     change: Change
     hunks: frozenset[int]
@@ -45,7 +45,7 @@ class ResolvedDecision(Struct, frozen=True):
 
     @property
     def as_proposed(self) -> bool:
-        """Whether the result is exactly the proposed text, which the model knows."""
+        """Exactly the proposed text, which the model knows."""
         change = self.change
         whole = all(state == "applied" for state in self.write.hunks)
         return (
@@ -58,7 +58,7 @@ class ResolvedDecision(Struct, frozen=True):
 
 
 def _was_merged(change: Change) -> bool:
-    """Whether it was merged with other edits, even if its reason has been replaced by an error."""
+    """Even if its reason has been replaced by an error."""
     return change.reason == MERGED or (change.state == "merged" and not change.by_hand)
 
 
@@ -70,8 +70,8 @@ class Applier:
         self._writer = writer
 
     async def apply(self, changes: Sequence[Change], picks: Sequence[Pick]) -> None:
-        """Changes that need confirmation are skipped unless picked. Raises `EditFailed` naming all
-        conflicts; nothing is written then."""
+        """Changes that need confirmation are skipped unless picked. Raises `EditFailed` naming all conflicts;
+        nothing is written then."""
         if not picks:
             changes = await self._without_guarded(changes)
         resolved: list[ResolvedDecision] = []
@@ -102,8 +102,7 @@ class Applier:
             await self._journal.record(*(e.ChangeMoved(one.id, one.state, reason=why) for one in said))
 
     async def would_write(self, changes: Sequence[Change]) -> tuple[list[WriteTarget], list[str]]:
-        """Files as they would be with these changes, including guarded ones, and a sentence per unplaceable
-        change."""
+        """Including guarded ones, and a sentence per unplaceable change."""
         targets: dict[str, WriteTarget] = {}
         missing: list[str] = []
         for change in changes:
@@ -116,8 +115,8 @@ class Applier:
         return list(targets.values()), missing
 
     async def _without_guarded(self, changes: Sequence[Change]) -> list[Change]:
-        """Excludes guarded changes, which must be applied by name: suspected secrets, rule files, files
-        ignored by git, unseen files."""
+        """Guarded changes must be applied by name: suspected secrets, rule files, files ignored by git,
+        unseen files."""
         free, left = [], []
         # Paths ignored by git; indexed paths are never ignored
         paths = [path for change in changes for path in _paths(change)]
@@ -137,8 +136,7 @@ class Applier:
         return free
 
     def _why_guarded(self, change: Change) -> str:
-        """The reason a file always needs confirmation: secrets, rule files, editor and CI configuration, hard
-        links."""
+        """Secrets, rule files, editor and CI configuration, hard links."""
         for path in _paths(change):
             place = self._workspace.gate.place(path, "write")
             if place.secret:

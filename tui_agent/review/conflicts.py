@@ -39,10 +39,8 @@ class ConflictResolver:
     async def resolve(
         self, change: Change, sides: Sequence[Side], by_hand: Mapping[int, str], seen: str
     ) -> None:
-        """Resolves each conflicting place; the result waits for review, based on the current file.
-
-        Raises `EditFailed` if the file has changed since `seen`, or the number of sides is wrong.
-        """
+        """The result waits for review, based on the current file. Raises `EditFailed` if the file has changed
+        since `seen`, or the number of sides is wrong."""
         now = await self._writer.current(place(change))
         rival = self._rival(change)
         if rival is not None:
@@ -79,12 +77,11 @@ class ConflictResolver:
         )
 
     async def edit_hunk(self, change: Change, hunk: int, text: str) -> None:
-        """Replaces the added text of a pending hunk."""
         edited = await asyncio.to_thread(self._edited, change, hunk, text)
         await self._journal.record(e.ChangeReworked(edited))
 
     async def comment(self, change: Change, pick: Pick, text: str) -> None:
-        """Stores a comment for the model's next request."""
+        """For the model's next request."""
         noted = replace(change, comments=(*change.comments, Comment(text, pick.hunk)))
         called = change.called[0].lower() + change.called[1:]
         about = f"hunk {pick.hunk + 1} of {called}" if pick.hunk is not None else called
@@ -179,7 +176,7 @@ def _whole_lines(text: str, base: str, proposed: Sequence[str]) -> str:
 
 
 def view_of_two(change: Change, rival: Change, blobs: Blobs) -> ConflictView:
-    """The conflict of two changes, with the rival as `yours`. Blocking."""
+    """The rival is `yours`. Blocking."""
     read = partial(text_under, blobs)
     ours, theirs = remaining(rival, read), remaining(change, read)
     return ConflictView(
@@ -239,6 +236,6 @@ def _one_of_both(change: Change, rival: Change, text: str, now: CurrentFile, blo
 
 
 def given_up(change: Change, why: str) -> e.ChangeMoved:
-    """Withdraws a change because of `why`: applied parts stay, the remainder is skipped."""
+    """Applied parts stay, the remainder is skipped."""
     hunks = tuple("skipped" if hunk == "pending" else hunk for hunk in change.hunks)
     return e.ChangeMoved(change.id, "applied" if "applied" in hunks else "skipped", hunks, why)

@@ -26,7 +26,7 @@ BATCH, SAVE = "batch.json", "save.json"
 
 
 def recorded_names(review: ReviewSlice) -> list[str]:
-    """Names of all finished batches: each apply, and its last undo or redo."""
+    """Each apply, and its last undo or redo."""
     moves = [batch_name(point, point.undone) for point in review.checkpoints]
     return [*(point.id for point in review.checkpoints), *moves]
 
@@ -36,7 +36,7 @@ def batch_name(point: Checkpoint, undone: bool) -> str:
 
 
 def repair_others(data: Path, root: Path, own: Path) -> list[str]:
-    """Repairs the batches of other sessions in the workspace `root`. Returns one sentence each. Blocking.
+    """In the workspace `root`. Returns one sentence each. Blocking.
 
     Open sessions are skipped; their writes are in progress.
     """
@@ -54,7 +54,7 @@ def repair_others(data: Path, root: Path, own: Path) -> list[str]:
 
 
 def clear_save(gate: Gate, folder: Path, buffers: BuffersSlice) -> list[str]:
-    """Removes the temporary file of an interrupted save. Blocking."""
+    """The temporary file of an interrupted save. Blocking."""
     among = [buffer.path for buffer in buffers.open]
     try:
         return clear(gate, folder / SAVE, among) if (folder / SAVE).exists() else []
@@ -88,7 +88,7 @@ def _state(log: Path) -> State:
 
 
 def _root_of(folder: Path, name: str) -> Path | None:
-    """The journal's workspace; None if either is missing."""
+    """None if the journal or the workspace is missing."""
     try:
         journal = BatchJournal.decode((folder / name).read_bytes())
     except OSError:

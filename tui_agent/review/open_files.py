@@ -25,7 +25,7 @@ NEW_FILE = ""
 
 
 class _Version(NamedTuple):
-    """A buffer's text and the file it is based on."""
+    """The text and the file it is based on."""
 
     text: str
     stored: TextFile | None
@@ -72,15 +72,13 @@ class OpenFiles:
         return (len(lines) - 1, len(lines[-1])) if lines else (0, 0)
 
     async def load(self, path: str) -> None:
-        """Reloads the buffer from disk, discarding unsaved text; a non-text file shows a note."""
+        """Discards unsaved text; a non-text file shows a note."""
         if await self._take_from_disk(path):
             self._journal.forget([f"buffer:{path}"])
 
     async def _take_from_disk(self, path: str, over_unsaved: bool = True) -> bool:
-        """Whether text was read; otherwise a note states the reason.
-
-        Without `over_unsaved`, text typed during the read is kept and clashes with the disk.
-        """
+        """Otherwise a note states the reason. Without `over_unsaved`, text typed during the read is kept and
+        clashes with the disk."""
         try:
             stored, disk, mtime = await asyncio.to_thread(self._read, path)
         except Undecodable:
@@ -101,7 +99,7 @@ class OpenFiles:
         return False
 
     async def restore(self) -> None:
-        """Reads all open files after a resume and restores unsaved text."""
+        """After a resume, with unsaved text."""
         active = self.state.buffers.active
         for buffer in self.state.buffers.open:
             await self._take_from_disk(buffer.path)
@@ -112,7 +110,7 @@ class OpenFiles:
             await self._journal.record(e.BufferActivated(active))
 
     def edit(self, path: str, text: str, cursor: tuple[int, int], anchor: tuple[int, int]) -> None:
-        """Updates the editor's text; stored within a second."""
+        """Stored within a second."""
         buffer = self._buffer(path)
         for version in self._merges.get(path, ()):
             if version.text == text and version.disk != buffer.disk:  # By undo or redo.
@@ -176,16 +174,14 @@ class OpenFiles:
         await self._journal.record(e.BufferClosed(path))
 
     async def clash(self, path: str) -> ConflictView:
-        """A three-way view of unsaved text (`yours`) and the newer disk (`theirs`). Raises `SessionError` if
-        the file is gone, and `FileError` if it is unreadable."""
+        """Unsaved text (`yours`) and the newer disk (`theirs`). Raises `SessionError` if the file is gone,
+        and `FileError` if it is unreadable."""
         view, _ = await self._clash(path)
         return view
 
     async def resolve(self, path: str, sides: Sequence[Side], by_hand: Mapping[int, str], seen: str) -> None:
-        """Merges unsaved text with the newer disk, one side per clash; the result is unsaved.
-
-        Raises `SessionError` if either has changed since `seen`.
-        """
+        """One side per clash; the result is unsaved. Raises `SessionError` if either has changed since
+        `seen`."""
         buffer = self._buffer(path)
         view, disk = await self._clash(path)
         merged = (
@@ -224,7 +220,7 @@ class OpenFiles:
         anchor: tuple[int, int],
         from_outside: bool = False,
     ) -> None:
-        """Sets the buffer to the text before or after a merge, with its base file."""
+        """To the text before or after a merge, with its base file."""
         before, _ = self._merges[path]
         if version.stored is None:
             self._stored.pop(path, None)
@@ -239,7 +235,7 @@ class OpenFiles:
         self._journal.flush()
 
     async def reload_changed(self, path: str) -> None:
-        """Reloads a file changed on disk, or reports a clash with unsaved text."""
+        """Or reports a clash with unsaved text."""
         try:
             disk = await asyncio.to_thread(self._hash, path)
         except TuiAgentError:
@@ -256,7 +252,7 @@ class OpenFiles:
             self._journal.forget([f"buffer:{path}"])
 
     async def _lay_over(self, kept: Buffer) -> None:
-        """Restores unsaved text over the disk; they clash if the disk has changed."""
+        """They clash if the disk has changed."""
         stored = self._stored.get(kept.path)
         if stored is not None and stored.text == kept.text:
             self._journal.forget([f"buffer:{kept.path}"])  # Written, but not recorded before the crash.

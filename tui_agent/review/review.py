@@ -41,10 +41,8 @@ _LEFT = {"link": "it is a link", "special": "it is not a file"}
 async def changes_of(
     written: Sequence[ChangedPath], run: str, command: str, turn: int, writer: Writer, blobs: Blobs
 ) -> tuple[list[Change], list[str]]:
-    """A change for each text file, based on the current file, and a sentence per omitted path.
-
-    Pending content in the view is included; the new change replaces the pending one.
-    """
+    """A change for each text file, based on the current file, and a sentence per omitted path. Pending
+    content in the view is included; the new change replaces the pending one."""
     changes: list[Change] = []
     left: list[str] = []
     for number, one in enumerate(written, 1):
@@ -59,19 +57,16 @@ async def changes_of(
 
 
 def left_out(path: str, error: Exception) -> str:
-    """Why a written file is not in the review, as a sentence."""
+    """As a sentence."""
     return f"{path} is left out: {error.what if isinstance(error, TuiAgentError) else error}"
 
 
 async def change_of(
     one: ChangedPath, named: Change, writer: Writer, blobs: Blobs, base: str | None = None
 ) -> Change:
-    """The change of a written file, with id, turn and reason of `named`.
-
-    `base` is the hash of the file that the program changed, "" if there was none, if it may differ from the
-    current file; then both are merged. Raises ValueError with the reason if there is no such change, and
-    `TuiAgentError`.
-    """
+    """`named` gives id, turn and reason. `base` is the hash of the file that the program changed, "" if there
+    was none, if it may differ from the current file; then both are merged. Raises ValueError with the reason
+    if there is no such change, and `TuiAgentError`."""
     if one.kind not in _KINDS:
         raise ValueError(_LEFT[one.kind])
     if one.why:
@@ -110,7 +105,7 @@ def _merged(change: Change, base: str, now: CurrentFile, new: str, blobs: Blobs)
 
 
 def with_skips(change: Change, known: Change, blobs: Blobs) -> Change:
-    """The change with the hunks skipped that are skipped in an earlier change of the same file. Blocking."""
+    """With the hunks skipped that are skipped in an earlier change of the same file. Blocking."""
     parts = hunks(text_under(blobs, known.base) or "", text_under(blobs, known.new) or "")
     skipped = {
         (part.removed, part.added)
@@ -125,7 +120,7 @@ def with_skips(change: Change, known: Change, blobs: Blobs) -> Change:
 
 
 class Review:
-    """Front-end operations on changes, one decision at a time.
+    """One decision at a time.
 
     `look` finds moved files; `complete` waits for the streaming reply and returns False if another call
     already waits; `ask_again` sends conflicts back to the model; `draft` requests a commit message.
@@ -165,7 +160,7 @@ class Review:
     async def propose_written(
         self, written: Sequence[ChangedPath], run: str, command: str
     ) -> tuple[int, list[str]]:
-        """Returns the number of changes, and reasons for omitted files."""
+        """The number of changes, and reasons for omitted files."""
         async with self._one_at_a_time:
             turn = self.state.turn.number
             changes, left = await changes_of(written, run, command, turn, self._writer, self._blobs)
@@ -238,16 +233,15 @@ class Review:
 
     @call(changes=False)
     async def diff(self, change_id: str) -> Diff:
-        """The diff of a change; a deletion shows all lines as removed. Raises `SessionError` for an unknown
-        id."""
+        """A deletion shows all lines as removed. Raises `SessionError` for an unknown id."""
         return await asyncio.to_thread(self._diff, self._named(change_id))
 
     @call(changes=True)
     async def apply(self, picks: Sequence[Pick] = ()) -> None:
-        """Applies the picks, by default all pending changes, all or nothing.
+        """By default all pending changes, all or nothing.
 
-        Waits for a streaming reply before applying all. Raises `EditFailed` on a conflict; the model is
-        then asked again, as part of the proposing turn.
+        Waits for a streaming reply before applying all. Raises `EditFailed` on a conflict; the model is then
+        asked again, as part of the proposing turn.
         """
         if picks or await self._complete():
             await self._look()
@@ -274,13 +268,13 @@ class Review:
 
     @call(changes=False)
     async def would_write(self) -> tuple[list[WriteTarget], list[str]]:
-        """Files with all open changes, and unplaceable changes."""
+        """With all open changes, and unplaceable changes."""
         async with self._one_at_a_time:
             return await self._applier.would_write(self._journal.store.state.review.open)
 
     @call(changes=True)
     async def skip(self, picks: Sequence[Pick] = ()) -> None:
-        """Skips the picks, by default all pending and conflicting changes."""
+        """By default all pending and conflicting changes."""
         async with self._one_at_a_time:
             picks = await self._as_seen(picks)
             waiting = [change for change in self.state.review.changes if change.waits]
@@ -296,11 +290,8 @@ class Review:
 
     @call(changes=True)
     async def revert(self, picks: Sequence[Pick]) -> None:
-        """Reverts decisions: applied changes leave their files (later edits stay), skipped changes are
-        pending again.
-
-        Raises `EditFailed` if none is decided.
-        """
+        """Applied changes leave their files (later edits stay), skipped changes are pending again. Raises
+        `EditFailed` if none is decided."""
         await self._look()
         async with self._alone():
             picks = await self._as_seen(picks)
@@ -314,7 +305,7 @@ class Review:
 
     @call(changes=False)
     async def preview(self, checkpoint: str) -> list[Preview]:
-        """The effect of undoing the apply (or redoing an undone one) on each current file."""
+        """On each current file: undo, or redo of an undone apply."""
         return await self._history.preview(checkpoint)
 
     @call(changes=False)
@@ -325,10 +316,8 @@ class Review:
     async def resolve(
         self, change_id: str, sides: Sequence[Side], by_hand: Mapping[int, str] | None = None, seen: str = ""
     ) -> None:
-        """Resolves a conflict with a side per place, in order; `by_hand` contains texts by place from 0.
-
-        `seen` is the hash of the displayed file (`ConflictView.now`); raises an error if it has changed.
-        """
+        """A side per place, in order; `by_hand` contains texts by place from 0. `seen` is the hash of the
+        displayed file (`ConflictView.now`); raises an error if it has changed."""
         async with self._alone():
             change = self._named(change_id)
             if change.state != "conflict":
@@ -337,14 +326,13 @@ class Review:
 
     @call(changes=True)
     async def edit_hunk(self, pick: Pick, text: str) -> None:
-        """Replaces the added text of a pending hunk."""
         async with self._one_at_a_time:
             (pick,) = await self._as_seen([pick])
             await self._conflicts.edit_hunk(self._named(pick.change), pick.hunk or 0, text)
 
     @call(changes=True)
     async def comment(self, pick: Pick, text: str) -> None:
-        """Adds a comment on a hunk to the next request."""
+        """To the next request."""
         if text.strip():
             async with self._one_at_a_time:
                 (pick,) = await self._as_seen([pick])
@@ -352,14 +340,14 @@ class Review:
 
     @call(changes=True)
     async def undo(self, checkpoint: str = "") -> None:
-        """Undoes the named apply, or the last one not undone."""
+        """By default the last apply that is not undone."""
         await self._look()
         async with self._alone():
             await self._looked_at_again(lambda: self._history.undo(checkpoint))
 
     @call(changes=True)
     async def redo(self, checkpoint: str = "") -> None:
-        """Redoes the named apply, or the last undone one."""
+        """By default the last undone apply."""
         await self._look()
         async with self._alone():
             await self._looked_at_again(lambda: self._history.redo(checkpoint))
@@ -368,17 +356,17 @@ class Review:
 
     @call(changes=False)
     def versions(self) -> list[Version]:
-        """Versions for comparison: the last commit, and applies stored in git."""
+        """The last commit, and applies stored in git."""
         return self._versions.all()
 
     @call(changes=False)
     async def version_diff(self, path: str, version: str) -> Diff:
-        """A diff of the current file, including unsaved text, against a version."""
+        """The current file, including unsaved text, against a version."""
         return await self._versions.diff(path, version)
 
     @call(changes=False)
     async def commit_plan(self) -> CommitPlan:
-        """The possible contents of a commit. Raises `SessionError` if there are none."""
+        """Raises `SessionError` without any contents."""
         return await self._versions.commit_plan()
 
     @call(changes=False)
@@ -392,14 +380,13 @@ class Review:
 
     @call(changes=True)
     async def commit(self, message: str, plan: CommitPlan) -> str:
-        """Commits exactly the plan's files, with hooks."""
+        """Exactly the plan's files, with hooks."""
         return await self._versions.commit(message, plan)
 
     # ── for the session ──────────────────────────────────────────────────────────────────────────────────
 
     @call(changes=False)
     def keep_no_versions(self) -> None:
-        """Stops storing applies in git."""
         self._versions.keep_none()
 
     @call(changes=False)
@@ -408,7 +395,7 @@ class Review:
 
     @call(changes=False)
     async def heal(self) -> list[str]:
-        """Repairs writes interrupted by a crash or disk error. Returns sentences about the repairs."""
+        """After a crash or disk error. Returns sentences about the repairs."""
         return await self._writer.heal(recorded_names(self.state.review))
 
     @asynccontextmanager
@@ -439,7 +426,7 @@ class Review:
             raise EditFailed(f"Nothing was written, because of {names}", remedy)
 
     def _open_changes(self, picks: Sequence[Pick]) -> list[Change]:
-        """The affected changes, oldest first. Raises `SessionError` for undecidable picks."""
+        """Oldest first. Raises `SessionError` for undecidable picks."""
         review = self.state.review
         if not picks:
             if not review.open:

@@ -47,7 +47,7 @@ from tui_agent.store.state import ReviewSlice
 
 
 class Preview(Struct, frozen=True):
-    """The effect of an undo on one file: a diff or a conflict; `goes` marks a removal."""
+    """A diff or a conflict; `goes` marks a removal."""
 
     diff: Diff
     conflict: str = ""
@@ -62,15 +62,12 @@ class UndoHistory:
         self._writer = writer
 
     async def undo(self, name: str) -> None:
-        """Undoes the named or last apply. Raises `EditFailed` on a conflict.
-
-        Conflicts are added to the review.
-        """
+        """By default the last apply. Raises `EditFailed` on a conflict. Conflicts are added to the review."""
         point = _named(self._review, name, undone=False)
         await self._move(point, undone=not point.undone)
 
     async def redo(self, name: str) -> None:
-        """Redoes the named apply, or the last undone one."""
+        """By default the last undone apply."""
         point = _named(self._review, name, undone=True)
         await self._move(point, undone=not point.undone)
 
@@ -83,14 +80,14 @@ class UndoHistory:
         return self._journal.store.state.known
 
     async def preview(self, name: str) -> list[Preview]:
-        """The effect of undoing (or redoing) an apply on each current file."""
+        """On each current file."""
         point = next((point for point in self._review.checkpoints if point.id == name), None)
         if point is None:
             raise SessionError(f"There is no apply {name}", "choose one from the list")
         return [await self._preview(step) for step in _steps(point, undone=not point.undone)]
 
     async def revert(self, changes: Sequence[Change], picks: Sequence[Pick]) -> None:
-        """Removes applied hunks or changes from their files, all or nothing; later edits stay."""
+        """All or nothing; later edits stay."""
         targets: list[WriteTarget] = []
         moves: list[e.Lasting] = []
         taken: list[Pick] = []
@@ -192,7 +189,6 @@ class UndoHistory:
         await self._writer.write(batch_name(point, undone), targets, events, self._emptied(targets))
 
     def _news(self, done: WriteOutcome, undone: bool) -> list[e.Lasting]:
-        """Updates of known files after the write."""
         known, now = self._known, time.time()
         turn = self._journal.store.state.turn.number
         told: list[e.Lasting] = []
@@ -219,7 +215,7 @@ class UndoHistory:
         return {folder for folder in made if any(path.startswith(f"{folder}/") for path in gone)}
 
     async def _target(self, step: FileStep) -> tuple[Write | Conflict, WriteTarget | None]:
-        """The target that restores `step.before`; None if it already matches."""
+        """It restores `step.before`; None if that is the current state."""
         now = await self._now(step)
         before, after_text = await asyncio.to_thread(self._texts, step)
         decided = await asyncio.to_thread(undo, step, before, after_text, OnDisk(now.text, now.md5))

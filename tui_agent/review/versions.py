@@ -24,7 +24,7 @@ LAST_COMMIT = "HEAD"
 
 
 class Version(Struct, frozen=True):
-    """A version for comparison: `name` is `HEAD` or a checkpoint's id, `words` its description."""
+    """`name` is `HEAD` or a checkpoint's id, `words` its description."""
 
     name: str
     words: str
@@ -43,7 +43,6 @@ class Versions:
         return self._journal.store.state
 
     def keep_none(self) -> None:
-        """Stops storing applies in git."""
         self._listen_no_more()
 
     async def wait_for_commits(self) -> None:
@@ -51,14 +50,13 @@ class Versions:
             await asyncio.wait(self._tasks)
 
     def all(self) -> list[Version]:
-        """All versions: the last commit, then applies, newest first."""
+        """The last commit, then applies, newest first."""
         points = [point for point in self.state.review.checkpoints if point.commit]
         found = [Version(LAST_COMMIT, "the last commit")]
         return [*found, *(Version(point.id, f"after apply {point.id}") for point in reversed(points))]
 
     async def diff(self, path: str, version: str) -> Diff:
-        """A diff of the current file, including unsaved text, against a version. Raises `SessionError` and
-        `FileError`."""
+        """The current file, including unsaved text, against a version. Raises `SessionError` and `FileError`."""
         if version == LAST_COMMIT and not self._is_repository():
             raise _no_repository()
         now = await self._writer.current(path)
@@ -70,7 +68,7 @@ class Versions:
         return await asyncio.to_thread(diff_of, path, before, now.text or "")
 
     async def commit_plan(self) -> CommitPlan:
-        """The possible contents of a commit, files applied in this session first. Raises `SessionError`."""
+        """Files applied in this session first. Raises `SessionError`."""
         # Hashes before the first and after the last apply, without undone applies.
         before, after = dict[str, str](), dict[str, str]()
         for point in self.state.review.checkpoints:
@@ -101,7 +99,7 @@ class Versions:
         return await asyncio.to_thread(diff_of, path, before, await self._writer.on_disk(path))
 
     async def commit(self, message: str, plan: CommitPlan) -> str:
-        """Commits the plan's files, with hooks. Raises `FileError` with git's reason."""
+        """With hooks. Raises `FileError` with git's reason."""
         if not message.strip():
             raise FileError("A commit needs a message", "write one")
         if not plan.files:
@@ -129,7 +127,7 @@ class Versions:
             task.add_done_callback(self._tasks.discard)
 
     async def _keep(self, point: Checkpoint) -> None:
-        """Runs in the background: the texts are already stored, git is an additional copy."""
+        """In the background: the texts are already stored, git is an additional copy."""
         paths = [step.path for step in point.files if not is_secret(step.path)]
         try:
             made = await self._workspace.repository.checkpoint(self.state.session.id, point.id, paths)
@@ -150,7 +148,7 @@ def _no_repository() -> SessionError:
 
 
 def for_model(paths: Sequence[str], diff: str, cut: bool, gate: Gate) -> str:
-    """A commit's diff for the model, without files that look like or contain secrets. Blocking."""
+    """Without files that look like or contain secrets. Blocking."""
     shown = gate.without_secrets(paths)
     hidden = set(paths) - set(shown)
     head, *parts = diff.split("diff --git ")

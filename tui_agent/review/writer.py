@@ -30,11 +30,8 @@ from tui_agent.store.files import KnownSlice
 
 
 class CurrentFile(Struct, frozen=True):
-    """A current file: newest text (None if missing), hash and encoding.
-
-    `unsaved`: the text is from an unsaved buffer, and `disk` is the hash on disk. `mode` are the
-    permission bits.
-    """
+    """The newest text (None if missing), hash and encoding. `unsaved`: the text is from a buffer, and `disk`
+    is the hash on disk. `mode` are the permission bits."""
 
     path: str
     text: str | None
@@ -46,12 +43,9 @@ class CurrentFile(Struct, frozen=True):
 
 
 class WriteTarget(Struct, frozen=True):
-    """The intended state of a file: a text, or None for a removal.
-
-    `merged`: another program wrote the file concurrently, and `now` and `text` include its edits. `mode`
-    are new permission bits, None to keep them; `executable` changes them. `like` is the file that is moved
-    here.
-    """
+    """A text, or None for a removal. `merged`: another program wrote the file concurrently, and `now` and
+    `text` include its edits. `mode` are new permission bits, None to keep them; `executable` changes them.
+    `like` is the file that is moved here."""
 
     now: CurrentFile
     text: str | None
@@ -82,12 +76,11 @@ class WriteTarget(Struct, frozen=True):
 
     @property
     def in_buffer(self) -> bool:
-        """Whether it changes an unsaved buffer instead of the disk."""
         return self.now.unsaved and self.text is not None
 
 
 class WriteOutcome(Struct, frozen=True):
-    """The written targets, and folders created for them, innermost first."""
+    """And folders created for them, innermost first."""
 
     targets: tuple[WriteTarget, ...]
     folders: tuple[str, ...] = ()
@@ -98,12 +91,10 @@ class WriteOutcome(Struct, frozen=True):
 
     @property
     def merged(self) -> frozenset[str]:
-        """Paths with concurrent writes by another program."""
         return frozenset(target.now.path for target in self.targets if target.merged)
 
 
 def as_written(entry: KnownFile, target: WriteTarget, root: Path) -> KnownFile:
-    """The entry of a file after its target was written."""
     text, after = target.text or "", target.after
     return replace(
         entry,
@@ -117,10 +108,8 @@ def as_written(entry: KnownFile, target: WriteTarget, root: Path) -> KnownFile:
 
 
 def outside(known: KnownSlice, target: WriteTarget, turn: int, base: str = "") -> list[Lasting]:
-    """Events for concurrent edits by another program, unless already reported.
-
-    `base` is the expected hash of an unknown file.
-    """
+    """Events for concurrent edits by another program, unless already reported. `base` is the expected hash of
+    an unknown file."""
     entry, now = known.files.get(target.now.path), time.time()
     seen = (entry.md5, entry.written) if entry else (base, "")
     if target.now.text is None or target.now.md5 in seen or (entry is not None and entry.stale):
@@ -136,8 +125,6 @@ Events = Callable[[WriteOutcome], Sequence[Lasting]]
 
 
 class Writer:
-    """Reads current files and writes targets."""
-
     def __init__(self, core: Core, open_files: OpenFiles) -> None:
         self._journal = core.journal
         self._workspace = core.workspace
@@ -165,7 +152,7 @@ class Writer:
         return CurrentFile(path, stored.text, hashed, stored, disk=hashed, mode=mode_on_disk(gate, path))
 
     async def on_disk(self, path: str) -> str:
-        """The text on disk, "" if missing. Raises as `current` does."""
+        """ "" if missing. Raises as `current` does."""
         if not self._workspace.gate.place(path, "read").exists:
             return ""
         return decode(
@@ -175,11 +162,9 @@ class Writer:
     async def write(
         self, name: str, targets: Sequence[WriteTarget], events: Events, leaves: Iterable[str] = ()
     ) -> None:
-        """Writes all targets or none, and records `events` before listeners are notified.
-
-        `leaves` are folders to remove if empty. Raises `Outdated` if a file or buffer has changed since it
-        was read, and `FileError` if it is not writable.
-        """
+        """All or none, and records `events` before listeners are notified. `leaves` are folders to remove if
+        empty. Raises `Outdated` if a file or buffer has changed since it was read, and `FileError` if it is
+        not writable."""
         with self._journal.waits.on("waiting for the disk to write files") as wait:
             await self._write_and_say(wait, name, targets, events, leaves)
         for target in targets:
@@ -213,7 +198,7 @@ class Writer:
         return replace(target, hashed=self._blobs.put_unsynced(encode(target.now.stored, target.text)))
 
     def _outcome(self, targets: Sequence[WriteTarget], batch: BatchResult) -> WriteOutcome:
-        """The targets with concurrent edits merged in. Blocking."""
+        """With concurrent edits merged in. Blocking."""
         written = {step.path: step for step in batch.steps}
         done = []
         for target in targets:
@@ -236,7 +221,7 @@ class Writer:
         return WriteOutcome(tuple(done), batch.folders)
 
     async def _record(self, done: WriteOutcome, events: Events) -> None:
-        """Updates unchanged buffers and records the events in one transaction, for atomicity after a kill."""
+        """Updates unchanged buffers in the same transaction, for atomicity after a kill."""
         targets = done.targets
         for target in targets:
             # Raises `Outdated` if the buffer was edited since the file was read
@@ -262,7 +247,6 @@ class Writer:
 
     @property
     def unfinished(self) -> bool:
-        """Whether a batch was interrupted or left its journal."""
         return self._batch.exists()
 
     async def heal(self, recorded: Sequence[str]) -> list[str]:

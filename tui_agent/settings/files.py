@@ -25,7 +25,7 @@ _LONG_TEXT = re.compile(r'"""(?:\\.|.)*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
 
 
 class ConfigFault(Struct, frozen=True):
-    """A configuration error. `where` names a file, the environment or an option; `line` is 0 if unknown."""
+    """`where` names a file, the environment or an option; `line` is 0 if unknown."""
 
     where: str
     what: str
@@ -39,7 +39,7 @@ class ConfigFault(Struct, frozen=True):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The known word closest to `word`, or "". Dotted keys also match by their last part."""
+    """Or "". Dotted keys also match by their last part."""
     from difflib import get_close_matches
 
     known = tuple(known)
@@ -78,13 +78,12 @@ WORKSPACE_FOLDER = ".tui-agent"
 
 
 def read_small(path: Path) -> bytes:
-    """Reads a regular file of at most `MAX_BYTES`. Raises OSError, FileNotFoundError if it is missing."""
+    """A regular file of at most `MAX_BYTES`. Raises OSError."""
     return _read(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), path)
 
 
 def read_beneath(folder: Path, *parts: str) -> bytes:
-    """Like `read_small` for a file below `folder`, but rejects symbolic links at every level. Raises
-    OSError."""
+    """Rejects symbolic links at every level. Raises OSError."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for part in parts[:-1]:
@@ -98,17 +97,14 @@ def read_beneath(folder: Path, *parts: str) -> bytes:
 
 
 def read_own(folder: Path, *parts: str) -> bytes:
-    """Reads a configuration file below `folder`. Rejects symbolic links inside a workspace's own folder.
-
-    Raises OSError.
-    """
+    """Rejects symbolic links inside a workspace's own folder. Raises OSError."""
     if folder.name == WORKSPACE_FOLDER:
         return read_beneath(folder.parent, folder.name, *parts)
     return read_small(folder.joinpath(*parts))
 
 
 def reason_of(error: OSError) -> str:
-    """The reason of an I/O error in a few words, without the path."""
+    """In a few words, without the path."""
     return (error.strerror or str(error)).lower()
 
 
@@ -126,7 +122,7 @@ def _read(descriptor: int, path: Path) -> bytes:
 
 
 def save(folder: Path, name: str, value: str) -> Path:
-    """Sets a top-level string in `settings.toml`, creating `folder` if necessary. Raises `FileError`."""
+    """A top-level string in `settings.toml`. Creates `folder`. Raises `FileError`."""
 
     def changed(text: str) -> str:
         line = f"{name} = {json.dumps(value, ensure_ascii=False)}"
@@ -139,7 +135,7 @@ def save(folder: Path, name: str, value: str) -> Path:
 
 
 def append(folder: Path, text: str) -> Path:
-    """Appends tables to `settings.toml`, creating it if necessary. Raises `FileError`."""
+    """Appends tables to `settings.toml`. Raises `FileError`."""
     return _rewrite(
         folder, lambda before: f"{before.rstrip()}\n\n{text}".lstrip(), "put the tables into it yourself"
     )

@@ -21,7 +21,7 @@ ROOM = 160 * 1024
 
 
 class Folders(Struct, frozen=True):
-    """Absolute paths; the folders may not exist yet."""
+    """The folders may not exist yet."""
 
     config: Path
     data: Path
@@ -30,7 +30,7 @@ class Folders(Struct, frozen=True):
 
 
 def user_folders(environ: Mapping[str, str] | None = None) -> Folders:
-    """The user's folders: under `TUI_AGENT_HOME` if set, else the platform's defaults (XDG on Linux)."""
+    """Under `TUI_AGENT_HOME` if set, else the platform's defaults (XDG on Linux)."""
     home = (os.environ if environ is None else environ).get(HOME_VARIABLE, "")
     if home:
         root = Path(os.path.abspath(os.path.expanduser(home)))
@@ -42,7 +42,7 @@ def user_folders(environ: Mapping[str, str] | None = None) -> Folders:
 
 
 def close_to_others(folders: Folders) -> None:
-    """Removes other users' access rights from these folders, which older versions may have left."""
+    """Removes access rights that older versions may have left."""
     for folder in (folders.config, folders.data, folders.cache, folders.state):
         if folder.is_dir():
             try:
@@ -52,7 +52,7 @@ def close_to_others(folders: Folders) -> None:
 
 
 def why_not_writable(folder: Path) -> str:
-    """Creates `folder` and checks that it is writable. Returns the reason as a sentence, or "" if it is.
+    """Creates `folder`. Returns the reason as a sentence, or "".
 
     Writes as many bytes as a new session needs, because an empty file can often be created on a full disk.
     """
@@ -74,7 +74,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def config_folder() -> Path:
-    """The shipped `config/`: in the installed package, or at the top of a checkout."""
+    """In the installed package, or at the top of a checkout."""
     return _shipped("config")
 
 

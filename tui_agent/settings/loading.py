@@ -64,7 +64,7 @@ _AT_LINE = re.compile(r"\s*\(at line (\d+), column \d+\)")
 
 
 class Layer(Struct, frozen=True):
-    """Valid values by dotted key, errors for the invalid ones, and the line of each key."""
+    """By dotted key, with errors for invalid values, and the line of each key."""
 
     where: str
     values: dict[str, Value] = {}
@@ -73,7 +73,7 @@ class Layer(Struct, frozen=True):
 
 
 def file_layer(path: Path) -> Layer:
-    """The settings of a TOML file; an empty layer if it does not exist."""
+    """Empty if the file does not exist."""
     try:
         content = read_small(path)
     except FileNotFoundError:
@@ -85,7 +85,7 @@ def file_layer(path: Path) -> Layer:
 
 
 def broken_file(path: Path) -> ConfigFault | None:
-    """Returns None if it can or does not exist."""
+    """None if it is readable or does not exist."""
     try:
         found = _parsed(str(path), read_small(path))
     except FileNotFoundError:
@@ -97,7 +97,7 @@ def broken_file(path: Path) -> ConfigFault | None:
 
 
 def text_layer(where: str, content: bytes, *, lined: bool = False) -> Layer:
-    """The settings in the bytes of a TOML file named `where`; with `lined`, includes line numbers."""
+    """`where` names the file; with `lined`, includes line numbers."""
     found = _parsed(where, content)
     if isinstance(found, ConfigFault):
         return Layer(where, faults=(found,))
@@ -117,7 +117,7 @@ def text_layer(where: str, content: bytes, *, lined: bool = False) -> Layer:
 
 
 def environment_layer(environ: Mapping[str, str]) -> Layer:
-    """Settings from environment variables, such as `TUI_AGENT_BUNDLING__MAX_FILES`."""
+    """Such as `TUI_AGENT_BUNDLING__MAX_FILES`."""
     where = "the environment"
     values: dict[str, Value] = {}
     faults: list[ConfigFault] = []
@@ -134,7 +134,7 @@ def environment_layer(environ: Mapping[str, str]) -> Layer:
 
 
 def override_layer(overrides: Sequence[str]) -> Layer:
-    """Settings from `KEY=VALUE` options. Raises UsageError at the first invalid one."""
+    """`KEY=VALUE`. Raises UsageError at the first invalid one."""
     values: dict[str, Value] = {}
     for override in overrides:
         key, separator, words = override.partition("=")
@@ -193,7 +193,7 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, obj
 
 
 def _parsed(where: str, content: bytes) -> tuple[str, dict[str, Any]] | ConfigFault:
-    """Decodes and parses a TOML file. Returns its text and tables, or the error."""
+    """The text and its tables, or the error."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -267,8 +267,7 @@ _LIMITS = frozenset(
 
 
 def narrowed(layer: Layer, below: Mapping[str, Value]) -> Layer:
-    """Filters a workspace's layer by the permitted settings; `below` holds the effective values without
-    it."""
+    """By the permitted settings; `below` holds the effective values without the workspace."""
     refused = {key: why for key, value in layer.values.items() if (why := _why_not(key, value, below[key]))}
     faults = tuple(
         ConfigFault(
@@ -313,7 +312,7 @@ SHIPPED = "shipped"
 
 
 class LoadedSettings(Struct, frozen=True):
-    """Merged settings. `sources` maps each non-default key to its layer; `faults` are shown on the screen."""
+    """`sources` maps each non-default key to its layer; `faults` are shown on the screen."""
 
     settings: Settings
     sources: dict[str, str] = {}
@@ -327,11 +326,8 @@ def load(
     overrides: Sequence[str] = (),
     environ: Mapping[str, str] | None = None,
 ) -> LoadedSettings:
-    """Reads every layer. Errors in `overrides` (`KEY=VALUE`) raise UsageError; other errors are returned as
-    values.
-
-    The workspace's own settings are read only if the workspace is `trusted`.
-    """
+    """Errors in `overrides` (`KEY=VALUE`) raise UsageError; other errors are returned as values. The
+    workspace's own settings are read only if it is `trusted`."""
     environ = os.environ if environ is None else environ
     folders = folders or user_folders(environ)
     values, sources, faults = default_values(), dict[str, str](), list[ConfigFault]()
@@ -360,7 +356,7 @@ def load(
 
 
 def shipped_layer() -> Layer:
-    """The shipped `config/settings.toml`, completed by the schema's defaults."""
+    """Completed by the schema's defaults."""
     try:
         return file_layer(config_folder() / FILE)
     except SettingsError as error:
@@ -368,7 +364,7 @@ def shipped_layer() -> Layer:
 
 
 def workspace_layer(workspace: Path) -> Layer:
-    """The workspace's own settings, unfiltered; see `narrowing` for the permitted ones."""
+    """Unfiltered; `narrowed` removes what is not permitted."""
     where = escaped(str(workspace / WORKSPACE_FOLDER / FILE))
     try:
         content = read_beneath(workspace, WORKSPACE_FOLDER, FILE)
@@ -413,15 +409,15 @@ Words = dict[str, Any]
 
 
 class Prompts(Struct, frozen=True):
-    """Prompts by file name; `faults` concern ignored files."""
+    """By file name; `faults` concern ignored files."""
 
     words: dict[str, Words]
     faults: tuple[ConfigFault, ...] = ()
 
 
 def read_prompts(own: Path, workspace: Path | None = None) -> Prompts:
-    """Reads the shipped files and applies the user's changes in `own`. A trusted `workspace` may add sections
-    to prompts but not change any. Invalid files are ignored."""
+    """The shipped files with the user's changes in `own`. A trusted `workspace` may add sections to prompts
+    but not change any. Invalid files are ignored."""
     words: dict[str, Words] = {}
     faults: list[ConfigFault] = []
     for name in FILES:
@@ -452,7 +448,7 @@ def _read(folder: Path, name: str) -> tuple[Any, str]:
 
 
 def _fault(value: Any, shipped: Words, name: str) -> str:
-    """The reason a file is invalid, or ""."""
+    """Why a file is invalid, or ""."""
     if not isinstance(value, dict):
         return "it is not a JSON object"
     for key, part in value.items():

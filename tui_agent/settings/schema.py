@@ -163,8 +163,7 @@ class SubTaskSettings(Struct, frozen=True):
 
 
 class ModelOptions(Struct, frozen=True, forbid_unknown_fields=True):
-    """Options of the models whose full name matches the glob `name`. Missing options default to those of all
-    models."""
+    """For models whose full name matches the glob `name`. Missing options default to those of all models."""
 
     name: Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]{1,200}$")]
     effort: Effort | None = None
@@ -224,11 +223,11 @@ class CommandsSettings(Struct, frozen=True):
 
 
 class CheckCommand(Struct, frozen=True, forbid_unknown_fields=True):
-    """A command that verifies a change, run on the `proposed` or the `applied` state.
+    """Run on the `proposed` or the `applied` state.
 
-    It runs only if a changed file matches `files`, a list of globs (None: all files; a leading `!`
-    excludes). `timeout` is in seconds and defaults to `commands.timeout`. A `slow` check runs by key, and
-    before changes are applied automatically.
+    It runs only if a changed file matches `files`, a list of globs (None: all files; a leading `!` excludes).
+    `timeout` is in seconds and defaults to `commands.timeout`. A `slow` check runs by key, and before changes
+    are applied automatically.
     """
 
     name: Annotated[str, Meta(pattern=r"^[^\x00-\x1f\x7f]{1,40}$")]
@@ -293,11 +292,8 @@ class PermissionSettings(Struct, frozen=True):
 
 
 class HookSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """A shell command that runs at an event, with a JSON object on standard input.
-
-    `matcher` is an expression for names of tools or, for some events, of sources and kinds; "" fits all. `timeout` is
-    in seconds.
-    """
+    """It gets a JSON object on standard input. `matcher` is an expression for names of tools or, at
+    `SessionStart`, for its source; "" fits all. `timeout` is in seconds."""
 
     event: HookEvent
     command: Annotated[str, Meta(pattern=r"\S", max_length=10_000)]
@@ -307,11 +303,9 @@ class HookSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """A server of the Model Context Protocol: a program (`command`), or an address (`url`) with `headers`.
-
-    `${NAME}` and `${NAME:-default}` in its values are variables of the environment. A server that is not
-    `enabled` is not started, and its tools are not offered.
-    """
+    """A program (`command`), or an address (`url`) with `headers`. `${NAME}` and `${NAME:-default}` are
+    variables of the environment. A server that is not `enabled` is not started, and its tools are not
+    offered."""
 
     command: Annotated[str, Meta(max_length=4_096)] = ""
     args: Annotated[tuple[str, ...], Meta(max_length=200)] = ()
@@ -340,7 +334,7 @@ class UndoSettings(Struct, frozen=True):
 
 
 class Settings(Struct, frozen=True):
-    """The effective settings. Groups are nested: `settings.files.max_per_action`."""
+    """Groups are nested: `settings.files.max_per_action`."""
 
     model: str = ""
     """The model that answers, by its litellm name; "" takes the one that is found at the first run."""
@@ -417,7 +411,7 @@ Value = str | int | float | bool | tuple[str | CheckCommand | ModelOptions, ...]
 
 
 class SettingEntry(msgspec.Struct, frozen=True):
-    """A setting: its dotted key, its msgspec type and its default."""
+    """Its dotted key, its msgspec type and its default."""
 
     key: str
     type: Any
@@ -426,7 +420,7 @@ class SettingEntry(msgspec.Struct, frozen=True):
 
 @cache
 def entries() -> Mapping[str, SettingEntry]:
-    """All settings by dotted key, in schema order."""
+    """By dotted key, in schema order."""
     found: dict[str, SettingEntry] = {}
     for field in msgspec.structs.fields(Settings):
         if isinstance(field.default, msgspec.Struct):
@@ -443,8 +437,8 @@ RETIRED: Mapping[str, Any] = {"autonomy": Literal["manual", "assisted", "auto"],
 
 
 def replaced(values: Mapping[str, Value]) -> dict[str, Value]:
-    """The values of one layer, with today's settings for those of earlier versions. Nothing is written that was not
-    before: the mode is `auto` only if both old settings allowed it."""
+    """With today's settings for those of earlier versions: the mode is `auto` only if both old settings
+    allowed it."""
     found = {key: value for key, value in values.items() if key not in RETIRED}
     if len(found) < len(values):
         both = values.get("autonomy") == "auto" and values.get("auto_apply") is True
@@ -464,7 +458,7 @@ def _default(field: Any) -> Value:
 
 @cache
 def groups() -> frozenset[str]:
-    """Names of the groups: `files`, `context`, …"""
+    """`files`, `context`, …"""
     return frozenset(key.partition(".")[0] for key in entries() if "." in key)
 
 
@@ -480,7 +474,7 @@ def checked(key: str, value: object) -> Value:
 
 
 def from_words(key: str, words: str) -> Value:
-    """Parses a typed value: `8`, `true`, `dark`, `a.md,b.md` or `["a.md", "b.md"]`. Raises ValueError."""
+    """`8`, `true`, `dark`, `a.md,b.md` or `["a.md", "b.md"]`. Raises ValueError."""
     kind = msgspec.inspect.type_info(_type(key))
     match kind:
         case msgspec.inspect.VarTupleType():
@@ -496,7 +490,7 @@ def from_words(key: str, words: str) -> Value:
 
 
 def wanted(key: str) -> str:
-    """The expected type as the end of a sentence: `a whole number from 1 to 100`."""
+    """As the end of a sentence: `a whole number from 1 to 100`."""
     match msgspec.inspect.type_info(_type(key)):
         case msgspec.inspect.BoolType():
             return "true or false"
@@ -536,7 +530,7 @@ def default_values() -> dict[str, Value]:
 
 
 def build(values: Mapping[str, Value]) -> Settings:
-    """Builds `Settings` from validated values; missing keys get their defaults."""
+    """Missing keys get their defaults."""
     top: dict[str, Any] = {}
     inner: dict[str, dict[str, Value]] = {}
     for key, value in values.items():

@@ -1,8 +1,7 @@
 """Trust in workspaces, which allows their own settings, prompts, keys and themes.
 
-Trust is bound to the resolved path of the workspace and to the hash of every file in its `.tui-agent/`: a
-changed or new file revokes it. It also covers the filters configured in the workspace's repository, until
-one of their commands changes.
+Bound to the resolved path and to the hash of every file in `.tui-agent/`: a changed or new file revokes it.
+Also covers the filters configured in the workspace's repository, until one of their commands changes.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ Standing = Literal["nothing to trust", "trusted", "changed", "not trusted"]
 
 
 class TrustedWorkspace(Struct, frozen=True):
-    """A trusted workspace: its resolved path and the SHA-256 of each file of its `.tui-agent/`.
+    """The resolved path and the SHA-256 of each file of `.tui-agent/`.
 
-    `filters` is the fingerprint of its repository's filters, or ""; `extensions` are the SHA-256 of its
+    `filters` is the fingerprint of the repository's filters, or ""; `extensions` are the SHA-256 of its
     skills, commands, agents and hooks (see `extensions.trusted`).
     """
 
@@ -67,11 +66,8 @@ def trust_scope(workspace: Path) -> tuple[TrustedWorkspace, Entries]:
 
 
 def trust(workspace: Path, folders: Folders, seen: TrustedWorkspace | None = None) -> TrustedWorkspace:
-    """Trusts the workspace as it was when `seen`, by default as it is now. Changes made since then are not
-    trusted.
-
-    Raises SettingsError if the decision cannot be stored.
-    """
+    """As it was when `seen`, by default as it is now; later changes are not trusted. Raises SettingsError if
+    the decision cannot be stored."""
     entry = seen or trust_scope(workspace)[0]
     files = entry.files
     if any(not digest for digest in files.values()) or len(files) > MAX_FILES:
@@ -85,25 +81,25 @@ def trust(workspace: Path, folders: Folders, seen: TrustedWorkspace | None = Non
 
 
 def trusted_filters(workspace: Path, folders: Folders) -> str:
-    """The fingerprint of the filters that may run in a workspace, or ""."""
+    """The fingerprint, or ""."""
     entry = _entry(workspace, folders) if is_trusted(workspace, folders) else None
     return entry.filters if entry else ""
 
 
 def fingerprint(workspace: Path) -> str:
-    """The fingerprint of the current filters of the workspace's repository; "" without a repository."""
+    """Of the repository's current filters; "" without a repository."""
     found = find_git_folder(str(workspace))
     return found.fingerprint if found else ""
 
 
 def filters_of(workspace: Path) -> Entries:
-    """The filters configured in the workspace's repository, as git settings and values."""
+    """Git settings and values."""
     found = find_git_folder(str(workspace))
     return found.filters if found else ()
 
 
 def revoke(workspace: Path, folders: Folders) -> bool:
-    """Returns False if there was none. Raises SettingsError if the decision cannot be stored."""
+    """False if there was none. Raises SettingsError if the decision cannot be stored."""
     path = _resolved(workspace)
     entries = trusted(folders)
     left = tuple(entry for entry in entries if entry.path != path)
@@ -114,7 +110,7 @@ def revoke(workspace: Path, folders: Folders) -> bool:
 
 
 def trusted(folders: Folders) -> tuple[TrustedWorkspace, ...]:
-    """All trusted workspaces, oldest first; empty if the store is unreadable."""
+    """Oldest first; empty if the store is unreadable."""
     try:
         return msgspec.json.decode(read_small(folders.data / STORE), type=_Store).workspaces
     except (OSError, msgspec.DecodeError, RecursionError):
@@ -122,8 +118,7 @@ def trusted(folders: Folders) -> tuple[TrustedWorkspace, ...]:
 
 
 def files_of(workspace: Path) -> dict[str, str]:
-    """The SHA-256 of each file below `.tui-agent/`, by path; empty if it holds links or devices, which cannot
-    be trusted."""
+    """SHA-256 by path; empty if the folder holds links or devices, which cannot be trusted."""
     found: dict[str, str] = {}
     for path in _walk(workspace / WORKSPACE_FOLDER):
         name = path.relative_to(workspace).as_posix()
@@ -138,7 +133,7 @@ def files_of(workspace: Path) -> dict[str, str]:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Every file below a folder; a link counts as itself."""
+    """A link counts as itself."""
     try:
         entries = list(os.scandir(folder)) if not folder.is_symlink() else [folder]
     except (FileNotFoundError, NotADirectoryError):

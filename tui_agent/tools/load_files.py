@@ -51,10 +51,7 @@ MOST_QUESTIONS = 3
 
 
 class LoadedFiles(Struct, frozen=True):
-    """Files for the next request, and sentences about omitted files.
-
-    `before` are their previous registry entries, `again` those of outdated files that were reloaded.
-    """
+    """`before` are previous registry entries, `again` those of outdated files that were reloaded."""
 
     files: tuple[LoadedFile, ...] = ()
     facts: tuple[str, ...] = ()
@@ -87,10 +84,8 @@ class LoadedFiles(Struct, frozen=True):
 
 
 async def load(context: ToolContext, path: str, loaded_by: LoadedBy, action: str = "") -> LoadedFile:
-    """The newest text of a file: the unsaved buffer, or the disk.
-
-    Raises `PathRefused` (`UndecidedSecret` if the user may allow it) and `FileError`.
-    """
+    """The newest text: the unsaved buffer, or the disk. Raises `PathRefused` (`UndecidedSecret` if the user
+    may allow it) and `FileError`."""
     buffer = context.state().buffers.get(path)
     newer = buffer.text if buffer is not None and buffer.unsaved else None
     judged = await asyncio.to_thread(find_secrets_in_file, context.workspace.gate, path, MAX_BYTES, newer)
@@ -121,7 +116,7 @@ async def load(context: ToolContext, path: str, loaded_by: LoadedBy, action: str
 
 
 def known_file(file: LoadedFile, turn: int, before: KnownFile | None) -> KnownFile:
-    """The registry entry for a file the model is about to see."""
+    """Of a file the model is about to see."""
     same = before is not None and before.freshness == "fresh" and before.md5 == file.md5
     seen_whole = before is not None and same and before.whole
     shown = (*before.shown, *file.ranges) if before is not None and same else file.ranges
@@ -146,10 +141,8 @@ def known_file(file: LoadedFile, turn: int, before: KnownFile | None) -> KnownFi
 async def with_decision(
     context: ToolContext, attempt: Callable[[], Awaitable[LoadedFile]], emit: Emit
 ) -> LoadedFile:
-    """Calls `attempt` and retries after the user's decision about a secret.
-
-    Raises the errors of `attempt`; `LooksSecret` for a file withheld by the user or in headless mode.
-    """
+    """Retries after the user's decision about a secret. Raises the errors of `attempt`; `LooksSecret` for a
+    file withheld by the user or in headless mode."""
     for _ in range(MOST_QUESTIONS):
         try:
             return await attempt()
@@ -162,7 +155,7 @@ async def with_decision(
 
 
 async def ask_about_secret(context: ToolContext, found: UndecidedSecret, emit: Emit) -> None:
-    """Asks the user about a secret; the answer applies to the exact bytes."""
+    """The answer applies to the exact bytes."""
     assert context.ask is not None
     taken = {slot.action.name for slot in context.state().plan.actions}
     name, number = f"Secret in {found.path}", 1
@@ -179,7 +172,7 @@ async def ask_about_secret(context: ToolContext, found: UndecidedSecret, emit: E
 
 
 class FilesRead(Struct, frozen=True):
-    """Files that were read, with pending events and sentences about the others."""
+    """With pending events and sentences about other files."""
 
     files: tuple[LoadedFile, ...] = ()
     facts: tuple[str, ...] = ()
@@ -199,10 +192,8 @@ async def read_files(
     action: str = "",
     asking: bool = True,
 ) -> FilesRead:
-    """Reads files that are not in `held`; reports unreadable files.
-
-    Without `asking`, files with undecided secrets are omitted.
-    """
+    """Files that are not in `held`; reports unreadable ones. Without `asking`, files with undecided secrets
+    are omitted."""
     files: list[LoadedFile] = []
     facts: list[str] = []
     events: list[e.Event] = []
@@ -249,7 +240,7 @@ async def add_fitting_files(
     emit: Emit,
     action: str = "",
 ) -> LoadedFiles:
-    """Adds the `fitting` files to the next request and reports the `rest`."""
+    """Reports the `rest`."""
     for event in read.events:
         await emit(event)
     loaded = LoadedFiles(facts=read.facts)
@@ -273,7 +264,7 @@ async def load_files(
     action: str = "",
     ranges: Sequence[plans.Range] = (),
 ) -> LoadedFiles:
-    """Reads files, or some of their lines, for the next request."""
+    """Or some of their lines."""
     read = in_part(await read_files(context, paths, loaded_by, held, emit, action=action), ranges)
     fitting, rest = await that_fit(context, held, read.files)
     fitting, rest = await named_fit(context, held, fitting, rest, emit)
@@ -287,10 +278,8 @@ async def that_fit(
     *,
     smallest_first: bool = False,
 ) -> tuple[list[LoadedFile], list[LoadedFile]]:
-    """Splits `files` into those that fit into one request's share for files, in order, and the rest.
-
-    Skips the token count if all files fit even at one token per byte.
-    """
+    """Splits `files` into those that fit into one request's share for files, in order, and the rest. Skips
+    the count if all fit even at one token per byte."""
     room = files_room(context)
     if sum(map(least_bytes, (*held, *files))) <= room:
         texts = await _in_requests(context, (*held, *files))
@@ -310,7 +299,7 @@ async def that_fit(
 
 
 def in_part(read: FilesRead, ranges: Sequence[plans.Range]) -> FilesRead:
-    """Restricts each file to existing lines of `ranges`; the whole file if there are none."""
+    """To existing lines of `ranges`; the whole file if there are none."""
     if not ranges:
         return read
     return replace(
@@ -326,10 +315,7 @@ async def named_fit(
     emit: Emit,
     most: int = 1_000,
 ) -> tuple[list[LoadedFile], list[LoadedFile]]:
-    """Gives files requested by name all free room and cuts a larger file to an excerpt.
-
-    Considers at most `most` files.
-    """
+    """Files requested by name get all free room; a larger file is cut to an excerpt. At most `most` files."""
     fitting, out, rest = list(fitting), list(rest[most:]), rest[:most]
     if not rest:
         return fitting, out
@@ -363,8 +349,7 @@ def free_room(context: ToolContext) -> int:
 
 
 async def shortened(context: ToolContext, file: LoadedFile, room: int) -> LoadedFile | None:
-    """An excerpt of at most `room` tokens, with preferred lines first; None if it would be too short to be
-    useful."""
+    """At most `room` tokens, preferred lines first; None if it would be too short to be useful."""
     if room < LEAST_PART:
         return None
     wanted = wanted_of(context, file)
@@ -392,7 +377,7 @@ async def shortened(context: ToolContext, file: LoadedFile, room: int) -> Loaded
 
 
 def wanted_of(context: ToolContext, file: LoadedFile) -> file_contents.PortionRequest:
-    """The preferred lines of a file: requested ranges, search hits, and names mentioned in the turn."""
+    """Requested ranges, search hits, and names mentioned in the turn."""
     state = context.state()
     request = state.turn.request
     slot = next((one for one in state.plan.actions if one.action.name == file.action), None)
@@ -414,8 +399,7 @@ def _outline(file: LoadedFile) -> tuple[str, ...]:
 
 
 async def costs_of(context: ToolContext, files: Sequence[LoadedFile]) -> list[int]:
-    """Tokens each file adds to a request, with path, hash and table row. Texts far larger than the window are
-    estimated."""
+    """Tokens with path, hash and table row. Texts far larger than the window are estimated."""
     most = window_of(context.state()) * MOST_BYTES_A_TOKEN
     for file in files:
         if least_bytes(file) > most:
@@ -431,18 +415,17 @@ async def costs_of(context: ToolContext, files: Sequence[LoadedFile]) -> list[in
 
 
 def least_bytes(file: LoadedFile) -> int:
-    """Minimum bytes of its text in a request; 0 for an excerpt."""
+    """In a request; 0 for an excerpt."""
     return 0 if file.ranges or file.file_id else len(file.text)
 
 
 def files_room(context: ToolContext) -> int:
-    """Maximum tokens of files in one request, by estimate."""
+    """Estimated tokens."""
     return int(window_of(context.state()) * FILES_SHARE)
 
 
 def window_of(state: State) -> int:
-    """Room for a request in estimated tokens, corrected by the provider's scale and, for a local server, by
-    the reply's share."""
+    """Estimated tokens, corrected by the provider's scale and, for a local server, by the reply's share."""
     window = state.model.window or DEFAULT_WINDOW
     if state.model.server:
         window -= reply_room(window)
@@ -468,11 +451,9 @@ async def leave_out(
     made_room: LoadedFiles | None = None,
     waits: bool = False,
 ) -> tuple[str, ...]:
-    """Reports files omitted for lack of room to the user and in JSON. Returns the sentences for the model.
-
-    `of` is the total number of files. `waits`: they belong to a batch that continues later. `made_room`
-    are loaded files that are withdrawn; their previous registry entries are restored.
-    """
+    """Returns sentences for the model. `of` is the total number of files. `waits`: they belong to a batch
+    that continues later. `made_room` are loaded files that are withdrawn; their previous registry entries are
+    restored."""
     if not paths:
         return ()
     named = ", ".join(paths[:NAMED]) + (f" and {len(paths) - NAMED} more" if len(paths) > NAMED else "")
@@ -491,7 +472,7 @@ async def leave_out(
 
 
 async def admit(context: ToolContext, file: LoadedFile, emit: Emit) -> LoadedFiles:
-    """Records the file as known and returns it for the next request, with an outdated previous entry."""
+    """Returns it for the next request, with an outdated previous entry."""
     first = before = context.state().known.files.get(file.path)
     now = time.time()
     unmoved = before is not None and before.freshness in ("fresh", "edited", "undone")

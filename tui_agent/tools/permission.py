@@ -41,10 +41,8 @@ _RULE = re.compile(r"(?P<tool>[\w*-]+)(?:\((?P<pattern>.*)\))?\Z", re.DOTALL)
 async def permitted(
     context: ToolContext, tool: Tool, call: Invocation, emit: Emit, hooked: BeforeCall | None = None
 ) -> ToolResult | None:
-    """Returns None if the call is permitted; otherwise its result with the reason.
-
-    `hooked` is the answer of the person's hooks: they can refuse, ask, and allow where no rule decides.
-    """
+    """None if the call is permitted; otherwise its result with the reason. Hooks (`hooked`) can refuse, ask,
+    and allow where no rule decides."""
     hooked = hooked or BeforeCall()
     if why := hooked.refused or (_ASK if context.mode == "ask" and (tool.acts or tool.proposes) else ""):
         await emit(e.NoticeGiven("info", f"{tool.name} was refused: {why}"))
@@ -105,7 +103,7 @@ def _refusal(why: str) -> ToolResult:
 def verdict_of(
     context: ToolContext, tool: Tool, call: Invocation, found: CallContext = _ANYWHERE
 ) -> tuple[Verdict, str]:
-    """The verdict, and the rule that decided it; "" for the tool's default."""
+    """With the rule that decided it; "" for the tool's default."""
     rules, targets = context.settings.permissions, tool.targets(call)
     if not all(_covers(one, tool, targets) for one in context.only):
         return "deny", "`tools` of the sub-task's agent"
@@ -126,7 +124,7 @@ def has_tool(only: Sequence[Mapping[str, tuple[str, ...]]], name: str) -> bool:
 
 
 def _covers(tools: Mapping[str, tuple[str, ...]], tool: Tool, targets: tuple[str, ...]) -> bool:
-    """Whether an agent may make a call. A pattern covers simple commands only."""
+    """A pattern covers simple commands only."""
     if tool.name in ("describe_tool", "call_tool"):  # The tool that it calls is checked by its own name.
         return True
     patterns = [tools[one] for one in tools if fnmatch.fnmatchcase(tool.name, one)]
@@ -139,10 +137,8 @@ def _covers(tools: Mapping[str, tuple[str, ...]], tool: Tool, targets: tuple[str
 
 
 def refusal_of_path(rules: PermissionSettings, tool: str, path: str) -> str:
-    """The reason a rule excludes a found file, or "".
-
-    `ask` rules apply only to calls that name the file; asking for every search hit would be excessive.
-    """
+    """Why a rule excludes a found file, or "". `ask` rules apply only to calls that name the file; asking for
+    every search hit would be excessive."""
     for verdict, written in (("denies", rules.deny), ("asks about", rules.ask)):
         for rule in written:
             match = _RULE.match(rule)
@@ -179,8 +175,7 @@ def _forms(words: list[str]) -> list[str]:
 def _fits(
     rule: str, tool: str, targets: tuple[str, ...], *, every: bool = False, exact: bool = False
 ) -> bool:
-    """Whether a rule matches a call: its pattern matches, or with `exact` equals, one target, or with `every`
-    all of them."""
+    """Its pattern matches, or with `exact` equals, one target, or with `every` all of them."""
     match = _RULE.match(rule)
     if match is None or not fnmatch.fnmatchcase(tool, match["tool"]):
         return False
@@ -208,7 +203,7 @@ def approved(context: ToolContext, found: CallContext = _ANYWHERE) -> set[str]:
 
 
 def stored_approvals(folder: Path) -> set[str]:
-    """Digests approved permanently; empty if unreadable."""
+    """Digests; empty if unreadable."""
     try:
         return set(msgspec.json.decode((folder / STORE).read_bytes(), type=list[str]))
     except (OSError, msgspec.DecodeError):

@@ -29,7 +29,7 @@ from tui_agent.tools.tool import Invocation, Tool, ToolResult
 
 
 def current_secrets(context: ToolContext, path: str) -> SecretFinding | None:
-    """Returns None without text. Blocking."""
+    """None without text. Blocking."""
     buffer = context.state().buffers.get(path)
     newer = buffer.text if buffer is not None and buffer.unsaved else None
     try:
@@ -39,7 +39,7 @@ def current_secrets(context: ToolContext, path: str) -> SecretFinding | None:
 
 
 async def text_on_disk(context: ToolContext, path: str) -> tuple[str, str] | None:
-    """Returns None if it does not exist."""
+    """None if it does not exist."""
     buffer = context.state().buffers.get(path)
     try:
         data = await asyncio.to_thread(read_for_person, context.workspace.gate, path, MAX_BYTES)
@@ -131,10 +131,7 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
 
 
 def _result(call: Invocation, proposed: Sequence[Change], resend: Sequence[Change]) -> ToolResult:
-    """The placed changes for the model, and their number for the user.
-
-    Without a call to answer, failures are queued as news for the model.
-    """
+    """Without a call to answer, failures are queued as news for the model."""
     placed = [change for change in proposed if change.is_open and change.state != "conflict"]
     others = [change for change in proposed if change not in placed]
     lines = ["Proposed; the person decides:"] if placed else []
@@ -170,7 +167,7 @@ async def _beside_sub_tasks(context: ToolContext, change: Change) -> Change:
 async def _change(
     context: ToolContext, turn: int, number: int, request: ChangeRequest, todo: str, spelled: dict[str, str]
 ) -> tuple[Change, bool]:
-    """The change on the newest version of its file, and whether the model should be asked again."""
+    """On the newest version of its file, and whether the model should be asked again."""
     request = request.with_texts(restored)  # Remove escapes that kept text from closing its block.
     try:
         if context.workspace.gate.ignore_case:
@@ -334,7 +331,7 @@ def _shown(context: ToolContext, path: str) -> tuple[Range, ...]:
 
 
 async def _base(context: ToolContext, request: ChangeRequest) -> tuple[str, str] | None:
-    """The base text and its hash: the version seen by the model, or the current one."""
+    """The text and its hash: the version seen by the model, or the current one."""
     for path in filter(None, (request.path, request.rename_to)):
         context.workspace.gate.place(path, "write")
     seen = _seen_version(context, request)

@@ -47,7 +47,7 @@ async def find_files(
     held: Sequence[LoadedFile],
     emit: Emit,
 ) -> LoadedFiles:
-    """Runs the chains of these actions in order, then all decisions the user made during the search."""
+    """In order, then all decisions the user made during the search."""
     search = _Search(context, held, emit)
     for action, loaded_by in actions:
         if action.name not in context.progress.settled:
@@ -68,7 +68,7 @@ def renamed(context: ToolContext, actions: Iterable[FileAction]) -> Iterator[Fil
 
 
 def named_once(actions: Iterable[FileAction], taken: set[str]) -> tuple[FileAction, ...]:
-    """Makes action names unique by appending a number."""
+    """By appending a number."""
     unique: list[FileAction] = []
     for action in actions:
         name, number = action.name, 1
@@ -93,7 +93,7 @@ def carried_over(context: ToolContext) -> list[FileAction]:
 
 
 class _Outcome(Struct, frozen=True):
-    """The result of one chain: the hit, the missed attempts, or the user's decision."""
+    """The hit, the missed attempts, or the user's decision."""
 
     missed: tuple[Attempt, ...] = ()
     hit: Attempt | None = None
@@ -101,8 +101,7 @@ class _Outcome(Struct, frozen=True):
 
 
 class _Search:
-    """Searches for the files of some actions. `loaded` are the files found so far, `held` the files already
-    present."""
+    """`loaded` are the files found so far, `held` the files already present."""
 
     def __init__(self, context: ToolContext, held: Sequence[LoadedFile], emit: Emit) -> None:
         self._context = context
@@ -112,7 +111,7 @@ class _Search:
         self.loaded = LoadedFiles()
 
     async def find(self, action: FileAction, loaded_by: LoadedBy) -> None:
-        """Runs an action's chain; after an unreadable hit it continues with the next pattern."""
+        """After an unreadable hit the chain continues with the next pattern."""
         if action.batch:
             return await self._carry_on(action, loaded_by)
         missed: list[Attempt] = []
@@ -163,14 +162,13 @@ class _Search:
             )
 
     async def follow_all(self) -> None:
-        """Executes the user's pending decisions."""
         pending = self._context.progress.pending
         pending += self._context.calls.decided()
         while pending:
             await self._follow(pending.pop(0))
 
     async def _try(self, action: FileAction, after: Attempt | None) -> _Outcome:
-        """Tries the patterns after `after`. The caller reports a hit once it is readable."""
+        """From the pattern after `after`. The caller reports a hit once it is readable."""
         missed: list[Attempt] = []
         async for attempt in try_patterns(action, self._context.workspace.index, self._limits(), after):
             progress = self._context.progress
@@ -198,7 +196,7 @@ class _Search:
         return replace(limits, plan_left=limits.plan_left - self._seconds)
 
     async def _follow(self, decision: Decision) -> None:
-        """Executes the user's decision about an action of this turn and withdraws its loaded files."""
+        """About an action of this turn; withdraws its loaded files."""
         plan = self._context.state().plan
         slot = next((slot for slot in plan.actions if slot.action.name == decision.action), None)
         if slot is None:
@@ -227,7 +225,7 @@ class _Search:
         self.loaded = self.loaded.plus(LoadedFiles(facts=(fact,)))
 
     async def _load(self, action: FileAction, hit: Attempt, loaded_by: LoadedBy) -> str:
-        """If none is readable, returns the reason and emits nothing."""
+        """If no file is readable, returns the reason and emits nothing."""
         chosen: Sequence[str] = hit.paths
         if action.all:
             chosen = await asyncio.to_thread(_by_size, self._context.workspace.root, hit.paths)
@@ -269,10 +267,8 @@ class _Search:
         return ""
 
     async def _choose(self, action: FileAction, hit: Attempt) -> Sequence[str]:
-        """Resolves a name shared by several files: the nearest, the user's choice, or all of them.
-
-        None if the user skips the file.
-        """
+        """A name shared by several files: the nearest, the user's choice, or all of them. None if the user
+        skips the file."""
         ask = self._context.ask
         best = nearest(action, hit.paths)
         if len(best) == 1:
@@ -362,7 +358,6 @@ def _by_size(root: Path, paths: Sequence[str]) -> list[str]:
 
 
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
-    """Executes the actions in order and loads the results."""
     # Before the first await, so that concurrent calls name their actions in order.
     taken = {slot.action.name for slot in context.state().plan.actions} | context.progress.names
     actions = named_once(call.entries, taken)

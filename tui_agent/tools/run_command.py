@@ -69,7 +69,7 @@ def section(result: CommandResult, tokens: int) -> str:
 
 
 def about_view(result: CommandResult) -> str:
-    """The failure's cause outside the files, and contents missing from the view, as separate lines."""
+    """The failure's cause outside the files, and contents missing from the view, as lines."""
     lines = [f"Why, as it seems: {result.cause}"] if result.cause else []
     if result.report:
         lines.append(f"Its view: {'; '.join(result.report)}")

@@ -47,7 +47,7 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
 
 
 class TextSearch(Struct, frozen=True):
-    """Matching lines, or the reason the search is impossible."""
+    """Or the reason the search is impossible."""
 
     request: SearchRequest
     places: tuple[str, ...] = ()
@@ -62,7 +62,7 @@ class TextSearch(Struct, frozen=True):
 
 
 async def search_text(context: ToolContext, request: SearchRequest) -> TextSearch:
-    """Searches the matching text files of the index, large files as time permits. Stops a slow expression."""
+    """Large files as time permits. Stops a slow expression."""
     import regex
 
     rules = context.settings.permissions
@@ -93,7 +93,7 @@ def search_files(
     decisions: Decisions,
     hits: list[tuple[str, int]],
 ) -> list[str]:
-    """Matching lines; adds their paths and line numbers to `hits`. Blocking."""
+    """Adds paths and line numbers to `hits`. Blocking."""
     fitting = [
         path
         for path in paths
