@@ -149,7 +149,7 @@ async def _open(
     draft: str = "",
     ahead: EarlyChild | None = None,
 ) -> Any:
-    """The session behind the first frame: what it needs is imported only now."""
+    """The session behind the first frame: its modules are imported only now."""
     from tui_agent.session.opening import Opening, open_session
 
     try:
@@ -219,7 +219,7 @@ def main(argv: Sequence[str]) -> int:
     debug = "--debug" in before
     words = [*(word for word in before if word != "--debug"), *marker, *after]
     open_streams()
-    # Let output go on where the terminal's encoding lacks a letter, or a file's name is not text.
+    # Output continues if the terminal's encoding lacks a character, or a file's name is not text.
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -241,7 +241,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _status_of(words: list[str], debug: bool) -> int:
-    """Run the command line; what went wrong is said."""
+    """Run the command line and print errors."""
     try:
         status = int(tui_agent.main(words, prog_name="tui-agent", standalone_mode=False, obj=debug) or 0)
         sys.stdout.flush()
@@ -485,14 +485,14 @@ def _parted(argv: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
 
 
 def _shown() -> Callable[[], None]:
-    """Show every record on standard error; returns what ends that."""
+    """Show every record on standard error; returns a function that stops it."""
     from tui_agent import debug_log
 
     return debug_log.show(output.record)
 
 
 def _trace(debug: bool) -> None:
-    """Show where the error that is being handled came from, for --debug."""
+    """Show the origin of the handled error, for --debug."""
     if debug:
         import logging
 

@@ -303,7 +303,7 @@ def _message(error: BaseException) -> str:
 
 
 def _foreign(text: str) -> str:
-    """Removes quoted text, which may be file content, and exception messages from foreign output."""
+    """Removes quoted text, which can be file content, and exception messages from foreign output."""
     found = re.match(_EXCEPTION, text)
     if found and found["type"] not in _SPEAKING_NAMES:
         return f"{found['before']}{found['type']}: {found['errno'] or ''}…"

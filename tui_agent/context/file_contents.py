@@ -60,7 +60,7 @@ class Portions:
             self._places = list(dict.fromkeys([*wanted.hits, *named]))[:_MOST_PLACES]
 
     def fitting(self, room: int) -> tuple[Range, ...]:
-        """Line ranges that fit in `room` bytes: requested ones, otherwise the surroundings of search hits and
+        """Line ranges that fit in `room` bytes: requested ranges, otherwise the surroundings of search hits and
         named definitions, otherwise the beginning. Empty if no line fits."""
         sizes, asked, places = self._sizes, self._asked, self._places
         if asked:
@@ -163,7 +163,7 @@ class LoadedFile(Struct, frozen=True):
     masked: bool = False
     #: Identity of the file on disk; 0 if unknown.
     inode: int = 0
-    #: The provider's id of the uploaded text, sent instead of it.
+    #: The provider's id of the uploaded text, sent in its place.
     file_id: str = ""
     #: The lines shown, if not all; `text` is complete.
     ranges: tuple[Range, ...] = ()

@@ -38,7 +38,7 @@ class SessionSocket(NamedTuple):
 
 
 def folder() -> Path:
-    """The folder of this user, which may be missing."""
+    """The folder of this user, which can be missing."""
     return Path(os.environ.get("TMPDIR") or "/tmp") / f"tui-agent-{os.geteuid()}"
 
 

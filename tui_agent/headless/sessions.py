@@ -84,7 +84,7 @@ def list_(everywhere: bool, sort: Sort, as_json: bool) -> int:
 def show(session: str, sent: bool, as_json: bool) -> int:
     """Show the messages of a session."""
     events = _events(session)
-    secrets = transfer.known_secrets(events, user_folders().state / KEPT)  # Displayed text may be shared.
+    secrets = transfer.known_secrets(events, user_folders().state / KEPT)  # Displayed text can be shared.
     shown: Iterable[tuple[Any, str]] = ((one, _message_text(one)) for one in in_order(events))
     if sent:
         blobs = Blobs(user_folders().data / "blobs")

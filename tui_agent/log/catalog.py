@@ -173,7 +173,7 @@ def _remove(path: Path) -> None:
 def _of(workspace: Path | None) -> tuple[str, tuple[str | bytes, ...]]:
     if workspace is None:
         return "1", ()
-    # The workspace of a damaged session may be unknown.
+    # The workspace of a damaged session can be unknown.
     return "(s.workspace = ? OR (s.workspace = '' AND s.note != ''))", (to_sql(str(workspace)),)
 
 
@@ -213,7 +213,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
 
 
 def _refresh(connection: sqlite3.Connection, data: Path) -> None:
-    """Indexes sessions whose files changed, and removes deleted ones."""
+    """Indexes sessions whose files changed, and removes deleted sessions."""
     folder = os.fspath(data / "sessions")
     known = {row[0]: row[1:] for row in connection.execute("SELECT id, looks, number FROM sessions")}
     looks = {

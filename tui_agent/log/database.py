@@ -105,7 +105,7 @@ def _rows(page: bytes, number: int, pages: dict[int, bytes]) -> Iterator[tuple[i
             row_id, at = _varint(page, at)
             yield row_id, _values(_payload(page, at, length, pages))
         except (IndexError, ValueError, struct.error, KeyError, UnicodeDecodeError):
-            continue  # The other rows of a damaged page may be intact.
+            continue  # The other rows of a damaged page can be intact.
 
 
 def _payload(page: bytes, at: int, length: int, pages: dict[int, bytes]) -> bytes:

@@ -106,7 +106,7 @@ def store_refused(folder: Path, late: RefusedEvents, *, sync: bool) -> None:
 
 
 def forget_refused(folder: Path) -> None:
-    """After all of it was appended."""
+    """After all events were appended."""
     with suppress(OSError):
         os.unlink(folder / REFUSED)
 
@@ -158,7 +158,7 @@ _log = logging.getLogger(__name__)
 #: Maximum delay before a growing text is passed to the log, in seconds. A key press must be durable within
 #: one second, which includes the editor's debounce, the disk and a busy machine.
 KEEP_WITHIN = 0.15
-#: The same for an open file longer than this many characters, because each write contains all of it.
+#: The same for an open file longer than this many characters, because each write contains the whole text.
 LONG_TEXT, KEEP_LONG_WITHIN = 200_000, 0.4
 #: Delay before refused writes are retried, in seconds.
 AGAIN_AFTER = 2.0

@@ -186,7 +186,7 @@ class Log:
         self._enqueue(write, done, failed)
 
     def keep(self, event: Growing, done: Done | None = None, failed: Failed | None = None) -> None:
-        """The log's thread serializes it, because it may be megabytes long."""
+        """The log's thread serializes it, because it can be megabytes long."""
         self._enqueue(lambda writer: writer.keep(event.key, body_of(event)), done, failed)
 
     def drop(self, keys: Sequence[str]) -> None:

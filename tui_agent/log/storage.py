@@ -180,7 +180,7 @@ def _write_anew(path: Path, new: Path) -> int:
             if record.is_whole:
                 target.execute("INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?, ?)", _row(record))
                 kept += 1
-        for record in read_raw(path).records.values():  # Intact pages may be unreachable in the tree.
+        for record in read_raw(path).records.values():  # Intact pages can be unreachable in the tree.
             added = "INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?, ?)"
             kept += target.execute(added, _row(record)).rowcount
         for key, record in _read_or_nothing(lambda: database.read_growing(old)):

@@ -214,7 +214,7 @@ def import_session(data: Path, source: Path, workspace: Path, remove_legacy: boo
     """Returns the new session's id. Raises SessionError if `source` is damaged or of an unknown kind; nothing
     is stored then.
 
-    With `remove_legacy`, an older messages file is deleted once all of it has been read back from the new
+    With `remove_legacy`, an older messages file is deleted once it has been completely read back from the new
     log.
     """
     blobs = Blobs(data / "blobs")

@@ -174,7 +174,7 @@ class TokenCount(Struct, frozen=True):
 
 @runtime_checkable
 class CanReach(Protocol):
-    """Configured by environment variables that may be added later."""
+    """Configured by environment variables that can be added later."""
 
     async def reach(self, environment: Mapping[str, str]) -> None:
         """Raises a `ModelError`."""
@@ -190,7 +190,7 @@ class CanWarm(Protocol):
 
 class Model(Protocol):
     async def start(self) -> None:
-        """In the background. Requests may be sent immediately."""
+        """In the background. Requests can be sent immediately."""
 
     async def abilities(self, model: str) -> Abilities: ...
 

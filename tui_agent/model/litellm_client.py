@@ -43,7 +43,7 @@ _logged: Final[set[tuple[str, str]]] = set()
 def litellm() -> ModuleType:
     """With its local price table; no telemetry, callbacks, `.env` or retries."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
-    os.environ["LITELLM_MODE"] = "PRODUCTION"  # avoids reading a .env file, which may be untrusted
+    os.environ["LITELLM_MODE"] = "PRODUCTION"  # avoids reading a .env file, which can be untrusted
     import litellm
 
     litellm.telemetry = False

@@ -169,7 +169,7 @@ def names_one(pattern: str) -> bool:
 
 def nearest(action: FileAction, paths: Sequence[str]) -> tuple[str, ...]:
     """The paths with the most similar folders; several if tied. Trailing folders count most: first the number
-    of matching ones from the end, then of shared ones."""
+    of matching ones from the end, then of shared folders."""
     named = (pattern.removeprefix("./").split("/")[:-1] for pattern in action.patterns)
     plain = ([folder for folder in folders if not _SIGNS.search(folder)] for folders in named)
     hints = [folders for folders in plain if folders]

@@ -19,7 +19,7 @@ from tui_agent.workspace.index import Index, Matches
 from tui_agent.workspace.patterns import InvalidPattern, compile_pattern, escape
 
 ReferenceKind = Literal["mention", "traceback", "glob", "alias", "path", "name", "module", "quoted", "word"]
-#: Only the beginning and the end of a request are searched, because pasted logs may be large.
+#: Only the beginning and the end of a request are searched, because pasted logs can be large.
 HEAD: Final = 20_000
 TAIL: Final = 10_000
 

@@ -59,7 +59,7 @@ def copy_project(into: Path | None = None) -> Path:
         for key, value in (
             ("user.name", AUTHOR),
             ("user.email", ADDRESS),
-        ):  # No git identity may be configured.
+        ):  # No git identity can be configured.
             if done and not run_git(str(target), ("config", "--get", key), {}, seconds=10).ok:
                 run_git(str(target), ("config", key, value), {}, seconds=10)
     except ChildFailed:
@@ -71,7 +71,7 @@ def copy_project(into: Path | None = None) -> Path:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copies contents without permissions, because an installation may be read-only."""
+    """Copies contents without permissions, because an installation can be read-only."""
     target.mkdir(parents=True, exist_ok=True)
     for entry in source.iterdir():
         if entry.name == LEFT_OUT:

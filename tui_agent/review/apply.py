@@ -102,7 +102,7 @@ class Applier:
             await self._journal.record(*(e.ChangeMoved(one.id, one.state, reason=why) for one in said))
 
     async def would_write(self, changes: Sequence[Change]) -> tuple[list[WriteTarget], list[str]]:
-        """Including guarded ones, and a sentence per unplaceable change."""
+        """Including guarded changes, and a sentence per unplaceable change."""
         targets: dict[str, WriteTarget] = {}
         missing: list[str] = []
         for change in changes:

@@ -441,7 +441,7 @@ class Checks:
 
         return find
 
-    # ── what moves ───────────────────────────────────────────────────────────────────────────────────────
+    # ── moved files ───────────────────────────────────────────────────────────────────────────────────────
 
     @call(changes=False)
     def on_batch(self, changes: Sequence[FileChange]) -> None:

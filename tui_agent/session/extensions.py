@@ -121,7 +121,7 @@ class Extensions:
 
     @call(changes=False)
     async def expanded(self, text: str) -> str:
-        """The message that a command or skill stands for, or the same text. Raises `TuiAgentError`."""
+        """The message of a command or skill, or the same text. Raises `TuiAgentError`."""
         called = _CALLED.fullmatch(text.strip())
         if called is None:
             return text
@@ -155,7 +155,7 @@ class Extensions:
         await self._core.journal.record(*(e.NoticeGiven("warning", one) for one in sentences))
 
     def _read(self) -> list[str]:
-        """Returns what is left out, as sentences. Blocking."""
+        """Returns omissions as sentences. Blocking."""
         from tui_agent.extensions.agents import read_agents
         from tui_agent.extensions.commands import read_commands
         from tui_agent.extensions.places import places

@@ -32,7 +32,7 @@ class FreshnessWatch:
         self._open_files = open_files
         self._waiting: set[str] = set()
         self._doubted: set[str] = set()
-        #: Whether added files may be copies or new names of known files.
+        #: Whether added files can be copies or new names of known files.
         self._added = False
         self._hashes = Hashes(workspace.gate)
         self._renames = Renames(workspace)

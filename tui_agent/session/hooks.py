@@ -146,7 +146,7 @@ class Hooks:
 
     @call(changes=False)
     async def settled(self) -> None:
-        """Waits for the hooks that delay nothing: of questions and of what was applied."""
+        """Waits for the hooks that delay nothing: of questions and of applied changes."""
         while self._beside:
             await asyncio.wait(self._beside)
 

@@ -336,7 +336,7 @@ class McpServers:
             await self._notice(problem, "warning")
 
     def _read(self) -> list[str]:
-        """Returns what is left out, as sentences. Blocking."""
+        """Returns omissions as sentences. Blocking."""
         from tui_agent.mcp_servers.offer import stored_offer
         from tui_agent.mcp_servers.servers import configured
 

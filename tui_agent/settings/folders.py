@@ -30,7 +30,7 @@ class Folders(Struct, frozen=True):
 
 
 def user_folders(environ: Mapping[str, str] | None = None) -> Folders:
-    """Under `TUI_AGENT_HOME` if set, else the platform's defaults (XDG on Linux)."""
+    """Under `TUI_AGENT_HOME` if set, otherwise the platform's defaults (XDG on Linux)."""
     home = (os.environ if environ is None else environ).get(HOME_VARIABLE, "")
     if home:
         root = Path(os.path.abspath(os.path.expanduser(home)))

@@ -1,7 +1,7 @@
 """The configuration layers, validated and merged: shipped, user, trusted workspace, environment, `--set`.
 
 The priority increases in this order. A workspace, trusted or not, may adapt tui-agent to the project and narrow its
-permissions. Only the settings in `ALLOWED` are permitted; any other setting, new ones included, is reserved for the
+permissions. Only the settings in `ALLOWED` are permitted; any other setting, including new settings, is reserved for the
 user: permissions, costs, commands, questions, and data that leaves the machine.
 """
 
@@ -364,7 +364,7 @@ def shipped_layer() -> Layer:
 
 
 def workspace_layer(workspace: Path) -> Layer:
-    """Unfiltered; `narrowed` removes what is not permitted."""
+    """Unfiltered; `narrowed` removes the settings that are not permitted."""
     where = escaped(str(workspace / WORKSPACE_FOLDER / FILE))
     try:
         content = read_beneath(workspace, WORKSPACE_FOLDER, FILE)

@@ -236,7 +236,7 @@ def _locked(path: Path) -> int:
 
 
 def _remove_ended(folder: Path) -> None:
-    """Removes what killed hosts have left."""
+    """Removes the files of killed hosts."""
     for path in folder.glob(f"host-*{_LOCK}"):
         with suppress(OSError):
             lock = _locked(path)
@@ -246,7 +246,7 @@ def _remove_ended(folder: Path) -> None:
 
 
 def import_everything() -> None:
-    """Imports all that a session may import later, because files may be replaced by another version while it runs."""
+    """Imports all that a session may import later, because files can be replaced by another version while it runs."""
     for module in _modules():
         with suppress(ModuleNotFoundError):  # an optional library
             importlib.import_module(module)

@@ -36,7 +36,7 @@ from tui_agent.start import ACCEPTED, END, READY
 from tui_agent.ui.app import Beginning
 from tui_agent.ui.run import run_app
 
-#: Seconds in which a launcher must send its request, and the maximum bytes of it.
+#: Seconds in which a launcher must send its request, and its maximum bytes.
 WITHIN, MOST_BYTES = 1.0, 4_000_000
 #: Descriptors of a request: the three standard streams and the folder.
 DESCRIPTORS = 4

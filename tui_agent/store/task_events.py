@@ -260,7 +260,7 @@ class SubTasksWanted(Lasting, frozen=True):
 
 
 class SubTaskGivenBack(Lasting, frozen=True):
-    """To be repeated on top of conflicting ones; `note` is its instruction."""
+    """To be repeated on top of conflicting sub-tasks; `note` is its instruction."""
 
     id: str
     on_top: tuple[str, ...]

@@ -192,7 +192,7 @@ async def read_files(
     action: str = "",
     asking: bool = True,
 ) -> FilesRead:
-    """Files that are not in `held`; reports unreadable ones. Without `asking`, files with undecided secrets
+    """Files that are not in `held`; reports unreadable files. Without `asking`, files with undecided secrets
     are omitted."""
     files: list[LoadedFile] = []
     facts: list[str] = []
@@ -433,7 +433,7 @@ def window_of(state: State) -> int:
 
 
 async def _in_requests(context: ToolContext, files: Sequence[LoadedFile]) -> list[str]:
-    """In a thread, because files may be long."""
+    """In a thread, because files can be long."""
     view = FilesInPrompt(context.state().conversation.files)
 
     def in_request(file: LoadedFile) -> str:

@@ -89,7 +89,7 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     for number, entry in enumerate(call.entries, first):
         if isinstance(entry, Refusal):
             # A failed change for an unreadable one, and whether the model should be asked again. Not if
-            # changes are disabled, or if it names no file and may be an example
+            # changes are disabled, or if it names no file and can be an example
             why, may_come_back = entry.why, bool(entry.path)
             try:
                 for path in filter(None, (entry.path, entry.rename_to)):

@@ -146,7 +146,7 @@ LINE = 120
 
 
 def server_tools(listed: ServerToolsSlice, off: Collection[str], *, as_calls: bool) -> tuple[Tool, ...]:
-    """`as_calls`: the model calls functions, so arguments may be objects."""
+    """`as_calls`: the model calls functions, so arguments can be objects."""
     return _made(_Key(listed), frozenset(off), as_calls)
 
 

@@ -79,7 +79,7 @@ async def propose_sub_tasks(
 
 
 def _as_many_as_may(tasks: Sequence[SubTask], room: int) -> tuple[tuple[SubTask, ...], tuple[SubTask, ...]]:
-    """The first `room` tasks, and the refused ones including all their dependents."""
+    """The first `room` tasks, and the refused tasks including all their dependents."""
     refused = {task.id for task in tasks[max(0, room) :]}
     while more := {
         task.id for task in tasks if task.id not in refused and refused.intersection(task.dependencies)

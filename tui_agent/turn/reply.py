@@ -1,6 +1,6 @@
 """The model's reply: sends the request and parses the streamed response.
 
-An unnamed fence that resembles a known file, or may be a new file, becomes a change the user must accept with a
+An unnamed fence that resembles a known file, or can be a new file, becomes a change the user must accept with a
 separate key.
 """
 

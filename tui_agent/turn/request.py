@@ -120,7 +120,7 @@ class Draft(Struct, frozen=True):
     #: The calls of the last reply, in order.
     answered: tuple[AnsweredCall, ...] = ()
     memory: str = ""
-    #: Open files that may be sent; with `excerpts`, a part of each file.
+    #: Open files that can be sent; with `excerpts`, a part of each file.
     opened: tuple[OpenFile, ...] = ()
     excerpts: bool = False
     #: Shortens program-generated text to save space.

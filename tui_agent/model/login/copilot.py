@@ -91,7 +91,7 @@ async def refresh(web: LoginWeb, login: Login) -> Login:
         endpoints = answer.body.get("endpoints")
         api = endpoints.get("api") if isinstance(endpoints, dict) else ""
         expires = answer.number("expires_at")
-        if lasts := answer.number("refresh_in"):  # avoids the local clock, which may be wrong
+        if lasts := answer.number("refresh_in"):  # avoids the local clock, which can be wrong
             expires = time.time() + lasts
         return replace(login, access=token, expires=expires, address=_own_address(api))
     match answer.status:
