@@ -1,8 +1,8 @@
 """The configuration layers, validated and merged: shipped, user, trusted workspace, environment, `--set`.
 
 The priority increases in this order. A workspace, trusted or not, may adapt tui-agent to the project and narrow its
-permissions. Only the settings in `ALLOWED` are permitted; any other setting, including new settings, is reserved for the
-user: permissions, costs, commands, questions, and data that leaves the machine.
+permissions: `ALLOWED` lists its settings. By default a setting is reserved for the user: permissions, costs, commands,
+questions, and data that leaves the machine.
 """
 
 from __future__ import annotations
