@@ -1,7 +1,7 @@
 """The program on a real terminal, killed a second after a text was typed: the next start shows that text again.
 
 Every place that takes typing is tried: the prompt, the editor, lines of panes and dialogs. Each has a folder and a home
-of its own, prepared by a scripted session.
+of its own, prepared by a scripted session. Text typed while the program starts counts from when the log is open.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from support.terminal_program import Program, running
 
 from tests.proofs.tally import WHOLE, Part, Tally
 from tui_agent.errors import EditFailed
+from tui_agent.log.directory import LOG
+from tui_agent.log.log import load
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask
@@ -37,7 +39,13 @@ ROOT = Path(__file__).parents[2]
 #: Tries of each place at full scale, and seconds after which a typed text is kept.
 EACH, WITHIN = 10, 1.0
 #: Breaks of the promise, each of which is noticed.
-SABOTAGES = ("draft not kept", "typing not kept", "typing not written", "nothing opened again")
+SABOTAGES = (
+    "draft not kept",
+    "typing not kept",
+    "typing not written",
+    "nothing opened again",
+    "waiting keys not kept",
+)
 F4, F5, F7, LEADER, REPLACE, TAB, BACK_TAB = "\x1bOS", "\x1b[15~", "\x1b[18~", "\x0f", "\x1c", "\t", "\x1b[Z"
 FILES = {"a.txt": "".join(f"line {number}\n" for number in range(9)), "b.txt": "b\n"}
 LINE = {"search": "line 3\n", "replace": "the model's line\n"}
@@ -50,6 +58,7 @@ class Place(NamedTuple):
     beside: str = ""
     prepare: Callable[[Session, Path], Awaitable[None]] | None = None
     replies: tuple[Reply, ...] = ()
+    early: bool = False
 
 
 async def _propose(session: Session, work: Path) -> None:
@@ -104,6 +113,7 @@ async def _summarise(session: Session, work: Path) -> None:
 CHANGE = (reply("One line.", fileChanges=[{"path": "a.txt", "edits": [LINE]}]),)
 PLACES: dict[str, Place] = {
     "the prompt": Place(F7),
+    "the prompt, before it is there": Place("", early=True),
     "the editor": Place(F4, "a.txt", _open),
     "the editor, beside a clash": Place(F4, "Changed on disk", _clash),
     "a commit message": Place(LEADER + "i" + BACK_TAB, "Commit", _modify),
@@ -119,7 +129,7 @@ PLACES: dict[str, Place] = {
     "the files of a sub-task": Place(LEADER + "se" + TAB, "files", _add_subtask),
     "a replacement": Place(F4 + REPLACE + "line" + TAB, "with", _open),
     "the summary": Place(LEADER + "J", "Summary of older messages", _summarise, (reply("x"),)),
-    "the memory": Place(LEADER + "C", "What goes with", _propose, (reply("Done."),)),
+    "the memory": Place(LEADER + "C", "Request for", _propose, (reply("Done."),)),
     "the command of a check": Place(LEADER + "An", "Checks in work"),
 }
 
@@ -172,11 +182,22 @@ def _started(work: Path, home: Path) -> Program:
 
 def _type_and_kill(place: Place, work: Path, home: Path, words: str, later: float) -> None:
     with running(_started(work, home), "Chat") as program:
-        program.type((place.keys + words).encode())
-        program.until(lambda: words in program.text and place.beside in program.text, f"{words!r} typed", 20)
+        if place.early:
+            program.type(words.encode())
+            program.until(lambda: words in program.text, f"{words!r} typed", 20)
+            program.until(lambda: list(home.rglob(f"{LOG}-wal")), "the log is open", 20)
+        else:
+            program.shows("F1 keys")
+            program.type(place.keys.encode())
+            program.until(lambda: place.beside in program.text, place.beside, 20)
+            program.settle()  # Keys that still wait are shown by nothing.
+            program.type(words.encode())
+            program.until(lambda: words in program.text, f"{words!r} typed", 20)
         time.sleep(later)  # the promise is about this time
 
 
 def _look_for(place: Place, work: Path, home: Path, words: str) -> None:
+    stored = [str(event) for log in home.rglob(LOG) for event in load(log).growing]
     with running(_started(work, home), "Chat") as program:
-        program.until(lambda: words in program.text and place.beside in program.text, f"{words!r} again", 20)
+        found = lambda: words in program.text and place.beside in program.text  # noqa: E731
+        program.until(found, f"{words!r} again; stored: {stored}", 20)

@@ -38,6 +38,10 @@ BREAKS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "draft not kept": ("tui_agent.session.chat.Chat.set_draft", lambda real: lambda self, text: None),
     "typing not kept": ("tui_agent.session.chat.Chat.set_typed", lambda real: lambda self, place, text: None),
     "typing not written": ("tui_agent.log.log.Log.keep", lambda real: lambda self, *given: None),
+    "waiting keys not kept": (
+        "tui_agent.ui.keys.keyboard.Keyboard._store_later",
+        lambda real: lambda self: None,
+    ),
     "nothing opened again": ("tui_agent.ui.reopening._open", lambda real: _nothing),
     "keys wait for nothing": (
         "tui_agent.ui.keys.keyboard.Keyboard._busy",

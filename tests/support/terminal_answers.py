@@ -73,6 +73,21 @@ ANSWERS: dict[str, Sequence[str]] = {
         "\x1b[1;2;3;4;5~",
         "\x1b[201~",
     ),
+    "reports of settings": (
+        "\x1b[2;1;1;120;120;1;0x",
+        "\x1b[1;2;3;4;0&w",
+        f"\x1bP1$u1;1;1;@;@;@;0;2;@;BB%5%5{ST}",
+        f"\x1bP2$u9/17/25/33{ST}",
+        f"\x1bP0!u%5{ST}",
+        f"\x1bP5!~FF3A{ST}",
+    ),
+    "other programs": (
+        f'\x1bP@kitty-cmd{{"ok":true,"data":"y A"}}{ST}',
+        f"\x1bP1000p%begin 1 2 3\r\n%end{ST}",
+        f"\x1b]99;i=x:p=?;a=focus{ST}",
+        f"\x1b]5522;type=read:status=DATA:mime=dGV4dA==;YUFV{ST}",
+        f"\x1b]1337;ReportCellSize=18.0;9.0;2.0{ST}",
+    ),
     "8-bit": (
         "\x9b?62;22c",
         "\x9d11;rgb:1/2/3\x9c",

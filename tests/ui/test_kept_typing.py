@@ -9,6 +9,7 @@ from support.repositories import repository
 from support.screens import Driven, on_screen
 from support.sessions import calls, open_session, reply
 from textual import events
+from textual.widgets import Input
 
 import tui_agent.ui
 from tui_agent.log.log import load
@@ -17,9 +18,11 @@ from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask
 from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.editor.stored_input import KeptArea, KeptInput
+from tui_agent.ui.panes.chat import ChatPane
 from tui_agent.ui.panes.review import ReviewPane
 from tui_agent.ui.panes.todos import TodosPane
 from tui_agent.ui.reopening import reopen
+from tui_agent.ui.screen import keys_wait
 
 #: Places that take letters and hold no work, and why: a search is typed again in a second, a password is kept nowhere.
 NO_WORK = {
@@ -144,6 +147,47 @@ async def test_no_dialog_opens_over_what_is_written_already(tmp_path: Path) -> N
             session.chat.set_typed("subtask::goal", "new")
             await reopen(app.workspace_screen, session, [], at_work=False)
             assert app.screen is app.workspace_screen
+
+
+async def test_keys_that_wait_are_kept_and_follow_the_draft_after_a_resume(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    async with on_screen(tmp_path / "work", []) as driven:
+        session, keyboard = driven.session, driven.app.keyboard
+        await driven.press(*"begun ")
+        with keys_wait(driven.screen):
+            for letter in "and more":
+                keyboard.put(events.Key("space" if letter == " " else letter, letter))
+            await kept(driven, "waiting", "and more")
+        await driven.until(lambda: session.state.input.draft == "begun and more", "the keys are handled")
+        await driven.until(lambda: "waiting" not in session.state.input.typed, "they do not wait any more")
+        session.chat.set_typed("waiting", ", unhandled")
+        name = session.state.session.id
+    async with on_screen(tmp_path / "work", [], session=name) as driven:
+        await driven.until(lambda: "begun" in driven.screen.query_one(ChatPane).prompt.text, "the draft")
+        assert driven.screen.query_one(ChatPane).prompt.text == "begun and more, unhandled"
+        assert not driven.session.state.input.typed
+
+
+async def test_keys_that_wait_for_a_password_are_not_kept(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    async with on_screen(tmp_path / "work", []) as driven:
+        field = Input(password=True)
+        await driven.screen.mount(field)
+        field.focus()
+        await driven.until(lambda: driven.app.focused is field, "the field")
+        stored: list[str] = []
+        store = driven.app.keyboard.on_waiting
+        assert store is not None
+
+        async def noted(text: str) -> None:
+            await store(text)
+            stored.append(text)
+
+        driven.app.keyboard.on_waiting = noted
+        with keys_wait(driven.screen):
+            driven.app.keyboard.put(events.Key("x", "x"))
+            await driven.until(lambda: stored, "keys wait")
+            assert not driven.session.state.input.typed
 
 
 async def test_an_answer_that_was_being_typed_is_in_its_dialog_again_and_then_in_the_prompt(

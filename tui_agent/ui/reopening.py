@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tui_agent.files.numbers import whole_number
 from tui_agent.ui.dialogs import subtask_forms
+from tui_agent.ui.keys.keyboard import WAITING
 from tui_agent.ui.panes.chat import ChatPane
 from tui_agent.ui.panes.review import ReviewPane
 from tui_agent.ui.panes.review_place import ReviewPosition
@@ -40,7 +41,7 @@ async def reopen(screen: WorkspaceScreen, session: Session, kept: Collection[str
     Only lists them if the user is already `at_work`, because an opening dialog would take the keys of the
     current text. Text typed since the session opened is not in `kept`.
     """
-    others = [place for place in kept if place in session.state.input.typed]
+    others = [place for place in kept if place in session.state.input.typed and place != WAITING]
     if others and not at_work:
         with keys_wait(screen):
             if await _open(screen, session, others[-1]):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Generator, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkable
 
 from textual import events
+from textual.css.query import NoMatches
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -19,7 +20,7 @@ from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, bindings_of
 from tui_agent.ui.bridge import Attention, Bridge
 from tui_agent.ui.commands import ScreenCommands
 from tui_agent.ui.host import Host
-from tui_agent.ui.keys.keyboard import Typed
+from tui_agent.ui.keys.keyboard import WAITING, Typed
 from tui_agent.ui.keys.leader import PAGE, Leader, is_modifier
 from tui_agent.ui.layout.arrangement import Arrangement, RoomMaker
 from tui_agent.ui.layout.container import PaneContainer, TabLine
@@ -103,6 +104,11 @@ class WorkspaceScreen(
         from tui_agent.ui.widgets.prompt_lines import ApprovalLine
 
         self.session = self.arrangement.session = session
+        waiting = session.state.input.typed.get(WAITING)
+        if opened and waiting and not session.state.session.read_only:
+            session.chat.set_draft(session.state.input.draft + waiting)
+            session.chat.set_typed(WAITING, "")
+        self.host.keyboard.on_waiting = self._store_waiting
         self.bridge = bridge = Bridge(session, self.call_later, self.host.keyboard.waiting)
         self._awaited = "chat" if opened and self.host.keyboard.text else self.arrangement.layout.focus
         with self.app.batch_update():
@@ -156,6 +162,17 @@ class WorkspaceScreen(
         """Flush typed text to the session."""
         for pane in self.workspace.panes:
             await pane.flush()
+
+    async def _store_waiting(self, text: str) -> None:
+        """Store the text of keys that wait, except a password. Panes are flushed first, since they hold the keys
+        before it."""
+        session = self.session
+        if session is None or getattr(self.app.focused, "password", False):
+            return
+        if text or WAITING in session.state.input.typed:
+            with suppress(NoMatches):  # a pane that is being mounted
+                await self.flush()
+            session.chat.set_typed(WAITING, text)
 
     async def _mount_pane(self, pane: Pane, bridge: Bridge) -> None:
         if pane.ID in PANES:

@@ -65,6 +65,8 @@ _PASTE_OR_C1 = re.compile(
 _LONE_BYTE = re.compile("[\udc80-\udcff]")
 _STRING_ENDS = re.compile("[\x03\x07\x18\x1a\x1b]")
 _CSI = re.compile(r"\x1b\[[ -?]*([@-~]?)")
+#: What iTerm2 answers to `CSI 1337 n`, although no sequence has letters in its middle.
+_ITERM = re.compile(r"\x1b\[ITERM2 [\d.]*(n?)")
 _MOUSE = re.compile(r"\x1b\[<\d{1,5};\d{1,5};\d{1,5}[Mm]")
 _KEY = re.compile(
     r"\x1b\[(?P<code>\d{0,7})(?::\d{0,7}){0,2}"
@@ -74,7 +76,9 @@ _MODIFIED = re.compile(r"\x1b\[27;(?P<mods>\d{1,3});(?P<code>\d{1,7})~")
 _CURSOR = re.compile(r"\x1b\[\d+;\d+R")
 _FRAMES_AS_ONE = re.compile(r"\x1b\[\?2026;[1-4]\$y")
 #: How the rest of a sequence begins whose Esc came so long before it that it was a key, and what may become that.
-_WITHOUT_ESC = re.compile(r"\[[\d;<=>?A-FHIMOP-SZu]|\][\dlLI]|P(?:[>!]|[01](?:[$+]|\Z))|_G")
+_WITHOUT_ESC = re.compile(
+    r"\[[\d;<=>?A-FHIMOP-SZu]|\][\dlLI]|P(?:[>!@]|\d{1,4}(?:[$+!]|\Z))|_G|[\]P_][^\x1b]*\x1b\\"
+)
 _INTRODUCERS = re.compile(r"[\[\]P_^X][\d;<=>?!]{0,30}")
 #: How strings begin that may hold anything: behind a late Esc only their end tells them from what is typed.
 _ANYTHING = ("^", "X")
@@ -443,7 +447,7 @@ def _end_of(text: str, at: int) -> int:
 
 
 def _end_of_csi(text: str, at: int) -> int:
-    match = _CSI.match(text, at)
+    match = _ITERM.match(text, at) or _CSI.match(text, at)
     assert match is not None
     end = match.end()
     if not match[1]:  # what cannot belong to it ends it

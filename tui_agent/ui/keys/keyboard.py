@@ -27,6 +27,10 @@ AT_MOST = 5.0
 QUIET_ROUNDS = 3
 #: Iterations before polling with a sleep.
 SPIN_ROUNDS = 200
+#: Delay before text in the queue is stored, in seconds; a key that is handled at once is stored by its widget.
+STORED_AFTER = 0.2
+#: Name of that text among the texts of the session's inputs; the next start appends it to the prompt.
+WAITING = "waiting"
 #: Timeout in seconds for the layout of a new screen or pane.
 DRAWN_WITHIN = 1.0
 
@@ -65,6 +69,11 @@ class Keyboard:
         self._rested = asyncio.Event()
         self._rested.set()
         self._read_at = time.monotonic()
+        #: Awaited between two events with the unhandled text of keys that wait for `STORED_AFTER` or longer, and
+        #: with "" afterwards.
+        self.on_waiting: Callable[[str], Awaitable[None]] | None = None
+        self._storing: asyncio.TimerHandle | None = None
+        self._is_to_be_stored = False
         #: All message pumps of the screens, and the version of that list.
         self._pumps: list[MessagePump] = []
         self._pumps_of: list[object] = []
@@ -96,6 +105,17 @@ class Keyboard:
         self._rested.clear()
         self._queue.append(event)
         self._came.set()
+        self._store_later()
+
+    def _store_later(self) -> None:
+        if self._storing is None:
+            self._storing = asyncio.get_running_loop().call_later(STORED_AFTER, self._store)
+
+    def _store(self) -> None:
+        self._storing, self._is_to_be_stored = None, True
+        if self._queue:
+            self._store_later()
+        self.look()
 
     async def rested(self, within: float) -> None:
         """Wait for `at_rest`, at most `within` seconds."""
@@ -125,6 +145,9 @@ class Keyboard:
         settled = False
         while True:
             self._came.clear()
+            if self._is_to_be_stored and self.on_waiting is not None:
+                self._is_to_be_stored = False
+                await self.on_waiting(self.text)
             if not self._queue:
                 await self._came.wait()
             elif (done := self._busy(self._queue[0])) is not None:
