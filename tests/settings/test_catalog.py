@@ -101,6 +101,7 @@ MORE = {
     "permissions.allow": (),
     "trial.kept": 2_147_483_648,
     "remote.hosts": (),
+    "places": (),
 }
 
 

@@ -56,7 +56,7 @@ def trust(path: str, listed: bool, revoke: bool, yes: bool) -> int:
     programs = programs_of(workspace)
     for kind, text in programs:
         row(f"  {kind} {escaped(text)}")
-    if programs and asked:
+    if asked and any(kind != "place" for kind, _ in programs):
         note(
             "Each hook and server is off until you switch it on: `tui-agent hooks on NAME`, `tui-agent mcp on NAME`."
         )

@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 from msgspec import Struct
@@ -24,7 +24,8 @@ from tui_agent.files.structures import Unreadable, read_json
 from tui_agent.files.text import escaped, one_line
 from tui_agent.settings.files import read_beneath, reason_of
 from tui_agent.settings.folders import Folders
-from tui_agent.settings.schema import ServerSettings
+from tui_agent.settings.loading import workspace_layer
+from tui_agent.settings.schema import PlaceSettings, ServerSettings
 
 #: A workspace's file of servers, as other agents read it.
 WORKSPACE_FILE = ".mcp.json"
@@ -274,9 +275,12 @@ def switch(workspace: Path, folders: Folders, name: str, on: bool) -> None:
 
 
 def programs_of(workspace: Path) -> list[tuple[str, str]]:
-    """Hooks and servers that a workspace's files name, trusted or not: what each is, and its exact text. Blocking."""
+    """Hooks, places and servers that a workspace's files name, trusted or not: the kind and the exact text of each.
+    Blocking."""
     root = Path(os.path.realpath(workspace))
     found = [("hook", f"{hook.name}  {hook.shown}") for hook in hooks.of_workspace(root)[0]]
+    places = cast("tuple[PlaceSettings, ...]", workspace_layer(root).values.get("places", ()))
+    found += [("place", one_line(f"{one.name}  {one.run}  (copy = {one.copy})")) for one in places]
     try:
         entries, _ = read_entries(read_beneath(root, WORKSPACE_FILE), WORKSPACE_FILE)
     except OSError:

@@ -147,9 +147,9 @@ class LayerReader:
         """As `of_layer`, but only these paths."""
         return await self._read(_Asked(f"{len(plan.overlays) - 1}/u", layers, plan, since, paths=paths))
 
-    async def of_copy(self, plan: ViewPlan, files: Copied, since: float) -> Read:
-        """`files`: the original files."""
-        return await self._read(_Asked(plan.root, None, plan, since, files))
+    async def of_copy(self, plan: ViewPlan, files: Copied, since: float, apart: Sequence[str] = ()) -> Read:
+        """`files`: the original files. Omits paths below `apart`."""
+        return await self._read(_Asked(plan.root, None, plan, since, files, apart))
 
     async def _read(self, wanted: _Asked) -> Read:
         try:

@@ -18,16 +18,18 @@ TOLD_EVERY = 1 / 30
 #: Bytes per read.
 _CHUNK = 1 << 16
 
-Over = Literal["", "memory", "processes", "keyboard"]
-#: "proposal": the proposal changed during the run. "keyboard": the command waited for input.
-How = Literal["exit", "stopped", "time-out", "memory", "processes", "output", "proposal", "keyboard"]
+Over = Literal["", "memory", "processes", "keyboard", "place"]
+#: "proposal": the proposal changed during the run. "keyboard": the command waited for input. "place": the place could
+#: not be reached, or was lost.
+How = Literal["exit", "stopped", "time-out", "memory", "processes", "output", "proposal", "keyboard", "place"]
 
 
 @dataclass(frozen=True, slots=True)
 class RunnerResult:
     """- status: exit status, or minus the signal's number.
     - left: names of killed background programs.
-    - over: "memory" or "processes" for an exceeded limit; "keyboard" if the command waited for input."""
+    - over: "memory" or "processes" for an exceeded limit; "keyboard" if the command waited for input; "place" if the
+      place could not be reached, or was lost."""
 
     status: int
     left: tuple[str, ...] = ()

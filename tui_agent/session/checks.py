@@ -327,7 +327,7 @@ class Checks:
         if where == "trial":
             command = await asyncio.to_thread(going_on, command, Project(self._workspace.root))
         ran, report = await self._commands.for_check(
-            command, where, timeout, seeded, pending=pending, low=low
+            command, where, timeout, seeded, pending=pending, low=low, place=check.place
         )
         self._baselines.took(check.command, ran.seconds)
         return ran, await asyncio.to_thread(self._found, ran, report)

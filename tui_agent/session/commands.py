@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tui_agent.checks.output import REPORT
 from tui_agent.context.excerpts import fenced
@@ -18,6 +18,7 @@ from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.files.names import display_path
 from tui_agent.log.core import Core, call
 from tui_agent.review.review import Review
+from tui_agent.session.places import SessionPlaces
 from tui_agent.session.running_commands import SHOWN, CommandStart, RunningCommands, shared_fields
 from tui_agent.session.servers import Server, Servers
 from tui_agent.session.stored_answers import FolderAnswers
@@ -28,7 +29,11 @@ from tui_agent.store.commands import By, CommandResult, Isolated, Where
 from tui_agent.store.state import State
 
 if TYPE_CHECKING:
+    from tui_agent.places.runner import PlaceRunner
     from tui_agent.sandbox.run import Run, RunResult
+
+#: A view or an opened place; None without views.
+Made = TypeVar("Made", bound="PreparedView | PlaceRunner | None")
 
 #: Maximum characters of an output processed as a whole.
 WHOLE = 250_000
@@ -55,6 +60,7 @@ class Commands:
         #: Whether the user allows commands in the folder itself.
         self._here_too = FolderAnswers(core.folders.data / STORE, core.workspace.root)
         self.views = TrialViews(core, review, secrets, copied)
+        self.places = SessionPlaces(core, self.views)
         self._running = RunningCommands(core, secrets)
         #: Set by the next stop, then replaced.
         self._stopping = asyncio.Event()
@@ -79,17 +85,33 @@ class Commands:
         seeded: Callable[[], object] | None = None,
         pending: bool = True,
         low: bool = False,
+        place: str = "",
     ) -> str:
-        """Starts a command in its own view or beside the servers of the same proposal, and returns its id.
+        """Starts a command in its own view, in a place, or beside the servers of the same proposal, and returns its id.
 
         background: a server that keeps its view. network: the machine's. allowed: confirmed by the user.
-        pending: with proposed and unsaved content. low: at low priority. `seeded` is called once the view's
-        content is fixed. Raises `AnswerNeeded` if the user must confirm, and `SessionError`.
+        pending: with proposed and unsaved content. low: at low priority. place: a name; the user can also write `@`
+        and it before the command. `seeded` is called once the content is fixed. Raises `AnswerNeeded` if the user
+        must confirm, and `SessionError`.
         """
+        if by == "person" and command.startswith("@"):
+            from tui_agent.places.place import split_place
+
+            place, command = split_place(command)
+            self.places.get(place, by)
         _check(command)
         number, stopping = self._running.new_id(), self._stopping
         self._journal.publish(e.CommandPreparing(number, command, by, time.time(), background))
         try:
+            if place:
+                if background:
+                    raise SessionError(
+                        f"A server cannot run in the place {place}",
+                        "run it here, or in one command with its test",
+                    )
+                opening = self.places.open(place, by, pending=pending, seeded=seeded)
+                start = CommandStart(command, by, "trial", "place", place=place)
+                return await self._run_in_place(number, start, timeout, opening, stopping)
             making = self._view(command, by, network=network, allowed=allowed, seeded=seeded, pending=pending)
             made = await self._before_a_stop(making, stopping)
             if made is None:
@@ -138,9 +160,29 @@ class Commands:
             return None
         return await self.views.prepare(rung.isolated, by, network=network, seeded=seeded, pending=pending)
 
+    async def _run_in_place(
+        self,
+        number: str,
+        start: CommandStart,
+        timeout: float | None,
+        opening: Coroutine[None, None, PlaceRunner],
+        stopping: asyncio.Event,
+    ) -> str:
+        made = await self._before_a_stop(opening, stopping)
+        if made is None:
+            return await self._running.stopped(number, start)
+        runner = made.result()
+
+        def in_place(run: Run) -> Awaitable[RunResult]:
+            if stopping.is_set():
+                run.stop()
+            return run.alone(runner, shell(start.command), {})
+
+        return await self._running.start(number, start._replace(pending=runner.pending), timeout, in_place)
+
     async def _before_a_stop(
-        self, making: Coroutine[None, None, PreparedView | None], stopping: asyncio.Event
-    ) -> asyncio.Task[PreparedView | None] | None:
+        self, making: Coroutine[None, None, Made], stopping: asyncio.Event
+    ) -> asyncio.Task[Made] | None:
         """None if a stop comes first: the view is then removed later, since threads that make it cannot be
         interrupted."""
         made, stop = asyncio.create_task(making), asyncio.create_task(stopping.wait())
@@ -184,10 +226,17 @@ class Commands:
             await self._journal.record(e.NoticeGiven("info", said))
 
     @call(changes=True)
-    async def for_model(self, command: str, timeout: float, background: bool = False) -> CommandResult:
+    async def for_model(
+        self, command: str, timeout: float, background: bool = False, place: str = ""
+    ) -> CommandResult:
         """A `background` call returns after the server's first output. Raises `SessionError`."""
         number = await self.run(
-            command, by="model", timeout=None if background else timeout, background=background, allowed=True
+            command,
+            by="model",
+            timeout=None if background else timeout,
+            background=background,
+            allowed=True,
+            place=place,
         )
         if background and number in self._running.runs:
             return await self._begun(number, *self._running.runs[number])
@@ -203,15 +252,20 @@ class Commands:
         *,
         pending: bool = True,
         low: bool = False,
+        place: str = "",
     ) -> tuple[CommandResult, str]:
         """Returns the result and the runner's report. pending: the view contains the proposal. Raises
-        `SessionError` without a view."""
-        if where == "workspace":
+        `SessionError` without a view, or if the place cannot be used."""
+        if where == "workspace" and not place:
             number = await self._run_in_folder(self._running.new_id(), command, "check", timeout)
             return await self._running.result_of(number), ""
-        number = await self.run(command, by="check", timeout=timeout, seeded=seeded, pending=pending, low=low)
+        number = await self.run(
+            command, by="check", timeout=timeout, seeded=seeded, pending=pending, low=low, place=place
+        )
         result = await self._running.result_of(number)
-        if not result.ok:
+        if result.how == "place":
+            raise SessionError(f"The place {place} could not be used", f"try `tui-agent places test {place}`")
+        if not result.ok and not place:
             await self.views.offer_emptied()
         written = self._running.written.get(number, ())
         self._running.written[number] = tuple(one for one in written if one.path != REPORT)
@@ -272,6 +326,8 @@ class Commands:
         last = self._last()
         if last.where == "workspace":
             return await self.run_here(last.command)
+        if last.place:
+            return await self.run(last.command, place=last.place)
         return await self.run(last.command, network=network, allowed=allowed)
 
     @call(changes=True)
@@ -367,7 +423,7 @@ class Commands:
             await asyncio.wait(self._unwanted)
 
 
-async def _remove(made: asyncio.Task[PreparedView | None]) -> None:
+async def _remove(made: asyncio.Task[Made]) -> None:
     with suppress(TuiAgentError, OSError):
         if (prepared := await made) is not None:
             await prepared.remove()

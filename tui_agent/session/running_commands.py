@@ -41,6 +41,7 @@ class CommandStart(NamedTuple):
     background: bool = False
     pending: tuple[str, ...] = ()
     view: ViewFacts | None = None
+    place: str = ""
 
 
 class RunningCommands:
@@ -84,7 +85,7 @@ class RunningCommands:
         known, unwanted = asyncio.Event(), False
 
         async def follow() -> None:
-            ran = RunningCommand(number, *what[:4], time.time(), background=what.background)
+            ran = _running(number, what)
             unread: list[e.NoticeGiven] = []
             try:
                 result = await self._of_the_person(await start(run))
@@ -120,17 +121,17 @@ class RunningCommands:
             remedy = "run it with !!" if in_view else "check the variable SHELL"
             raise SessionError(f"{said} ({error})", remedy) from error
         try:
-            await self._journal.record(e.CommandStarted(number, *what[:4], time.time(), what.background))
+            started = e.CommandStarted(number, *what[:4], time.time(), what.background, what.place)
+            await self._journal.record(started)
         finally:
             known.set()
         told(run.output)  # Output before the start was recorded.
         return number
 
     async def stopped(self, number: str, what: CommandStart) -> str:
-        ran = RunningCommand(number, *what[:4], time.time(), background=what.background)
-        await self._journal.record(
-            e.CommandStarted(number, *what[:4], ran.since, what.background), *interrupted([ran], "stopped")
-        )
+        ran = _running(number, what)
+        started = e.CommandStarted(number, *what[:4], ran.since, what.background, what.place)
+        await self._journal.record(started, *interrupted([ran], "stopped"))
         return number
 
     async def _of_the_person(self, result: RunResult) -> RunResult:
@@ -196,8 +197,13 @@ class RunningCommands:
         return masked
 
 
+def _running(number: str, what: CommandStart) -> RunningCommand:
+    return RunningCommand(number, *what[:4], time.time(), background=what.background, place=what.place)
+
+
 def shared_fields(ran: RunningCommand) -> dict[str, Any]:
-    return {name: getattr(ran, name) for name in ("id", "command", "by", "where", "isolated", "background")}
+    names = ("id", "command", "by", "where", "isolated", "background", "place")
+    return {name: getattr(ran, name) for name in names}
 
 
 def interrupted(running: Sequence[RunningCommand], how: str = "interrupted") -> list[e.CommandEnded]:

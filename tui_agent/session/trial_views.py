@@ -173,10 +173,7 @@ class TrialViews:
         from tui_agent.sandbox.folder_copy import RunFolder
         from tui_agent.sandbox.view_plan import Limits, NoView, fitting, plan
 
-        await self._scanned()
-        seeds, paths = await self._seeds() if pending else (await asyncio.to_thread(self._judged, {}), ())
-        if seeded is not None:
-            seeded()
+        seeds, paths = await self.replaced(pending=pending, seeded=seeded)
         key = await asyncio.to_thread(_digest, seeds)
         folder = None
         try:
@@ -211,6 +208,23 @@ class TrialViews:
         for sentence in filter(None, (why, without_git)):
             await self.notify_once(sentence, "warning")
         return PreparedView(made, await self._variables(made, by, network), paths, key, folder)
+
+    async def replaced(
+        self, *, pending: bool = True, seeded: Callable[[], object] | None = None
+    ) -> tuple[list[Seed], tuple[str, ...]]:
+        """Contents that differ from the folder: pending and unsaved ones, unless `pending` is False, and those
+        without secrets. Also returns the pending paths. `seeded` is called once they are fixed."""
+        await self._scanned()
+        found = await self._seeds() if pending else (await asyncio.to_thread(self._judged, {}), ())
+        if seeded is not None:
+            seeded()
+        return found
+
+    def shown_secrets(self) -> list[str]:
+        """Paths of files that look like secrets and that commands may read by a setting."""
+        from tui_agent.sandbox.hidden_files import is_revealed
+
+        return [one.path for one in self._judge.last if is_revealed(one, self._reveal)]
 
     async def _variables(self, made: ViewPlan, by: By, network: bool) -> dict[str, str]:
         """Reports unreachable tools once."""

@@ -34,6 +34,7 @@ from tui_agent.settings.files import (
 from tui_agent.settings.folders import HOME_VARIABLE, Folders, config_folder, user_folders
 from tui_agent.settings.schema import (
     RETIRED,
+    PlaceSettings,
     Settings,
     Value,
     build,
@@ -253,6 +254,7 @@ ALLOWED: Mapping[str, Rule] = {
     "limits.turns": "lower",
     "limits.requests": "lower",
     "limits.ask_at_cost": "lower",
+    "places": "more",
     "tools.off": "more",
     "permissions.deny": "more",
     "permissions.ask": "more",
@@ -283,8 +285,16 @@ def narrowed(layer: Layer, below: Mapping[str, Value]) -> Layer:
     for key, value in kept.items():
         under = below[key]
         if ALLOWED.get(key) == "more" and isinstance(value, tuple) and isinstance(under, tuple):
-            kept[key] = tuple(dict.fromkeys((*under, *value)))  # Existing entries are kept.
+            added = _places(value, under) if key == "places" else value
+            kept[key] = tuple(dict.fromkeys((*under, *added)))  # Existing entries are kept.
     return Layer(layer.where, kept, layer.faults + faults)
+
+
+def _places(value: tuple[Any, ...], below: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The places of a workspace: not for the model, and with names that the person does not use."""
+    taken = {one.name for one in below}
+    theirs = [one for one in value if isinstance(one, PlaceSettings) and one.name not in taken]
+    return tuple(msgspec.structs.replace(one, model=False) for one in theirs)
 
 
 def _why_not(key: str, value: Value, below: Value) -> str:

@@ -236,6 +236,18 @@ class CheckCommand(Struct, frozen=True, forbid_unknown_fields=True):
     files: Globs = ()
     timeout: Annotated[float, Meta(ge=1.0, le=86_400.0)] | None = None
     slow: bool = False
+    place: Annotated[str, Meta(pattern=r"^[\w.-]{0,40}$")] = ""
+
+
+class PlaceSettings(Struct, frozen=True, forbid_unknown_fields=True):
+    """`run` reaches the place: `{command}` is one word of it, `{view}` the path of the copy. `copy` is how the folder
+    gets there. `model`: whether the model may run commands there."""
+
+    name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][\w.-]{0,39}$")]
+    run: Annotated[str, Meta(pattern=r"^ *[^\x00-\x20\x7f][^\x00-\x1f\x7f]*\Z", max_length=4_096)]
+    kind: Literal["command"] = "command"
+    copy: Literal["mount", "rsync", "bundle"] = "mount"
+    model: bool = False
 
 
 class ChecksSettings(Struct, frozen=True):
@@ -384,6 +396,9 @@ class Settings(Struct, frozen=True):
     hooks: dict[str, HookSettings] = {}
     """Commands of yours that run at events, a [hooks.NAME] each: event, command; matcher, timeout."""
 
+    places: tuple[PlaceSettings, ...] = ()
+    """Containers, hosts and queues in which commands and checks can run, a [[places]] each: name, run, copy; model."""
+
     files: FilesSettings = FilesSettings()
     known: KnownSettings = KnownSettings()
     context: ContextSettings = ContextSettings()
@@ -407,7 +422,7 @@ class Settings(Struct, frozen=True):
 
 
 Tables = dict[str, ServerSettings] | dict[str, HookSettings]
-Value = str | int | float | bool | tuple[str | CheckCommand | ModelOptions, ...] | Tables
+Value = str | int | float | bool | tuple[str | CheckCommand | ModelOptions | PlaceSettings, ...] | Tables
 
 
 class SettingEntry(msgspec.Struct, frozen=True):
@@ -504,6 +519,10 @@ def wanted(key: str) -> str:
             cls is ModelOptions
         ):
             return 'tables with name and options, such as [{name = "openai/*", effort = "high"}]'
+        case msgspec.inspect.VarTupleType(item_type=msgspec.inspect.StructType(cls=cls)) if (
+            cls is PlaceSettings
+        ):
+            return 'tables with name and run, such as [{name = "gpu", run = "ssh gpu {command}", copy = "rsync"}]'
         case msgspec.inspect.VarTupleType(item_type=msgspec.inspect.StructType()):
             return 'tables with name and command, such as [{name = "tests", command = "pytest -q"}]'
         case msgspec.inspect.VarTupleType(item_type=item):

@@ -69,6 +69,7 @@ class CommandStarted(Lasting, frozen=True):
     isolated: Isolated
     at: float
     background: bool = False
+    place: str = ""
 
     def apply(self, state: State) -> State:
         one = RunningCommand(
@@ -79,6 +80,7 @@ class CommandStarted(Lasting, frozen=True):
             self.isolated,
             self.at,
             background=self.background,
+            place=self.place,
         )
         commands = state.commands
         running = (*(it for it in commands.running if it.id != self.id), one)

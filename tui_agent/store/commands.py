@@ -19,7 +19,7 @@ KEPT = 50
 #: In a view with discarded writes, or in the user's folder.
 Where = Literal["trial", "workspace"]
 #: Isolation of a command from the machine.
-Isolated = Literal["overlay", "bubblewrap", "landlock", "sandbox-exec", "none"]
+Isolated = Literal["overlay", "bubblewrap", "landlock", "sandbox-exec", "place", "none"]
 #: Isolations that discard all effects and need no approval.
 FULL_VIEWS: frozenset[Isolated] = frozenset({"overlay", "bubblewrap"})
 By = Literal["person", "model", "check"]
@@ -27,7 +27,8 @@ By = Literal["person", "model", "check"]
 
 class RunningCommand(Struct, frozen=True):
     """`line` is its last output line; `since` is in seconds since 1970. background: a server that runs beside
-    other commands. preparing: its view is being prepared since then."""
+    other commands. preparing: its view is being prepared since then. place: "" on this
+    machine."""
 
     id: str
     command: str
@@ -39,13 +40,15 @@ class RunningCommand(Struct, frozen=True):
     printed: int = 0
     background: bool = False
     preparing: bool = False
+    place: str = ""
 
 
 class CommandResult(Struct, frozen=True):
     """status: exit status, or minus the signal number. how: the cause of the end, "exit" for a normal exit.
     output: head and tail of the output. cut: number of omitted lines between them. blob: the stored output.
     changed: modified paths. pending: paths with proposed content. cause: the failure's cause if it is not the
-    proposal; excused: no file change could fix it. report: contents missing from the view, if it failed."""
+    proposal; excused: no file change could fix it. report: contents missing from the view, if it failed.
+    place: "" on this machine."""
 
     id: str
     command: str
@@ -67,6 +70,7 @@ class CommandResult(Struct, frozen=True):
     cause: str = ""
     excused: bool = False
     report: tuple[str, ...] = ()
+    place: str = ""
 
     @property
     def ok(self) -> bool:

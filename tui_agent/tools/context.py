@@ -99,7 +99,7 @@ class SessionCalls:
     #: Updates the known files.
     look: Callable[[], Awaitable[None]] | None = None
     #: Runs a command in a trial view, for at most the given seconds or in the background.
-    run_command: Callable[[str, float, bool], Awaitable[CommandResult]] | None = None
+    run_command: Callable[[str, float, bool, str], Awaitable[CommandResult]] | None = None
     #: The isolation of commands, and its limits as a sentence.
     isolation: Callable[[], Awaitable[tuple[Isolated, str]]] | None = None
     #: Runs the checks on the proposed changes; the argument is the number of earlier repair requests.

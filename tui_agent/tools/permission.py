@@ -49,7 +49,7 @@ async def permitted(
         if not call.is_wire:  # Its result is not sent.
             await emit(e.ModelOwesNews(f"Your {tool.name} was refused: {why}."))
         return _refusal(why)
-    found = await tool.circumstances(context) if tool.circumstances is not None else CallContext()
+    found = await tool.circumstances(call, context) if tool.circumstances is not None else CallContext()
     verdict, rule = verdict_of(context, tool, call, found)
     if hooked.verdict == "ask" and verdict == "allow":
         verdict = "ask"

@@ -27,6 +27,7 @@ _ENDINGS = {
     "keyboard": "ended: it waited for keyboard input",
     "output": "ended: it exceeded its output limit",
     "proposal": "stopped: the proposed changes are different now",
+    "place": "not run: the place could not be reached, or was lost",
     "background": (
         "runs in the background, with a loopback of its own; your next commands run beside it, until what is proposed "
         "changes"
@@ -43,7 +44,8 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
         command, most = str(entry["command"]), context.settings.commands.timeout
         timeout = amount(entry.get("timeout"), most, most=most) or most
         try:
-            result = await context.calls.run_command(command, timeout, entry.get("background") is True)
+            background, place = entry.get("background") is True, str(entry.get("place") or "")
+            result = await context.calls.run_command(command, timeout, background, place)
         except TuiAgentError as refused:
             return error(str(refused))
         results.append(result)
@@ -61,7 +63,7 @@ def section(result: CommandResult, tokens: int) -> str:
     cut = f"\n{left + result.cut:,} lines are skipped." if left + result.cut else ""
     changed = f"\nIt changed, and that was thrown away: {_names(result.changed)}" if result.changed else ""
     left_running = f"\nIt left running, and that was ended: {_names(result.left)}" if result.left else ""
-    where = ""
+    where = f"\nIt ran in the place {inert(result.place)}." if result.place else ""
     if result.where == "workspace":
         where = "\nIt ran in the real folder, without what is proposed; what it wrote is there."
     head = f"## COMMAND RESULT\n{inert(result.command)}\n{_ending(result)}, {result.seconds:.1f} s{where}"
@@ -84,11 +86,11 @@ def _ending(result: CommandResult) -> str:
     return _ENDINGS.get(result.how, f"exit {result.status}")
 
 
-async def _circumstances(context: ToolContext) -> CallContext:
+async def _circumstances(call: Invocation, context: ToolContext) -> CallContext:
     """A full view discards all effects and needs no approval; a copy needs one per session, the real folder
-    one per run."""
+    one per run. A place that the person allowed counts as a full view."""
     always: Verdict = "ask" if context.settings.commands.ask == "always" else "allow"
-    if context.calls.isolation is None:
+    if context.calls.isolation is None or (call.entries and all(map(_place, call.entries))):
         return CallContext(always)
     isolated, words = await context.calls.isolation()
     if isolated in FULL_VIEWS:
@@ -99,8 +101,18 @@ async def _circumstances(context: ToolContext) -> CallContext:
     return CallContext("ask", f"It would run {words}.", isolated, remembered)
 
 
+def _place(entry: Any) -> str:
+    return str(entry.get("place") or "") if isinstance(entry, dict) else ""
+
+
 def _commands(call: Invocation) -> tuple[str, ...]:
     return tuple(str(entry.get("command", "")) for entry in call.entries if isinstance(entry, dict))
+
+
+def _targets(call: Invocation) -> tuple[str, ...]:
+    """Also `@app` and the command for one in a place, so that no rule for commands here allows it."""
+    there = (f"@{_place(one)} {one.get('command', '')}" for one in call.entries if _place(one))
+    return (*_commands(call), *there)
 
 
 def _exactly(call: Invocation) -> str:
@@ -108,6 +120,7 @@ def _exactly(call: Invocation) -> str:
         str(entry.get("command", ""))
         + (f"\n  at most {entry['timeout']} s" if entry.get("timeout") else "")
         + ("\n  in the background" if entry.get("background") is True else "")
+        + (f"\n  in the place {_place(entry)}" if _place(entry) else "")
         for entry in call.entries
         if isinstance(entry, dict)
     )
@@ -120,6 +133,10 @@ _ENTRY: dict[str, Any] = {
         "why": {"type": "string", "description": "In a few words, for the person."},
         "timeout": {"type": "number", "minimum": 1, "description": "Seconds."},
         "background": {"type": "boolean", "description": "For a server: your next commands run beside it."},
+        "place": {
+            "type": "string",
+            "description": "A container or host; only one that the system prompt names.",
+        },
     },
     "required": ["command"],
     "additionalProperties": False,
@@ -138,7 +155,7 @@ TOOL = Tool(
     run=run,
     parallel=False,
     acts=True,
-    targets=_commands,
+    targets=_targets,
     circumstances=_circumstances,
     exact=True,
     preview=_exactly,

@@ -213,7 +213,7 @@ def _section(name: str, result: ServerResult) -> str:
     return f"Error: {name} failed: {text}{kept}" if result.failed else f"{text}{kept}"
 
 
-async def _circumstances(server: str, context: ToolContext) -> CallContext:
+async def _circumstances(server: str, call: Invocation, context: ToolContext) -> CallContext:
     words = f"The server {server} runs outside of views, with your rights."
     return CallContext(
         words=words, covers=context.calls.servers.covers(server) if context.calls.servers else ""

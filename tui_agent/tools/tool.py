@@ -125,7 +125,7 @@ class Tool:
     #: Verdict without a matching rule.
     verdict: Callable[[Invocation, ToolContext], Verdict] = _allowed
     #: Permission-relevant environment; None if irrelevant.
-    circumstances: Callable[[ToolContext], Awaitable[CallContext]] | None = None
+    circumstances: Callable[[Invocation, ToolContext], Awaitable[CallContext]] | None = None
     #: Whether `allow` rules match one exact target instead of a pattern.
     exact: bool = False
     #: The exact effect, displayed for approval; an approval covers these characters.

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from tui_agent.answers import schema as reply_schema
 from tui_agent.context import budget, file_contents, instructions, memory, prompt
-from tui_agent.context.blocks import inert, restored
+from tui_agent.context.blocks import inert, name, restored
 from tui_agent.context.budget import TokenShares, emptied
 from tui_agent.context.file_contents import LoadedFile
 from tui_agent.context.instructions import ContextFile
@@ -208,6 +208,9 @@ async def _system(
         sections = [*sections, agents]
     if servers := await _server_tools(context):
         sections = [*sections, servers]
+    if allowed := [one for one in context.settings.places if one.model]:
+        lines = "\n".join(f"- {name(one.name)}: {inert(one.run)}" for one in allowed)
+        sections = [*sections, f"# Places\n`place` of a command can be one of these:\n{lines}"]
     if state.model.small and (short := words.get("small", {}).get(dialect)):
         words, sections = {"sections": [{"text": short}]}, []
     return prompt.system_message(

@@ -36,6 +36,7 @@ _ENDINGS = {
     "output": "ended: it printed more than 1 GB",
     "interrupted": "interrupted when tui-agent ended",
     "proposal": "stopped: the proposed changes are different now",
+    "place": "not run: the place could not be reached, or was lost",
 }
 _APART = {
     "landlock": "on a copy (Landlock)",
@@ -198,7 +199,7 @@ def outcome(result: CommandResult) -> Iterable[str]:
         f"{lines} line{'' if lines == 1 else 's'}" if lines else "",
         f"{files} file{'' if files == 1 else 's'} changed, discarded" if files else "",
         f"background processes ended: {', '.join(result.left)}" if result.left else "",
-        _APART.get(result.isolated, ""),
+        f"in {result.place}" if result.place else _APART.get(result.isolated, ""),
         result.cause if result.how == "exit" else "",
     )
     return (words for words in found if words)

@@ -1,0 +1,1 @@
+"""Places: containers, hosts and queues in which commands run on a copy of the proposed state."""

@@ -1,0 +1,149 @@
+"""The contents of a place: the files that git does not ignore, with what is pending, and without secrets."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import stat
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from tui_agent.sandbox.view_plan import Seed
+
+#: Nanoseconds within which a file can change twice and keep its times.
+_RACY = 20_000_000
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+#: Equal for equal contents: times and numbers of a file on disk, or the hash of a text.
+Identity = tuple[int, ...] | str
+
+
+class Item(NamedTuple):
+    """A file or link of the contents. `content` is None for a file as on disk; `target` is of a link."""
+
+    identity: Identity
+    mode: int
+    mtime: int
+    content: bytes | None = None
+    target: str = ""
+
+
+class Contents(NamedTuple):
+    """Items by path, in `root`; `left` are paths that cannot travel. `key` is equal for equal contents."""
+
+    root: str
+    items: Mapping[str, Item]
+    seeds: Sequence[Seed]
+    key: str
+    left: tuple[str, ...] = ()
+
+
+def contents_of(root: str, paths: Iterable[str], seeds: Sequence[Seed]) -> Contents:
+    """The state of the folder on disk at `paths`, replaced by `seeds`. Blocking."""
+    items: dict[str, Item] = {}
+    left: list[str] = []
+    now = time.time_ns()
+    for path in paths:
+        if not can_travel(path):
+            left.append(path)
+        elif (item := _on_disk(root, path, now)) is not None:
+            items[path] = item
+    for seed in seeds:
+        if seed.overlay not in ("", root) or seed.kind == "owned":
+            continue
+        there = items.get(seed.path)
+        if seed.kind == "gone" or not can_travel(seed.path):
+            items.pop(seed.path, None)
+        elif seed.kind == "file" or there is not None:  # A hidden file that is not sent needs no replacement.
+            mode = there.mode if there and seed.mode is None else seed.mode or 0o644
+            digest = hashlib.sha256(seed.content).hexdigest()
+            items[seed.path] = Item(digest, mode & 0o777, now, seed.content)
+    told = hashlib.sha256()
+    for path in sorted(items):
+        item = items[path]
+        told.update(f"{path}\0{item.identity}\0{item.mode}\n".encode(errors="surrogateescape"))
+    return Contents(root, items, seeds, told.hexdigest(), tuple(left))
+
+
+def can_travel(path: str) -> bool:
+    parts = path.split("/")
+    return "\n" not in path and ".git" not in parts and ".." not in parts
+
+
+def _on_disk(root: str, path: str, now: int) -> Item | None:
+    try:
+        status = os.lstat(f"{root}/{path}")
+        if stat.S_ISLNK(status.st_mode):
+            target = os.readlink(f"{root}/{path}")
+            if target.startswith(f"{root}/"):
+                target = os.path.relpath(target, os.path.dirname(f"{root}/{path}"))
+            return Item(f"link {target}", 0o777, status.st_mtime_ns, None, target)
+    except OSError:
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return Item(identity_of(status, now), stat.S_IMODE(status.st_mode) & 0o777, status.st_mtime_ns)
+
+
+def identity_of(status: os.stat_result, now: int) -> Identity:
+    found = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    return (*found, secrets.randbits(63)) if now - status.st_ctime_ns < _RACY else found
+
+
+def read_item(root: str, path: str, item: Item) -> tuple[bytes, Identity] | None:
+    """The bytes of a file and the identity of the version that was read; None if it is gone."""
+    if item.content is not None:
+        return item.content, item.identity
+    try:
+        descriptor = os.open(f"{root}/{path}", _READ)
+    except OSError:
+        return None
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        return file.read(), identity_of(status, time.time_ns())
+
+
+def folders_of(paths: Iterable[str]) -> set[str]:
+    """All folders above the paths, "" included."""
+    found = {""}
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return found
+
+
+def later(mtime: int, before: int | None) -> int:
+    """A time for a new version of a file, at least a second after the earlier one's, because build tools and
+    caches of bytecode compare whole seconds."""
+    if before is None:
+        return mtime
+    return max(time.time_ns(), (before // 1_000_000_000 + 1) * 1_000_000_000)
+
+
+def tar_stream(contents: Contents, wanted: Mapping[str, int], read: dict[str, Identity]) -> Iterator[bytes]:
+    """The `wanted` paths, with their times, as an archive in pieces; `read` receives the identity of each. Blocking."""
+    import tarfile
+
+    for path, mtime in wanted.items():
+        item = contents.items[path]
+        info = tarfile.TarInfo(f"./{path}")
+        info.mtime, info.mode = mtime // 1_000_000_000, item.mode | 0o200
+        if item.target:
+            info.type, info.linkname = tarfile.SYMTYPE, item.target
+            read[path] = item.identity
+            yield info.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
+            continue
+        found = read_item(contents.root, path, item)
+        if found is None:
+            continue
+        data, read[path] = found
+        info.size = len(data)
+        yield info.tobuf(tarfile.GNU_FORMAT, "utf-8", "surrogateescape")
+        yield data + bytes(-len(data) % tarfile.BLOCKSIZE)
+    yield bytes(2 * tarfile.BLOCKSIZE)

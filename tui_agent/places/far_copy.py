@@ -1,0 +1,302 @@
+"""Copies in a place that has no folder of this machine: sent once, then updated by what changed."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import io
+import os
+import secrets
+import shlex
+import shutil
+import socket
+import tarfile
+import tempfile
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from tui_agent.errors import SessionError
+from tui_agent.files.operating_system import remove_folder
+from tui_agent.files.private import make_temporary
+from tui_agent.places.contents import Contents, Identity, can_travel, later, read_item, tar_stream
+from tui_agent.places.kept_folder import CopySlot, Ignored, plan_of
+from tui_agent.places.place import CommandPlace
+from tui_agent.places.runner import call, failed
+from tui_agent.sandbox.layer_changes import BUDGET, LayerReader, Read
+
+#: Maximum bytes of a list of names, and of the files that a command changed.
+MOST_NAMES, MOST_BYTES = 8 << 20, 256 << 20
+#: Seconds for a call that transfers nothing.
+PATIENCE = 60.0
+#: Days after which the place removes a copy that was not used.
+KEPT_DAYS = 30
+
+#: The folder of the copy, which only its owner can open; under the first folder that can be written.
+_FOLDER = """\
+umask 077; at=
+for base in "${{XDG_CACHE_HOME:-${{HOME:-/nonexistent}}/.cache}}" "${{TMPDIR:-/tmp}}"; do
+  at=$base/tui-agent/places/{key}
+  mkdir -p "$at" 2>/dev/null && [ -O "$at" ] && break; at=
+done
+[ -n "$at" ] || {{ echo 'no folder can be written for the copy' >&2; exit 98; }}
+umask 022; cd "$at" || exit 98
+"""
+#: Standard input: paths to delete, an empty line, an archive.
+_SEND = """\
+rm -f state; {fresh}mkdir -p {tree} && cd {tree} || exit 98
+rest=
+while IFS= read -r path && [ -n "$path" ]; do rm -rf -- "./$path"; rest=rest; done
+[ -z "$rest" ] || find . -depth -type d -exec rmdir {{}} + 2>/dev/null
+tar -xpof - || exit 98
+pwd
+"""
+_SEAL = """\
+cd {tree} || exit 98
+find . ! -type d | LC_ALL=C sort > ../../list; touch ../../stamp; printf %s {state} > ../../state
+find ../../.. -mindepth 1 -maxdepth 1 -type d -mtime +{days} -exec rm -rf {{}} + 2>/dev/null
+exit 0
+"""
+_CHECK = """\
+[ "$(cat state 2>/dev/null)" = {state} ] || {{ printf '\\001%s absent\\n' "$id"; exit 97; }}
+printf %s "$id" > state
+"""
+#: Prints the paths whose file is newer than the copy, an empty line, and the paths that are gone.
+_CHANGED = """\
+cd {tree} || exit 98
+{{ find . -name .git -prune -o ! -type d -cnewer ../../stamp -print 2>/dev/null \
+|| find . -name .git -prune -o ! -type d -newer ../../stamp -print; }} | head -c {most}
+echo
+find . ! -type d | LC_ALL=C sort > ../../now; LC_ALL=C comm -23 ../../list ../../now | head -c {most}
+touch ../../stamp; mv ../../now ../../list
+"""
+_FETCH = """\
+cd {tree} || exit 98
+tar -cf - -T - 2>/dev/null | head -c {most}
+"""
+
+
+class FarCopy:
+    """A copy that scripts in the place keep. `told` is given a sentence before a long transfer."""
+
+    def __init__(
+        self,
+        place: CommandPlace,
+        parent: Path,
+        ignored: Ignored,
+        environment: Mapping[str, str],
+        told: Callable[[str], Awaitable[object]],
+    ) -> None:
+        self._place, self._parent, self._ignored = place, parent, ignored
+        self._environment, self._told = environment, told
+        self._slot: CopySlot | None = None
+        #: Identity and time of each file there, by path.
+        self._files: dict[str, tuple[Identity, int]] = {}
+        self._state = self._path = self._tree = ""
+
+    async def open(self, contents: Contents) -> str:
+        again = self._slot is not None  # The place lost the copy.
+        self._contents = contents
+        if self._slot is None:
+            self._slot = await asyncio.to_thread(CopySlot, self._parent, contents.key)
+        record = {} if again else self._slot.record
+        self._tree = f"tree/{shlex.quote(os.path.basename(contents.root) or 'root')}"
+        self._files = dict(record.get("files", {}))
+        self._state, self._path = record.get("state", ""), record.get("path", "")
+        if not self._state or record.get("key") != contents.key:
+            await self._send(record)
+        return self._path
+
+    async def _send(self, record: Mapping[str, Any]) -> None:
+        contents, slot = self._contents, self._slot
+        assert slot is not None
+        fresh = not self._state
+        before = {} if fresh else self._files
+        gone = [path for path in (*before, *record.get("unwanted", ())) if path not in contents.items]
+        wanted = {
+            path: later(item.mtime, before[path][1] if path in before else None)
+            for path, item in contents.items.items()
+            if path not in before or before[path][0] != item.identity
+        }
+        if len(wanted) > 1_000:
+            await self._told(f"{len(wanted):,} files are sent to {self._place.name}")
+        await asyncio.to_thread(slot.save, {})  # A failed transfer is followed by a complete one.
+        read: dict[str, Identity] = {}
+        clear = "rm -rf tree; " if fresh else ""
+        rsync = "" if self._place.settings.copy == "bundle" or not self._place.ssh else shutil.which("rsync")
+        packed = {} if rsync and wanted else wanted
+        replaced = gone if fresh or rsync else [*gone, *wanted]
+        pieces = _after_names(replaced, tar_stream(contents, packed, read))
+        said = await self._call(_SEND.format(fresh=clear, tree=self._tree), pieces, timeout=None)
+        self._path = said.decode("utf-8", "surrogateescape").rstrip("\n").rpartition("\n")[2]
+        if not self._path.startswith("/"):
+            raise SessionError(f"{self._place.name} did not keep the copy", "see `tui-agent places test`")
+        if rsync and wanted and not await self._synchronise(rsync, wanted, read):
+            pieces = _after_names(wanted, tar_stream(contents, wanted, read))
+            await self._call(_SEND.format(fresh="", tree=self._tree), pieces, timeout=None)
+        self._state = secrets.token_hex(8)
+        await self._call(_SEAL.format(tree=self._tree, state=self._state, days=KEPT_DAYS))
+        self._files = {
+            **{path: known for path, known in before.items() if path in contents.items},
+            **{path: (read[path], mtime) for path, mtime in wanted.items() if path in read},
+        }
+        await asyncio.to_thread(self._save, contents.key)
+
+    def _save(self, key: str, unwanted: Sequence[str] = ()) -> None:
+        assert self._slot is not None
+        record = {"key": key, "state": self._state, "path": self._path, "files": self._files}
+        self._slot.save({**record, "unwanted": list(unwanted)})
+
+    async def _synchronise(self, rsync: str, wanted: Mapping[str, int], read: dict[str, Identity]) -> bool:
+        """Sends files by rsync. Returns False if the host has none."""
+        with tempfile.TemporaryDirectory(prefix="tui-agent-place-") as folder:
+            await asyncio.to_thread(_stage, folder, self._contents, wanted, read)
+            *ssh, host = self._place.ssh
+            words = [rsync, "-rlptzIs", "--no-owner", "--no-group", "-e", shlex.join(ssh), "--"]
+            process = await asyncio.create_subprocess_exec(
+                *words,
+                *(f"{folder}/", f"{host}:{self._path}/"),
+                env=dict(self._environment),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+            )
+            try:
+                _, said = await process.communicate()
+            finally:
+                if process.returncode is None:
+                    process.kill()
+        if process.returncode in (12, 127) or b"rsync: command not found" in said:
+            return False
+        if process.returncode:
+            raise failed(self._place, said)
+        return True
+
+    def before(self, name: str) -> str:
+        expected, self._state = self._state, name
+        enters = "" if self._place.fills_view else f"cd {self._tree} || exit 98\n"
+        return self._folder() + _CHECK.format(state=expected) + enters
+
+    async def changes(self, since: float) -> Read:
+        contents = self._contents
+        assert self._slot is not None
+        try:
+            said = await self._call(
+                _CHANGED.format(tree=self._tree, most=MOST_NAMES), most=2 * MOST_NAMES + 2
+            )
+            newer, gone = _names(said)
+            ignored = await self._ignored(newer) if newer else set()
+            found = [path for path in newer if path not in ignored]
+            files = {path: (-1, -1, -1) for path in (*found, *gone) if path in self._files}
+            for path in files:
+                self._files.pop(path)
+            unwanted = [path for path in found if path not in files]
+            key = "" if files or unwanted else contents.key
+            await asyncio.to_thread(self._save, key, unwanted)
+            if not found and not files:
+                return (), ""
+            return await self._compared(contents, found, files, since)
+        except (OSError, SessionError) as error:
+            await asyncio.to_thread(self._slot.save, {})
+            return (), f"The files that it wrote in {self._place.name} are not listed: {error}"
+
+    async def _compared(
+        self,
+        contents: Contents,
+        found: Sequence[str],
+        files: Mapping[str, tuple[int, int, int]],
+        since: float,
+    ) -> Read:
+        folder = make_temporary()
+        try:
+            plan = plan_of(contents, folder)
+            await asyncio.to_thread(os.mkdir, plan.root)
+            if found:
+                names = "".join(f"./{path}\n" for path in found).encode("utf-8", "surrogateescape")
+                words = _FETCH.format(tree=self._tree, most=MOST_BYTES)
+                packed = await self._call(words, [names], most=MOST_BYTES, timeout=None)
+                await asyncio.to_thread(_unpack, packed, plan.root)
+            async with LayerReader() as reader:
+                return await reader.of_copy(plan, files, since)
+        finally:
+            await asyncio.to_thread(remove_folder, folder)
+
+    def close(self) -> None:
+        if self._slot is not None:
+            self._slot.close()
+
+    def _folder(self) -> str:
+        assert self._slot is not None
+        ours = f"{socket.gethostname()}\0{self._slot.path}"
+        return _FOLDER.format(key=hashlib.sha256(ours.encode(errors="surrogateescape")).hexdigest()[:20])
+
+    async def _call(
+        self,
+        words: str,
+        given: Iterable[bytes] = (),
+        *,
+        most: int = MOST_NAMES,
+        timeout: float | None = PATIENCE,
+    ) -> bytes:
+        """Runs a script in the place. Returns what it printed; raises `SessionError` if it fails."""
+        return await call(self._place, self._folder() + words, self._environment, given, most, timeout)
+
+
+def _after_names(names: Iterable[str], archive: Iterator[bytes]) -> Iterator[bytes]:
+    yield "".join(f"{path}\n" for path in (*names, "")).encode("utf-8", "surrogateescape")
+    yield from archive
+
+
+def _stage(folder: str, contents: Contents, wanted: Mapping[str, int], read: dict[str, Identity]) -> None:
+    """Writes the wanted files below a folder of ours. Blocking."""
+    for path, mtime in wanted.items():
+        item, target = contents.items[path], f"{folder}/{path}"
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        if item.target:
+            os.symlink(item.target, target)
+            read[path] = item.identity
+            continue
+        found = read_item(contents.root, path, item)
+        if found is None:
+            continue
+        data, read[path] = found
+        Path(target).write_bytes(data)
+        os.chmod(target, item.mode | 0o200)
+        os.utime(target, ns=(mtime, mtime))
+
+
+def _names(said: bytes) -> tuple[list[str], list[str]]:
+    """The new or changed paths, and those that are gone."""
+    newer, _, gone = said.decode("utf-8", "surrogateescape").partition("\n\n" if b"\n\n" in said else "\n")
+
+    def paths(lines: str) -> list[str]:
+        found = (line.removeprefix("./") for line in lines.split("\n"))
+        return [path for path in dict.fromkeys(found) if path and can_travel(path)]
+
+    return paths(newer), paths(gone)
+
+
+def _unpack(packed: bytes, folder: str) -> None:
+    """Writes the files and links of an archive, within the limits of the reader of changes. Blocking."""
+    left = BUDGET.read
+    with suppress(tarfile.TarError, EOFError), tarfile.open(fileobj=io.BytesIO(packed), mode="r:") as archive:
+        for count, member in enumerate(archive):
+            path = os.path.normpath(member.name)
+            if (
+                count >= BUDGET.files
+                or path.startswith(("/", ".."))
+                or not (member.isreg() or member.issym())
+            ):
+                continue
+            target = f"{folder}/{path}"
+            with suppress(OSError):
+                os.makedirs(os.path.dirname(target), exist_ok=True)
+                if member.issym():
+                    os.symlink(member.linkname, target)
+                elif (taken := archive.extractfile(member)) is not None and member.size <= left:
+                    left -= member.size
+                    with open(target, "xb") as file:
+                        shutil.copyfileobj(taken, file, 1 << 20)
+                    os.chmod(target, 0o755 if member.mode & 0o100 else 0o644)

@@ -1,0 +1,308 @@
+"""Folders of this machine with the contents of a place, kept and updated by what changed since."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import marshal
+import os
+import stat
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+from tui_agent.errors import SessionError
+from tui_agent.files.operating_system import remove_folder
+from tui_agent.files.private import make_private, write_private
+from tui_agent.places.contents import Contents, Identity, folders_of, later, read_item
+from tui_agent.sandbox.layer_changes import LayerReader, Read
+from tui_agent.sandbox.view_plan import ViewPlan
+from tui_agent.workspace.copies import clone
+
+#: Folders of one place, one for each of its commands at the same time; days after which an unused one is removed.
+MOST, KEPT_DAYS = 16, 30
+_LOCK, _RECORD = ".lock", "record"
+
+#: Which of these paths git ignores.
+Ignored = Callable[[Sequence[str]], Awaitable[set[str]]]
+#: Size, times, mode and number of a file in the folder.
+_Status = tuple[int, int, int, int, int]
+
+
+class Copy(Protocol):
+    """A copy of the contents in a place."""
+
+    async def open(self, contents: Contents) -> str:
+        """Bring the contents there and return the path of the copy. Raises `SessionError` and OSError."""
+        ...
+
+    def before(self, name: str) -> str:
+        """Lines of the script of the run `name`, ahead of its command."""
+        ...
+
+    async def changes(self, since: float) -> Read:
+        """What a command changed since it was opened."""
+        ...
+
+    def close(self) -> None:
+        """Keep the copy for the next command."""
+        ...
+
+
+class CopySlot:
+    """A folder of ours with a lock and a record, used by one command at a time. Blocking."""
+
+    def __init__(self, parent: Path, key: str) -> None:
+        """Takes a free one, at best with the contents `key`. Raises OSError, and `SessionError` if all are in use."""
+        make_private(parent)
+        held: list[tuple[Path, int, dict[str, Any]]] = []
+        for number in range(MOST):
+            path = parent / str(number)
+            path.mkdir(mode=0o700, exist_ok=True)
+            lock = os.open(path / _LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(lock)
+                continue
+            record = _read(path / _RECORD)
+            held.append((path, lock, record))
+            if record.get("key") == key or not record:
+                break
+        if not held:
+            raise SessionError(f"{MOST} commands already use this place", "wait for one of them")
+        chosen = next((one for one in held if one[2].get("key") == key), held[0])
+        for path, lock, _ in held:
+            if path != chosen[0]:
+                _tidy(path)
+                os.close(lock)
+        self.path, self._descriptor, self.record = chosen
+
+    def save(self, record: dict[str, Any]) -> None:
+        """Raises OSError."""
+        self.record = record
+        write_private(self.path / _RECORD, marshal.dumps(record), sync=False)
+
+    def close(self) -> None:
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor = -1
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = marshal.loads(path.read_bytes())
+    except (OSError, ValueError, EOFError, TypeError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _tidy(path: Path) -> None:
+    """Remove an unused folder of ours whose lock we hold."""
+    with suppress(OSError):
+        if time.time() - os.stat(path / _RECORD).st_mtime > KEPT_DAYS * 86_400:
+            remove_folder(str(path))
+
+
+class KeptFolder:
+    """A folder with the contents. Files that git ignores stay in it for the next command."""
+
+    def __init__(self, parent: Path, ignored: Ignored) -> None:
+        self._parent, self._ignored = parent, ignored
+        self._slot: CopySlot | None = None
+        self._root = ""
+        #: Identity of the source, and status of the file here, by path.
+        self._files: dict[str, tuple[Identity, _Status]] = {}
+        self._clones = True
+
+    async def open(self, contents: Contents) -> str:
+        self._contents = contents
+        await asyncio.to_thread(self._take)
+        unknown = await asyncio.to_thread(self._look)
+        kept = await ignored_of(unknown, self._ignored)
+        await asyncio.to_thread(self._update, [path for path in unknown if path not in kept])
+        return self._root
+
+    def _take(self) -> None:
+        self._slot = CopySlot(self._parent, self._contents.key)
+        self._root = f"{self._slot.path}/{os.path.basename(self._contents.root) or 'root'}"
+        if os.path.islink(self._root):
+            os.unlink(self._root)
+        os.makedirs(self._root, 0o755, exist_ok=True)
+        self._files = dict(self._slot.record.get("files", {}))
+
+    def _look(self) -> dict[str, bool]:
+        """Forgets files that changed since they were written. Returns other paths, and whether each is a folder."""
+        folders = folders_of(self._files)
+        unknown: dict[str, bool] = {}
+        seen: set[str] = set()
+        for folder in sorted(folders):
+            for entry in _entries(f"{self._root}/{folder}" if folder else self._root):
+                path = f"{folder}/{entry.name}" if folder else entry.name
+                if path in self._files:
+                    with suppress(OSError):
+                        if self._files[path][1] == _status(entry.stat(follow_symlinks=False)):
+                            seen.add(path)
+                elif path not in folders or not entry.is_dir(follow_symlinks=False):
+                    unknown[path] = entry.is_dir(follow_symlinks=False)
+        self._files = {path: known for path, known in self._files.items() if path in seen}
+        return unknown
+
+    def _update(self, unwanted: Sequence[str]) -> None:
+        contents, slot = self._contents, self._slot
+        assert slot is not None
+        earlier = slot.record.get("files", {})
+        gone = [path for path in earlier if path not in contents.items]
+        try:
+            for path in (*unwanted, *gone):
+                self._remove(path)
+                self._files.pop(path, None)
+            own: set[str] = set()
+            for path, item in contents.items.items():
+                known = self._files.get(path)
+                if known is None or known[0] != item.identity or known[1][4] & 0o777 != item.mode | 0o200:
+                    self._write(path, earlier.get(path), own)
+        except PermissionError as error:
+            raise SessionError(
+                f"{error.filename or self._root} belongs to another user, so the copy cannot be updated",
+                f"have the place write as you (such as --user), and remove {slot.path}",
+            ) from error
+        files = {path: known for path, known in self._files.items() if path in contents.items}
+        self._files = files
+        slot.save({"key": contents.key, "files": files})
+
+    def _remove(self, path: str) -> None:
+        if not self._is_own(os.path.dirname(path)):
+            return
+        target = f"{self._root}/{path}"
+        if os.path.isdir(target) and not os.path.islink(target):
+            for inner, _, _ in os.walk(target):  # A command may have removed our permissions.
+                with suppress(OSError):
+                    os.chmod(inner, 0o700)
+            remove_folder(target)
+        else:
+            with suppress(FileNotFoundError):
+                os.unlink(target)
+
+    def _is_own(self, folder: str) -> bool:
+        """Whether no part of the path is a link that a command made."""
+        at = self._root
+        for part in folder.split("/") if folder else ():
+            at = f"{at}/{part}"
+            try:
+                if not stat.S_ISDIR(os.lstat(at).st_mode):
+                    return False
+            except OSError:
+                return False
+        return True
+
+    def _make_folder(self, folder: str, own: set[str]) -> None:
+        if folder in own or not folder:
+            return
+        self._make_folder(os.path.dirname(folder), own)
+        target = f"{self._root}/{folder}"
+        try:
+            os.mkdir(target, 0o755)
+        except FileExistsError:
+            if not stat.S_ISDIR(os.lstat(target).st_mode):
+                os.unlink(target)
+                os.mkdir(target, 0o755)
+        own.add(folder)
+
+    def _write(self, path: str, before: tuple[Identity, _Status] | None, own: set[str]) -> None:
+        item, target = self._contents.items[path], f"{self._root}/{path}"
+        self._make_folder(os.path.dirname(path), own)
+        if before is not None or os.path.lexists(target):
+            self._remove(path)
+        self._files.pop(path, None)
+        identity = item.identity
+        if item.target:
+            os.symlink(item.target, target)
+        elif not self._cloned(path, target):
+            found = read_item(self._contents.root, path, item)
+            if found is None:
+                return
+            data, identity = found
+            descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with os.fdopen(descriptor, "wb", buffering=0) as file:
+                file.write(data)
+                os.fchmod(descriptor, item.mode | 0o200)
+        if not item.target:
+            time_of = later(item.mtime, before[1][1] if before else None)
+            os.utime(target, ns=(time_of, time_of))
+        self._files[path] = identity, _status(os.lstat(target))
+
+    def _cloned(self, path: str, target: str) -> bool:
+        """Shares the blocks of a file on disk, if the disk can."""
+        item = self._contents.items[path]
+        if not self._clones or item.content is not None:
+            return False
+        with suppress(OSError):
+            source = os.open(f"{self._contents.root}/{path}", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with os.fdopen(source, "rb") as given, open(target, "xb") as taken:
+                if clone(taken.fileno(), given.fileno()):
+                    os.fchmod(taken.fileno(), item.mode | 0o200)
+                    return True
+        self._clones = False
+        with suppress(FileNotFoundError):
+            os.unlink(target)
+        return False
+
+    def before(self, name: str) -> str:
+        return ""
+
+    async def changes(self, since: float) -> Read:
+        unknown = await asyncio.to_thread(self._new_folders)
+        apart = await ignored_of(dict.fromkeys(unknown, True), self._ignored)
+        files = {path: (known[0], known[1], known[4]) for path, (_, known) in self._files.items()}
+        assert self._slot is not None
+        async with LayerReader() as reader:
+            plan = plan_of(self._contents, str(self._slot.path))
+            return await reader.of_copy(plan, files, since, tuple(apart))
+
+    def _new_folders(self) -> list[str]:
+        folders = folders_of(self._files)
+        return [
+            f"{folder}/{entry.name}" if folder else entry.name
+            for folder in folders
+            for entry in _entries(f"{self._root}/{folder}" if folder else self._root)
+            if entry.is_dir(follow_symlinks=False)
+            and (f"{folder}/{entry.name}" if folder else entry.name) not in folders
+        ]
+
+    def close(self) -> None:
+        if self._slot is not None:
+            self._slot.close()
+
+
+async def ignored_of(paths: Mapping[str, bool], ignored: Ignored) -> set[str]:
+    """The ignored ones of these paths; the value of each is whether it is a folder."""
+    asked = {f"{path}/file" if folder else path: path for path, folder in paths.items()}
+    return {asked[path] for path in await ignored([*asked])} if asked else set()
+
+
+def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
+    with suppress(OSError), os.scandir(folder) as found:
+        yield from found
+
+
+def _status(status: os.stat_result) -> _Status:
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_mode
+
+
+def plan_of(contents: Contents, folder: str) -> ViewPlan:
+    """The copy below `folder` as the layer reader expects it."""
+    return ViewPlan(
+        contents.root,
+        "",
+        (),
+        {},
+        (),
+        (),
+        (contents.root,),
+        seeds=tuple(contents.seeds),
+        isolated="landlock",
+        folder=folder,
+    )

@@ -1,0 +1,148 @@
+"""A place: how a command, a script and a copy of the folder reach it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cached_property
+
+from tui_agent.errors import SessionError
+from tui_agent.files.key_formats import masked
+from tui_agent.sandbox.environment import NO_KEYBOARD
+from tui_agent.settings.schema import PlaceSettings
+
+VIEW, COMMAND = "{view}", "{command}"
+#: Options of ssh with an argument.
+_WITH_ARGUMENT = frozenset("BbcDEeFIiJLlmOopQRSWw")
+#: No question on the terminal, and a lost line is noticed within 15 s. The person's own options count first.
+_SSH = ("-o", "BatchMode=yes", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
+_SECRET = (
+    "*KEY",
+    "*KEY_*",
+    "*KEYS",
+    "*TOKEN*",
+    "*SECRET*",
+    "*PASSWORD*",
+    "*PASSWD*",
+    "*CREDENTIAL*",
+    "TUI_AGENT_*",
+)
+
+
+@dataclass(frozen=True)
+class CommandPlace:
+    """A place of the settings, with its command line in words."""
+
+    settings: PlaceSettings
+    words: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.settings.name
+
+    @property
+    def is_far(self) -> bool:
+        """Whether the copy is sent there, instead of a folder of this machine."""
+        return self.settings.copy != "mount"
+
+    @property
+    def fills_view(self) -> bool:
+        return any(VIEW in word for word in self.words)
+
+    @cached_property
+    def ssh(self) -> tuple[str, ...]:
+        """The words up to the host, or () if the place is not reached by ssh."""
+        if os.path.basename(self.words[0]) != "ssh":
+            return ()
+        at = 1
+        while at < len(self.words) and self.words[at].startswith("-"):
+            letter = self.words[at][-1]
+            at += 2 if letter in _WITH_ARGUMENT and len(self.words[at]) == 2 else 1
+        return (*self.words[:at], *_SSH, *self.words[at : at + 1])
+
+    def argv(self, script: str, view: str) -> list[str]:
+        """The arguments that run a shell script in the place. `view` is the path of the copy."""
+        remote = bool(self.ssh)
+        words = self.words[len(self.ssh) - len(_SSH) :] if remote else self.words
+        found = [*self.ssh]
+        for word in words:
+            if word == COMMAND:
+                found += _script(script, found[-1], remote=remote)
+            else:
+                found.append(word.replace(VIEW, shlex.quote(view) if remote else view))
+        return found
+
+    def transport(self, script: str) -> list[str]:
+        """The arguments that run a script in the place itself; over ssh, on its host."""
+        return [*self.ssh, *_script(script, "", remote=True)] if self.ssh else self.argv(script, "")
+
+
+def _script(script: str, before: str, *, remote: bool) -> list[str]:
+    """One argument for a shell that is named before it; otherwise with a shell of its own. The shell of a remote
+    login parses the arguments again, so they are quoted for it."""
+    has_shell = before.startswith("-") and before.endswith("c")
+    if remote:
+        return [shlex.quote(script) if has_shell else f"exec sh -c {shlex.quote(script)}"]
+    return [script] if has_shell else ["sh", "-c", script]
+
+
+def place_of(settings: PlaceSettings) -> CommandPlace:
+    """Raises `SessionError` if its command line cannot be used."""
+    remedy = f"correct `run` of the place {settings.name}"
+    try:
+        words = tuple(shlex.split(settings.run))
+    except ValueError as error:
+        raise SessionError(f"The place {settings.name} cannot be used: {error}", remedy) from error
+    if words.count(COMMAND) != 1 or any(COMMAND in word and word != COMMAND for word in words):
+        raise SessionError(
+            f"The place {settings.name} cannot be used: {COMMAND} has to be one word of `run`", remedy
+        )
+    place = CommandPlace(settings, words)
+    if not place.words[0] or place.words[0] in (COMMAND, VIEW):
+        raise SessionError(f"The place {settings.name} cannot be used: `run` names no program", remedy)
+    if place.ssh and not place.is_far:
+        raise SessionError(
+            f"The place {settings.name} cannot be used: ssh reaches no folder of this machine",
+            'write copy = "rsync" or copy = "bundle"',
+        )
+    if place.is_far and place.fills_view and not place.ssh:
+        raise SessionError(
+            f"The place {settings.name} cannot be used: {VIEW} is a path of this machine, and the copy is there",
+            f'leave {VIEW} out, or write copy = "mount"',
+        )
+    return place
+
+
+def engine_environment(environ: Mapping[str, str], told: Collection[str] = ()) -> dict[str, str]:
+    """The variables of the program that reaches a place, which may copy all of them there: without keys, except
+    names in `told`."""
+    kept = {
+        name: value
+        for name, value in environ.items()
+        if name in told
+        or (not any(fnmatchcase(name.upper(), one) for one in _SECRET) and masked(value) == value)
+    }
+    return {**kept, **NO_KEYBOARD, "SSH_ASKPASS": "false", "SSH_ASKPASS_REQUIRE": "never"}
+
+
+def split_place(command: str) -> tuple[str, str]:
+    """`@app pytest -q` as ("app", "pytest -q"); ("", command) without a place."""
+    if not command.startswith("@"):
+        return "", command
+    name, _, rest = command[1:].partition(" ")
+    return name, rest.strip()
+
+
+def named(places: Sequence[PlaceSettings], name: str) -> CommandPlace:
+    """Raises `SessionError`."""
+    for one in places:
+        if one.name == name:
+            return place_of(one)
+    known = ", ".join(one.name for one in places)
+    raise SessionError(
+        f"There is no place {name}" if name else "There is no place after the @",
+        f"choose one of {known}" if known else "add [[places]] to settings.toml",
+    )

@@ -1,0 +1,361 @@
+"""Runs commands in a place: a script there starts the command, reports its end, and ends it if the line is cut."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import shlex
+import signal
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from types import TracebackType
+from typing import Self
+
+from tui_agent.errors import SessionError, TuiAgentError
+from tui_agent.files.numbers import whole_number
+from tui_agent.places.contents import Contents
+from tui_agent.places.kept_folder import Copy
+from tui_agent.places.place import CommandPlace
+from tui_agent.sandbox.run import RunnerResult, RunResult
+
+#: Seconds between the end of standard input, SIGTERM and SIGKILL for the program that reaches a place.
+ASKED, TERMINATED = 1.0, 4.0
+#: Maximum bytes of output before the command begins, which are kept in case it does not.
+MOST_BEFORE = 64_000
+
+#: The command is in a process group of its own. It ends with the command line that reaches the place: standard input
+#: then ends, if the place has it; otherwise the signal arrives. A process that left the group is found by a variable.
+_SCRIPT = """\
+id={id}
+{before}printf '\\001%s\\n' "$id"
+exec 3<&0 </dev/null
+lead=; command -v setsid >/dev/null 2>&1 && lead=setsid
+{exports}TUI_AGENT_RUN=$id $lead sh -c {command} 3<&- &
+pid=$!
+exec 2>/dev/null
+end() {{ kill -"$1" -"$pid" || kill -"$1" "$pid"; }}
+sweep() {{
+  for one in $(grep -lsF "TUI_AGENT_RUN=$id" /proc/[0-9]*/environ); do
+    one=${{one#/proc/}}; kill -KILL "${{one%/environ}}"
+  done
+}}
+halt() {{ trap '' INT TERM HUP; end TERM; sleep 0.3 || sleep 1; end KILL; sweep; }}
+trap 'halt >/dev/null &' INT TERM HUP
+{{
+  trap '' INT TERM HUP
+  read -r first && [ "$first" = "$id" ] && {{ while read -r _; do :; done; halt; }}
+}} <&3 >/dev/null &
+leash=$!
+exec 3<&-
+while :; do wait "$pid"; status=$?; kill -0 "$pid" || break; done
+kill -KILL "$leash"
+end KILL
+sweep
+printf '\\001%s %s\\n' "$id" "$status"
+exit "$status"
+"""
+
+
+def script(name: str, command: str, before: str = "", exports: str = "") -> str:
+    """The script of a run. `before` are lines that may refuse it; `exports` are assignments for the command."""
+    return _SCRIPT.format(id=name, before=before, exports=exports, command=shlex.quote(command))
+
+
+class Marks:
+    """Separates the output of a command from that of the programs that reach the place, by the marks of its script."""
+
+    def __init__(self, name: str) -> None:
+        self._mark = f"\x01{name}".encode()
+        self._rest = b""
+        self._open = 0
+        #: The beginning of the output before the command began.
+        self.before = bytearray()
+        self.begun = False
+        #: The command's exit status, None before its end.
+        self.status: int | None = None
+        #: Whether the script found another copy.
+        self.absent = False
+
+    def feed(self, data: bytes) -> bytes:
+        """The command's output in `data`."""
+        self._rest += data
+        found = []
+        while (at := self._rest.find(self._mark)) >= 0 and (end := self._rest.find(b"\n", at)) >= 0:
+            found.append(self._take(self._rest[:at]))
+            self._mark_ended(self._rest[at + len(self._mark) : end].decode("ascii", "replace").strip())
+            self._rest = self._rest[end + 1 :]
+        kept = len(self._rest) - at if at >= 0 else _beginning_of(self._mark, self._rest)
+        if kept > 200:  # No mark of ours.
+            kept = 0
+        whole = len(self._rest) - kept
+        found.append(self._take(self._rest[:whole]))
+        self._rest = self._rest[whole:]
+        return b"".join(found)
+
+    def _mark_ended(self, word: str) -> None:
+        if not word:
+            self.begun, self._open = True, self._open + 1
+        elif word == "absent":
+            self.absent = True
+        else:
+            self._open -= 1
+            self.status = max(self.status or 0, whole_number(word, 1))
+
+    def _take(self, data: bytes) -> bytes:
+        if self._open > 0:
+            return data
+        if not self.begun:
+            self.before += data[: MOST_BEFORE - len(self.before)]
+        return b""
+
+
+def _beginning_of(mark: bytes, data: bytes) -> int:
+    """Length of the end of `data` that may be the beginning of a mark."""
+    return next((size for size in range(min(len(mark), len(data)), 0, -1) if data.endswith(mark[:size])), 0)
+
+
+class PlaceRunner:
+    """Runner of a place. The copy of the contents is there once it is opened."""
+
+    def __init__(
+        self,
+        place: CommandPlace,
+        copy: Copy,
+        environment: Mapping[str, str],
+        root: str,
+        exports: str = "",
+        pending: tuple[str, ...] = (),
+    ) -> None:
+        """`environment` is of the program that reaches the place; `exports` are assignments for commands. `pending`
+        are paths with proposed content."""
+        self.pending = pending
+        self._place, self._copy = place, copy
+        self._environment, self._root, self._exports = environment, root, exports
+        self._view = ""
+        self._contents: Contents | None = None
+        self._since = time.time()
+        self._runs: dict[int, _PlaceRun] = {}
+
+    async def open(self, contents: Contents) -> None:
+        """Brings the contents there. Raises `SessionError` and OSError."""
+        self._contents = contents
+        self._view = await self._copy.open(contents)
+        self._since = time.time()
+
+    async def remove(self) -> None:
+        """Ends the use of the copy."""
+        await asyncio.to_thread(self._copy.close)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.remove()
+
+    async def start(self, argv: Sequence[str], variables: Mapping[str, str], output: int) -> int:
+        """The last of the arguments is the command for a shell there; `variables` are not sent."""
+        number = len(self._runs)
+        self._runs[number] = _PlaceRun(self, argv[-1], os.dup(output))
+        return number
+
+    async def ended(self, number: int) -> RunnerResult:
+        return await self._runs[number].result()
+
+    def stop(self, number: int) -> None:
+        self._runs[number].stop()
+
+    async def with_changes(self, result: RunResult) -> RunResult:
+        if result.how == "place":
+            return result
+        changes, unread = await self._copy.changes(self._since)
+        return replace(result, changes=changes, unread=unread)
+
+    async def process(self, name: str, command: str) -> asyncio.subprocess.Process:
+        """Starts the program that reaches the place. Raises OSError."""
+        words = script(name, command, self._copy.before(name), self._exports)
+        in_folder = self._place.is_far or self._place.fills_view
+        return await asyncio.create_subprocess_exec(
+            *self._place.argv(words, self._view),
+            cwd=self._root if in_folder else self._view,
+            env=dict(self._environment),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+    async def bring_again(self) -> None:
+        """Brings the contents to a place that lost them. Raises `SessionError` and OSError."""
+        assert self._contents is not None
+        self._view = await self._copy.open(self._contents)
+
+
+class _PlaceRun:
+    """One command of a runner."""
+
+    def __init__(self, runner: PlaceRunner, command: str, output: int) -> None:
+        self._runner, self._command, self._output = runner, command, output
+        self._stopped = False
+        self._process: asyncio.subprocess.Process | None = None
+        self._task = asyncio.create_task(self._follow(), name="command in a place")
+
+    async def result(self) -> RunnerResult:
+        return await self._task
+
+    def stop(self) -> None:
+        self._stopped = True
+        if self._process is not None:
+            end_soon(self._process)
+
+    async def _follow(self) -> RunnerResult:
+        try:
+            status, marks = await self._relay()
+            if marks.absent and not self._stopped:
+                await self._runner.bring_again()
+                status, marks = await self._relay()
+            if marks.status is not None:
+                return RunnerResult(marks.status)
+            if self._stopped:
+                return RunnerResult(status)
+            if not marks.begun:
+                await self._print(bytes(marks.before))
+            elif status == 0:
+                status = 1
+            return RunnerResult(status, (), "place")
+        except (OSError, TuiAgentError) as error:
+            await self._print(f"{error}\n".encode())
+            return RunnerResult(1, (), "place")
+        finally:
+            os.close(self._output)
+
+    async def _relay(self) -> tuple[int, Marks]:
+        """Passes the output on until the program ends. Returns its exit status, and the marks in its output."""
+        marks = Marks(name := secrets.token_hex(8))
+        self._process = process = await self._runner.process(name, self._command)
+        assert process.stdin is not None and process.stdout is not None
+        if self._stopped:
+            end_soon(process)
+        with suppress(OSError):
+            process.stdin.write(f"{name}\n".encode())
+        try:
+            while data := await process.stdout.read(1 << 16):
+                await self._print(marks.feed(data))
+            await process.wait()
+        finally:
+            if process.returncode is None:
+                end_soon(process)
+        return process.returncode or 0, marks
+
+    async def _print(self, data: bytes) -> None:
+        """Waits for the reader, which runs in this event loop."""
+        os.set_blocking(self._output, False)
+        rest = memoryview(data)
+        while rest:
+            try:
+                rest = rest[os.write(self._output, rest) :]
+            except BlockingIOError:
+                await asyncio.sleep(0.001)
+            except OSError:
+                return
+
+
+def end_soon(process: asyncio.subprocess.Process) -> None:
+    """Ends the program that reaches a place: its standard input first, so that its other side can end the command."""
+    loop = asyncio.get_running_loop()
+    if process.stdin is not None:
+        process.stdin.close()
+    for seconds, what in ((ASKED, signal.SIGTERM), (TERMINATED, signal.SIGKILL)):
+        loop.call_later(seconds, _send, process, what)
+
+
+def _send(process: asyncio.subprocess.Process, what: signal.Signals) -> None:
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, what)
+
+
+_CALL = """\
+id={id}; printf '\\001%s\\n' "$id"
+( {words} )
+status=$?; printf '\\001%s %s\\n' "$id" "$status"; exit "$status"
+"""
+
+
+async def call(
+    place: CommandPlace,
+    words: str,
+    environment: Mapping[str, str],
+    given: Iterable[bytes] = (),
+    most: int = 1 << 20,
+    timeout: float | None = 60.0,
+) -> bytes:
+    """Runs a script in the place with `given` as its standard input. Returns at most `most` bytes that it printed.
+
+    Raises `SessionError` if it fails or takes more than `timeout` seconds.
+    """
+    marks, found, lines = Marks(name := secrets.token_hex(8)), bytearray(), bytearray()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *place.transport(_CALL.format(id=name, words=words)),
+            env=dict(environment),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise failed(place, str(error.strerror).encode()) from error
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+
+    async def read() -> None:
+        assert process.stdout is not None
+        while data := await process.stdout.read(1 << 18):
+            found.extend(marks.feed(data)[: max(0, most - len(found))])
+
+    async def read_errors() -> None:
+        assert process.stderr is not None
+        while data := await process.stderr.read(1 << 16):
+            lines.extend(data)
+            del lines[: max(0, len(lines) - MOST_BEFORE)]
+
+    try:
+        async with asyncio.timeout(timeout):
+            await asyncio.gather(read(), read_errors(), _give(process.stdin, given))
+            await process.wait()
+    except TimeoutError as error:
+        raise failed(place, f"no answer within {timeout:.0f} s".encode()) from error
+    finally:
+        if process.returncode is None:
+            end_soon(process)
+    if marks.status != 0:
+        raise failed(place, bytes(lines).strip() or bytes(marks.before))
+    return bytes(found)
+
+
+async def _give(to: asyncio.StreamWriter, given: Iterable[bytes]) -> None:
+    pieces = iter(given)
+
+    def together() -> bytes:
+        taken = bytearray()
+        while len(taken) < 1 << 20 and (piece := next(pieces, None)) is not None:
+            taken += piece
+        return bytes(taken)
+
+    with suppress(OSError):  # The other side reports its own failure.
+        while data := await asyncio.to_thread(together):
+            to.write(data)
+            await to.drain()
+        to.close()
+
+
+def failed(place: CommandPlace, said: bytes) -> SessionError:
+    line = said.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
+    return SessionError(
+        f"The place {place.name} could not be used{f' ({line})' if line else ''}",
+        f"try `tui-agent places test {place.name}`",
+    )

@@ -1,0 +1,87 @@
+"""The places of a session: those of the settings, and those found in the folder that the person accepted."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from tui_agent.checks.output import REPORTING
+from tui_agent.errors import SessionError
+from tui_agent.log.core import Core
+from tui_agent.session.trial_views import TrialViews
+from tui_agent.settings.schema import PlaceSettings
+from tui_agent.store.commands import By
+
+if TYPE_CHECKING:
+    from tui_agent.places.place import CommandPlace
+    from tui_agent.places.runner import PlaceRunner
+
+_COLOURS = "FORCE_COLOR=1 CLICOLOR_FORCE=1 PY_COLORS=1 "
+_REPORTS = "".join(f'{name}="${{{name}:+${name} }}{value}" ' for name, value in REPORTING.items())
+
+
+class SessionPlaces:
+    """Opens copies of the contents in places."""
+
+    def __init__(self, core: Core, views: TrialViews) -> None:
+        self._workspace, self._folders = core.workspace, core.folders
+        self._settings = core.settings
+        self._views = views
+
+    @property
+    def settings(self) -> Sequence[PlaceSettings]:
+        return self._settings.places
+
+    def get(self, name: str, by: By) -> CommandPlace:
+        """Raises `SessionError` if there is none of this name, or if the model may not use it."""
+        from tui_agent.places.place import named
+
+        place = named(self.settings, name)
+        if by == "model" and not place.settings.model:
+            raise SessionError(f"The place {name} is not allowed for you", "run the command here")
+        return place
+
+    async def open(
+        self, name: str, by: By, *, pending: bool = True, seeded: Callable[[], object] | None = None
+    ) -> PlaceRunner:
+        """A runner with the contents in place. Raises `SessionError`.
+
+        Parameters are as in `TrialViews.replaced`.
+        """
+        from tui_agent.places.contents import contents_of
+        from tui_agent.places.far_copy import FarCopy
+        from tui_agent.places.kept_folder import KeptFolder
+        from tui_agent.places.place import engine_environment
+        from tui_agent.places.runner import PlaceRunner
+
+        place, root = self.get(name, by), str(self._workspace.root)
+        await self._workspace.ready()
+        seeds, paths = await self._views.replaced(pending=pending, seeded=seeded)
+        shown = await asyncio.to_thread(self._views.shown_secrets)
+        contents = await asyncio.to_thread(contents_of, root, [*self._workspace.index.paths, *shown], seeds)
+        if contents.left:
+            said = f"Not in {name}: {len(contents.left):,} files whose names cannot travel"
+            await self._views.notify_once(said, "warning")
+        environment = engine_environment(os.environ, self._settings.trial.env)
+        key = hashlib.sha256(f"{root}\0{name}".encode(errors="surrogateescape")).hexdigest()[:20]
+        parent, ignored = self._folders.state / "places" / key, self._workspace.ignored
+        copy = (
+            FarCopy(place, parent / "far", ignored, environment, self._views.notify_once)
+            if place.is_far
+            else KeptFolder(parent / "here", ignored)
+        )
+        exports = {"person": _COLOURS, "check": _REPORTS}.get(by, "")
+        runner = PlaceRunner(place, copy, environment, root, exports, paths)
+        try:
+            await runner.open(contents)
+        except OSError as error:
+            await runner.remove()
+            why = error.strerror or str(error)
+            raise SessionError(f"The copy for {name} could not be made ({why})", "free some space") from error
+        except BaseException:
+            await runner.remove()
+            raise
+        return runner
