@@ -133,7 +133,7 @@ def to_stream(stream: TextIO) -> None:
 
 def redacted(text: str) -> str:
     """Masks secrets and replaces the home folder with `~`."""
-    from tui_agent.files.key_formats import masked
+    from tui_agent.files.masking import masked
 
     home = os.path.expanduser("~")
     masks = masked(text)

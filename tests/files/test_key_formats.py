@@ -10,8 +10,8 @@ import time
 import pytest
 from support.disguises import PRIVATE_KEY
 
-from tui_agent.files import key_formats
-from tui_agent.files.key_formats import MASK, hits, hits_masked, may_hold_key, values
+from tui_agent.files import masking
+from tui_agent.files.masking import MASK, hits, hits_masked, may_hold_key, values
 
 
 def random(letters: int, alphabet: str = "") -> str:
@@ -162,6 +162,6 @@ def test_a_text_in_pieces_has_the_same_keys(monkeypatch: pytest.MonkeyPatch) -> 
     long = f"-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----"
     text = "sk-".join(f"{key}\n{key} " for key in (*KEYS, long, *INNOCENT))
     whole = [hits(text), hits(text, cut=True)]
-    monkeypatch.setattr(key_formats, "_LONGEST_FORM", 400)
-    monkeypatch.setattr(key_formats, "PIECE", 53)
+    monkeypatch.setattr(masking, "_LONGEST_FORM", 400)
+    monkeypatch.setattr(masking, "PIECE", 53)
     assert [hits(text), hits(text, cut=True)] == whole

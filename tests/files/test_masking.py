@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.files.key_formats import MASK, masked, masked_pieces, masked_values
+from tui_agent.files.masking import MASK, masked, masked_pieces, masked_values
 
 SECRETS = [
     "sk-proj-abcDEF123456789ghi",

@@ -13,8 +13,8 @@ import pytest
 from support.trees import make_tree
 
 from tui_agent.files import known_secrets, secret_values
-from tui_agent.files.key_formats import MASK
 from tui_agent.files.known_secrets import KnownSecrets
+from tui_agent.files.masking import MASK
 from tui_agent.files.secret_files import SecretFiles
 from tui_agent.files.secret_values import SecretValues, Value, values_in
 

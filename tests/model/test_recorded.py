@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tui_agent.errors import BadKey, ModelError, UsageError
-from tui_agent.files.key_formats import MASK
+from tui_agent.files.masking import MASK
 from tui_agent.model.client import (
     Abilities,
     CallChunk,

@@ -14,7 +14,7 @@ from support.sessions import calls, model_of, open_session, reply
 from support.trees import make_tree
 
 from tui_agent import cli
-from tui_agent.files.key_formats import MASK
+from tui_agent.files.masking import MASK
 from tui_agent.log.log import events_of
 from tui_agent.log.transfer import as_json, as_markdown, known_secrets, parsed
 from tui_agent.session.session import Session

@@ -17,7 +17,7 @@ from typing import Literal
 from msgspec import Struct
 
 from tui_agent.errors import FileError, LooksSecret, PathRefused, TooLarge
-from tui_agent.files.key_formats import Hit, hits, hits_masked, values
+from tui_agent.files.masking import Hit, hits, hits_masked, values
 from tui_agent.files.names import MAX_NAME, display_path, fault_of_new, is_git, is_own, is_too_long
 from tui_agent.files.operating_system import file_error, sentence
 from tui_agent.files.resolve_path import PathHandle, takes_case_for_nothing, walk

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from tui_agent.files.key_formats import hits, may_hold_key
+from tui_agent.files.masking import hits, may_hold_key
 
 LARGEST = 4_000_000
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC

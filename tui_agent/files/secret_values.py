@@ -14,9 +14,9 @@ from itertools import compress, count
 from typing import Any, NamedTuple
 from urllib.parse import quote, quote_plus, unquote
 
-from tui_agent.files.key_formats import MASK, hits
 from tui_agent.files.key_search import in_letters
 from tui_agent.files.lazy_regex import late
+from tui_agent.files.masking import MASK, hits
 
 #: Minimum length of a value, and of one whose name indicates a secret.
 SHORTEST, SHORTEST_SAID = 12, 8

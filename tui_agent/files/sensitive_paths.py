@@ -1,5 +1,5 @@
 """Paths that need the user's permission, by name only: secrets, and files that control programs. `judge`
-applies it to all names of a file; `key_formats` checks contents."""
+applies it to all names of a file; `masking` checks contents."""
 
 from __future__ import annotations
 

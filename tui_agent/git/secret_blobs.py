@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from tui_agent.files import sensitive_paths
 from tui_agent.files.git_folder import GitFolder, read_regular
-from tui_agent.files.key_formats import hits, may_hold_key
+from tui_agent.files.masking import hits, may_hold_key
 from tui_agent.files.numbers import whole_number
 from tui_agent.files.sensitive_paths import is_secret
 from tui_agent.git.object_stores import names_in_git, object_stores

@@ -19,8 +19,8 @@ from tui_agent.edits.change import Checkpoint, diff_of, unified
 from tui_agent.errors import FileError, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import LOOKS_SECRET, is_secret
-from tui_agent.files.key_formats import masked, masked_values
 from tui_agent.files.known_secrets import KnownSecrets
+from tui_agent.files.masking import masked, masked_values
 from tui_agent.files.names import display_path
 from tui_agent.files.operating_system import HALF_A_LETTER, TOO_DEEP, read_given
 from tui_agent.files.secret_values import SecretValues

@@ -18,7 +18,7 @@ from mcp.client.client import Client
 from pydantic import ValidationError
 
 from tui_agent.errors import ServerFailed
-from tui_agent.files.key_formats import masked
+from tui_agent.files.masking import masked
 from tui_agent.files.text import one_line
 from tui_agent.mcp_servers import pipes, results
 from tui_agent.mcp_servers.offer import MAX_OTHERS, MAX_TOOLS, RawOffer, checked_offer

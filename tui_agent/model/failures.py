@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import Any, Literal
 
 from tui_agent.errors import ModelError
-from tui_agent.files.key_formats import masked
 from tui_agent.files.lazy_regex import late
+from tui_agent.files.masking import masked
 from tui_agent.files.numbers import real_number, seconds_of, whole_number
 
 #: Statuses of errors in events without a status, by error name: OpenAI, Anthropic and compatible servers;

@@ -26,7 +26,7 @@ from msgspec import Struct, field
 
 from tui_agent import errors
 from tui_agent.errors import FileError, ModelError, UsageError
-from tui_agent.files.key_formats import masked, masked_pieces
+from tui_agent.files.masking import masked, masked_pieces
 from tui_agent.files.numbers import real_number
 from tui_agent.files.operating_system import read_given
 from tui_agent.files.private import open_private

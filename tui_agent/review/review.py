@@ -16,7 +16,7 @@ from tui_agent.edits.resolve import is_skipped, picked, skip, unskipped
 from tui_agent.errors import EditFailed, Outdated, SessionError, TuiAgentError
 from tui_agent.files.batch import StillWritten
 from tui_agent.files.blobs import Blobs
-from tui_agent.files.key_formats import MASK
+from tui_agent.files.masking import MASK
 from tui_agent.files.text import decode, encode
 from tui_agent.git.client import CommitPlan
 from tui_agent.log.core import Core, call

@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from typing import Final
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
-from tui_agent.files.key_formats import masked
 from tui_agent.files.lazy_regex import late
+from tui_agent.files.masking import masked
 from tui_agent.sandbox.inside.main import PROXY_PORT
 
 _PASSED = ("PATH", "LANG", "LANGUAGE", "TERM", "COLORTERM", "TZ", "USER", "LOGNAME", "SHELL", "VIRTUAL_ENV")

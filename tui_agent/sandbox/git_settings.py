@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from tui_agent.files.git_folder import MOST_CONFIG, Entries, format_config, parse_config, read_regular
-from tui_agent.files.key_formats import hits, hits_masked
+from tui_agent.files.masking import hits, hits_masked
 
 #: Relative to the home.
 OF_PERSON = (".gitconfig", ".config/git/config")

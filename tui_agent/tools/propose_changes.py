@@ -19,7 +19,7 @@ from tui_agent.edits.proposals import propose as propose_change
 from tui_agent.edits.rebase import joined, rebased
 from tui_agent.errors import EditFailed, FileError, PathRefused, TuiAgentError
 from tui_agent.files.gate import LOOKS_SECRET, SecretFinding, find_secrets_in_file, read_for_person
-from tui_agent.files.key_formats import MASK
+from tui_agent.files.masking import MASK
 from tui_agent.files.names import without_case
 from tui_agent.files.operating_system import OTHER_NAMES, has_other_names
 from tui_agent.files.text import decode, encode

@@ -9,7 +9,7 @@ from typing import Any
 from tui_agent.context.blocks import inert, name
 from tui_agent.context.excerpts import head_and_tail
 from tui_agent.errors import TuiAgentError
-from tui_agent.files.key_formats import masked
+from tui_agent.files.masking import masked
 from tui_agent.files.numbers import amount
 from tui_agent.store.commands import FULL_VIEWS, CommandResult
 from tui_agent.tools.context import Emit, ToolContext

@@ -15,7 +15,7 @@ from tui_agent.context.blocks import inert, item, name
 from tui_agent.context.known_files import MAX_BYTES
 from tui_agent.errors import TooLarge, TuiAgentError
 from tui_agent.files.gate import Decisions, Gate, find_secrets, is_secret, read
-from tui_agent.files.key_formats import hits_masked
+from tui_agent.files.masking import hits_masked
 from tui_agent.files.text import TextFile, decode
 from tui_agent.store.events import PhaseChanged
 from tui_agent.tools.context import Emit, ToolContext

@@ -14,7 +14,7 @@ from tui_agent.context.blocks import inert, name
 from tui_agent.context.excerpts import head_and_tail
 from tui_agent.edits.change import Change
 from tui_agent.errors import LimitReached
-from tui_agent.files.key_formats import masked
+from tui_agent.files.masking import masked
 from tui_agent.store import events as e
 from tui_agent.store.commands import CheckResult
 from tui_agent.store.state import State

@@ -26,7 +26,7 @@ from tui_agent.files.gate import (
     is_secret,
     read,
 )
-from tui_agent.files.key_formats import Hit, hits_masked
+from tui_agent.files.masking import Hit, hits_masked
 from tui_agent.files.text import TextFile, decode, md5
 from tui_agent.store import events as e
 from tui_agent.store.files import Buffer, BuffersSlice

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from msgspec import Struct
 
 from tui_agent.errors import LoginEnded, LoginFailed, Unreachable
-from tui_agent.files.key_formats import masked
+from tui_agent.files.masking import masked
 from tui_agent.files.numbers import amount, real_number
 from tui_agent.files.text import one_line
 from tui_agent.model.certificates import verification
