@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 
 from tui_agent.errors import SessionError
-from tui_agent.files.key_formats import masked
+from tui_agent.files.masking import masked
 from tui_agent.sandbox.environment import NO_KEYBOARD
 from tui_agent.settings.schema import PlaceSettings
 
