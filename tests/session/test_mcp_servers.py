@@ -12,13 +12,14 @@ import pytest
 from support.repositories import repository
 from support.sessions import calls, model_of, open_session
 from support.tool_servers import ASKS, BARE, ORDINARY, program
+from support.trees import until
 
 from tui_agent.extensions import trusted
 from tui_agent.mcp_servers.servers import switch
 from tui_agent.session.session import Session
 from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
-from tui_agent.store.events import PermissionAsked
+from tui_agent.store.events import CallEnded, PermissionAsked
 from tui_agent.store.tool_calls import PermissionQuestion
 from tui_agent.ui.dialogs.permissions import question_rows
 
@@ -301,4 +302,65 @@ def test_a_typed_answer_is_the_first_row_of_the_question() -> None:
     assert [(row.value, row.words.plain) for row in rows[:2]] == [
         ("typed", "Answer: Tea"),
         ("decline", "Do not answer"),
+    ]
+
+
+#: Asks for many fields in one call, and answers another call before the answer.
+ASKS_BESIDE = """
+FIELDS = {f"text{n}": {"type": "string"} for n in range(9)}
+FIELDS |= {
+    "instruments": {"type": "array", "items": {"type": "string", "enum": ["Piano", "Drums"]}, "minItems": 1},
+    "fish": {"type": "array", "items": {"anyOf": [{"const": "f1", "title": "Tuna"}]}, "default": ["f1"]},
+    "count": {"type": "integer", "default": 42},
+}
+
+def called(id, params):
+    if params["arguments"].get("path") != "ask":
+        return send(id=id, result={"content": [{"type": "text", "text": "done"}]})
+    schema = {"type": "object", "required": ["instruments", "count"], "properties": FIELDS}
+    send(id="q", method="elicitation/create", params={"message": "Who are you?", "requestedSchema": schema})
+    while (message := json.loads(sys.stdin.readline())).get("id") != "q":
+        if message.get("method") == "tools/call":
+            send(id=message["id"], result={"content": [{"type": "text", "text": "between"}]})
+    send(id=id, result={"content": [{"type": "text", "text": json.dumps(message["result"]["content"])}]})
+"""
+
+
+async def test_a_question_of_many_fields_is_answered_beside_another_call_that_ends_earlier(
+    root: Path, tmp_path: Path
+) -> None:
+    set_up = servers(sums=program(tmp_path / "servers", BARE % ASKS_BESIDE))
+    await listed(root, set_up)
+    both = [("sums__plain", {"path": path}) for path in ("ask", "at once")]
+    answers = {"instruments": "drums , Piano", "text3": "Tea"}
+    shown, given, ended = [], [], []
+    async with open_session(
+        root,
+        [calls(*both), calls(text="Done.")],
+        protocol="tools",
+        interactive=True,
+        overrides=(set_up, ALLOWED),
+    ) as session:
+
+        async def answer(event: PermissionAsked) -> None:
+            await until(lambda: "between" in "".join(ended), "the other call")
+            text = next((text for name, text in answers.items() if name in event.preview), "")
+            await session.chat.permit(event.call, "typed", text)
+
+        def heard(event: object, state: object) -> None:
+            if isinstance(event, CallEnded):
+                ended.append(event.details)
+            if isinstance(event, PermissionAsked):
+                shown.append(event.preview.splitlines()[0])
+                given.append(asyncio.create_task(answer(event)))
+
+        session.subscribe(heard)
+        results = await turn(session)
+        await asyncio.gather(*given)
+    expected = {"text3": "Tea", "instruments": ["Drums", "Piano"], "fish": ["f1"], "count": 42}
+    assert json.loads(results[0]) == expected and results[1] == "between"
+    assert shown[9:] == [
+        "instruments (some of Piano, Drums, separated by commas)",
+        "fish (some of Tuna, separated by commas) (Enter: f1)",
+        "count (Enter: 42)",
     ]

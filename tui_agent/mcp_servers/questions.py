@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,7 +31,9 @@ class Questions:
         self._announce = announce
         self._open: dict[int, asyncio.Future[tuple[Action, Any]]] = {}
         self._last = 0
-        self._clocks: dict[str, list[asyncio.Timeout]] = {}
+        #: Seconds that were left when a question stopped the clock of a call, by server; None while it runs.
+        self._clocks: dict[str, dict[asyncio.Timeout, float | None]] = {}
+        self._asking: dict[str, int] = {}
 
     def callback(self, server: str) -> ElicitationFnT:
         async def asked(context: Any, params: Any) -> mcp_types.ElicitResult:
@@ -87,11 +89,31 @@ class Questions:
     async def clock(self, server: str, seconds: float) -> AsyncGenerator[None]:
         """A time limit that does not run while the person is asked. Raises TimeoutError."""
         async with asyncio.timeout(seconds) as limit:
-            self._clocks.setdefault(server, []).append(limit)
+            clocks = self._clocks.setdefault(server, {})
+            clocks[limit] = None
             try:
                 yield
             finally:
-                self._clocks[server].remove(limit)
+                del clocks[limit]
+
+    @contextmanager
+    def _stopped_clocks(self, server: str) -> Generator[None]:
+        """Stops the clocks of a server's calls until none of its questions is open."""
+        loop, clocks = asyncio.get_running_loop(), self._clocks.setdefault(server, {})
+        for limit, left in clocks.items():
+            if left is None and (when := limit.when()) is not None and not limit.expired():
+                clocks[limit] = when - loop.time()
+                limit.reschedule(None)
+        self._asking[server] = self._asking.get(server, 0) + 1
+        try:
+            yield
+        finally:
+            self._asking[server] -= 1
+            if not self._asking[server]:
+                for limit, left in clocks.items():
+                    if left is not None:
+                        limit.reschedule(loop.time() + left)
+                        clocks[limit] = None
 
     def answer(self, id: int, action: Action, content: Any) -> None:
         found = self._open.get(id)
@@ -99,22 +121,15 @@ class Questions:
             found.set_result((action, content))
 
     async def _ask(self, server: str, asking: dict[str, Any]) -> tuple[Action, Any]:
-        loop = asyncio.get_running_loop()
         self._last += 1
-        id, answer = self._last, loop.create_future()
+        id, answer = self._last, asyncio.get_running_loop().create_future()
         self._open[id] = answer
-        clocks = [(limit, limit.when()) for limit in self._clocks.get(server, [])]
-        began = loop.time()
-        for limit, _ in clocks:
-            limit.reschedule(None)
         try:
-            self._announce({"id": id, "server": server, **asking})
-            return await answer
+            with self._stopped_clocks(server):
+                self._announce({"id": id, "server": server, **asking})
+                return await answer
         finally:
-            self._open.pop(id, None)
-            for limit, when in clocks:
-                if when is not None and not limit.expired():
-                    limit.reschedule(when + loop.time() - began)
+            del self._open[id]
 
 
 def _texts(content: Any) -> str:

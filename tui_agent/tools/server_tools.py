@@ -19,7 +19,7 @@ from tui_agent.tools.permission import permitted
 from tui_agent.tools.tool import CallContext, Invocation, Tool, ToolResult, error
 
 #: Maximum number of fields, of choices, and of attempts at a field.
-MAX_FIELDS, MAX_CHOICES, MAX_TRIES = 10, 20, 3
+MAX_FIELDS, MAX_CHOICES, MAX_TRIES = 30, 20, 3
 DECLINE, TYPED, YES = "decline", "typed", "yes"
 _REFUSE = (DECLINE, "Do not answer")
 
@@ -55,6 +55,9 @@ async def ask_person(
             )
             if chosen == DECLINE:
                 return "decline", {}
+            if chosen == TYPED and not text and "default" in part:
+                content[name] = part["default"]
+                break
             if chosen == TYPED and not text and name not in needed:
                 break
             value = _value(part, chosen, text)
@@ -105,14 +108,22 @@ def _title(name: str, part: dict[str, Any], attempt: int) -> str:
     words = part.get("title") or name
     about = f": {part['description']}" if part.get("description") else ""
     again = "This answer is invalid. " if attempt else ""
-    return f"{again}{one_line(str(words))[:100]}{one_line(str(about))[:300]}"
+    several = ", ".join(name for _, name in _choices(part.get("items")))
+    more = f" (some of {several}, separated by commas)" if several else ""
+    if "default" in part and not _choices(part):
+        value = part["default"]
+        more += f" (Enter: {', '.join(map(str, value)) if isinstance(value, list) else value})"
+    return f"{again}{one_line(str(words))[:100]}{one_line(str(about))[:300]}{one_line(more)[:500]}"
 
 
-def _choices(part: dict[str, Any]) -> list[tuple[Any, str]]:
-    """With their names."""
+def _choices(part: Any) -> list[tuple[Any, str]]:
+    """The values that a field allows, with their names."""
+    if not isinstance(part, dict):
+        return []
     if part.get("type") == "boolean":
         return [(True, "Yes"), (False, "No")]
-    options = [one for one in part.get("oneOf") or () if isinstance(one, dict) and "const" in one]
+    options = part.get("oneOf") or part.get("anyOf") or ()
+    options = [one for one in options if isinstance(one, dict) and "const" in one]
     if options:
         return [(one["const"], str(one.get("title") or one["const"])) for one in options[:MAX_CHOICES]]
     values, names = part.get("enum"), part.get("enumNames")
@@ -131,6 +142,9 @@ def _value(part: dict[str, Any], chosen: str, text: str) -> Any:
     for at, (value, _) in enumerate(_choices(part)):
         if chosen == f"choice {at}":
             return value
+    if part.get("type") == "array":
+        values = {name.lower(): value for value, name in _choices(part.get("items"))}
+        return [values.get(word.lower(), word) for word in map(str.strip, text.split(",")) if word]
     if part.get("type") == "number":
         return real_number(text)
     return coerced(part, text)
