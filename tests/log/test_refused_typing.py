@@ -13,7 +13,7 @@ from support.sessions import model_of, open_session, reply
 from support.trees import until
 
 from tui_agent.log import database
-from tui_agent.log.journal import REFUSED
+from tui_agent.log.journal import REFUSED, SLOW
 from tui_agent.log.log import load
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
@@ -84,6 +84,22 @@ async def test_both_are_written_when_the_lock_is_gone(tmp_path: Path, refusals: 
             assert session.state.session.not_kept
         await until(lambda: kept(log_of(session)) == BOTH)
         await until(lambda: not session.state.session.not_kept)
+
+
+async def test_a_text_that_waits_for_the_lock_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tui_agent.log.journal.SAY_AFTER", 0.05)
+    monkeypatch.setattr(database, "_PATIENCE", 60)
+    async with open_session(tmp_path, []) as session:
+        await session.rename("begun")
+        log = log_of(session)
+        with locked(log):
+            session.chat.set_draft("typed")
+            await until(lambda: session.state.session.waits_for == SLOW)
+            assert not session.state.session.not_kept and "typed" not in kept(log).values()
+        await until(lambda: not session.state.session.waits_for)
+        assert kept(log) == {"draft": "typed"}
 
 
 async def test_two_programs_that_hold_the_lock_in_turn_cost_neither_words_nor_their_order(

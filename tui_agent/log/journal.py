@@ -10,7 +10,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -279,7 +279,11 @@ class Journal:
             for event in self._not_handed_over():
                 if event.key not in self._joined:
                     self._handed_over[event.key] = event
-                    self.log.keep(event, partial(self._tell_kept, event), partial(self._tell_refused, event))
+                    wait = ExitStack()
+                    wait.enter_context(self.waits.on(SLOW))
+                    self.log.keep(
+                        event, partial(self._tell_kept, event, wait), partial(self._tell_refused, event, wait)
+                    )
 
     def forget(self, keys: Iterable[str]) -> None:
         keys = tuple(keys)
@@ -416,14 +420,15 @@ class Journal:
         """Runs on the log's thread or on the loop."""
         self._loop.call_soon_threadsafe(self._not_kept, error)
 
-    def _tell_kept(self, event: Growing, _: int) -> None:
+    def _tell_kept(self, event: Growing, wait: ExitStack, _: int) -> None:
         """Runs on the log's thread: this version is on disk."""
-        self._loop.call_soon_threadsafe(self._on_confirmed, event)
+        self._loop.call_soon_threadsafe(self._on_confirmed, event, wait)
 
-    def _tell_refused(self, event: Growing, error: SessionError) -> None:
-        self._loop.call_soon_threadsafe(self._version_refused, event, error)
+    def _tell_refused(self, event: Growing, wait: ExitStack, error: SessionError) -> None:
+        self._loop.call_soon_threadsafe(self._version_refused, event, wait, error)
 
-    def _on_confirmed(self, event: Growing) -> None:
+    def _on_confirmed(self, event: Growing, wait: ExitStack) -> None:
+        wait.close()
         self._confirm(event)
         self._works_again()
 
@@ -436,7 +441,8 @@ class Journal:
         if self._handed_over.get(event.key) is event:
             del self._handed_over[event.key]
 
-    def _version_refused(self, event: Growing, error: SessionError) -> None:
+    def _version_refused(self, event: Growing, wait: ExitStack, error: SessionError) -> None:
+        wait.close()
         if isinstance(error, RecordRefused):  # A retry cannot succeed.
             self._confirm(event)
         else:
