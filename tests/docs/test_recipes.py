@@ -65,6 +65,15 @@ def run_tests(folder: Path, *tests: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize(("title", "most"), [("An answer form", 2), ("A setting", 2), ("An event", 1)])
+def test_a_common_change_touches_few_files(title: str, most: int) -> None:
+    """Besides tests, and the code that uses a setting."""
+    edits = "".join(blocks(RECIPES[title], "diff"))
+    changed = set(re.findall(r"^--- (?!tests/|tui_agent/headless/)(\S+)", edits, re.M))
+    added = [block for block in blocks(RECIPES[title], "python|toml") if not block.startswith("# tests/")]
+    assert 0 < len(changed) + len(added) <= most, changed
+
+
 @pytest.mark.timeout(400)
 def test_each_recipe_works_on_a_copy_of_the_package(tmp_path: Path) -> None:
     others = [name for recipe in RECIPES.values() for name in re.findall(r"^Also run: `(.+)`$", recipe, re.M)]

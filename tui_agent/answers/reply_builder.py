@@ -13,8 +13,9 @@ from tui_agent.answers.lenient_json import has_half, joined
 from tui_agent.answers.schema import by_path, coerced, near_names, written_out
 from tui_agent.answers.text_calls import CallsInText
 from tui_agent.answers.values import (
+    BadItem,
     ChangeRequest,
-    EditHunk,
+    Item,
     JoinedPieces,
     Ledger,
     NextStep,
@@ -24,9 +25,9 @@ from tui_agent.answers.values import (
     ShownText,
     SubTaskRequest,
     TodoItem,
+    text_at,
 )
 
-Item = dict[str, Any]
 Built = TypeVar("Built")
 
 #: A JSON object with one of these is a reply.
@@ -62,10 +63,6 @@ def _unknown(entry: Item, part: dict[str, Any]) -> list[str]:
 def _list_with_verb(keys: list[str]) -> str:
     shown = ", ".join(f"`{key[:60]}`" for key in keys[:5])
     return f"{shown} {'is' if len(keys) == 1 else 'are'}"
-
-
-class _Bad(Exception):
-    """An unusable item, with the reason."""
 
 
 class ReplyBuilder:
@@ -317,7 +314,7 @@ class ReplyBuilder:
         for at, entry in entries:
             try:
                 yield build(entry)
-            except _Bad as error:
+            except BadItem as error:
                 self.faults.append(f"{at}: {error}.")
                 self._refuse_entry(entry, at.partition("[")[0], str(error))
 
@@ -334,103 +331,57 @@ class ReplyBuilder:
             self.faults.extend(f"{at}: {fault}" for fault in plan.faults)
 
 
-def _text(item: Item, key: str) -> str:
-    value = item.get(key, "")
-    if not isinstance(value, str):
-        raise _Bad(f"{key} is not text")
-    return value
-
-
 def _texts(item: Item, key: str) -> tuple[str, ...]:
     value = item.get(key, ())
     return tuple(entry for entry in value if isinstance(entry, str)) if isinstance(value, list) else ()
 
 
 def _todo(item: Item) -> TodoItem:
-    text = _text(item, "text").strip()
+    text = text_at(item, "text").strip()
     if not text:
-        raise _Bad("a todo needs `text`")
-    return TodoItem(joined(text), joined(_text(item, "aiText")), item.get("done") is True)
+        raise BadItem("a todo needs `text`")
+    return TodoItem(joined(text), joined(text_at(item, "aiText")), item.get("done") is True)
 
 
 def _sub_task(item: Item) -> SubTaskRequest:
     task = SubTaskRequest(
-        id=_text(item, "id").strip(),
-        goal=joined(_text(item, "goal")),
+        id=text_at(item, "id").strip(),
+        goal=joined(text_at(item, "goal")),
         files=_texts(item, "files"),
         dependencies=_texts(item, "dependencies"),
         auto_execute=item.get("autoExecute") is True,
-        agent=_text(item, "agent").strip() if item.get("agent") is not None else "",
+        agent=text_at(item, "agent").strip() if item.get("agent") is not None else "",
     )
     if not task.id or not task.goal:
-        raise _Bad("a sub-task needs `id` and `goal`")
+        raise BadItem("a sub-task needs `id` and `goal`")
     return task
 
 
 def _next_step(item: Item) -> NextStep:
-    label = joined(_text(item, "html").strip())
+    label = joined(text_at(item, "html").strip())
     if not label:
-        raise _Bad("a next step needs `html`")
-    return NextStep(label, joined(_text(item, "inputText")) or label)
+        raise BadItem("a next step needs `html`")
+    return NextStep(label, joined(text_at(item, "inputText")) or label)
 
 
 def _search(item: Item) -> SearchRequest:
-    if not _text(item, "pattern"):
-        raise _Bad("a search needs `pattern`")
-    return SearchRequest(_text(item, "pattern"), _text(item, "glob"), item.get("regex") is True)
+    if not text_at(item, "pattern"):
+        raise BadItem("a search needs `pattern`")
+    return SearchRequest(text_at(item, "pattern"), text_at(item, "glob"), item.get("regex") is True)
 
 
 def _changes(item: Item) -> list[patches.Item]:
     """Several if its diff covers several files."""
-    change = _change(item)
-    diff = _text(item, "diff")
+    change = ChangeRequest.read(item)
+    diff = text_at(item, "diff")
     if has_half("\n".join((change.path, diff, *change.texts))):
-        raise _Bad("the text holds half of a surrogate pair, which no file can hold; send it again")
+        raise BadItem("the text holds half of a surrogate pair, which no file can hold; send it again")
     if change.content is not None and (form := markers.edit_form(change.path, change.content)):
-        raise _Bad(f"`content` begins like an edit (`{form[:60]}`), and takes only the text of the file")
+        raise BadItem(f"`content` begins like an edit (`{form[:60]}`), and takes only the text of the file")
     found = patches.requests(diff, change) if diff else [change]
     if not all(request.path for request in found if isinstance(request, ChangeRequest)):
-        raise _Bad("a change needs `path`")
+        raise BadItem("a change needs `path`")
     return found
-
-
-def _change(item: Item) -> ChangeRequest:
-    value = item.get("edits", [])
-    if not isinstance(value, list) or not all(isinstance(edit, dict) for edit in value):
-        raise _Bad("`edits` is not a list of objects")
-    if any("search" not in edit or "replace" not in edit for edit in value):
-        raise _Bad("each edit needs `search` and `replace`")
-    edits = [EditHunk(_text(edit, "search"), _text(edit, "replace")) for edit in value]
-    edits = tuple(edit for edit in edits if edit.old or edit.new)
-    delete = item.get("delete") is True
-    content = _text(item, "content") if "content" in item else None
-    diff = _text(item, "diff")
-    rename = _text(item, "renameTo").strip() or None
-    if rename and file_names.plain(rename) == file_names.plain(_text(item, "path").strip()):
-        rename = None
-    if content == "" and any(key in item for key in _FORMS):
-        content = None  # some models fill in every property
-    forms = [form for form in (content is not None, bool(edits), bool(diff), delete) if form]
-    if len(forms) > 1:
-        raise _Bad(
-            "more than one of `content`, `edits`, `diff` and `delete` is set; send the one that is meant"
-        )
-    if not forms and not rename:
-        raise _Bad("none of `content`, `edits`, `diff`, `delete` and `renameTo` is set")
-    index = item.get("todoIndex")
-    return ChangeRequest(
-        path=file_names.plain(_text(item, "path").strip()),
-        content=content,
-        edits=edits,
-        delete=delete,
-        rename_to=rename and file_names.plain(rename),
-        todo_index=index if isinstance(index, int) and not isinstance(index, bool) else None,
-        base_hash=_text(item, "baseHash").strip(),
-    )
-
-
-#: If one is present, empty content is only a filled-in property.
-_FORMS = ("edits", "diff", "delete", "renameTo")
 
 
 #: Each is applied to the original file and merged.

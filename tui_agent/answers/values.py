@@ -10,8 +10,10 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tui_agent.answers import file_names
 from tui_agent.answers.plans import DirectoryAction, FileAction
 
+Item = dict[str, Any]
 _begin = attrgetter("begin")
 Use = Literal["call", "change", "refusal", "thought", "shown"]
 
@@ -109,6 +111,17 @@ class TodoItem(Struct, frozen=True):
     done: bool = False
 
 
+class BadItem(Exception):
+    """An unusable item, with the reason."""
+
+
+def text_at(item: Item, key: str) -> str:
+    value = item.get(key, "")
+    if not isinstance(value, str):
+        raise BadItem(f"{key} is not text")
+    return value
+
+
 class EditHunk(Struct, frozen=True, gc=False):
     """Text to find, and its replacement; `name` identifies it in errors.
 
@@ -140,6 +153,67 @@ class EditHunk(Struct, frozen=True, gc=False):
         lines = self.new.split("\n")
         marks = self.marks.replace("-", "")
         return [line for line, mark in zip(lines, marks, strict=False) if mark == "+"] if marks else lines
+
+
+#: The forms of a change, as a model sees them.
+CHANGE_WORDS = (
+    "Proposed changes, one entry per file, in exactly one form: edits, content, diff, delete or renameTo (which "
+    "may be beside another)."
+)
+CHANGE_ENTRY: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "minLength": 1, "description": "From the workspace root, with /."},
+        "todoIndex": {
+            "type": "integer",
+            "minimum": 0,
+            "description": "The todo of this reply that it belongs to, from 0.",
+        },
+        "baseHash": {"type": "string", "description": "Hash of the version you edit, as shown to you."},
+        "edits": {
+            "type": "array",
+            "description": "Preferred for existing files.",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "search": {
+                        "type": "string",
+                        "description": (
+                            "Exact text, without line numbers, long enough to occur only once in the file."
+                        ),
+                    },
+                    "replace": {
+                        "type": "string",
+                        "description": "The text to put there instead; empty to remove it.",
+                    },
+                },
+                "required": ["search", "replace"],
+                "additionalProperties": False,
+            },
+        },
+        "content": {
+            "type": "string",
+            "description": "The whole text, for a new or rewritten file; nothing left out.",
+        },
+        "diff": {"type": "string", "description": "A unified diff of this file."},
+        "delete": {"type": "boolean"},
+        "renameTo": {"type": "string"},
+    },
+    "required": ["path"],
+    "additionalProperties": False,
+}
+CHANGE_SECTION = (
+    "# Changes\nOne entry per file. For an existing file prefer `edits`: `search` is copied from the "
+    "file character by character (without the `12: ` line numbers, with its indentation) and long "
+    "enough to occur only once; `replace` takes its place. Write whole `content` only for a new file"
+    ' or one that changes almost everywhere, and never shorten it with remarks such as "rest '
+    'unchanged": such a change is refused. `diff` is a unified diff, `delete` removes the file, '
+    "`renameTo` moves it. `baseHash` is the hash you were shown for the version you edit. Tie each "
+    "change to its todo with `todoIndex`, which counts from 0 in this reply. If you are told that a "
+    "change could not be placed, look at the lines you are shown and send that change again, whole."
+)
+#: If one is present, empty content is only a filled-in property.
+_FORMS = ("edits", "diff", "delete", "renameTo")
 
 
 class ChangeRequest(Struct, frozen=True, gc=False):
@@ -174,6 +248,42 @@ class ChangeRequest(Struct, frozen=True, gc=False):
     then: tuple[ChangeRequest, ...] = ()
     executable: bool | None = None
     offered: str = ""
+
+    @classmethod
+    def read(cls, item: Item) -> ChangeRequest:
+        """A parsed entry of a reply. Raises `BadItem`."""
+        value = item.get("edits", [])
+        if not isinstance(value, list) or not all(isinstance(edit, dict) for edit in value):
+            raise BadItem("`edits` is not a list of objects")
+        if any("search" not in edit or "replace" not in edit for edit in value):
+            raise BadItem("each edit needs `search` and `replace`")
+        edits = [EditHunk(text_at(edit, "search"), text_at(edit, "replace")) for edit in value]
+        edits = tuple(edit for edit in edits if edit.old or edit.new)
+        delete = item.get("delete") is True
+        content = text_at(item, "content") if "content" in item else None
+        diff = text_at(item, "diff")
+        rename = text_at(item, "renameTo").strip() or None
+        if rename and file_names.plain(rename) == file_names.plain(text_at(item, "path").strip()):
+            rename = None
+        if content == "" and any(key in item for key in _FORMS):
+            content = None  # some models fill in every property
+        forms = [form for form in (content is not None, bool(edits), bool(diff), delete) if form]
+        if len(forms) > 1:
+            raise BadItem(
+                "more than one of `content`, `edits`, `diff` and `delete` is set; send the one that is meant"
+            )
+        if not forms and not rename:
+            raise BadItem("none of `content`, `edits`, `diff`, `delete` and `renameTo` is set")
+        index = item.get("todoIndex")
+        return cls(
+            path=file_names.plain(text_at(item, "path").strip()),
+            content=content,
+            edits=edits,
+            delete=delete,
+            rename_to=rename and file_names.plain(rename),
+            todo_index=index if isinstance(index, int) and not isinstance(index, bool) else None,
+            base_hash=text_at(item, "baseHash").strip(),
+        )
 
     @property
     def texts(self) -> Iterator[str]:

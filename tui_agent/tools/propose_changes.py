@@ -10,7 +10,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from tui_agent.answers.plans import Range
-from tui_agent.answers.values import ChangeRequest, Refusal
+from tui_agent.answers.values import CHANGE_ENTRY, CHANGE_SECTION, CHANGE_WORDS, ChangeRequest, Refusal
 from tui_agent.context.blocks import item, name, restored
 from tui_agent.context.known_files import MAX_BYTES, table_row
 from tui_agent.edits.change import UNNAMED, Change, text_under
@@ -361,68 +361,15 @@ TOOL = Tool(
     name="propose_changes",
     key="fileChanges",
     parameter="changes",
-    words=(
-        "Proposed changes, one entry per file, in exactly one form: edits, content, diff, delete or renameTo (which "
-        "may be beside another)."
-    ),
-    entry={
-        "type": "object",
-        "properties": {
-            "path": {"type": "string", "minLength": 1, "description": "From the workspace root, with /."},
-            "todoIndex": {
-                "type": "integer",
-                "minimum": 0,
-                "description": "The todo of this reply that it belongs to, from 0.",
-            },
-            "baseHash": {"type": "string", "description": "Hash of the version you edit, as shown to you."},
-            "edits": {
-                "type": "array",
-                "description": "Preferred for existing files.",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "search": {
-                            "type": "string",
-                            "description": (
-                                "Exact text, without line numbers, long enough to occur only once in the file."
-                            ),
-                        },
-                        "replace": {
-                            "type": "string",
-                            "description": "The text to put there instead; empty to remove it.",
-                        },
-                    },
-                    "required": ["search", "replace"],
-                    "additionalProperties": False,
-                },
-            },
-            "content": {
-                "type": "string",
-                "description": "The whole text, for a new or rewritten file; nothing left out.",
-            },
-            "diff": {"type": "string", "description": "A unified diff of this file."},
-            "delete": {"type": "boolean"},
-            "renameTo": {"type": "string"},
-        },
-        "required": ["path"],
-        "additionalProperties": False,
-    },
+    words=CHANGE_WORDS,
+    entry=CHANGE_ENTRY,
     example={
         "path": "api.py",
         "todoIndex": 0,
         "baseHash": "9a906fd5909d",
         "edits": [{"search": "fetch(url)", "replace": "fetch(url, timeout=5)"}],
     },
-    section=(
-        "# Changes\nOne entry per file. For an existing file prefer `edits`: `search` is copied from the "
-        "file character by character (without the `12: ` line numbers, with its indentation) and long "
-        "enough to occur only once; `replace` takes its place. Write whole `content` only for a new file"
-        ' or one that changes almost everywhere, and never shorten it with remarks such as "rest '
-        'unchanged": such a change is refused. `diff` is a unified diff, `delete` removes the file, '
-        "`renameTo` moves it. `baseHash` is the hash you were shown for the version you edit. Tie each "
-        "change to its todo with `todoIndex`, which counts from 0 in this reply. If you are told that a "
-        "change could not be placed, look at the lines you are shown and send that change again, whole."
-    ),
+    section=CHANGE_SECTION,
     place=20,
     run=run,
     proposes=True,
