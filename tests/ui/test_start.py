@@ -91,7 +91,7 @@ async def main():
             await pilot.pause(0.01)
         seen["one letter"], seen["ready"] = told.copy(), sorted(sys.modules)
         from tui_agent.files import sensitive_paths
-        globs = [value for value in vars(sensitive_paths).values() if isinstance(value, sensitive_paths._AnyGlob)]
+        globs = [value for value in vars(sensitive_paths).values() if isinstance(value, sensitive_paths._Names)]
         seen["globs"] = [len(globs) > 5, *("match" in vars(each) for each in globs)]
         ours = [vars(module) for name, module in sys.modules.items() if name.startswith("tui_agent.")]
         late = [value for names in ours for value in names.values() if type(value).__name__ == "LazyRegex"]

@@ -1,4 +1,4 @@
-"""Detection and masking of keys and tokens by their format."""
+"""Detection and masking of keys and tokens by their format (`key_formats.toml`)."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.text import PIECE
 
 MASK = "[masked]"
+PATH = Path(__file__).with_name("key_formats.toml")
 #: The characters of keys.
 ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.+/=;")
 _LINE_OF_IT = late(r"[^\r\n]+")
@@ -56,16 +59,7 @@ _NO_KEY = late(r"-----[A-Z0-9 ]{1,80}-----|^[A-Za-z-]{3,30}: .*$|[^A-Za-z0-9+/]"
 #: Below the Base64 length of the shortest private key (Ed25519, 48 bytes).
 _SHORTEST_KEY = 60
 _LINE = 40
-
-
-_GIVEN = r"""[\\"']{0,8}\s{0,8}[=:]\s{0,8}[\\"']{0,8}"""
-_AWS = (
-    rf"(?i:secret_?access_?key|secret_?key|session_?token){_GIVEN}(?P<value>[A-Za-z0-9/+]{{40,2000}}={{0,2}})"
-)
-_REGISTRY = "a password of a package registry"
-#: Passwords and tokens in package manager settings: YAML, INI, XML, or space-separated.
-_REGISTRY_VALUE = r"""(?P<value>[^\s"'\\$<>{}#,]{8,2000})"""
-_REGISTRY_GIVEN = r"""["']?(?:[ \t]{0,8}[=:]|[ \t])[ \t]{0,8}["']?"""
+_SIGNED = r"eyJ(?<![\w-]eyJ)[\w-]{10,2000}\.eyJ[\w-]{10,8000}\.[\w-]{30,2000}"
 
 
 def _key_body(found: str) -> str:
@@ -104,62 +98,49 @@ def _is_signed(found: str) -> bool:
     return str(header.get("alg", "none")).lower() != "none" and claims.get("name") != "John Doe"
 
 
-#: Each begins with literal characters for fast search; the characters before it are checked afterwards.
-_FORMS = (
-    _Form("a private key", _PRIVATE_KEY, _is_private_key, _is_part_of_key),
-    _Form("an age key", r"AGE-SECRET-KEY-1[0-9A-Z]{58}"),
-    _Form("an AWS access key", r"A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}(?![A-Za-z0-9])", _is_varied),
-    _Form("an AWS secret key", rf"aws_{_AWS}", _is_random),
-    _Form("an AWS secret key", rf"AWS_{_AWS}", _is_random),
-    _Form(
-        "an AWS secret key",
-        rf"SecretAccessKey{_GIVEN}(?P<value>[A-Za-z0-9/+]{{40}})(?![A-Za-z0-9/+=])",
-        _is_random,
-    ),
-    _Form(
-        "an AWS secret key",
-        rf"secretAccessKey{_GIVEN}(?P<value>[A-Za-z0-9/+]{{40}})(?![A-Za-z0-9/+=])",
-        _is_random,
-    ),
-    _Form("a GitHub token", r"gh[pousr]_[A-Za-z0-9]{36,255}", _is_varied),
-    _Form("a GitHub token", r"github_pat_\w{36,255}", _is_varied),
-    _Form("a Copilot token", r"tid=[0-9a-f]{32};[\w=;:.,@/+-]{8,4000}", _is_random),
-    _Form("an OpenAI refresh token", r"rt_(?=[\w.-]{0,60}\d)[\w.-]{40,2000}", _is_random),
-    _Form("a GitLab token", r"gl(?:pat|dt|ptt|rt|soat|cbt|ft|agent)-[\w-]{20,255}", _is_random),
-    _Form("a Slack token", r"xox[abeoprs]-(?=[\w-]{0,40}\d)[\w-]{20,255}", _is_varied),
-    _Form("a Slack token", r"xapp-\d-[\w-]{20,255}", _is_varied),
-    _Form("a Slack webhook", r"hooks\.slack\.com/[a-z]{8,10}/[A-Z]\w{6,20}/\w{6,30}/\w{16,64}"),
-    _Form("a Google API key", r"AIza[\w-]{35}", _is_varied),
-    _Form("a Google client secret", r"GOCSPX-[\w-]{28}", _is_varied),
-    _Form("a Google access token", r"ya29\.[\w-]{40,1000}", _is_varied),
-    _Form("an API key", r"sk[-_](?<![\w-]sk.)(?=[\w-]{0,60}\d)[\w-]{24,300}", _is_random),
-    _Form("an API key", r"rk_live_[A-Za-z0-9]{20,200}", _is_random),
-    _Form("an API key", r"xai-\w{30,200}", _is_random),
-    _Form("an API key", r"gsk_\w{30,200}", _is_random),
-    _Form("an API key", r"pplx-\w{30,200}", _is_random),
-    _Form("an API key", r"nvapi-[\w-]{30,200}", _is_random),
-    _Form("a Hugging Face token", r"hf_[A-Za-z0-9]{30,60}(?![\w-])", _is_varied),
-    _Form("a Replicate token", r"r8_[A-Za-z0-9]{30,60}(?![\w-])", _is_random),
-    _Form("a Stripe webhook secret", r"whsec_[A-Za-z0-9+/]{32,200}", _is_random),
-    _Form(_REGISTRY, rf"npmAuth(?:Token|Ident){_REGISTRY_GIVEN}{_REGISTRY_VALUE}", _is_given),
-    _Form(_REGISTRY, rf":_(?:authToken|auth|password){_REGISTRY_GIVEN}{_REGISTRY_VALUE}", _is_given),
-    _Form(_REGISTRY, rf"""ClearTextPassword["'][ \t]{{1,8}}value=["']{_REGISTRY_VALUE}""", _is_given),
-    _Form("an npm token", r"npm_[A-Za-z0-9]{36}(?!\w)", _is_varied),
-    _Form("a PyPI token", r"pypi-AgE[\w-]{50,1000}", _is_varied),
-    _Form("a SendGrid key", r"SG\.[\w-]{20,24}\.[\w-]{40,46}", _is_varied),
-    _Form("a Twilio key", r"SK[0-9a-f]{32}(?!\w)", _is_varied),
-    _Form("a DigitalOcean token", r"do[opr]_v1_[0-9a-f]{64}", _is_varied),
-    _Form("a Vault token", r"hv[sbr]\.[\w-]{24,300}", _is_random),
-    _Form("a Databricks token", r"dapi[0-9a-f]{32}(?!\w)", _is_varied),
-    _Form("a Shopify token", r"shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}(?!\w)", _is_varied),
-    _Form("a Linear key", r"lin_api_\w{40}", _is_varied),
-    _Form("a Docker Hub token", r"dckr_[op]at_[\w-]{27,40}", _is_varied),
-    _Form("an Azure key", r"AccountKey=[A-Za-z0-9+/]{86}==", _is_random),
-    _Form("an Azure key", r"SharedAccessKey=[A-Za-z0-9+/]{43}=", _is_random),
-    _Form(
-        "a signed web token", r"eyJ(?<![\w-]eyJ)[\w-]{10,2000}\.eyJ[\w-]{10,8000}\.[\w-]{30,2000}", _is_signed
-    ),
-)
+class _Format(Struct, frozen=True):
+    what: str
+    patterns: tuple[str, ...]
+    begins: str = ""
+    words: tuple[str, ...] = ()
+    check: str = ""
+
+
+class _Table(Struct, frozen=True):
+    parts: dict[str, str]
+    formats: tuple[_Format, ...]
+    words: dict[str, str]
+
+
+@cache
+def _table() -> _Table:
+    return msgspec.toml.decode(PATH.read_bytes(), type=_Table)
+
+
+@cache
+def words_of(key: str) -> frozenset[str]:
+    return frozenset(_table().words[key].split())
+
+
+@cache
+def _forms() -> tuple[_Form, ...]:
+    table = _table()
+    checks = {"varied": _is_varied, "random": _is_random, "given": _is_given, "": lambda found: True}
+
+    def pattern(text: str) -> str:
+        for name, part in reversed(table.parts.items()):
+            text = text.replace(f"<{name}>", part)
+        return text
+
+    return (
+        _Form("a private key", _PRIVATE_KEY, _is_private_key, _is_part_of_key),
+        *(
+            _Form(one.what, pattern(each), checks[one.check])
+            for one in table.formats
+            for each in one.patterns
+        ),
+        _Form("a signed web token", _SIGNED, _is_signed),
+    )
 
 
 def hits(text: str, *, cut: bool = False) -> list[Hit]:
@@ -175,37 +156,30 @@ def hits(text: str, *, cut: bool = False) -> list[Hit]:
 
 #: Possible characters of a key; others end a word.
 _WORDS = bytes(c if chr(c) in ALPHABET else 0x20 for c in range(256))
-_BEGINNINGS = (
-    rb"AGE-SECRET-KEY-1|A(?:KIA|SIA|BIA|CCA)[A-Z0-9]{16}|gh[pousr]_[A-Za-z0-9]{36}|github_pat_|tid=[0-9a-f]{32};"
-    rb"|rt_[\w.-]{40}|gl(?:pat|dt|ptt|rt|soat|cbt|ft|agent)-|xox[abeoprs]-|xapp-\d|hooks\.slack\.com/"
-    rb"|AIza[\w-]{35}|GOCSPX-|ya29\.|sk[-_][\w-]{24}|rk_live_|xai-\w{30}|gsk_\w{30}|pplx-|nvapi-"
-    rb"|hf_[A-Za-z0-9]{30}|r8_[A-Za-z0-9]{30}|whsec_|npm_[A-Za-z0-9]{36}|pypi-AgE|SG\.[\w-]{20}|SK[0-9a-f]{32}"
-    rb"|do[opr]_v1_|hv[sbr]\.[\w-]{24}|dapi[0-9a-f]{32}|shp(?:at|ca|pa|ss)_|lin_api_|dckr_|AccountKey="
-    rb"|SharedAccessKey=|eyJ[\w-]{10}"
-)
 #: Maximum match length, except for private keys.
 _LONGEST_FORM = 1 << 15
-_NAMED_VALUES = (
-    *(b"PRIVATE KEY", b"aws_", b"AWS_", b"ecretAccessKey"),
-    *(b"npmAuth", b":_auth", b":_password", b"ClearTextPassword"),
-)
 _SHORTEST_WORD = 20
 
 
 def may_hold_key(data: bytes) -> bool:
     """Fast filter on UTF-8 bytes: False if `hits` finds nothing."""
-    if any(word in data for word in _NAMED_VALUES):
+    named, beginning = _filter()
+    if any(word in data for word in named):
         return True
     long = [word for word in data.translate(_WORDS).split() if len(word) >= _SHORTEST_WORD]
     mixed = [
         word for word in long if not word.isalpha() or b"A" in word
     ]  # beginnings without separators: `AKIA…`, `AIza…`
-    return bool(mixed) and _beginning().search(b" ".join(mixed)) is not None
+    return bool(mixed) and beginning.search(b" ".join(mixed)) is not None
 
 
 @cache
-def _beginning() -> re.Pattern[bytes]:
-    return re.compile(_BEGINNINGS)
+def _filter() -> tuple[tuple[bytes, ...], re.Pattern[bytes]]:
+    """Words of formats with a name, and the beginnings of all others."""
+    formats = _table().formats
+    named = (b"PRIVATE KEY", *(word.encode() for one in formats for word in one.words))
+    begins = (*(one.begins for one in formats if one.begins), r"eyJ[\w-]{10}")
+    return named, re.compile("|".join(begins).encode())
 
 
 def values(text: str) -> list[Hit]:
@@ -222,7 +196,7 @@ def hits_masked(text: str, found: Sequence[Hit]) -> str:
 
 
 def _found(text: str, cut: bool) -> Iterator[Hit]:
-    for form in _FORMS:
+    for form in _forms():
         for match in _matches(_compiled(form.pattern), text):
             secret = match.lastgroup or 0
             before = text[match.start() - 1 : match.start()]

@@ -10,13 +10,14 @@ import base64
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import compress, count
 from typing import Any, NamedTuple
 from urllib.parse import quote, quote_plus, unquote
 
 from tui_agent.files.key_search import in_letters
 from tui_agent.files.lazy_regex import late
-from tui_agent.files.masking import MASK, hits
+from tui_agent.files.masking import MASK, hits, words_of
 
 #: Minimum length of a value, and of one whose name indicates a secret.
 SHORTEST, SHORTEST_SAID = 12, 8
@@ -43,10 +44,6 @@ class Value(NamedTuple):
 # ── what a file holds ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 _ASSIGNED = late(
     r"""[ \t]*(?:[#;]+[ \t]*|//[ \t]+)?(?:-[ \t]+)?(?:(?:export|set|ENV)[ \t]+)?["']?
     (?P<name>(?://)?[A-Za-z_@$][^\s=:"'<>{}()]{0,120}?(?:/?:_\w{1,40})?)["']?
@@ -62,28 +59,7 @@ _URL = late(
     r"([A-Za-z][A-Za-z0-9+.-]{1,30}):/{2}(?:([^/?#\s]*)@)?([^/?#,;\s]*)((?:(?![,;|][a-z+]+:/{2})\S)*)"
 )
 _WORDS_OF_NAME = late(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_SAYS = _words("""
-    password passwd passphrase pass pwd secret secrets token tokens key keys apikey authtoken accesskey secretkey
-    privatekey credential credentials cred creds passwords
-    """)
 _SAYS_AT_END = ("password", "passwd", "secret", "token", "apikey", "pwd")
-#: Suffixes that make a name a property of the secret.
-_ABOUT = _words("""
-    id ids url uri host hostname port name user username email path file filename dir directory type kind alg
-    algorithm algo method mode driver provider issuer audience scope scopes ttl expiry expires expiration lifetime
-    timeout age max min length size header prefix suffix domain region endpoint enabled disabled required version
-    format env environment class handler guard strategy backend store table rounds cost days hours minutes seconds
-    bucket project account tenant realm org organization title label description count limit level hasher cookie
-    field column attribute model group policy rule parser generator factory manager service client server router
-    plugin separator delimiter pattern regex charset encoding template page view route param parameter mapping map
-    list order index serializer storage cache pool queue topic zone flag option setting mask status state validator
-    rotation schedule layout binding shortcut
-    """)
-#: Words before "key" of a table, a cache or a keyboard.
-_OF_A_TABLE = _words("""
-    sort primary foreign cache partition routing public project feature translation group row object lookup index range
-    unique storage map hot short arrow function
-    """)
 #: Name prefixes that builds publish.
 _PUBLIC = (
     "NEXT_PUBLIC_",
@@ -94,21 +70,6 @@ _PUBLIC = (
     "GATSBY_",
     "PUBLIC_",
     "VUE_APP_",
-)
-#: Defaults of samples and local servers, not real secrets.
-_COMMON = _words("""
-    administrator admin root user guest test testing tests demo default sample example dummy fake mock placeholder
-    password passwd passphrase pass pwd secret secrets token key api jwt auth session access app application django
-    rails laravel symfony node express flask next postgresql postgres mysql mariadb mongodb mongo redis rabbitmq
-    minio elastic elasticsearch kibana keycloak sqlserver oracle homestead sail docker local localhost development
-    dev staging production prod insecure super change me this it my your our the an a to be not
-    so is in of for here please replace insert enter put set with some random string long very strong todo tbd none
-    null nil true false yes no on off undefined empty foo bar baz qux lorem ipsum xxx ci build db database server
-    service client web site project company base and or at least characters chars use do by from
-    letmein welcome qwerty abc generate generated keyboard cat
-    """)
-_ORDINARY_WORDS = late(
-    rf"(?:(?>{'|'.join(sorted(_COMMON, key=len, reverse=True))}|x{{3,}}|[^a-z0-9]+|\d{{1,4}}(?!\d)))++"
 )
 _PLACEHOLDER = late(
     r"(?i)\A(?:(?:please|todo|insert|enter|put|add|generate)[-_ ]|<.*>\Z|\$|%[\w.]+%\Z|\{\{|\[|\(|\#\{|x{4}|\*{3})"
@@ -135,6 +96,12 @@ _SCHEME = late(r"(?i)\A(?:base64:|(?:bearer|basic|token) +)")
 _PUBLIC_KEY = late(r"(?:ssh|ecdsa|sk)-[\w@.-]+$|AAAA[BCE][\w+/=]+$")
 _PIECE = late(r"[A-Za-z0-9]+")
 _WORD_PIECE = late(r"[A-Za-z]+\d{0,4}|\d{0,4}[A-Za-z]+|\d+")
+
+
+@cache
+def _ordinary_words() -> re.Pattern[str]:
+    common = "|".join(sorted(words_of("common"), key=len, reverse=True))
+    return re.compile(rf"(?:(?>{common}|x{{3,}}|[^a-z0-9]+|\d{{1,4}}(?!\d)))++")
 
 
 def values_in(text: str, *, named: bool) -> list[Value]:
@@ -276,18 +243,22 @@ def _says(name: str) -> bool:
     words = [word.casefold() for word in _WORDS_OF_NAME.findall(name)]
     while words and words[-1].isdigit():
         words.pop()
-    if not words or ((words[-1] in _ABOUT or words[-1][:-1] in _ABOUT) and words[-2:] != ["secret", "id"]):
+    if not words or (_is_property(words) and words[-2:] != ["secret", "id"]):
         return False
-    if words[-1].startswith("key") and words[-2:-1] and words[-2] in _OF_A_TABLE:
+    if words[-1].startswith("key") and words[-2:-1] and words[-2] in words_of("of_a_table"):
         return False
-    return any(word in _SAYS or word.endswith(_SAYS_AT_END) for word in words)
+    return any(word in words_of("secret") or word.endswith(_SAYS_AT_END) for word in words)
+
+
+def _is_property(words: list[str]) -> bool:
+    return not words_of("about").isdisjoint((words[-1], words[-1][:-1]))
 
 
 def _fits(name: str, value: str, said: bool) -> bool:
     if len(value) < (SHORTEST_SAID if said else SHORTEST) or len(set(value)) < 5:
         return False
     lower = value.casefold()
-    if _PLACEHOLDER.search(value[:_JUDGED]) or _ORDINARY_WORDS.fullmatch(lower) or _PUBLIC_KEY.match(value):
+    if _PLACEHOLDER.search(value[:_JUDGED]) or _ordinary_words().fullmatch(lower) or _PUBLIC_KEY.match(value):
         return False
     if lower in name.casefold():
         return False
@@ -295,7 +266,7 @@ def _fits(name: str, value: str, said: bool) -> bool:
     if said:
         return not ordinary or (_is_drawn(value) and "/" not in value[:1])
     words = [word.casefold() for word in _WORDS_OF_NAME.findall(name)]
-    if words and (words[-1] in _ABOUT or words[-1][:-1] in _ABOUT):
+    if words and _is_property(words):
         return False
     return not ordinary and not _HEX_ID.fullmatch(value) and _is_drawn(value)
 

@@ -72,7 +72,10 @@ def find_names(folder: GitFolder, known: SecretNames | None, asked: Sequence[byt
     packs = {pack for store in stores for pack in packs_of(store)}
     loose = {name for store in stores for name in _loose(store)}
     rules = hashlib.sha256(
-        Path(str(sensitive_paths.__file__)).read_bytes() + Path(__file__).read_bytes()
+        b"".join(
+            Path(each).read_bytes()
+            for each in (str(sensitive_paths.__file__), sensitive_paths.PATH, __file__)
+        )
     ).hexdigest()
     new: list[str] | None = None
     if known is not None and known.rules == rules and known.packs <= packs:
