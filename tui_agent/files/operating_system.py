@@ -14,7 +14,7 @@ import stat
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -88,23 +88,19 @@ _here = threading.RLock()
 
 
 @contextmanager
-def writing(*folders: int) -> Generator[None]:
-    """Lock the folders behind these descriptors. Raises FileError on timeout.
+def writing(folder: int) -> Generator[None]:
+    """Lock the folder behind a descriptor. Raises FileError on timeout.
 
     Locks the folder itself: no lock file. Without lock support (some network mounts), it only excludes
     threads of this process.
     """
-    for folder in folders:
-        _lock(folder)
+    _lock(folder)
     try:
         with _here:
             yield
     finally:
-        for folder in folders:
-            try:
-                fcntl.flock(folder, fcntl.LOCK_UN)
-            except OSError:
-                pass  # never locked, or closed
+        with suppress(OSError):  # never locked, or closed
+            fcntl.flock(folder, fcntl.LOCK_UN)
 
 
 def _lock(folder: int) -> None:

@@ -6,13 +6,12 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tui_agent.errors import FileError, Outdated, PathRefused
+from tui_agent.errors import Outdated, PathRefused
 from tui_agent.files import staging
 from tui_agent.files.gate import Gate
 from tui_agent.files.journal import entry_of, noted
@@ -53,30 +52,6 @@ def write_file(
         with noted(note, gate, entry), staging.made_parents(spot), writing(spot.folder):
             staging.sweep(spot.folder)
             return write_at(spot, data, expected, entry.temporary, mode)
-
-
-def move_file(gate: Gate, old: str, new: str, expected: str | None) -> None:
-    """The new name must not exist. Raises as `write_file` does."""
-    with gate.find(old, "write") as source, gate.find(new, "write") as target, _as_file_error(old, "renamed"):
-        refuse_link(source, "renamed")
-        if target.status is not None:
-            raise Outdated(f"{display_path(new)} already exists", "choose another name")
-        with staging.made_parents(target), _writing_both(source, target):
-            seen = check_expected(source, expected)
-            if not seen.md5:
-                raise FileError(f"{display_path(source.path)} does not exist", "check the name")
-            staging.check_writable(source)
-            staging.check_unmoved(source, seen)
-            staging.check_unmoved(target, FileState(""))
-            os.rename(source.name, target.name, src_dir_fd=source.folder, dst_dir_fd=target.folder)
-            staging.sync_folder(target.folder)
-            staging.sync_folder(source.folder)
-
-
-def hash_on_disk(gate: Gate, path: str) -> str:
-    """The current hash of a file, or "" if missing. Raises PathRefused or FileError."""
-    with gate.find(path, "read") as spot, _as_file_error(path, "read"):
-        return "" if spot.missing else staging.read_state(spot).md5
 
 
 def mode_on_disk(gate: Gate, path: str) -> int | None:
@@ -121,14 +96,6 @@ def refuse_link(spot: PathHandle, doing: str) -> None:
             f"{display_path(spot.path)} is a link and was not {doing}",
             f"name the file itself, {display_path(spot.real)}",
         )
-
-
-@contextmanager
-def _writing_both(source: PathHandle, target: PathHandle) -> Generator[None]:
-    first, second = (os.fstat(spot.folder) for spot in (source, target))
-    keys = {(s.st_dev, s.st_ino): spot.folder for s, spot in ((first, source), (second, target))}
-    with writing(*(keys[key] for key in sorted(keys))):
-        yield
 
 
 @contextmanager
