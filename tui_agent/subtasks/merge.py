@@ -1,4 +1,5 @@
-"""Merges the sub-tasks' changes into one review, imports their todos, and restarts a sub-task."""
+"""Merges the sub-tasks' changes into one review, imports their todos, restarts a sub-task; and attempts at one goal
+by several agents, which wait until one is taken."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.edits.change import Change, ChangeKind, FileStep, text_under
+from tui_agent.edits.change import Change, ChangeKind, FileStep, hunks, text_under
 from tui_agent.edits.merge import merge
 from tui_agent.edits.rebase import is_nothing, joined, remaining, with_texts
 from tui_agent.errors import EditFailed, SessionError
@@ -18,13 +19,16 @@ from tui_agent.files.blobs import Blobs
 from tui_agent.log.journal import Journal
 from tui_agent.review.conflicts import given_up
 from tui_agent.store import events as e
-from tui_agent.store.graph import SubTask, may_become
+from tui_agent.store.graph import OPEN_STATES, SubTask, may_become
 from tui_agent.store.state import State
-from tui_agent.subtasks import attempts
 from tui_agent.subtasks.run import RunOutcome
 
 #: Outside the conversation, so all form one batch.
 TURN = 0
+
+
+#: Attempts at one goal.
+MOST_ATTEMPTS = 8
 
 
 class FileResult(Struct, frozen=True):
@@ -64,8 +68,8 @@ class ResultMerger:
         async with self.one_at_a_time:
             task = self.state.subtasks.get(event.id)
             if task is not None and task.attempt:
-                report = await asyncio.to_thread(attempts.report, ended, self._blobs)
-                await self._journal.record(replace(event, summary=report))
+                summary = await asyncio.to_thread(report, ended, self._blobs)
+                await self._journal.record(replace(event, summary=summary))
                 return
             proposed, events = await self._all_proposed(event.id, ended)
             # The child's todos with new ids, or the ids of existing ones with the same text, linked to the
@@ -299,3 +303,45 @@ class SubTaskRestart:
         if beside is not None and both.state != "conflict":
             told.append(given_up(beside, f"joined into {name}"))
         await self._journal.record(*told)
+
+
+def attempts(agents: Sequence[str], goal: str, graph: Sequence[SubTask]) -> tuple[SubTask, ...]:
+    """A sub-task for each agent, "" for the model; with a new group, and new ids. Raises `SessionError`."""
+    if not goal.strip() or not 2 <= len(agents) <= MOST_ATTEMPTS:
+        raise SessionError(
+            f"/best needs a goal and 2 to {MOST_ATTEMPTS} attempts",
+            "write /best claude codex GOAL, or /best 3 GOAL",
+        )
+    groups = {task.attempt for task in graph}
+    group = next(name for n in itertools.count(1) if (name := f"best {n}") not in groups)
+    found = []
+    for number, agent in enumerate(agents, 1):
+        name = f"{group}.{number} {agent}".rstrip()
+        found.append(SubTask(name, goal.strip(), agent=agent, attempt=group))
+    return tuple(found)
+
+
+def report(ended: RunOutcome, blobs: Blobs) -> str:
+    """Checks, size of the change and summary. Blocking."""
+    added = removed = 0
+    for step in ended.changed:
+        before, after = (text_under(blobs, key) or "" for key in (step.before, step.after))
+        for hunk in hunks(before, after):
+            added, removed = added + len(hunk.added), removed + len(hunk.removed)
+    count = len(ended.changed)
+    size = f"{count} file{'' if count == 1 else 's'}, +{added} -{removed}" if count else "no change"
+    checks = f"{', '.join(ended.checks)} failed" if ended.checks else ended.passed
+    return ", ".join(filter(None, (checks, size))) + (f": {ended.summary}" if ended.summary else "")
+
+
+def comparison(group: str, graph: Sequence[SubTask]) -> str:
+    """ "" if one has not ended."""
+    ours = [task for task in graph if task.attempt == group]
+    if any(task.state in OPEN_STATES for task in ours):
+        return ""
+    lines = []
+    for task in ours:
+        cost = f", ${task.cost:.2f}" if task.cost else ""
+        said = task.summary if task.state == "completed" else f"{task.state}: {task.reason}"
+        lines.append(f"{task.id} ({task.seconds:.0f} s{cost}): {said}")
+    return "\n".join([*lines, "/take and a name puts one into the review"])

@@ -110,7 +110,7 @@ class SubTasks:
     @call(changes=True)
     async def best(self, agents: Sequence[str], goal: str) -> tuple[str, ...]:
         """An attempt by each agent, "" for the model. Returns their ids."""
-        from tui_agent.subtasks.attempts import attempts
+        from tui_agent.subtasks.merge import attempts
 
         tasks = attempts(agents, goal, self.state.subtasks.tasks)
         self._renew()
@@ -256,7 +256,7 @@ class SubTasks:
                 self._compare(task.attempt)
 
     def _compare(self, group: str) -> None:
-        from tui_agent.subtasks.attempts import comparison
+        from tui_agent.subtasks.merge import comparison
 
         if said := comparison(group, self.state.subtasks.tasks):
             notice = e.NoticeGiven("info", said, in_chat=True)
