@@ -8,10 +8,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from tui_agent.checks.projects.files import APART, Project
+from tui_agent.checks.projects.languages import other_checks, python_checks
 from tui_agent.checks.projects.node import node_checks
-from tui_agent.checks.projects.other_languages import other_checks
 from tui_agent.checks.projects.plain_commands import PlainCommand, plain
-from tui_agent.checks.projects.python import python_checks
 from tui_agent.checks.projects.scripts import ci_lines
 from tui_agent.checks.projects.tasks import LINTS, TESTS, plain_of, rules, task_lines
 from tui_agent.settings.schema import CheckCommand

@@ -54,6 +54,18 @@ _SAFE = late(r"[\w ./:=@,+%\[\]()*^!<>|~\"'-]{0,400}", re.ASCII)
 _OUTSIDE = late(r"(?:^|[=:,])[/~]|(?:^|[/=:,])\.\.(?:/|$)")
 _OPERATORS = late(r"[;|&<>`$\\\n\r(){}#]")
 _MOST_LETTERS = 400
+#: Words that do not restrict a command.
+_EVERYTHING = [
+    ".",
+    "./...",
+    "tests",
+    "test",
+    "tests/",
+    "discover",
+    "--check",
+    "--workspace",
+    "--all-features",
+]
 
 
 def plain(line: str, project: Project, folder: str = "") -> PlainCommand | None:
@@ -152,23 +164,9 @@ def _run(words: list[str], project: Project, folder: str) -> PlainCommand | None
             if runner.kind in ("ruff", "python format") and python:
                 python = ""
             command = f"{python}{start}" + (f" {shlex.join(told)}" if told else "")
-            narrowing = sum(not _everything(word) for word in told)
+            narrowing = sum(word not in _EVERYTHING for word in told)
             return PlainCommand(runner.kind, runner.name, command, runner.files, narrowing)
     return None
-
-
-def _everything(word: str) -> bool:
-    return word in (
-        ".",
-        "./...",
-        "tests",
-        "test",
-        "tests/",
-        "discover",
-        "--check",
-        "--workspace",
-        "--all-features",
-    )
 
 
 def _kept_words(runner: KnownRunner, words: Sequence[str], project: Project, folder: str) -> list[str] | None:

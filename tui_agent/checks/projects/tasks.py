@@ -7,11 +7,10 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tui_agent.checks.projects import task_file
 from tui_agent.checks.projects.files import MOST_READ, Project, table, words
 from tui_agent.checks.projects.node import node_scripts
 from tui_agent.checks.projects.plain_commands import PlainCommand, plain
-from tui_agent.checks.projects.scripts import ScriptLine, joined
+from tui_agent.checks.projects.scripts import TASKFILES, ScriptLine, as_recipes, joined
 from tui_agent.files.lazy_regex import late
 
 MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
@@ -146,10 +145,10 @@ _DEFAULTS = {"PYTHON": "python", "ARGS": "", "TESTFLAGS": "", "PYTEST_ARGS": "",
 
 
 def rules(project: Project) -> Iterator[RecipeFile]:
-    for names, program in ((MAKEFILES, "make"), (JUSTFILES, "just"), (task_file.NAMES, "task")):
+    for names, program in ((MAKEFILES, "make"), (JUSTFILES, "just"), (TASKFILES, "task")):
         for name in names:
             if text := project.lines(name):
-                text = task_file.as_recipes(text) if program == "task" else text
+                text = as_recipes(text) if program == "task" else text
                 yield RecipeFile(project, program, text)
                 break
 

@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from tui_agent.checks.projects.files import Project, is_inside, table, words
+from tui_agent.checks.projects.languages import go_modules, go_packages
 from tui_agent.checks.projects.node import DELEGATES, everywhere, package_globs, package_manager
-from tui_agent.checks.projects.other_languages import go_modules, go_packages
 
 #: Packages of a workspace, and named in a command.
 MOST_PACKAGES, MOST_NAMED = 500, 30
