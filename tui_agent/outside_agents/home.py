@@ -14,7 +14,7 @@ from pathlib import Path
 from tui_agent.errors import FileError
 from tui_agent.files.private import make_private, replace_private
 from tui_agent.outside_agents.profiles import AgentProfile
-from tui_agent.sandbox.writable_folder import WritableFolder
+from tui_agent.sandbox.folder_access import WritableFolder
 
 #: Bytes of a shared file, seconds between two comparisons of the shared files, and agents of one name at once.
 MOST, EVERY, MOST_AT_ONCE = 1 << 20, 0.2, 16

@@ -1,6 +1,6 @@
 """A command's changes from its layer: new, changed and deleted files, and changed modes.
 
-The command controls paths, sizes and counts, so a separate process (`layer_reader.py`) with a budget reads
+The command controls paths, sizes and counts, so a separate process (`layer_comparison.main`) with a budget reads
 each layer. Contents are in an unnamed file, which disappears with its last reference.
 """
 
@@ -37,7 +37,9 @@ BUDGET = Budget(
 _PATIENCE, _MOST_TOLD = 60.0, 64 * MEGABYTE
 #: Seconds until the process is started ahead of time: short commands have ended by then.
 _READY_AFTER = 0.1
-_PROGRAM = f"import sys; sys.path.insert(0, {OURS!r}); from tui_agent.sandbox.layer_reader import main; main"
+_PROGRAM = (
+    f"import sys; sys.path.insert(0, {OURS!r}); from tui_agent.sandbox.layer_comparison import main; main"
+)
 
 #: Size, time and mode of each file of a copy at its creation.
 Copied = Mapping[str, tuple[int, int, int]]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import io
 import os
 import stat
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
@@ -31,6 +32,10 @@ UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 #: Why a content is not kept.
 TOO_LARGE, BINARY = "it is too large", "it is binary"
 NO_ROOM = "it is beyond what is kept of one command"
+
+
+#: Bytes; processor time in seconds.
+MEMORY, SECONDS = 1 << 30, 60
 
 
 class EarlierState(NamedTuple):
@@ -400,3 +405,43 @@ def _whole(read: Callable[[int], bytes | None], size: int) -> bytes:
     while 0 < len(found) < size and (more := read(size - len(found))):
         found += more
     return found
+
+
+def main(descriptor: int) -> None:
+    """Reads one layer in a process of its own, so that hostile layers cost the screen nothing. Each view starts it.
+
+    Receives two descriptors over the Unix packet socket `descriptor`: a file with the data to compare (`marshal`), and
+    the layer's folder. Appends kept contents and then the result to the file, and responds with the result's offset and
+    size.
+    """
+    import _signal as signal  # ty: ignore[import-not-found]
+    import _socket
+    import marshal
+    import resource
+
+    from tui_agent.sandbox.inside.kernel import DEATH_SIGNAL, prctl, received
+
+    line = _socket.socket(fileno=descriptor)
+    if sys.platform.startswith("linux"):
+        prctl(DEATH_SIGNAL, signal.SIGKILL)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    text, descriptors = received(line, 1 << 16, 2)
+    if not text:
+        return
+    contents, layer = descriptors
+    size = os.fstat(contents).st_size
+    asked = marshal.loads(os.pread(contents, size, 0))
+    seeds = {path: EarlierState(*seed) for path, seed in asked["seeds"].items()}
+    with FolderAccess(layer, own=True) as there, FolderAccess(asked["root"]) as real:
+        budget = Budget(*asked["budget"])
+        compared = Comparison(
+            *(there, real, seeds, asked["since"], budget, contents, size, asked["apart"], asked["beside"])
+        )
+        if asked["paths"] is not None:
+            found = compared.of_paths(asked["paths"])
+        else:
+            found = compared.of_layer() if asked["files"] is None else compared.of_copy(asked["files"])
+    told = marshal.dumps({"found": [tuple(one) for one in found], "left": compared.left})
+    write_all(contents, told, compared.end)
+    line.send(ascii([compared.end, len(told)]).encode())
