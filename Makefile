@@ -2,7 +2,7 @@
 # Only relative paths: make is started in this folder, whatever that is called.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench attacks faults fuzz soak providers mutants projects agents local local-server cov lock newest models picture snapshots clean set-up
+.PHONY: help run test check bench attacks faults fuzz soak providers mutants projects agents local local-server cov lock newest models picture snapshots site sbom clean set-up
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 10
@@ -92,6 +92,25 @@ snapshots: set-up ## Draw the pictures that the screen is compared with
 
 picture: set-up ## Redraw the README's two pictures
 	@.venv/bin/python tests/support/picture.py
+
+site: set-up ## Build the documentation as a site in build/html and check its links
+	@.venv/bin/python tests/support/settings_page.py
+	@test -x build/site/bin/mkdocs || { .venv/bin/python -m venv build/site && \
+		build/site/bin/python -m pip install --quiet --disable-pip-version-check mkdocs-material; }
+	@NO_MKDOCS_2_WARNING=1 build/site/bin/mkdocs build --quiet
+
+sbom: set-up ## Write the components (CycloneDX) and licences of an installation to build/sbom.json and build/licences.md
+	@test -x build/sbom/bin/cyclonedx-py || { .venv/bin/python -m venv build/sbom && \
+		build/sbom/bin/python -m pip install --quiet --disable-pip-version-check cyclonedx-bom pip-licenses; }
+	@.venv/bin/python -m venv --clear build/installed
+	@sed -n 's/ *\\$$//; /^[a-z0-9]/p' requirements.lock >build/versions.txt
+	@build/installed/bin/python -m pip install --quiet --disable-pip-version-check --constraint build/versions.txt \
+		'.[mcp,acp,grammars]'
+	@build/installed/bin/python -m pip uninstall --quiet --yes pip
+	@build/sbom/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --of JSON \
+		--output-file build/sbom.json build/installed/bin/python
+	@build/sbom/bin/pip-licenses --python build/installed/bin/python --format markdown --order license \
+		--output-file build/licences.md
 
 clean: ## Remove all that is not in the repository and can be made again
 	rm -rf .venv build dist htmlcov .coverage .coverage.* .pytest_cache .ruff_cache .hypothesis .import_linter_cache

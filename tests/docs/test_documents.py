@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from support.settings_page import PAGE, page
 
 from tests.proofs.__main__ import DOCUMENTS
 
@@ -41,3 +42,16 @@ def test_the_page_for_agents_is_short_and_its_places_exist() -> None:
     assert len(text.splitlines()) <= 60
     for named in re.findall(r"`((?:tui_agent|config|docs|tests|themes)/[^`]*)`", text):
         assert list(ROOT.glob(named.rstrip("/"))), named
+
+
+def test_the_site_has_each_page_once_and_its_links_stay_inside() -> None:
+    pages = sorted(path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md"))
+    named = re.findall(r"^ +- (\S+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    assert sorted(named) == pages
+    for path in (ROOT / "docs").rglob("*.md"):
+        for target in re.findall(r"\]\((?!https://|#)([^)#\s]+)", path.read_text("utf-8")):
+            assert (path.parent / target).resolve().is_relative_to(ROOT / "docs"), (path.name, target)
+
+
+def test_the_page_of_the_settings_is_made_from_the_schema() -> None:
+    assert PAGE.read_text("utf-8") == page(), "run `make site`"

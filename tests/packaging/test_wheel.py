@@ -73,6 +73,30 @@ def test_the_wheel_holds_every_file_of_the_package_and_what_ships(built):
     assert {f"tui_agent/{path}" for path in carried(ROOT / "config") | carried(ROOT / "themes")} <= inside
 
 
+def test_the_wheel_is_small_and_has_no_file_that_runs_at_each_start_of_python(built):
+    (wheel,) = built.glob("*.whl")
+    assert wheel.stat().st_size <= 1_800_000
+    names = zipfile.ZipFile(wheel).namelist()
+    assert not [name for name in names if name.endswith((".pth", "sitecustomize.py", "usercustomize.py"))]
+    assert not [name for name in names if name.startswith(("tests/", "docs/"))]
+
+
+def test_the_source_distribution_has_all_that_the_checks_and_tests_need(built):
+    (archive,) = built.glob("*.tar.gz")
+    with tarfile.open(archive) as opened:
+        inside = {name.partition("/")[2] for name in opened.getnames()}
+    needed = carried(ROOT / "tests") | carried(ROOT / "docs") | carried(ROOT / ".ci")
+    needed |= {
+        "Makefile",
+        "mkdocs.yml",
+        "requirements.lock",
+        "requirements-slim.lock",
+        "CONTRIBUTING.md",
+        "AGENTS.md",
+    }
+    assert needed <= inside, needed - inside
+
+
 def test_the_source_distribution_holds_what_a_wheel_is_built_from(built):
     (archive,) = built.glob("*.tar.gz")
     with tarfile.open(archive) as opened:

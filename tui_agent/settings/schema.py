@@ -45,78 +45,78 @@ Globs = tuple[Glob, ...]
 
 class FilesSettings(Struct, frozen=True):
     max_per_action: Annotated[int, Meta(ge=1, le=1000)] = 20
-    """How many files one pattern may match before it is too broad and the next one is tried."""
+    """Maximum files that a pattern may match; if more match, the next pattern is tried."""
 
     pattern_timeout: Annotated[float, Meta(ge=0.05, le=60.0)] = 2.0
-    """Seconds that one pattern may search."""
+    """Maximum seconds of one pattern search."""
 
 
 class KnownSettings(Struct, frozen=True):
     max_files: Annotated[int, Meta(ge=1, le=100_000)] = 500
-    """How many files are remembered as seen by the model."""
+    """Maximum files that are remembered as seen by the model."""
 
 
 class ContextSettings(Struct, frozen=True):
     window: Annotated[int, Meta(ge=0, le=100_000_000)] = 0
-    """Size of the model's context window in tokens; 0 takes what is known of the model, else 32,000."""
+    """The model's context window in tokens; 0 for the known size, or 32,000 if it is unknown."""
 
     reset_at: Share = 0.8
-    """Share of the window at which files are taken out of the prompt."""
+    """Share of the window at which files are removed from the prompt."""
 
     reset_to: Share = 0.5
-    """Share of the window that the request then fills, as near as whole files allow; below reset_at."""
+    """Approximate share of the window after files were removed; below reset_at."""
 
     condense_at: Share = 0.9
     """Share of the window at which older messages are summarised."""
 
     keep_on_failure: Share = 0.75
-    """Share of the messages, the newest, that is kept where summarising fails."""
+    """Share of the messages, newest first, that is kept if summarising fails."""
 
 
 class InstructionsSettings(Struct, frozen=True):
     names: FileNames = ("AGENTS.md", "TUI_AGENT.md", "KODELET.md", "CLAUDE.md")
-    """Names of instruction files; of each folder the first that is there is used."""
+    """Names of instruction files; the first existing one in each folder is used."""
 
     exclude: Globs = ()
-    """Globs of instruction files that are left alone."""
+    """Globs of instruction files to ignore."""
 
     max_bytes: Annotated[int, Meta(ge=0, le=16_777_216)] = 65_536
-    """Instruction files larger than this many bytes are left alone."""
+    """Maximum bytes of an instruction file; larger ones are ignored."""
 
 
 class BundlingSettings(Struct, frozen=True):
     enabled: bool = True
-    """After a change is applied, send what belongs to the changed files with the next request."""
+    """After an apply, send related files of the changed files with the next request."""
 
     imports: bool = True
-    """Bundle the files that a changed file imports."""
+    """Bundle the imports of a changed file."""
 
     tests: bool = True
     """Bundle the tests of a changed file."""
 
     max_files: Annotated[int, Meta(ge=0, le=100)] = 5
-    """How many files a bundle may hold."""
+    """Maximum files in a bundle."""
 
     depth: Annotated[int, Meta(ge=1, le=5)] = 1
-    """How many imports away from the changed file a bundle reaches."""
+    """Maximum number of imports between a changed file and a bundled file."""
 
 
 class ReviewSettings(Struct, frozen=True):
     near_threshold: Annotated[float, Meta(ge=0.5, le=1.0)] = 0.9
-    """How similar a place must be to the text of an edit, from 0 to 1; between equal ends twice as much may differ."""
+    """Minimum similarity of a place to the text of an edit, from 0 to 1; equal ends allow twice the difference."""
 
 
 class ScreenSettings(Struct, frozen=True):
     plain: bool = False
-    """One pane at a time in lines of text, with what happens said below: for screen readers and braille."""
+    """Plain screen for screen readers and braille displays: one pane at a time, in lines of text."""
 
     bell_after: Annotated[float, Meta(ge=0.0, le=86_400.0)] = 20.0
-    """Seconds after which a turn that ends unseen rings the bell; 0 means never."""
+    """Minimum seconds of a turn that rings the bell if it ends while you are away; 0 for never."""
 
 
 class SessionSettings(Struct, frozen=True):
     linger: Annotated[int, Meta(ge=0, le=604_800)] = 1800
-    """Seconds that a session without a terminal waits after its work; 0 ends it when its terminal closes."""
+    """Seconds that an idle session without a terminal is kept; 0 ends it when its terminal closes."""
 
 
 #: A destination of ssh; one that begins with `-` would be an option.
@@ -125,41 +125,41 @@ HostName = Annotated[str, Meta(pattern=r"^[^\s\x00-\x1f\x7f-][^\s\x00-\x1f\x7f]{
 
 class RemoteSettings(Struct, frozen=True):
     hosts: tuple[HostName, ...] = ()
-    """Hosts of ssh whose running sessions `tui-agent ps` and the inbox list too."""
+    """SSH hosts whose running sessions `tui-agent ps` and the inbox also list."""
 
 
 class StartSettings(Struct, frozen=True):
     keep_ready: bool = True
-    """Keep a process ready that lets the next start show its screen at once (about 100 MB of memory)."""
+    """Keep a process ready for a fast next start (about 100 MB of memory)."""
 
     idle: Annotated[int, Meta(ge=1, le=604_800)] = 1800
-    """Seconds without a session of this process and without a start after which it ends."""
+    """Seconds without a start or a session after which this process ends."""
 
 
 class SubTaskSettings(Struct, frozen=True):
     begin: Literal["manual", "ticked", "auto"] = "ticked"
-    """How sub-tasks begin: manual (each by key), ticked (those you ticked, by key), or auto (at once, where marked)."""
+    """How sub-tasks begin: manual (each by key), ticked (the ticked ones by key), or auto (marked ones at once)."""
 
     max_parallel: Annotated[int, Meta(ge=1, le=32)] = 3
-    """How many sub-tasks run at once."""
+    """Maximum sub-tasks that run at the same time."""
 
     max_depth: Annotated[int, Meta(ge=0, le=5)] = 1
-    """How deep sub-tasks may have sub-tasks of their own; 0 allows none at all."""
+    """Maximum depth of nested sub-tasks; 0 disables sub-tasks."""
 
     max_per_turn: Annotated[int, Meta(ge=1, le=1000)] = 8
-    """How many sub-tasks one turn may have; what is more is refused by name."""
+    """Maximum sub-tasks of one turn; further ones are refused by name."""
 
     max_seconds: Count = 1800
-    """Seconds that one sub-task may take; 0 means no limit."""
+    """Maximum seconds of one sub-task; 0 for no limit."""
 
     max_tokens: Count = 0
-    """Tokens that one sub-task may use; 0 means no limit."""
+    """Maximum tokens of one sub-task; 0 for no limit."""
 
     max_cost: Dollars = 0.0
-    """Dollars that one sub-task may cost; 0 means no limit."""
+    """Maximum cost of one sub-task in dollars; 0 for no limit."""
 
     silent_after: Annotated[int, Meta(ge=1)] = 30
-    """Seconds without a word after which a sub-task is shown as silent."""
+    """Seconds without output after which a sub-task is shown as silent."""
 
 
 class ModelOptions(Struct, frozen=True, forbid_unknown_fields=True):
@@ -173,53 +173,53 @@ class ModelOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 class ModelsSettings(Struct, frozen=True):
     transport: Literal["auto", "litellm", "direct"] = "auto"
-    """How providers are reached: auto is directly if their interface is known, else through litellm."""
+    """Connection to providers: direct, litellm, or auto (direct if possible, otherwise litellm)."""
 
     fallbacks: tuple[str, ...] = ()
-    """Models to ask, in order, when the main one cannot be reached or stays overloaded, by their litellm names."""
+    """Models to try in order if the main model is unreachable or overloaded, by their litellm names."""
 
     options: tuple[ModelOptions, ...] = ()
-    """Effort, max_output and temperature of some models, a [[models.options]] each; of several that fit, the last."""
+    """Effort, max_output and temperature by model, as [[models.options]] tables; the last matching table is used."""
 
     local_window: Annotated[int, Meta(ge=1024, le=100_000_000)] = 32_768
-    """The largest window, in tokens, that a local server is asked for where it lets us choose (Ollama's num_ctx)."""
+    """Maximum window in tokens that is requested from a local server (Ollama's num_ctx)."""
 
 
 class LimitSettings(Struct, frozen=True):
     requests: Count = 100
-    """Requests that one prompt may make, those of its sub-tasks included; 0 means no limit."""
+    """Maximum requests per prompt, including its sub-tasks; 0 for no limit."""
 
     ask_at_cost: Dollars = 2.0
-    """Dollars after which a turn asks once if it may go on, without a known price half of requests; 0 never asks."""
+    """Cost in dollars at which a turn asks once to continue; half of requests if the price is unknown; 0 for never."""
 
     turn_tokens: Count = 0
-    """Tokens that one turn may use; 0 means no limit."""
+    """Maximum tokens of one turn; 0 for no limit."""
 
     session_tokens: Count = 0
-    """Tokens that one session may use; 0 means no limit."""
+    """Maximum tokens of one session; 0 for no limit."""
 
     turn_cost: Dollars = 0.0
-    """Dollars that one turn may cost; 0 means no limit. Models with unknown pricing are then refused."""
+    """Maximum cost of one turn in dollars; 0 for no limit. With a limit, models with unknown prices are refused."""
 
     session_cost: Dollars = 0.0
-    """Dollars that one session may cost; 0 means no limit. Models with unknown pricing are then refused."""
+    """Maximum cost of one session in dollars; 0 for no limit. With a limit, models with unknown prices are refused."""
 
     repeat: Count = 100
-    """How often an answer may repeat the same line or letters before it is stopped; 0 means no limit."""
+    """Maximum repetitions of the same line or letters before a reply is stopped; 0 for no limit."""
 
     turns: Count = 0
-    """Turns that may run without the person; 0 means no limit."""
+    """Maximum consecutive turns without input from you; 0 for no limit."""
 
 
 class CommandsSettings(Struct, frozen=True):
     ask: Literal["outside", "always"] = "outside"
-    """Which commands of the model are asked about: outside (those that no full trial view contains), or always."""
+    """Commands of the model that need your permission: outside (those without a full trial view), or always."""
 
     timeout: Annotated[float, Meta(ge=1.0, le=86_400.0)] = 120.0
-    """Seconds that a command of the model may take; the person's have no limit."""
+    """Maximum seconds of a command of the model; your commands have no limit."""
 
     output_tokens: Annotated[int, Meta(ge=100, le=100_000)] = 2000
-    """Tokens of a command's output, head and tail, that the model gets."""
+    """Maximum tokens of a command's output, head and tail, that are sent to the model."""
 
 
 class CheckCommand(Struct, frozen=True, forbid_unknown_fields=True):
@@ -252,55 +252,55 @@ class PlaceSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 class ChecksSettings(Struct, frozen=True):
     commands: tuple[CheckCommand, ...] = ()
-    """Tests, linters and the like, a [[checks.commands]] each; with none, those that are found are offered once."""
+    """Tests and linters, as [[checks.commands]] tables; if there are none, detected checks are offered once."""
 
     run: Literal["proposed", "none"] = "proposed"
-    """Run them on every change that is proposed, in a trial view; or only by key."""
+    """When checks run: proposed (on each proposed change, in a trial view), or none (only by key)."""
 
     repairs: Annotated[int, Meta(ge=0, le=20)] = 2
-    """How often in a turn the model is asked again for what the checks found."""
+    """Maximum times in a turn that the model is asked to correct failed checks."""
 
 
 class TrialSettings(Struct, frozen=True):
     tools: tuple[str, ...] = ()
-    """More folders that commands may read, absolute."""
+    """Absolute paths of additional folders that commands may read."""
 
     env: tuple[str, ...] = ()
-    """More variables that commands see, by name or pattern; those that may hold a key only by their full name."""
+    """Additional environment variables for commands, by name or pattern; names of keys and tokens in full."""
 
     reveal: Globs = ()
     """Secret-looking files of the workspace that commands may read."""
 
     network: tuple[str, ...] = ()
-    """Hosts that commands may reach through a proxy, by name, on port 443; HOST:PORT for another port."""
+    """Names of hosts that commands may reach through a proxy, on port 443; HOST:PORT for another port."""
 
     memory: Annotated[int, Meta(ge=67_108_864)] = 4_294_967_296
-    """Bytes of memory that the programs of a command may take together; what they share counts once."""
+    """Maximum memory of all programs of a command together, in bytes; shared memory counts once."""
 
     processes: Annotated[int, Meta(ge=8)] = 512
-    """Programs that a command may run at the same time."""
+    """Maximum programs of a command at the same time."""
 
     kept: Count = 2_147_483_648
-    """Bytes that builds and linters may keep on disk for their next run in a view of a folder; 0 keeps nothing."""
+    """Maximum bytes of build and linter caches that are kept for the next run; 0 keeps none."""
 
 
 class ToolSettings(Struct, frozen=True):
     off: tuple[str, ...] = ()
-    """Tools that the model does not get, by their names."""
+    """Names of tools that are withheld from the model."""
 
     web: bool = False
-    """The model can ask to read pages of the web as text. You are asked about each host."""
+    """Let the model read web pages as text. You are asked about each host."""
 
 
 class PermissionSettings(Struct, frozen=True):
     deny: tuple[str, ...] = ()
-    """Calls that are never done: a tool, or tool(pattern) for the paths, patterns or commands that it is about."""
+    """Calls to refuse: tool, or tool(pattern) for its paths, patterns or commands."""
 
     ask: tuple[str, ...] = ()
-    """Calls that the person is asked about first, unless denied."""
+    """Calls that need your permission, unless denied."""
 
     allow: tuple[str, ...] = ()
-    """Calls that are done without asking, unless one of the others says otherwise."""
+    """Calls that need no permission, unless denied or listed in ask."""
 
 
 class HookSettings(Struct, frozen=True, forbid_unknown_fields=True):
@@ -331,73 +331,73 @@ class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 class McpSettings(Struct, frozen=True):
     servers: dict[str, ServerSettings] = {}
-    """Servers of the Model Context Protocol, a [mcp.servers.NAME] each: command, args, env; or url, headers."""
+    """Servers of the Model Context Protocol, as [mcp.servers.NAME] tables: command, args, env; or url, headers."""
 
     inline_tools: Annotated[int, Meta(ge=0, le=200)] = 20
-    """How many tools of servers a request describes in full; of more it has a line each, and the model asks for one."""
+    """Maximum server tools with full schemas in a request; if there are more, each has one line."""
 
     timeout: Annotated[float, Meta(ge=1.0, le=86_400.0)] = 120.0
-    """Seconds that a call of a server's tool may take."""
+    """Maximum seconds of a server tool call."""
 
 
 class UndoSettings(Struct, frozen=True):
     max_bytes: Count = 1_073_741_824
-    """Bytes that the contents kept for undo may take on disk."""
+    """Maximum bytes on disk for undo."""
 
 
 class Settings(Struct, frozen=True):
     """Groups are nested: `settings.files.max_per_action`."""
 
     model: str = ""
-    """The model that answers, by its litellm name; "" takes the one that is found at the first run."""
+    """The model, by its litellm name; "" selects a model at the first start."""
 
     planner_model: str = ""
-    """Asked for a plan where the request names no file that exists; "" is the main model, "none" asks nobody."""
+    """Model that plans requests without an existing file name; "" for the main model, "none" for no plan."""
 
     protocol: Literal["auto", "tools", "structured"] = "auto"
-    """How the model answers: tools (function calls), structured (one JSON object), or auto (as it can)."""
+    """Answer format: tools (function calls), structured (one JSON object), or auto (depends on the model)."""
 
     effort: Effort = "auto"
-    """How much the model thinks: auto (as the provider's own tool), none, low, medium, high, or max (its highest)."""
+    """How much the model thinks: auto (the provider's default), none, low, medium, high, or max."""
 
     max_output: Count = 0
-    """The most tokens of one reply, thinking included; 0 leaves it to the provider."""
+    """Maximum tokens of one reply, including thinking; 0 for the provider's default."""
 
     temperature: Annotated[float, Meta(ge=-1.0, le=2.0)] = -1.0
-    """How much chance a reply has, from 0 to 2; -1 leaves it to the provider. Models that think may not accept any."""
+    """Randomness of replies, from 0 to 2; -1 for the provider's default. Thinking models may reject a value."""
 
     max_steps: Annotated[int, Meta(ge=1, le=1000)] = 60
-    """How many requests one turn may make."""
+    """Maximum requests of one turn."""
 
     request_timeout: Annotated[float, Meta(ge=1.0, le=3600.0)] = 120.0
-    """Seconds to wait for the next piece of an answer."""
+    """Maximum seconds between two parts of a reply."""
 
     outline_tokens: Annotated[int, Meta(ge=0, le=100_000)] = 1000
-    """Size of the workspace's outline in the system prompt, in tokens; 0 leaves it out."""
+    """Maximum tokens of the workspace outline in the system prompt; 0 omits it."""
 
     base_files: Globs = ("knowledge.md",)
-    """Globs of files that are part of the system prompt."""
+    """Globs of files to include in the system prompt."""
 
     files_api: Literal["off", "on"] = "off"
     """Upload loaded files to the provider's Files API instead of sending them as text: on or off."""
 
     mode: Mode = "edit"
-    """The mode of a new session: ask (no changes, no commands), edit, or auto (applies checked changes)."""
+    """Mode of a new session: ask (no changes, no commands), edit, or auto (applies changes that pass all checks)."""
 
     theme: FileName = "dark"
-    """The colour theme: a file in themes/ without its ending. Unless set, a light terminal gets the light one."""
+    """Colour theme: the name of a file in themes/. The default for a light terminal is light."""
 
     notify: str = ""
-    """A command that reports, with a message as its last argument, what happens while you are away."""
+    """Command that notifies you while you are away; its last argument is the message."""
 
     keys: Literal["default", "vim"] = "default"
-    """The set of keys."""
+    """Key set."""
 
     hooks: dict[str, HookSettings] = {}
-    """Commands of yours that run at events, a [hooks.NAME] each: event, command; matcher, timeout."""
+    """Commands that run at events, as [hooks.NAME] tables: event, command, matcher, timeout."""
 
     places: tuple[PlaceSettings, ...] = ()
-    """Containers, hosts and queues in which commands and checks can run, a [[places]] each: name, run, copy; model."""
+    """Containers, hosts and queues for commands and checks, as [[places]] tables: name, run, copy, model."""
 
     files: FilesSettings = FilesSettings()
     known: KnownSettings = KnownSettings()
