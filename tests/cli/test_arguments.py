@@ -41,6 +41,7 @@ CONTRACT = [
     ),
     *(
         "mcp",
+        "places",
         "ps",
         "redo",
         "run",
