@@ -145,7 +145,6 @@ def _offered(options: ScreenOptions) -> Any:
 async def _open(
     options: ScreenOptions,
     session: str,
-    read_only: bool = False,
     draft: str = "",
     ahead: EarlyChild | None = None,
 ) -> Any:
@@ -165,7 +164,6 @@ async def _open(
             record=options.record,
             started_from=current_folder,
             interactive=True,
-            read_only=read_only,
             draft=draft,
         ),
         ahead=ahead,
@@ -178,7 +176,7 @@ async def _reopened(options: ScreenOptions, choice: Any) -> Any:
         from tui_agent.rehearsal.demo import rehearsal
 
         return await rehearsal()
-    return await _open(options, choice.session, choice.read_only, choice.draft)
+    return await _open(options, choice.session, choice.draft)
 
 
 def open_rehearsal(plain: bool = False) -> int:

@@ -31,7 +31,6 @@
     │   ├── OpenElsewhere          another process writes it
     │   ├── NotKept                its folder is not writable
     │   ├── RecordRefused          an event that cannot be recorded
-    │   ├── OnlyRead               opened read-only, because another process writes it
     │   ├── AnswerNeeded           a command that requires confirmation
     │   ├── Damaged                its log is corrupt
     │   └── TooNew                 written by a newer version
@@ -230,10 +229,6 @@ class NotKept(SessionError):
 
 class RecordRefused(SessionError):
     title = "Not saved"
-
-
-class OnlyRead(SessionError):
-    """The session is open read-only, because another process writes it."""
 
 
 class Damaged(SessionError):

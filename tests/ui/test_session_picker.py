@@ -10,8 +10,6 @@ import pytest
 from support.repositories import git, repository
 from support.screens import Driven
 from support.sessions import ScriptedModel, open_session, reply
-from textual import events
-from textual.widgets import Input, TextArea
 
 from tui_agent.log.catalog import list_sessions
 from tui_agent.log.directory import SessionLock
@@ -45,9 +43,7 @@ async def program(workspace: Path, session: str = "", pick: bool = False) -> Asy
     """The application as the command line starts it."""
 
     async def open_(choice: Choice) -> Session:
-        found = await opening.open_session(
-            Opening(workspace, choice.session, overrides=("model=scripted",), read_only=choice.read_only)
-        )
+        found = await opening.open_session(Opening(workspace, choice.session, overrides=("model=scripted",)))
         found.models.model = ScriptedModel([])
         return found
 
@@ -127,47 +123,23 @@ async def test_renamed_sorted_and_deleted_with_a_question(workspace: Path) -> No
         assert git(workspace, "for-each-ref", "refs/tui-agent") == ""
 
 
-async def refuses_every_text(driven: Driven) -> None:
-    """Nothing can be typed that would be lost, and the key that forks is named."""
-    session = driven.app.session
-    assert session is not None
-    await session.files.open("a.py")
-    for keys in (
-        ("f7", *"lost"),
-        ("f7", "ctrl+j"),
-        ("f4", *"lost", "backspace"),
-        ("ctrl+o", "o", "a", *"lost"),
-    ):
-        await driven.press(*keys)
-    driven.app.post_message(events.Paste("lost"))
-    said = "Ctrl+O b forks it"
-    await driven.until(lambda: any(said in notice.text for notice in session.state.notices.items), said)
-    await driven.press("ctrl+c")
-    toasts = [toast.message for toast in driven.app._notifications]
-    assert any("again to quit" in message for message in toasts)
-    fields = [*driven.screen.query(TextArea), *driven.screen.query(Input)]
-    assert not any("lost" in (w.text if isinstance(w, TextArea) else w.value) for w in fields)
-    assert session.state.buffers.open[0].text == "a = 1\n"
-    assert not any("is kept" in message for message in toasts)
-
-
-@pytest.mark.parametrize("choice", ["fork", "read"])
-async def test_open_elsewhere_is_forked_or_looked_at(workspace: Path, choice: str) -> None:
-    name = await make(workspace, "first", "One.")
-    with SessionLock.take(user_folders().data / "sessions" / name):
-        async with program(workspace, name) as driven:
-            await driven.shows("is open in process")
-            await driven.press(*(["enter"] if choice == "fork" else ["down", "enter"]))
-            await driven.until(lambda: driven.app.session and driven.screen.ready, "the session open")
+async def test_one_that_a_process_without_a_screen_has_is_not_opened(workspace: Path) -> None:
+    first = await make(workspace, "first", "One.")
+    second = await make(workspace, "second", "Two.")
+    with SessionLock.take(user_folders().data / "sessions" / first):
+        async with program(workspace, second) as driven:
+            await driven.until(lambda: driven.screen.ready, "the panes")
+            await driven.press("ctrl+o", "g")
+            await driven.shows("2 sessions")
+            await driven.press("enter")
             session = driven.app.session
             assert session is not None
-            assert session.state.chat.messages[0].text == "first"
-            assert session.state.session.read_only is (choice == "read")
-            assert (session.state.session.id == name) is (choice == "read")
-            if choice == "read":
-                with pytest.raises(Exception, match="read-only here"):
-                    await session.chat.submit("more")
-                await refuses_every_text(driven)
+            said = "is open in process"
+            await driven.until(lambda: any(said in it.text for it in session.state.notices.items), said)
+            assert driven.app.next is None
+        async with program(workspace, first) as driven:
+            await driven.until(lambda: driven.app.return_code == 1, "the end")
+            assert f"tui-agent sessions fork {first}" in str(driven.app.error)
 
 
 @pytest.mark.parametrize("here", [True, False], ids=["the open one", "from the list"])

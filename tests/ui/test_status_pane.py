@@ -27,11 +27,11 @@ FULL = State(
 )
 
 
-def test_that_nothing_is_kept_and_that_it_is_read_only_is_said_on_any_line() -> None:
+def test_that_nothing_is_kept_is_said_on_any_line() -> None:
     why = "/some/folder/somewhere cannot be written (no space left on device): set another folder"
-    state = State(session=SessionSlice(not_kept=why, read_only=True), model=ModelSlice(name="gpt-5"))
-    assert facts_line(state, 60).plain == "nothing is saved · read only: open elsewhere · gpt-5"
-    assert facts_line(state, 200).plain.startswith(f"nothing is saved · {why} · read only")
+    state = State(session=SessionSlice(not_kept=why), model=ModelSlice(name="gpt-5"))
+    assert facts_line(state, 60).plain == "nothing is saved · gpt-5 · indexing …"
+    assert facts_line(state, 200).plain.startswith(f"nothing is saved · {why} · gpt-5")
 
 
 def test_everything_when_there_is_room() -> None:

@@ -177,7 +177,7 @@ def lasting_part(state: State) -> State:
     again."""
     return replace(
         state,
-        session=replace(state.session, read_only=False, trusted=False, not_kept="", waits_for=""),
+        session=replace(state.session, trusted=False, not_kept="", waits_for=""),
         workspace=slices.WorkspaceSlice(),
         model=replace(state.model, status="idle"),
         reply=slices.ReplySlice(),

@@ -291,14 +291,6 @@ def _blobs(data: Path, log: Log) -> Blobs:
     return blobs
 
 
-def open_read_only(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
-    """Even if another process writes it. Raises SessionError."""
-    folder = find(data, session, workspace)
-    read = read_state(folder / directory.LOG)
-    blobs = Blobs(_temporary(), behind=data / "blobs")
-    return Storage(None, None, blobs, folder, read.lost, read.number), read.state
-
-
 def in_memory(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
     """An existing session is read and continued in memory."""
     folder = _temporary()

@@ -152,7 +152,7 @@ class Chat:
     @call(changes=False)
     def set_typed(self, place: str, text: str) -> None:
         """Updates another input, "" after a cancel; stored within a second."""
-        if not self.state.session.read_only and text != self.state.input.typed.get(place, ""):
+        if text != self.state.input.typed.get(place, ""):
             self._journal.grow(e.TypingChanged(place, text))
 
     @call(changes=True)

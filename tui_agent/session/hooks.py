@@ -318,7 +318,7 @@ class Hooks:
             return
         if isinstance(event, e.ConversationBegun) and event.why != "condensed":
             return
-        if state.session.read_only or not self._may_have_any():
+        if not self._may_have_any():
             return
         match event:
             case e.CheckpointMade(checkpoint=point) if not self._part:

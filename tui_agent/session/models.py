@@ -362,7 +362,7 @@ class ModelAccess:
     @call(changes=False)
     async def notify_retirement(self) -> None:
         way = route(self.name, {**os.environ, **self._reached}) if isinstance(self.model, CanReach) else None
-        if way is None or not way.own or way.known is None or self._shared or self.state.session.read_only:
+        if way is None or not way.own or way.known is None or self._shared:
             return
         words = about_the_end(way.provider, way.model, way.known)
         if words and all(words not in notice.text for notice in self.state.notices.items):
@@ -429,7 +429,7 @@ class ModelAccess:
         await self.model.close()
 
     def _on_event(self, event: e.Event, state: State) -> None:
-        if isinstance(event, e.ModelChosen) and not state.session.read_only:
+        if isinstance(event, e.ModelChosen):
             self.name = event.name  # Keeps a turn's fallback.
 
 

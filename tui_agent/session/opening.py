@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 class Opening(Struct, frozen=True):
     """`session` is "" for a new one, `last`, or an id. `started_from` is the initial working directory.
-    `interactive`: the user can be asked. `read_only` opens it even if another process has it open."""
+    `interactive`: the user can be asked."""
 
     workspace: Path
     session: str = ""
@@ -47,7 +47,6 @@ class Opening(Struct, frozen=True):
     rehearsal: bool = False
     started_from: Path | None = None
     interactive: bool = False
-    read_only: bool = False
     draft: str = ""
 
 
@@ -81,7 +80,6 @@ async def open_session(
         model=model,
         model_name=name,
         interactive=opening.interactive,
-        follows=opening.read_only,
         prompts=read_prompts(folders.config, work.root if found.trusted else None),
         open_child=_open_child,
     )
@@ -140,8 +138,6 @@ def _take(opening: Opening, folders: Folders) -> tuple[Storage, State, str]:
     """The third value is the reason the session cannot be stored, or ""."""
     data = folders.data
     asked = (data, opening.session, opening.workspace)
-    if opening.read_only:
-        return *storage.open_read_only(*asked), ""
     close_to_others(folders)
     unwritable = why_not_writable(data)
     if unwritable:
@@ -164,13 +160,13 @@ async def _begin(session: Session, opening: Opening, replay: Path | None, found:
         await session.settle_others()
     else:
         await session.resume()
-    chosen = found.loaded.sources.get("mode") in ("--set", "the environment") and not opening.read_only
+    chosen = found.loaded.sources.get("mode") in ("--set", "the environment")
     if chosen and found.loaded.settings.mode != (journal.store.state.session.mode or "edit"):
         await journal.record(e.ModeChosen(found.loaded.settings.mode))
     if opening.draft:
         journal.grow(e.DraftChanged(opening.draft))
     session.warn_about_unwritten()
-    journal.publish(e.SessionOpened(found.trusted, opening.read_only, found.not_kept))
+    journal.publish(e.SessionOpened(found.trusted, found.not_kept))
     _describe(session, opening.started_from)
     said = (
         *found.storage.lost,

@@ -77,13 +77,13 @@ class Preparation:
             await asyncio.wait([task])
 
     def _on_state(self, event: Event | None, state: State) -> None:
-        if self._index is None and state.turn_expected and not state.session.read_only:
+        if self._index is None and state.turn_expected:
             self._begin()
             self._index = asyncio.create_task(self._warm_index(), name="preparation: index")
         if self._view is None and state.turn.phase == "streaming":
             # The request was sent; the model's proposal will run in a view.
             self._view = asyncio.create_task(self._look_at_tools(), name="preparation: view")
-        if isinstance(event, DraftChanged) and len(event.text) > 1 and not state.session.read_only:
+        if isinstance(event, DraftChanged) and len(event.text) > 1:
             self._warm()
 
     def _warm(self) -> None:

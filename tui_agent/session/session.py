@@ -16,7 +16,6 @@ from tui_agent.edits.change import Change, Checkpoint
 from tui_agent.errors import FileError, SessionError, TuiAgentError
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.log.core import Core, call
-from tui_agent.log.directory import LOG
 from tui_agent.log.journal import SLOW
 from tui_agent.log.snapshot import SnapshotWriter
 from tui_agent.log.storage import mark_closed
@@ -31,7 +30,6 @@ from tui_agent.session.checks import Checks
 from tui_agent.session.commands import Commands
 from tui_agent.session.extensions import Extensions
 from tui_agent.session.files import Files
-from tui_agent.session.follower import Follower
 from tui_agent.session.freshness import FreshnessWatch
 from tui_agent.session.hooks import Hooks
 from tui_agent.session.mcp_servers import McpServers
@@ -73,9 +71,8 @@ STILL_RUNS = "waiting for running work to end"
 class Session:
     """Bound to the event loop that created it.
 
-    `part` marks a sub-task's run; `open_child` opens such a session for a copy and a hand-over. With
-    `follows`, another process writes the session. `prompts` include those of a trusted workspace; a sub-task
-    uses its parent's.
+    `part` marks a sub-task's run; `open_child` opens such a session for a copy and a hand-over. `prompts`
+    include those of a trusted workspace; a sub-task uses its parent's.
     """
 
     def __init__(
@@ -89,7 +86,6 @@ class Session:
         open_child: Callable[..., Awaitable[RunSession]],
         prompts: Prompts,
         part: SubTaskPart | None = None,
-        follows: bool = False,
     ) -> None:
         self.core = core
         self.journal, self.workspace, self.storage, self.loaded, self.folders = core
@@ -112,8 +108,7 @@ class Session:
         self._freshness = freshness = FreshnessWatch(core, self._open_files)
         own = storage.log.path if storage.log else None
         #: The log, or None for a session in memory.
-        self.log_path = storage.folder / LOG if follows else own
-        self._follower = Follower(core, self._open_files) if follows else None
+        self.log_path = own
         self._shortcuts = SnapshotWriter(core.journal, own, storage.since) if own else None
         self._preparation = Preparation(core, self.models, self._turn_context)
         beside = self._preparation.end, self.models.notify_level, self._after_turn
@@ -148,7 +143,7 @@ class Session:
         self.hooks = Hooks(core, part=part is not None)
         turns.on_ready, turns.on_message, turns.on_stop = self._ready, self._submitted, self.hooks.stop
         self.review.before_apply = self.hooks.before_apply
-        self.checks = Checks(core, self.commands, unasked=part is None and not follows)
+        self.checks = Checks(core, self.commands, unasked=part is None)
         freshness.listen(self._on_batch)
         self.subscribe(self._on_event)
 
@@ -235,15 +230,12 @@ class Session:
             await copies.clear(self.folders.data, self.state.session.id, self.workspace.child)
         if self.storage.log is not None and self._cleaning is None:
             self._cleaning = asyncio.create_task(self._clean(), name="cleaning")
-        if self._follower is not None:
-            self._follower.start()
-        elif self._interactive:
+        if self._interactive:
             self.commands.views.start_scan()
             await self.checks.offer()
             self.mcp.start()
             self.extensions.start()
-        if self._follower is None:
-            self.hooks.start()
+        self.hooks.start()
 
     @call(changes=False)
     async def notify_opening(self) -> None:
@@ -260,8 +252,6 @@ class Session:
         A failure in one step does not affect the others. Steps not finished `within` seconds are abandoned;
         the session is still stored and released. `say` receives a message for steps over one second.
         """
-        if self._follower is not None:
-            self._follower.stop()
         if self.storage.log is not None:
             self.storage.log.sync_at_end()
         async with AsyncExitStack() as last:  # Callbacks run in reverse order.
@@ -386,9 +376,6 @@ class Session:
     @call(changes=False)
     async def resume(self) -> None:
         """Ends a crashed turn, reads the open files, checks for changes."""
-        if self._follower is not None:
-            await self._follower.resume()
-            return
         turn = self.state.turn
         if turn.running:
             sentence = "Interrupted: the partial answer was saved; send “continue” to resume it."
@@ -425,7 +412,7 @@ class Session:
         self._opening_notices += sentences
 
     def _on_event(self, event: e.Event, state: State) -> None:
-        if isinstance(event, e.TurnStarted) and not event.unasked and not state.session.read_only:
+        if isinstance(event, e.TurnStarted) and not event.unasked:
             self.models.renew()
 
     async def _after_turn(self) -> str:

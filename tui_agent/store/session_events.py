@@ -44,13 +44,10 @@ class SessionOpened(Passing, frozen=True):
     """In this process. `not_kept` is the reason it cannot be stored, or ""."""
 
     trusted: bool = False
-    read_only: bool = False
     not_kept: str = ""
 
     def apply(self, state: State) -> State:
-        session = replace(
-            state.session, trusted=self.trusted, read_only=self.read_only, not_kept=self.not_kept
-        )
+        session = replace(state.session, trusted=self.trusted, not_kept=self.not_kept)
         # Changes of the folder were not observed.
         checks = replace(state.checks, running=(), outdated="the session was reopened")
         return replace(state, session=session, checks=checks if state.checks.results else state.checks)

@@ -48,7 +48,6 @@ class SessionSlice(Struct, frozen=True):
     workspace: str = ""
     replay: str = ""
     rehearsal: bool = False
-    read_only: bool = False
     trusted: bool = False
     #: The reason the session cannot be stored, or "".
     not_kept: str = ""

@@ -245,8 +245,6 @@ class SubTasks:
         return self._made
 
     def _on_event(self, event: e.Event, state: State) -> None:
-        if state.session.read_only:
-            return  # they run in the other process
         match event:
             case e.SubTasksWanted() | e.SubTaskGivenBack():
                 self._scheduler.look()

@@ -18,16 +18,12 @@ APP, ANYWHERE = "app", ""
 
 
 class Action(NamedTuple):
-    """`pane` is the context of its keys, `hint` its label in the footer.
-
-    Actions with `writes` start text input and are refused in read-only sessions.
-    """
+    """`pane` is the context of its keys, `hint` its label in the footer."""
 
     id: str
     words: str
     pane: str = ANYWHERE
     hint: str = ""
-    writes: bool = False
 
     @property
     def name(self) -> str:
@@ -54,31 +50,31 @@ _ANYWHERE = [
     Action("session.new", "Start a new session in this folder"),
     Action("session.open", "Open another session"),
     Action("session.fork", "Fork this session"),
-    Action("session.compact", "Summarise older messages now", writes=True),
+    Action("session.compact", "Summarise older messages now"),
     Action("session.export", "Export this session to a Markdown file"),
-    Action("session.summary", "Edit the summary of older messages", writes=True),
-    Action("session.model", "Choose the model", writes=True),
-    Action("session.mode", "Change the mode: ask, edit or auto", writes=True),
-    Action("session.carry_out", "Carry out the plan of mode ask, in mode edit", writes=True),
-    Action("session.login", "Log in to GitHub Copilot, ChatGPT or OpenRouter", writes=True),
-    Action("session.agent", "Run another agent in a view, or return to it", writes=True),
-    Action("session.allow_host", "Allow hosts that an agent asked for", writes=True),
-    Action("session.effort", "Choose the effort: how much the model thinks", writes=True),
-    Action("session.edit_earlier", "Edit an earlier message and send it in a fork", writes=True),
-    Action("session.rewind", "Rewind files and conversation to before a message", writes=True),
-    Action("session.rename", "Rename this session", writes=True),
+    Action("session.summary", "Edit the summary of older messages"),
+    Action("session.model", "Choose the model"),
+    Action("session.mode", "Change the mode: ask, edit or auto"),
+    Action("session.carry_out", "Carry out the plan of mode ask, in mode edit"),
+    Action("session.login", "Log in to GitHub Copilot, ChatGPT or OpenRouter"),
+    Action("session.agent", "Run another agent in a view, or return to it"),
+    Action("session.allow_host", "Allow hosts that an agent asked for"),
+    Action("session.effort", "Choose the effort: how much the model thinks"),
+    Action("session.edit_earlier", "Edit an earlier message and send it in a fork"),
+    Action("session.rewind", "Rewind files and conversation to before a message"),
+    Action("session.rename", "Rename this session"),
     Action("session.context", "Show the context: tokens, instructions, files"),
     Action("session.sent", "Show the last requests"),
     Action("session.clean", "Space used for undo"),
     Action("session.trust", "Trust this workspace: its settings and filters"),
-    Action("session.permission", "Answer a permission question", writes=True),
-    Action("session.permissions", "Show and revoke permissions", writes=True),
-    Action("session.init", "Let the model propose an AGENTS.md for this folder", writes=True),
+    Action("session.permission", "Answer a permission question"),
+    Action("session.permissions", "Show and revoke permissions"),
+    Action("session.init", "Let the model propose an AGENTS.md for this folder"),
     Action("session.config", "Show settings and their sources"),
     Action("session.status", "Show session, model, mode, tokens and cost"),
     Action("session.memory", "Show instruction files"),
-    Action("session.skills", "Insert a skill into the prompt", writes=True),
-    Action("session.agents", "Show agents: prompts and other programs", writes=True),
+    Action("session.skills", "Insert a skill into the prompt"),
+    Action("session.agents", "Show agents: prompts and other programs"),
     Action("session.hooks", "Show hooks: commands that run at events"),
     Action("session.mcp", "Show MCP servers and their tools"),
     Action("session.stats", "Statistics of this folder's sessions"),
@@ -87,7 +83,7 @@ _ANYWHERE = [
     Action("turn.run_ticked", "Run all ticked sub-tasks"),
     Action("changes.apply_all", "Apply all pending changes", hint="apply all"),
     Action("changes.undo", "Undo the last apply"),
-    Action("changes.commit", "Commit, with a drafted message", writes=True),
+    Action("changes.commit", "Commit, with a drafted message"),
     Action("changes.redo", "Redo the last undo"),
     Action("commands.again", "Run the last command again"),
     Action("commands.online", "Run the last command again with network access"),
@@ -97,7 +93,7 @@ _ANYWHERE = [
     Action("commands.show_test_files", "Reveal secret-like test files to commands"),
     Action("commands.hide_test_files", "Hide secret-like test files from commands"),
     Action("checks.run", "Run the checks"),
-    Action("checks.accept", "Try and choose the checks of this folder", writes=True),
+    Action("checks.accept", "Try and choose the checks of this folder"),
     Action("pane.next", "Go to the next pane"),
     Action("pane.previous", "Go to the previous pane"),
     Action("pane.zoom", "Zoom the pane in or out"),
@@ -117,7 +113,7 @@ ACTIONS: dict[str, Action] = {
         Action("app.stop_everything", "Stop everything: turn, sub-tasks and commands", APP),
         *_ANYWHERE,
         *(
-            Action(f"{pane.id}.{key.name}", key.words, pane.id, key.hint, key.writes)
+            Action(f"{pane.id}.{key.name}", key.words, pane.id, key.hint)
             for pane in PANES.values()
             for key in pane.keys
         ),

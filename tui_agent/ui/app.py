@@ -329,13 +329,13 @@ class WorkspaceApp(
         await self.workspace_screen.fill(session)
         # The folder listing runs in another process while the remaining panes are created here.
         await asyncio.gather(session.start_services(), self.workspace_screen.complete(session))
-        if self.attachment is not None and self.serve is not None and not session.state.session.read_only:
+        if self.attachment is not None and self.serve is not None:
             self.attachment.serve(self.serve)
         self.garbage.begin()
         if self._begin_with:
             self.agents.ends_with_it = True
             self.agents.begin(self._begin_with, by_name=False)
-        if typed and not session.state.session.read_only:
+        if typed:
             from tui_agent.ui.reopening import reopen
 
             await reopen(self.workspace_screen, session, typed, self.keyboard.handled > handled)
@@ -359,8 +359,8 @@ class WorkspaceApp(
         return self.session is not None and self.session.state.turn.running
 
     async def _chosen(self) -> Session | None:
-        """Returns the session to show, or `None` if the user cancelled. Asks for confirmation if it is open
-        in another process."""
+        """Returns the session to show, or `None` if the user cancelled, or for one that another process shows in
+        this terminal. Raises `OpenElsewhere` if that process cannot."""
         choice = None
         if self._pick_from:
             from tui_agent.ui.dialogs.sessions import pick
@@ -375,12 +375,10 @@ class WorkspaceApp(
         except OpenElsewhere as error:
             from tui_agent.control import sockets
 
-            if sockets.of_session(error.session):
-                self.next = Choice(error.session, attach=True)
-                return None
-            from tui_agent.ui.dialogs.sessions import open_otherwise
-
-            return await open_otherwise(self, self.reopen, error)
+            if not sockets.of_session(error.session):
+                raise
+            self.next = Choice(error.session, attach=True)
+            return None
 
     @cached_property
     def agents(self) -> Agents:
@@ -493,7 +491,7 @@ class WorkspaceApp(
 
     def _what_is_kept(self) -> str:
         state = self.session.state.session if self.session else None
-        if state is None or state.read_only:
+        if state is None:
             return ""
         return "; this session is not saved" if state.not_kept else "; everything is saved"
 

@@ -53,7 +53,7 @@ class Attachment:
     def linger(self) -> int:
         """Seconds without work and without a terminal after which the session ends; 0 ends it with its terminal."""
         state = self._session.state.session
-        return 0 if state.rehearsal or state.read_only else self._session.loaded.settings.session.linger
+        return 0 if state.rehearsal else self._session.loaded.settings.session.linger
 
     @property
     def outlives_terminal(self) -> bool:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tui_agent.ui.actions import ACTIONS
-
 if TYPE_CHECKING:
     from tui_agent.store.state import State
 
@@ -15,8 +13,6 @@ Reason = Callable[["State"], str]
 
 def why_not(action_id: str, state: State) -> str:
     """Returns the reason the action is unavailable, or "" if it is available."""
-    if state.session.read_only and ACTIONS[action_id].writes:
-        return "read only"
     pane = action_id.partition(".")[0]
     reason = _REASONS.get(action_id) or _REASONS.get(pane)
     return reason(state) if reason else ""

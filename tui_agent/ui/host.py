@@ -17,14 +17,13 @@ if TYPE_CHECKING:
 
 
 class Choice(NamedTuple):
-    """A session to open; "" creates one. `read_only` also opens a session that is in use by another process.
+    """A session to open; "" creates one.
 
     `rehearsal` selects the bundled project with recorded replies. `attach` shows a session that runs in another
     process, on `host` or on this machine, which then draws on this terminal.
     """
 
     session: str
-    read_only: bool = False
     rehearsal: bool = False
     #: Initial text of the prompt.
     draft: str = ""

@@ -31,7 +31,7 @@ from tui_agent.ui.textual_patches.focus_styles import FocusStylesScreen
 from tui_agent.ui.textual_patches.keys_first import KeysFirstScreen
 from tui_agent.ui.textual_patches.lost_focus import LostFocusScreen
 from tui_agent.ui.widgets.pane import Pane, call_and_await
-from tui_agent.ui.widgets.session_calls import call_session, refuse
+from tui_agent.ui.widgets.session_calls import call_session
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -105,7 +105,7 @@ class WorkspaceScreen(
 
         self.session = self.arrangement.session = session
         waiting = session.state.input.typed.get(WAITING)
-        if opened and waiting and not session.state.session.read_only:
+        if opened and waiting:
             session.chat.set_draft(session.state.input.draft + waiting)
             session.chat.set_typed(WAITING, "")
         self.host.keyboard.on_waiting = self._store_waiting
@@ -318,12 +318,8 @@ class WorkspaceScreen(
             self.ask(call)
 
     async def action_do(self, action_id: str) -> None:
-        session = self.session
-        if session and session.state.session.read_only and ACTIONS[action_id].writes:
-            call_session(self, session, refuse(self.app, session))
-        else:
-            await call_and_await(self._commands.table[action_id])
-            self.acted(action_id)
+        await call_and_await(self._commands.table[action_id])
+        self.acted(action_id)
 
     def acted(self, action_id: str) -> None:
         if self.host.guide is not None and self.session is not None:

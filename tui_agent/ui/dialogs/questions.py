@@ -154,7 +154,7 @@ async def ask_for_trust(app: Host, session: Session) -> None:
     except TuiAgentError as error:
         await session.notice(str(error), "error")
         return
-    if app.reopen is None or session.state.session.read_only or session.state.session.not_kept:
+    if app.reopen is None or session.state.session.not_kept:
         await session.notice("Takes effect at the next start.", "info")
     else:
         await app.switch(Choice(session.state.session.id))

@@ -15,13 +15,14 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 
-from tui_agent.errors import OpenElsewhere, TuiAgentError
+from tui_agent.control import sockets
+from tui_agent.errors import TuiAgentError
 from tui_agent.log import catalog
 from tui_agent.log.catalog import SORTS, FoundLine, Sort, list_sessions, sorted_by
-from tui_agent.log.directory import SessionEntry
+from tui_agent.log.directory import SessionEntry, SessionLock, folder_of
 from tui_agent.log.fork import fork
 from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow, question
-from tui_agent.ui.host import Choice, Host, Reopen
+from tui_agent.ui.host import Choice, Host
 from tui_agent.ui.safe_text import counted, label, parts, plain
 
 if TYPE_CHECKING:
@@ -224,12 +225,6 @@ def naming(name: str) -> Chooser:
     )
 
 
-def elsewhere(session: str, what: str) -> Chooser:
-    """Asks how to handle a session open in another process: returns `fork`, `read` or `None`."""
-    answers = {"fork": "Fork it", "read": "Open it read-only", "": "Cancel"}
-    return question(f"{what[:1].upper()}{what[1:]}", answers, to_type="")
-
-
 def _row(entry: SessionEntry, everywhere: bool, current: str) -> Content:
     mark = "● " if entry.id == current else "  "
     where = f"  {Path(entry.workspace).name}" if everywhere else ""
@@ -267,23 +262,22 @@ async def pick(app: Host, data: Path, workspace: Path, current: str = "") -> Cho
     return await app.push_screen_wait(SessionPicker(data, workspace, current))
 
 
-async def open_otherwise(app: Host, reopen: Reopen, error: OpenElsewhere) -> Session | None:
-    """Returns `None` if cancelled."""
-    match await app.push_screen_wait(elsewhere(error.session, error.what)):
-        case "fork":
-            return await reopen(Choice(await _forked(error.session)))
-        case "read":
-            return await reopen(Choice(error.session, read_only=True))
-    return None
-
-
 async def choose_another(app: Host, session: Session) -> None:
     if app.reopen is None:
         app.notify("Another session can be opened only if `tui-agent` started this one.", severity="warning")
         return
     current = session.state.session.id
     choice = await pick(app, session.folders.data, session.workspace.root, current)
-    if choice is not None and choice.session != current:
+    if choice is None or choice.session == current:
+        return
+    if await asyncio.to_thread(sockets.of_session, choice.session):
+        await app.switch(Choice(choice.session, attach=True))
+        return
+    try:  # in use by a process without a screen
+        SessionLock.take(folder_of(session.folders.data, choice.session)).release()
+    except TuiAgentError as error:
+        await session.notice(str(error), "error")
+    else:
         await app.switch(choice)
 
 
@@ -337,9 +331,3 @@ async def rename_this(app: Host, session: Session) -> None:
     name = await app.push_screen_wait(naming(session.state.session.name))
     if name:
         await session.rename(name)
-
-
-async def _forked(session: str) -> str:
-    from tui_agent.settings.folders import user_folders
-
-    return (await asyncio.to_thread(fork, user_folders().data, session)).id

@@ -263,7 +263,7 @@ class Editor(WritingArea):
     async def _indent(self, event: events.Key) -> None:
         """Enter keeps the indentation of the line; Shift+Tab removes one step."""
         self._by_mouse = False
-        if self._taken_by_vim(event) or self.read_only or self.locked:
+        if self._taken_by_vim(event) or self.read_only:
             return  # the base class refuses the key
         if event.key == "enter":
             event.stop()

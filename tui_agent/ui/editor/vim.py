@@ -67,16 +67,14 @@ class Vim:
         self,
         area: TextArea,
         on_shown: Callable[[VimDisplay], object],
-        on_refused: Callable[[], object],
         go_to_line: Callable[[int], bool] = lambda _line: False,
         on_command: Callable[[str], str] | None = None,
     ) -> None:
-        """`on_refused` is called for a change of a text that is read-only. `go_to_line` moves to a line outside
-        the area's text and returns whether it did; -1 means the last line. `on_command` runs a `:` command and returns
-        why it cannot; None without typed lines, as in the prompt, where Enter sends."""
+        """`go_to_line` moves to a line outside the area's text and returns whether it did; -1 means the last line.
+        `on_command` runs a `:` command and returns why it cannot; None without typed lines, as in the prompt,
+        where Enter sends."""
         self._area = area
         self._on_shown = on_shown
-        self._on_refused = on_refused
         self._go_to_line = go_to_line
         self._on_command = on_command
         self._places = Places()
@@ -201,7 +199,6 @@ class Vim:
     def _replace(self, start: int, end: int, text: str) -> None:
         """Replaces a range in one undo step and puts the cursor at its start."""
         if self._area.read_only:
-            self._on_refused()
             raise _Refused("")
         ending = self._area.document.newline
         self._area.history.checkpoint()
@@ -304,7 +301,6 @@ class Vim:
         text, at = self._text, self._at
         start, end = line_at(text, at)
         if self._area.read_only and rest[0] not in _HARMLESS:
-            self._on_refused()
             return True
         if rest[0] in _REPEATED:
             self._change = (self._running, "")
@@ -413,7 +409,6 @@ class Vim:
 
     def _insert(self, at: int, count: int) -> None:
         if self._area.read_only:
-            self._on_refused()
             return
         self._go(at)
         self._insertion = (self._running, count, self._at, self._text)

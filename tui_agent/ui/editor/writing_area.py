@@ -71,7 +71,6 @@ def _editing_keys() -> list[Binding]:
 
 _KEYS = _editing_keys()
 #: Keys that change the text, besides printable ones.
-_CHANGING = {"enter", "backspace", "delete", "ctrl+v", "ctrl+x", "ctrl+z", "ctrl+y"}
 _EDITING = {key: binding.action for binding in _KEYS for key in binding.key.split(",")}
 
 
@@ -118,9 +117,6 @@ class WritingArea(TextArea, inherit_bindings=False):
     }
     """
 
-    class TypingRefused(Message):
-        """Something was typed where nothing can be written."""
-
     class VimShown(Message):
         """The Vim mode, or the typed part of a command, has changed."""
 
@@ -140,8 +136,6 @@ class WritingArea(TextArea, inherit_bindings=False):
     TYPED_COMMANDS: ClassVar[tuple[str, ...]] = ("w", "q", "q!", "wq", "x", "e", "e!")
     #: Vim keys, `None` with the default keys.
     vim: Vim | None = None
-    #: Whether typing is refused because the session is read-only.
-    locked = False
 
     def __init__(self, text: str = "", **options: Any) -> None:
         #: Number of applied style sheets.
@@ -273,7 +267,6 @@ class WritingArea(TextArea, inherit_bindings=False):
         self.vim = self.vim or Vim(
             self,
             lambda shown: self.post_message(self.VimShown(shown)),
-            lambda: self.post_message(self.TypingRefused()) if self.locked else None,
             self._go_outside,
             self._run_typed if self.TYPES_COMMANDS else None,
         )
@@ -311,17 +304,10 @@ class WritingArea(TextArea, inherit_bindings=False):
             return True
         return False
 
-    def refuse_text(self) -> None:
-        self.locked = self.read_only = True
-
     @on(events.Paste)
     async def _insert_pasted(self, event: events.Paste) -> None:
         """A long one is split in a thread; later keys wait in the queue."""
-        if self.locked:
-            event.stop()
-            event.prevent_default()
-            self.post_message(self.TypingRefused())
-        elif not self.read_only:
+        if not self.read_only:
             event.prevent_default()
             if len(event.text) < PASTED_LONG:
                 self.move_cursor(self._type_in(event.text).end_location)
@@ -343,11 +329,6 @@ class WritingArea(TextArea, inherit_bindings=False):
         A binding runs only after the key has bubbled up to the application; characters of the same burst
         would overtake it.
         """
-        if self.locked and (event.is_printable or event.key in _CHANGING):
-            event.stop()
-            event.prevent_default()
-            self.post_message(self.TypingRefused())
-            return
         if event.is_printable:
             return
         pane = next((node for node in self.ancestors if isinstance(node, KeyedPane)), None)

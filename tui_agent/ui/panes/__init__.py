@@ -14,13 +14,11 @@ class Slot(NamedTuple):
 
 
 class Key(NamedTuple):
-    """A key action of a pane. `hint` is its footer label; `writes` actions are refused in read-only
-    sessions."""
+    """A key action of a pane. `hint` is its footer label."""
 
     name: str
     words: str
     hint: str = ""
-    writes: bool = False
 
 
 class RegisteredPane(NamedTuple):
@@ -54,7 +52,7 @@ PANES = {
             (
                 Key("open", "Open the file, or the folder", "open"),
                 Key("find", "Find a file", "find"),
-                Key("mention", "Mention the file in the chat", "mention", writes=True),
+                Key("mention", "Mention the file in the chat", "mention"),
                 Key("diff", "Compare the file with the last commit or any apply", "diff"),
                 Key("reveal", "Go to the file of the editor"),
             ),
@@ -68,8 +66,8 @@ PANES = {
                 Key("choose", "Use the selected file", "choose"),
                 Key("let_go", "Continue without the file", "leave out"),
                 Key("retry", "Search for the file again", "retry"),
-                Key("edit", "Edit the patterns", "patterns", writes=True),
-                Key("other", "Choose another file", "other", writes=True),
+                Key("edit", "Edit the patterns", "patterns"),
+                Key("other", "Choose another file", "other"),
                 Key("open", "Open the file", "open"),
             ),
         ),
@@ -92,8 +90,8 @@ PANES = {
             (
                 Key("save", "Save the file", "save"),
                 Key("find", "Find in the file", "find"),
-                Key("replace", "Replace in the file", "replace", writes=True),
-                Key("replace_all", "Replace all matches, after a preview", writes=True),
+                Key("replace", "Replace in the file", "replace"),
+                Key("replace_all", "Replace all matches, after a preview"),
                 Key("find_case", "Switch case-sensitive search on or off"),
                 Key("find_regex", "Switch regular expressions on or off"),
                 Key("find_selection", "Switch search in the selection on or off"),
@@ -109,7 +107,7 @@ PANES = {
                 Key("previous_tab", "Previous open file"),
                 Key("close", "Close the file", "close"),
                 Key("discard", "Close the file and discard unsaved text"),
-                Key("merge", "Changed on disk: compare and merge", writes=True),
+                Key("merge", "Changed on disk: compare and merge"),
                 Key("reload", "Reload the file from disk"),
                 Key("diff", "Compare the file with the last commit or any apply"),
                 Key("overwrite", "Overwrite the file on disk"),
@@ -137,20 +135,20 @@ PANES = {
                 Key("take_back_file", "Undo the applied changes of the file"),
                 Key("take_back_todo", "Undo the applied changes of the todo"),
                 Key("history", "Undo or redo any apply"),
-                Key("edit", "Edit the change", "edit", writes=True),
+                Key("edit", "Edit the change", "edit"),
                 Key("open", "Open the file at the change"),
                 Key("diff", "Compare the file with the last commit or any apply"),
                 Key("yours", "Conflict: keep the lines of the file"),
                 Key("theirs", "Conflict: take the proposed lines"),
                 Key("both", "Conflict: take both"),
-                Key("give_back", "Conflict of two sub-tasks: return it to one of them", writes=True),
+                Key("give_back", "Conflict of two sub-tasks: return it to one of them"),
                 Key("columns", "Switch between one and two columns"),
                 Key("next_hunk", "Next change", "hunk"),
                 Key("previous_hunk", "Previous change"),
                 Key("next_file", "Next changed file", "file"),
                 Key("previous_file", "Previous changed file"),
-                Key("comment", "Comment on the change, for the model", writes=True),
-                Key("allow_host", "Allow hosts that an agent asked for", writes=True),
+                Key("comment", "Comment on the change, for the model"),
+                Key("allow_host", "Allow hosts that an agent asked for"),
             ),
         ),
         RegisteredPane(
@@ -160,26 +158,26 @@ PANES = {
             (Slot("right"), Slot("right"), Slot("all")),
             (
                 Key("send", "Send the message", "send"),
-                Key("newline", "New line", writes=True),
+                Key("newline", "New line"),
                 Key("older", "Your previous message"),
                 Key("newer", "Your next message"),
                 Key("page_up", "Scroll the chat up"),
                 Key("page_down", "Scroll the chat down"),
                 Key("bottom", "Go to the newest message"),
-                Key("go_on", "Edit the next request", writes=True),
+                Key("go_on", "Edit the next request"),
                 Key("reasoning", "Show or hide the model's thinking"),
                 Key("copy", "Copy the last answer"),
                 Key("blocks", "Walk through messages and code: y copies, o opens"),
                 Key("search", "Search the chat"),
                 Key("history", "Search your messages"),
-                Key("retry", "Send the failed message again", writes=True),
-                Key("tell_output", "Insert the last command's output into the prompt", writes=True),
+                Key("retry", "Send the failed message again"),
+                Key("tell_output", "Insert the last command's output into the prompt"),
                 Key("unqueue", "Edit the last queued message"),
                 Key("drop_queue", "Discard the queued messages"),
-                Key("btw", "Ask a side question", writes=True),
-                Key("goal", "Work until checks pass or a condition holds", writes=True),
-                Key("paste_picture", "Put the picture of the clipboard into the message", writes=True),
-                Key("outside", "Write the message in your own editor ($EDITOR)", writes=True),
+                Key("btw", "Ask a side question"),
+                Key("goal", "Work until checks pass or a condition holds"),
+                Key("paste_picture", "Put the picture of the clipboard into the message"),
+                Key("outside", "Write the message in your own editor ($EDITOR)"),
             ),
         ),
         RegisteredPane(
@@ -189,8 +187,8 @@ PANES = {
             (Slot("right-low-1"), Slot("right-low", 1), Slot("all", 5)),
             (
                 Key("toggle", "Tick the todo", "tick"),
-                Key("add", "Add a todo", "add", writes=True),
-                Key("edit", "Edit the todo", "edit", writes=True),
+                Key("add", "Add a todo", "add"),
+                Key("edit", "Edit the todo", "edit"),
                 Key("remove", "Remove the todo", "remove"),
                 Key("move_up", "Move the todo up"),
                 Key("move_down", "Move the todo down"),
@@ -213,10 +211,10 @@ PANES = {
                 Key("retry", "Run the sub-task again", "retry"),
                 Key("stop", "Stop the sub-task", "stop"),
                 Key("stop_all", "Stop all sub-tasks"),
-                Key("add", "Add a sub-task", writes=True),
-                Key("edit", "Edit the sub-task", writes=True),
-                Key("connect", "Choose the dependencies of the sub-task", writes=True),
-                Key("remove", "Remove the sub-task", writes=True),
+                Key("add", "Add a sub-task"),
+                Key("edit", "Edit the sub-task"),
+                Key("connect", "Choose the dependencies of the sub-task"),
+                Key("remove", "Remove the sub-task"),
                 Key("fold", "Show or hide completed sub-tasks"),
                 Key("filter", "Filter the sub-tasks"),
                 Key("follow", "Follow the running sub-task, or not"),

@@ -25,7 +25,6 @@ from tui_agent.ui.safe_text import parts
 from tui_agent.ui.themes import editor_theme
 from tui_agent.ui.widgets.hints import Hint, HintLine
 from tui_agent.ui.widgets.pane import Pane
-from tui_agent.ui.widgets.session_calls import refuse
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -198,8 +197,6 @@ class BuffersPane(Pane):
 
     def _take(self, editor: Editor, buffer: Buffer) -> None:
         editor.take(buffer)
-        if self.session.state.session.read_only:
-            editor.refuse_text()
 
     def _show_banner(self, buffer: Buffer | None) -> None:
         banner = self.query_one("#banner", Static)
@@ -236,10 +233,6 @@ class BuffersPane(Pane):
         theme = editor_theme(self.app.theme, self.app.theme_variables)
         for editor in self._editors.values():
             editor.colours.use(theme)
-
-    def on_writing_area_typing_refused(self, message: WritingArea.TypingRefused) -> None:
-        message.stop()
-        self.ask(refuse(self.app, self.session))
 
     # ── what the person types ────────────────────────────────────────────────────────────────────────────
 

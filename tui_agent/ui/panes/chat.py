@@ -17,7 +17,6 @@ from tui_agent.store.state import State
 from tui_agent.turn.model_choice import split_effort, with_effort
 from tui_agent.turn.pastes import PASTED
 from tui_agent.ui.actions import SLASH
-from tui_agent.ui.editor.writing_area import WritingArea
 from tui_agent.ui.panes.chat_actions import (
     copy_answer,
     find_message,
@@ -48,7 +47,6 @@ from tui_agent.ui.widgets.prompt_lines import (
     QueuedMessages,
 )
 from tui_agent.ui.widgets.scroll_position import ScrollPosition, read_position
-from tui_agent.ui.widgets.session_calls import refuse
 from tui_agent.ui.widgets.transcript import Transcript
 from tui_agent.ui.widgets.waiting import WaitingLines
 from tui_agent.ui.widgets.welcome import Welcome
@@ -154,9 +152,6 @@ class ChatPane(Pane):
     def show(self, state: State) -> None:
         self.transcript.display = not self.query_one(Welcome).show(state, self.session.models.name)
         self.transcript.show(state)
-        if state.session.read_only:
-            self.prompt.refuse_text()
-            self.prompt.placeholder = f"Read only: {self.keys.shown('session.fork')} forks it"
         self.prompt.set_history(state.input.history)
         self.query_one(NextSteps).show(() if state.turn.running else state.chat.next_steps)
         self._show_queue(state)
@@ -225,10 +220,6 @@ class ChatPane(Pane):
 
     def _show_going_on(self) -> None:
         self.query_one(ContinueLine).show(self.prompt.text, self.session.state)
-
-    def on_writing_area_typing_refused(self, message: WritingArea.TypingRefused) -> None:
-        message.stop()
-        self.ask(refuse(self.app, self.session))
 
     # ── the draft ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -401,8 +392,7 @@ class ChatPane(Pane):
         self.post_message(self.ActionAsked("checks.accept"))
 
     def on_next_steps_step_pressed(self, message: NextSteps.StepPressed) -> None:
-        if not self.prompt.locked:
-            self.prompt.choose(message.step.input_text)
+        self.prompt.choose(message.step.input_text)
         self.prompt.focus()
 
     # ── files and commands to pick ───────────────────────────────────────────────────────────────────────

@@ -166,7 +166,7 @@ class PlanPane(Pane):
     @property
     def _asks_for_path(self) -> bool:
         action = self._asking()
-        return action is not None and not action.question and not self.session.state.session.read_only
+        return action is not None and not action.question
 
     def _under_cursor(self) -> ActionSlice | None:
         index = self._rows.cursor.split(":")[1:2]

@@ -222,8 +222,6 @@ def _facts(state: State, model: str, quiet: int, effort: str) -> Iterable[Piece]
         yield (state.session.not_kept, "$error")
     if state.session.waits_for:
         yield (state.session.waits_for, "$warning")
-    if state.session.read_only:
-        yield ("read only: open elsewhere", "$warning")
     for mark in commands.in_short(state.check_marks):
         yield (mark.words, CHECK_INKS[mark.look])
     yield from _marks(state, quiet)

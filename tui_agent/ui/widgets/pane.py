@@ -18,7 +18,7 @@ from textual.widget import Widget
 from tui_agent.ui.actions import ACTIONS, actions_of, bindings_of
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.panes import PANES
-from tui_agent.ui.widgets.session_calls import call_session, refuse
+from tui_agent.ui.widgets.session_calls import call_session
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -145,12 +145,9 @@ class Pane(Container):
     async def action_do(self, action_id: str) -> None:
         """Run an action requested by key, palette, footer or mouse."""
         action = ACTIONS[action_id]
-        if action.writes and self.session.state.session.read_only:
-            self.ask(refuse(self.app, self.session))
-        else:
-            await call_and_await(self.commands[action.name])
-            if acted := getattr(self.screen, "acted", None):
-                acted(action_id)
+        await call_and_await(self.commands[action.name])
+        if acted := getattr(self.screen, "acted", None):
+            acted(action_id)
 
     async def on_hint_line_pressed(self, event: HintLine.Pressed) -> None:
         event.stop()

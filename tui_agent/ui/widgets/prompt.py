@@ -189,8 +189,6 @@ class Prompt(WritingArea):
 
     @on(events.Key)
     async def _take_key(self, event: events.Key) -> None:
-        if self.locked:
-            return  # the base class refuses the key
         if self._first_of_two(event):
             event.prevent_default()
             event.stop()
@@ -234,8 +232,6 @@ class Prompt(WritingArea):
 
     @on(events.Paste)
     async def _take_paste(self, event: events.Paste) -> None:
-        if self.locked:
-            return  # the base class refuses the paste
         if self._chosen is not None and self._chosen.digit:
             self.set_value(self._chosen.digit)
         self._chosen = None

@@ -112,7 +112,7 @@ class Welcome(Center):
 
     def show(self, state: State, model: str) -> bool:
         """Show until the first message. Returns whether visible. `model` is the selected one, "" if none."""
-        self.display = not (state.chat.total or state.turn.number or state.session.read_only)
+        self.display = not (state.chat.total or state.turn.number)
         recorded = "recorded replies" if state.session.rehearsal or state.session.replay else ""
         before, self._model = self._model, recorded or state.model.name or model
         if self._model != before:
