@@ -94,6 +94,24 @@ def lines(event: e.Event, state: State) -> Iterator[Line]:
         case e.DirectoryListed(path, entries, error):
             listed = [{"name": name, "type": kind, "size": size} for name, kind, size in entries]
             yield {"type": "listing", "path": path, "entries": listed, "error": error or None}
+        case e.NoticeGiven(level, text):
+            yield {"type": "notice", "level": level, "text": text}
+        case _:
+            yield from _of_calls(event, state)
+            yield from _of_the_answer(event, state)
+
+
+def lines_with_end(event: e.Event, state: State) -> Iterator[Line]:
+    yield from lines(event, state)
+    if isinstance(event, e.TurnEnded):
+        yield finished_line(
+            state.turn.ok, state.turn.error, state.usage.turn, state.turn.seconds, state.turn.limit
+        )
+
+
+def _of_calls(event: e.Event, state: State) -> Iterator[Line]:
+    """Calls, commands and checks."""
+    match event:
         case e.CallEnded():
             yield {
                 "type": "tool",
@@ -124,18 +142,6 @@ def lines(event: e.Event, state: State) -> Iterator[Line]:
                 result for result in state.checks.results if state.review.open and not state.holds(result)
             )
             yield from (check_line(result, "stale") for result in stale)
-        case e.NoticeGiven(level, text):
-            yield {"type": "notice", "level": level, "text": text}
-        case _:
-            yield from _of_the_answer(event, state)
-
-
-def lines_with_end(event: e.Event, state: State) -> Iterator[Line]:
-    yield from lines(event, state)
-    if isinstance(event, e.TurnEnded):
-        yield finished_line(
-            state.turn.ok, state.turn.error, state.usage.turn, state.turn.seconds, state.turn.limit
-        )
 
 
 def _of_the_answer(event: e.Event, state: State) -> Iterator[Line]:

@@ -88,34 +88,44 @@ def import_httpx() -> None:
         sys.meta_path.remove(finder)
 
 
-def build(announce: Announce) -> Mapping[str, Handler]:
-    import_httpx()
-    from tui_agent.model import completion, counter, direct_client, litellm_client
-    from tui_agent.model.provider_errors import with_retries
+class Transports:
+    """Each is imported with its first use, one at a time."""
 
-    refusals = completion.Refusals()
-    importing, politely = asyncio.Lock(), ThrottledImports()
+    def __init__(self) -> None:
+        self._importing = asyncio.Lock()
+        self._throttled = ThrottledImports()
 
-    def import_litellm(model: str) -> LitellmTransport:
+    async def directly(self) -> DirectTransport:
+        from tui_agent.model import direct_client
+
+        async with self._importing:
+            return await direct_client.ready()
+
+    async def through_litellm(self, warm: str = "") -> LitellmTransport:
+        """Imports litellm once, on a thread, so that counting continues. Imports slowly if only warming up for
+        the model `warm`."""
+        if not warm:
+            self._throttled.hurry()
+        async with self._importing:
+            return await asyncio.to_thread(self._import_litellm, warm)
+
+    def _import_litellm(self, model: str) -> LitellmTransport:
         from tui_agent.model import litellm_client
 
-        with politely.importing():
+        with self._throttled.importing():
             litellm_client.litellm()
             if model:
                 litellm_client.warm(model)
         return litellm_client.LitellmTransport()
 
-    async def through_litellm(warm: str = "") -> LitellmTransport:
-        """Imports litellm once, on a thread, so that counting continues. Imports slowly if only warming up
-        for the model `warm`."""
-        if not warm:
-            politely.hurry()
-        async with importing:
-            return await asyncio.to_thread(import_litellm, warm)
 
-    async def directly() -> DirectTransport:
-        async with importing:
-            return await direct_client.ready()
+def build(announce: Announce) -> Mapping[str, Handler]:
+    import_httpx()
+    from tui_agent.model import completion, counter, direct_client, litellm_client
+    from tui_agent.model.provider_errors import with_retries
+
+    refusals, transports = completion.Refusals(), Transports()
+    directly, through_litellm = transports.directly, transports.through_litellm
 
     async def ping(params: dict[str, Any], send: Send) -> str:
         return "pong"

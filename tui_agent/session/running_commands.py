@@ -27,6 +27,9 @@ _log = logging.getLogger(__name__)
 
 #: Maximum characters of head and tail in a result; the blob holds more.
 SHOWN = 16_000
+#: The error of a command that cannot start, and its remedy.
+_NO_VIEW = "There is no trial view on this machine", "run it with !!"
+_NO_START = "The command could not be started", "check the variable SHELL"
 #: Number of commands whose written files stay in memory.
 KEPT_WRITTEN = 3
 
@@ -116,9 +119,7 @@ class RunningCommands:
             run.stop()
             raise
         except Exception as error:
-            in_view = what.where == "trial"
-            said = "There is no trial view on this machine" if in_view else "The command could not be started"
-            remedy = "run it with !!" if in_view else "check the variable SHELL"
+            said, remedy = _NO_VIEW if what.where == "trial" else _NO_START
             raise SessionError(f"{said} ({error})", remedy) from error
         try:
             started = e.CommandStarted(number, *what[:4], time.time(), what.background, what.place)
