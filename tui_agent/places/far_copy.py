@@ -93,7 +93,7 @@ class FarCopy:
         self._slot: CopySlot | None = None
         #: Identity and time of each file there, by path.
         self._files: dict[str, tuple[Identity, int]] = {}
-        self._state = self._path = self._tree = ""
+        self._state = self._path = self._name = self._tree = ""
 
     async def open(self, contents: Contents) -> str:
         again = self._slot is not None  # The place lost the copy.
@@ -101,7 +101,8 @@ class FarCopy:
         if self._slot is None:
             self._slot = await asyncio.to_thread(CopySlot, self._parent, contents.key)
         record = {} if again else self._slot.record
-        self._tree = f"tree/{shlex.quote(os.path.basename(contents.root) or 'root')}"
+        self._name = record.get("name") or os.path.basename(contents.root) or "root"
+        self._tree = f"tree/{shlex.quote(self._name)}"
         self._files = dict(record.get("files", {}))
         self._state, self._path = record.get("state", ""), record.get("path", "")
         if not self._state or record.get("key") != contents.key:
@@ -145,8 +146,8 @@ class FarCopy:
 
     def _save(self, key: str, unwanted: Sequence[str] = ()) -> None:
         assert self._slot is not None
-        record = {"key": key, "state": self._state, "path": self._path, "files": self._files}
-        self._slot.save({**record, "unwanted": list(unwanted)})
+        record = {"key": key, "state": self._state, "path": self._path, "name": self._name}
+        self._slot.save({**record, "files": self._files, "unwanted": list(unwanted)})
 
     async def _synchronise(self, rsync: str, wanted: Mapping[str, int], read: dict[str, Identity]) -> bool:
         """Sends files by rsync. Returns False if the host has none."""

@@ -76,9 +76,10 @@ class CopySlot:
         chosen = next((one for one in held if one[2].get("key") == key), held[0])
         for path, lock, _ in held:
             if path != chosen[0]:
-                _tidy(path)
                 os.close(lock)
         self.path, self._descriptor, self.record = chosen
+        with suppress(OSError):
+            os.utime(self.path / _RECORD)
 
     def save(self, record: dict[str, Any]) -> None:
         """Raises OSError."""
@@ -89,6 +90,18 @@ class CopySlot:
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor = -1
+
+
+def sweep(folder: Path) -> None:
+    """Removes the folders below `folder` that no command used for a long time. Blocking."""
+    for path in folder.glob("*/*/*"):
+        with suppress(OSError):
+            lock = os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _tidy(path)
+            finally:
+                os.close(lock)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -127,7 +140,11 @@ class KeptFolder:
 
     def _take(self) -> None:
         self._slot = CopySlot(self._parent, self._contents.key)
-        self._root = f"{self._slot.path}/{os.path.basename(self._contents.root) or 'root'}"
+        name = os.path.basename(self._contents.root) or "root"
+        self._root, earlier = f"{self._slot.path}/{name}", self._slot.record.get("name", name)
+        if earlier != name:  # Of another work copy of the folder.
+            with suppress(OSError):
+                os.rename(f"{self._slot.path}/{earlier}", self._root)
         if os.path.islink(self._root):
             os.unlink(self._root)
         os.makedirs(self._root, 0o755, exist_ok=True)
@@ -159,6 +176,10 @@ class KeptFolder:
             for path in (*unwanted, *gone):
                 self._remove(path)
                 self._files.pop(path, None)
+            for folder in sorted(folders_of(gone) - {""}, reverse=True):
+                with suppress(OSError):  # It holds other files.
+                    if self._is_own(folder):
+                        os.rmdir(f"{self._root}/{folder}")
             own: set[str] = set()
             for path, item in contents.items.items():
                 known = self._files.get(path)
@@ -171,7 +192,7 @@ class KeptFolder:
             ) from error
         files = {path: known for path, known in self._files.items() if path in contents.items}
         self._files = files
-        slot.save({"key": contents.key, "files": files})
+        slot.save({"key": contents.key, "files": files, "name": os.path.basename(self._root)})
 
     def _remove(self, path: str) -> None:
         if not self._is_own(os.path.dirname(path)):

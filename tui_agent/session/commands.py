@@ -60,7 +60,7 @@ class Commands:
         #: Whether the user allows commands in the folder itself.
         self._here_too = FolderAnswers(core.folders.data / STORE, core.workspace.root)
         self.views = TrialViews(core, review, secrets, copied)
-        self.places = SessionPlaces(core, self.views)
+        self.places = SessionPlaces(core, self.views, copied)
         self._running = RunningCommands(core, secrets)
         #: Set by the next stop, then replaced.
         self._stopping = asyncio.Event()

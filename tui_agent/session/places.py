@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.checks.output import REPORTING
@@ -26,10 +27,13 @@ _REPORTS = "".join(f'{name}="${{{name}:+${name} }}{value}" ' for name, value in 
 class SessionPlaces:
     """Opens copies of the contents in places."""
 
-    def __init__(self, core: Core, views: TrialViews) -> None:
+    def __init__(self, core: Core, views: TrialViews, copied: Path | None = None) -> None:
+        """`copied` is the original of a copied workspace, with which it shares the copies."""
         self._workspace, self._folders = core.workspace, core.folders
         self._settings = core.settings
         self._views = views
+        self._original = str(copied or core.workspace.root)
+        self._swept = False
 
     @property
     def settings(self) -> Sequence[PlaceSettings]:
@@ -53,7 +57,7 @@ class SessionPlaces:
         """
         from tui_agent.places.contents import contents_of
         from tui_agent.places.far_copy import FarCopy
-        from tui_agent.places.kept_folder import KeptFolder
+        from tui_agent.places.kept_folder import KeptFolder, sweep
         from tui_agent.places.place import engine_environment
         from tui_agent.places.runner import PlaceRunner
 
@@ -66,8 +70,12 @@ class SessionPlaces:
             said = f"Not in {name}: {len(contents.left):,} files whose names cannot travel"
             await self._views.notify_once(said, "warning")
         environment = engine_environment(os.environ, self._settings.trial.env)
-        key = hashlib.sha256(f"{root}\0{name}".encode(errors="surrogateescape")).hexdigest()[:20]
-        parent, ignored = self._folders.state / "places" / key, self._workspace.ignored
+        every = self._folders.state / "places"
+        if not self._swept:
+            self._swept = True
+            await asyncio.to_thread(sweep, every)
+        key = hashlib.sha256(f"{self._original}\0{name}".encode(errors="surrogateescape")).hexdigest()[:20]
+        parent, ignored = every / key, self._workspace.ignored
         copy = (
             FarCopy(place, parent / "far", ignored, environment, self._views.notify_once)
             if place.is_far
