@@ -17,7 +17,7 @@ from support.sessions import open_session, reply
 
 from tui_agent.log import directory
 from tui_agent.log.directory import SessionLock
-from tui_agent.log.stats import figures_of
+from tui_agent.log.stats import figures_over_time
 from tui_agent.store.events import ReplyRead
 
 SECRET = "sk-abcdefghij0123456789abcdef"
@@ -356,7 +356,7 @@ async def test_a_copy_counts_what_is_its_own_and_money_is_told_by_day_model_and_
 )
 def test_a_request_for_a_file_in_words_is_a_question_about_a_file(message: str, asks: bool) -> None:
     read = ReplyRead(1, "", message)
-    assert figures_of([read]).questions == int(asks)
+    assert figures_over_time([(0.0, read)]).questions == int(asks)
 
 
 async def test_a_conflict_at_apply_goes_back_to_the_model(

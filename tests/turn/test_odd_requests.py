@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from support.sessions import model_of, open_session, reply
 
 from tui_agent.answers.plans import FileAction
-from tui_agent.log.stats import figures_of
+from tui_agent.log.stats import Figures, figures_over_time
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 
@@ -34,6 +35,10 @@ def workspace(tmp_path: Path) -> Path:
     (folder / "docs/a.md").write_text("# A\n")
     (tmp_path / "outside.txt").write_text("secret")
     return folder
+
+
+def figures_of(events: Iterable[e.Event]) -> Figures:
+    return figures_over_time((0.0, event) for event in events)
 
 
 async def turn(session: Session) -> list[e.Event]:

@@ -98,14 +98,14 @@ async def _log_in(service: LoginService, store: LoginStore) -> None:
                         "If the browser is on another machine, paste the final address "
                         "(or the code in it) here and press Enter."
                     )
-                    _read_into(pasted)
+                    read_pasted(pasted)
                 case AwaitApproval() if not told:
                     told = True
                     note("Waiting for the approval. Ctrl+C cancels.")
             sys.stdout.flush()
 
 
-def _read_into(pasted: asyncio.Queue[str]) -> None:
+def read_pasted(pasted: asyncio.Queue[str]) -> None:
     """The first non-empty line of standard input, from a daemon thread."""
     loop = asyncio.get_running_loop()
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import threading
 from contextlib import aclosing
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from tui_agent.errors import ServerFailed, UsageError
 from tui_agent.files.text import escaped
 from tui_agent.headless import arguments
 from tui_agent.headless.arguments import CommandGroup
+from tui_agent.headless.login_command import read_pasted
 from tui_agent.headless.output import error, json_line, note, row, write_text
 from tui_agent.mcp_servers.servers import ConfiguredServers, ToolServer, configured, switch
 from tui_agent.settings import trust
@@ -234,22 +234,7 @@ async def _log_in(folder: Path, server: ToolServer) -> int:
                 write_text(f"Open {url}")
                 note("If the browser is on another machine, paste the final address here and press Enter.")
                 sys.stdout.flush()
-                _read_into(pasted)
+                read_pasted(pasted)
     finally:
         await process.close()
     return pages
-
-
-def _read_into(pasted: asyncio.Queue[str]) -> None:
-    """The first non-empty line of standard input, from a daemon thread."""
-    loop = asyncio.get_running_loop()
-
-    def read() -> None:
-        try:
-            line = next((line for line in sys.stdin if line.strip()), "")
-            if line:
-                loop.call_soon_threadsafe(pasted.put_nowait, line.strip())
-        except (OSError, ValueError, RuntimeError):
-            pass  # The stream is closed, or the login has ended.
-
-    threading.Thread(target=read, name="what is pasted", daemon=True).start()

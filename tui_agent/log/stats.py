@@ -175,11 +175,6 @@ class Figures(Struct, frozen=True):
         return [(pattern, count) for pattern, count in worst[:WORST_SHOWN] if count > 1]
 
 
-def figures_of(events: Iterable[e.Event]) -> Figures:
-    """Count one session's events, without times."""
-    return figures_over_time((0.0, event) for event in events)
-
-
 def figures_over_time(events: Iterable[tuple[float, e.Event]], session: str = "") -> Figures:
     """Times are in seconds since 1970. Events copied from another session are not counted."""
     counts = _Counts(session)
