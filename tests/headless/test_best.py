@@ -63,7 +63,7 @@ def test_without_such_an_attempt_nothing_is_written(work: Path) -> None:
         (("--best", "early"), "2 to 8 attempts"),
         (("--best", "9"), "2 to 8 attempts"),
         (("--best", "early,,late"), "empty"),
-        (("--best", "early,nowhere"), "there is no agent nowhere"),
+        (("--best", "early,nowhere"), "there is no agent or model nowhere"),
         (("--best", "early,late", "--agent", "late"), "cannot be combined"),
     ],
 )

@@ -87,3 +87,23 @@ async def test_the_model_tries_several_times_and_what_fails_is_in_the_comparison
         assert compared(session)[1].count("failed: broken ended with 3") == 2
         with pytest.raises(SessionError, match="cannot be taken"):
             await session.subtasks.take(session.state.subtasks.tasks[-1].id)
+
+
+async def test_models_try_the_same_and_each_is_asked_by_its_name(tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", {"a.txt": "one\n"})
+    answers = [
+        reply(f"Way {number}.", fileChanges=[{"path": f"{number}.txt", "content": "new\n"}])
+        for number in (1, 2)
+    ]
+    model = GoalModel({"Find a way": answers})
+    async with working(root, model) as session:
+        await said(session, "/best openai/gpt-one anthropic/claude-two Find a way")
+        await session.subtasks.settled()
+        await until(lambda: compared(session), "the comparison")
+        lines = compared(session)[0].splitlines()
+        assert [line.partition(" (")[0] for line in lines[:2]] == [
+            "best 1.1 openai/gpt-one",
+            "best 1.2 anthropic/claude-two",
+        ]
+        assert {request.model for request in model.requests} == {"openai/gpt-one", "anthropic/claude-two"}
+        assert await said(session, "/take anthropic/claude-two") == "1 change of it in the review"

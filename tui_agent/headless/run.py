@@ -138,11 +138,12 @@ async def _best(session: Session, options: RunOptions, teller: RunReporter) -> i
     before, begun = session.state.usage.session, time.monotonic()
     await session.extensions.read()
     known = {"", *session.extensions.agents, *await asyncio.to_thread(session.outside_agents.names)}
-    if unknown := [name for name in options.best if name not in known]:
+    models = {name for name in options.best if name not in known and session.models.is_model(name)}
+    if unknown := [name for name in options.best if name not in known | models]:
         raise errors.UsageError(
-            f"there is no agent {unknown[0]}", f"name one of {', '.join(sorted(known - {''}))}"
+            f"there is no agent or model {unknown[0]}", f"name one of {', '.join(sorted(known - {''}))}"
         )
-    names = await session.subtasks.best(options.best, options.prompt)
+    names = await session.subtasks.best(options.best, options.prompt, models)
     await session.subtasks.settled()
     ended = {task.id: task for task in session.state.subtasks.tasks if task.id in names}
     why = "" if any(task.state == "completed" for task in ended.values()) else "No attempt completed"

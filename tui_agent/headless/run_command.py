@@ -69,7 +69,7 @@ from tui_agent.workspace.early_start import EarlyChild, workspace_child
     "--best",
     metavar="NAMES|NUMBER",
     default="",
-    help="Let several agents (claude,codex) attempt it in views of their own, or the model a number of times. "
+    help="Let agents (claude,codex) or models attempt it in views of their own, or the model a number of times. "
     "--apply takes the first attempt without a failed check.",
 )
 @arguments.record_option

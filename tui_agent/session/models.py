@@ -20,7 +20,7 @@ from tui_agent.model.local import LocalModels, ProviderFiles, StoresFiles
 from tui_agent.model.login.services import needed
 from tui_agent.model.login.store import LoginStore
 from tui_agent.model.model_listing import LOGIN, ListedModel, Listing, ListsModels, cached_listing, is_chat
-from tui_agent.model.model_table import KnownModel, Route, route, rules_for, table
+from tui_agent.model.model_table import KnownModel, Route, route, rules_for, split, table
 from tui_agent.model.providers import about_the_end, follower, is_ended, provider_of, today, version_of
 from tui_agent.model.rate_limit import Allowance, Pace, PacedModel
 from tui_agent.model.rules import effort_note, level_of, providers, rules_of
@@ -306,6 +306,12 @@ class ModelAccess:
             return seconds
         cost = "cost unknown" if usage.cost is None else f"${usage.cost:.6f}"
         return f"{seconds}, {usage.input + usage.output} tokens, {cost}"
+
+    @call(changes=False)
+    def is_model(self, word: str) -> bool:
+        """Whether a word names a model: the current one, a listed one, or one of a known provider."""
+        listed = {offer.name for offer in self.offers.all()}
+        return bool(word) and (word == self.name or word in listed or split(word) is not None)
 
     @call(changes=False)
     def save_as_default(self, folder: Path) -> Path:

@@ -96,7 +96,7 @@ async def open_child(
         core,
         start_folder=parent.start_folder,
         model=parent.models.paced(),
-        model_name=(agent.model if agent else "") or parent.models.name,
+        model_name=task.model or (agent.model if agent else "") or parent.models.name,
         interactive=False,
         part=SubTaskPart(
             f"{agent.prompt}\n\n{part}" if agent else part,

@@ -65,6 +65,8 @@ class SubTask(Struct, frozen=True):
     agent: str = ""
     #: Group of attempts at one goal; their results wait until one is taken. "" for others.
     attempt: str = ""
+    #: Name of the model that does it; "" for that of its agent or its parent.
+    model: str = ""
 
     @property
     def run(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 from msgspec import Struct
@@ -305,19 +305,23 @@ class SubTaskRestart:
         await self._journal.record(*told)
 
 
-def attempts(agents: Sequence[str], goal: str, graph: Sequence[SubTask]) -> tuple[SubTask, ...]:
-    """A sub-task for each agent, "" for the model; with a new group, and new ids. Raises `SessionError`."""
-    if not goal.strip() or not 2 <= len(agents) <= MOST_ATTEMPTS:
+def attempts(
+    names: Sequence[str], goal: str, graph: Sequence[SubTask], models: Collection[str] = ()
+) -> tuple[SubTask, ...]:
+    """A sub-task for each agent or model, "" for the session's model; with a new group, and new ids. `models` are the
+    names of models. Raises `SessionError`."""
+    if not goal.strip() or not 2 <= len(names) <= MOST_ATTEMPTS:
         raise SessionError(
             f"/best needs a goal and 2 to {MOST_ATTEMPTS} attempts",
-            "write /best claude codex GOAL, or /best 3 GOAL",
+            "write /best claude codex GOAL, /best MODEL MODEL GOAL, or /best 3 GOAL",
         )
     groups = {task.attempt for task in graph}
     group = next(name for n in itertools.count(1) if (name := f"best {n}") not in groups)
     found = []
-    for number, agent in enumerate(agents, 1):
-        name = f"{group}.{number} {agent}".rstrip()
-        found.append(SubTask(name, goal.strip(), agent=agent, attempt=group))
+    for number, name in enumerate(names, 1):
+        agent, model = ("", name) if name in models else (name, "")
+        shown = f"{group}.{number} {name}".rstrip()
+        found.append(SubTask(shown, goal.strip(), agent=agent, attempt=group, model=model))
     return tuple(found)
 
 

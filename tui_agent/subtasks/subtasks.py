@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -108,15 +108,16 @@ class SubTasks:
         await self._journal.record(e.SubTasksWanted((task,)))
 
     @call(changes=True)
-    async def best(self, agents: Sequence[str], goal: str) -> tuple[str, ...]:
-        """An attempt by each agent, "" for the model. Returns their ids."""
+    async def best(self, names: Sequence[str], goal: str, models: Collection[str] = ()) -> tuple[str, ...]:
+        """An attempt by each agent or model, "" for the session's model. `models` are the names of models. Returns
+        their ids."""
         from tui_agent.subtasks.merge import attempts
 
-        tasks = attempts(agents, goal, self.state.subtasks.tasks)
+        tasks = attempts(names, goal, self.state.subtasks.tasks, models)
         self._renew()
-        names = tuple(task.id for task in tasks)
-        await self._journal.record(e.SubTasksProposed(tasks), e.SubTasksWanted(names))
-        return names
+        found = tuple(task.id for task in tasks)
+        await self._journal.record(e.SubTasksProposed(tasks), e.SubTasksWanted(found))
+        return found
 
     @call(changes=True)
     async def take(self, task: str) -> int:

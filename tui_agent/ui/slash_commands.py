@@ -92,21 +92,23 @@ async def _delegated(session: Session, name: str, task: str) -> str:
 
 
 async def _best(session: Session, words: str) -> str:
-    """`/best claude codex GOAL`, or `/best 3 GOAL` for attempts of the model, in views of their own."""
+    """`/best claude codex GOAL`, `/best MODEL MODEL GOAL`, or `/best 3 GOAL` for attempts of the model."""
     await session.extensions.read()
     known = {*session.extensions.agents, *session.outside_agents.names()}
-    agents, rest = [], words.split(" ")
+    found, models, rest = [], set(), words.split(" ")
     if rest[0].isdigit():
-        agents = [""] * whole_number(rest.pop(0), most=99)
-    while rest and rest[0] in known:
-        agents.append(rest.pop(0))
-    names = await session.subtasks.best(agents, " ".join(rest))
+        found = [""] * whole_number(rest.pop(0), most=99)
+    while rest and (rest[0] in known or session.models.is_model(rest[0])):
+        if rest[0] not in known:
+            models.add(rest[0])
+        found.append(rest.pop(0))
+    names = await session.subtasks.best(found, " ".join(rest), models)
     return f"{len(names)} attempts begin as sub-tasks; their comparison comes into the chat"
 
 
 async def _take(session: Session, words: str) -> str:
     tasks = [task for task in session.state.subtasks.tasks if task.attempt]
-    found = [task.id for task in tasks if words in (task.id, task.agent)]
+    found = [task.id for task in tasks if words in (task.id, task.agent or task.model)]
     count = await session.subtasks.take(found[0] if len(found) == 1 else words)
     return f"{count} change{'' if count == 1 else 's'} of it in the review"
 
