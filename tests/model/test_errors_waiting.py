@@ -113,6 +113,8 @@ def test_by_the_limits_that_are_used_up(headers: dict[str, str], seconds: float 
         ("Your quota will reset after 3h10m5s.", 11_405.0),
         ("Please try again later.", None),
         ("Please try again in 0s.", None),
+        ("Please try again in -5s.", None),
+        ('"retryDelay": "-34s"', None),
         ("You sent 34s of audio", None),
         ("try again in 3 days", 259_200.0),
         ("Please retry shortly", None),

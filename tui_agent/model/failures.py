@@ -71,7 +71,7 @@ _PART = late(r"(?ai)(\d+(?:\.\d+)?)\s?(millis|ms|[smhd])")
 _WHOLE_SPAN = late(f"(?ai){_SPAN}")
 _NUMBER = late(r"(?a)\d{1,15}(?:\.\d+)?")
 #: "Please try again in 6m0s" (OpenAI, Groq), "Please retry after 20 seconds" (Azure), `"retryDelay": "34s"` (Gemini).
-_ASKED = late(rf"(?i)(?:try again|retry(?:Delay)?|reset)\W{{1,8}}(?:(?:in|after)\W{{1,2}})?({_SPAN})")
+_ASKED = late(rf"(?i)(?:try again|retry(?:Delay)?|reset)\W{{1,8}}(?:(?:in|after)\W{{1,2}})?(?<!-)({_SPAN})")
 #: Numbers from these are Unix times in seconds and in milliseconds.
 _MOMENT, _MOMENT_MS = 1e9, 1e12
 
