@@ -67,8 +67,10 @@ class KilledAt:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def killed_over_a_buffer(folder: Path, session: str, number: int, monkeypatch: pytest.MonkeyPatch) -> bool:
-    """Apply to a file and to the unsaved text of another, and be killed before step `number`."""
+def killed_over_a_buffer(
+    folder: Path, session: str, number: int, monkeypatch: pytest.MonkeyPatch, what: str
+) -> bool:
+    """Apply to a file and to the unsaved text of another, or undo or redo that, and be killed before step `number`."""
     kill = KilledAt(number)
     commit = LogWriter.commit
 
@@ -77,14 +79,14 @@ def killed_over_a_buffer(folder: Path, session: str, number: int, monkeypatch: p
         commit(writer)
         kill()
 
-    async def apply() -> None:
+    async def act() -> None:
         async with open_session(folder, session=session, services=False) as opened:
             monkeypatch.setattr(LogWriter, "commit", commit_or_die)
             monkeypatch.setattr(Log, "_waiting", lambda log: [log._jobs.get()])  # as on a fast disk
             with before_each_call(kill, ("rename", "replace", "link", "unlink")):
-                await opened.review.apply()
+                await getattr(opened.review, what)()
 
-    return died(apply)
+    return died(act)
 
 
 def died(work: Callable[[], Coroutine[None, None, None]]) -> bool:
@@ -129,9 +131,11 @@ def test_files_and_session_agree_after_the_next_opening(tmp_path: Path) -> None:
     assert found == NEW
 
 
+@pytest.mark.parametrize("what", ["apply", "undo", "redo"])
 def test_an_apply_to_a_file_and_to_unsaved_text_is_whole_or_not_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
+    """So is an undo of it, and a redo."""
     folder = tmp_path / "work"
     folder.mkdir()
     for name in ("a.txt", "b.txt"):
@@ -144,6 +148,8 @@ def test_an_apply_to_a_file_and_to_unsaved_text_is_whole_or_not_there(
             session.files.edit("b.txt", "mine\none\n", (0, 0), (0, 0))
             await session.chat.submit("Change a.txt and b.txt")
             await session.chat.finished()
+            for before in ("apply", "undo")[: ("apply", "undo", "redo").index(what)]:
+                await getattr(session.review, before)()
             return session.state.session.id
 
     async def look(session: str) -> tuple[str, str, set[str]]:
@@ -152,14 +158,18 @@ def test_an_apply_to_a_file_and_to_unsaved_text_is_whole_or_not_there(
             states = {str(change.state) for change in opened.state.review.changes}
             return (folder / "a.txt").read_text(), buffer.text, states
 
+    unapplied, applied = ("one\n", "mine\none\n"), ("two\n", "mine\ntwo\n")
+    old, new = (applied, unapplied) if what == "undo" else (unapplied, applied)
+    before, after = {
+        "apply": ("pending", "applied"),
+        "undo": ("applied", "undone"),
+        "redo": ("undone", "applied"),
+    }[what]
     session, number = asyncio.run(propose()), 1
-    while killed_over_a_buffer(folder, session, number, monkeypatch):
+    while killed_over_a_buffer(folder, session, number, monkeypatch, what):
         on_disk, buffer, states = asyncio.run(look(session))
-        assert (on_disk, buffer, states) in (
-            ("one\n", "mine\none\n", {"pending"}),
-            ("two\n", "mine\ntwo\n", {"applied"}),
-        ), number
-        if "applied" in states:
+        assert ((on_disk, buffer), states) in ((old, {before}), (new, {after})), number
+        if after in states:
             break
         number += 2
     assert number > 4
