@@ -113,18 +113,8 @@ def _indented(
             return None
         found_ways.append(list(replaced))  # may already be the file's indentation
     bare = pairs[0][1] and not pairs[0][0] and all(wanted == there for wanted, there in pairs[1:])
-    if bare and 0 in worded and search[0][:1] in _CLOSING and replaced[0][:1] not in _CLOSING:
-        return None  # a closing bracket rarely has the depth of its replacement
-    if bare and pairs[1:] and 0 in worded:
-        if {*_WORD.findall(search[0])}.isdisjoint(_WORD.findall(replaced[0])):
-            return None  # another line, possibly at another depth
-        found_ways = [way for way in found_ways if not indent.jumps(way, level)]
-        second = next((number for number in worded if number), 0)
-        drops = second and second == next(
-            (number for number, line in enumerate(replaced) if number and line.strip()), 0
-        )
-        if drops and len(pairs[1][1]) >= len(pairs[0][1]) > len(indent.of(replaced[second])):
-            return None  # the other lines moved left, perhaps also the first
+    if bare and 0 in worded:
+        found_ways = _with_bare_first_line(search, replaced, pairs, worded, found_ways, level)
     ways = [way for number, way in enumerate(found_ways) if way not in found_ways[:number]]
     if len(ways) > 1 or list(replaced) in ways:
         there = {number: line for number, _, line in tied}
@@ -137,6 +127,28 @@ def _indented(
             )
         ]
     return ways[0] if len(ways) == 1 else None
+
+
+def _with_bare_first_line(
+    search: Sequence[str],
+    replaced: Sequence[str],
+    pairs: Sequence[indent.Pair],
+    worded: Sequence[int],
+    ways: list[list[str]],
+    level: int,
+) -> list[list[str]]:
+    """The plausible `ways` if only the first line of the search text lacks its indentation; [] if ambiguous."""
+    if search[0][:1] in _CLOSING and replaced[0][:1] not in _CLOSING:
+        return []  # a closing bracket rarely has the depth of its replacement
+    if not pairs[1:]:
+        return ways
+    if {*_WORD.findall(search[0])}.isdisjoint(_WORD.findall(replaced[0])):
+        return []  # another line, possibly at another depth
+    second = next((number for number in worded if number), 0)
+    drops = second and second == next((n for n, line in enumerate(replaced) if n and line.strip()), 0)
+    if drops and len(pairs[1][1]) >= len(pairs[0][1]) > len(indent.of(replaced[second])):
+        return []  # the other lines moved left, perhaps also the first
+    return [way for way in ways if not indent.jumps(way, level)]
 
 
 def _moves_beside_first(search: Sequence[str], replaced: Sequence[str], stretches: Sequence[Part]) -> bool:
