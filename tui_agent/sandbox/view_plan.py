@@ -167,10 +167,8 @@ def plan(
 ) -> ViewPlan:
     """The view of a workspace (an absolute path without links). Raises `NoView` if the folder is unsuitable.
 
-    - git_folders: outside folders that git needs: of a linked worktree, a submodule, or the enclosing
-      repository.
+    - git_folders: outside folders of linked worktrees, submodules, or the enclosing repository.
     - tools: additional readable folders.
-    - hidden: hidden files and folders, anywhere.
     - folder: private folder of this run, for methods that need one.
     """
     environ = dict(os.environ) if environ is None else environ
@@ -180,23 +178,21 @@ def plan(
     limits = limits or fitting(Limits())
     binds, links = _system()
     of_person = programs(environ)
-    own_home = home not in (*_OF_MACHINE, *of_person) and not any(
-        is_below(path, [home]) for path in _OF_MACHINE
-    )
+    own_home = home not in of_person and not any(is_below(path, [home]) for path in _OF_MACHINE)
     more, on_the_way = find_tools(root, home if own_home else "", environ, tools)
     caches = find_caches(home, environ, [*(() if own_home else binds), *more, root])
     folders = [("/tmp", 0o1777, limits.layer), ("/var/tmp", 0o1777, limits.layer), ("/run", 0o755, MEGABYTE)]
     texts: dict[str, bytes] = {}
     if own_home:
         folders.append((home, 0o700, limits.layer))
-        there = [f"{home}/{name}" for name in git_settings.OF_PERSON if os.path.isfile(f"{home}/{name}")]
-        texts = {path: git_settings.visible_settings(path) for path in there}
+        paths = [f"{home}/{name}" for name in git_settings.OF_PERSON]
+        texts = {path: git_settings.visible_settings(path) for path in paths if os.path.isfile(path)}
     apart = [path for path in git_folders if not is_below(path, [root])]
     overlays = (*caches, *apart, root)
     inside = _STORES.hidden(caches)
-    masks = [] if own_home else _dotted(home)
-    masks += _STORES.hidden((*binds, *more), [*of_person, *more])
-    masks = [path for path in masks if not (own_home and is_below(path, [home]) and not is_below(path, more))]
+    masks = [*(() if own_home else _dotted(home)), *_STORES.hidden((*binds, *more), [*of_person, *more])]
+    if own_home:
+        masks = [path for path in masks if not is_below(path, [home]) or is_below(path, more)]
     masks += [path for path in map(os.path.realpath, hidden) if not is_below(root, [path])]
     masks += [path for path in _sockets() if is_below(path, (*binds, *more, *caches))]
     every_seed = (*seeds, *_scrubbed(root, apart), *_emptied(caches, inside))
