@@ -48,6 +48,10 @@ def finished_line(ok: bool, error: str, usage: Usage, seconds: float, limit: str
     }
 
 
+def _line(kind: str, source: object, *fields: str) -> Line:
+    return {"type": kind, **{field: getattr(source, field) for field in fields}}
+
+
 def lines(event: e.Event, state: State) -> Iterator[Line]:
     """None for internal events."""
     match event:
@@ -55,28 +59,12 @@ def lines(event: e.Event, state: State) -> Iterator[Line]:
             actions = [*map(_file_action, event.actions), *map(_directory_action, event.directories)]
             yield {"type": "plan", "source": event.source, "actions": actions}
         case e.AttemptEnded(attempt):
-            yield {
-                "type": "attempt",
-                "action": attempt.action,
-                "pattern": attempt.pattern,
-                "by": attempt.by,
-                "index": attempt.index,
-                "total": attempt.total,
-                "outcome": attempt.outcome,
-                "matches": attempt.matches,
-                "ms": round(attempt.ms, 2),
-            }
+            fields = ("action", "pattern", "by", "index", "total", "outcome", "matches")
+            yield {**_line("attempt", attempt, *fields), "ms": round(attempt.ms, 2)}
         case e.FallbackTaken(action, kind, patterns):
             yield {"type": "fallback", "action": action, "kind": kind, "patterns": list(patterns)}
         case e.FileLoaded(file):
-            yield {
-                "type": "file_loaded",
-                "path": file.path,
-                "md5": file.md5,
-                "lines": file.lines,
-                "tokens": file.tokens,
-                "loaded_by": file.loaded_by,
-            }
+            yield _line("file_loaded", file, "path", "md5", "lines", "tokens", "loaded_by")
         case e.FilesLeftOut(reason=reason) if reason in ("room", "limit"):
             yield {"type": "left_out", "paths": list(event.paths), "reason": reason}
         case e.FreshnessChanged(path, cause, by_agent=False, undone=False) if cause not in (
@@ -113,14 +101,7 @@ def _of_calls(event: e.Event, state: State) -> Iterator[Line]:
     """Calls, commands and checks."""
     match event:
         case e.CallEnded():
-            yield {
-                "type": "tool",
-                "id": event.id,
-                "name": event.name,
-                "arguments": event.arguments,
-                "ok": event.ok,
-                "seconds": event.seconds,
-            }
+            yield _line("tool", event, "id", "name", "arguments", "ok", "seconds")
         case e.CommandStarted(name, command, where=where, isolated=isolated):
             yield {"type": "command", "id": name, "command": command, "where": where, "isolated": isolated}
         case e.CommandEnded(result):
