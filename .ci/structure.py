@@ -2,11 +2,12 @@
 
     structure.py [ROOT]     prints each offence with its place, then the counts; 1 where there is any
 
-No file over 600 lines, no class over 25 public methods (inherited ones of ours counted), no public class name twice,
+No file over 600 lines, no function whose body is over 60 lines (without its docstring and functions inside it), no
+class over 25 public methods (inherited methods of ours counted), no public class name twice,
 no import cycle inside the package, however late the import, no private module, name, attribute or method of a library,
 swapped class, fake module or profile hook outside the files that are for patches, and no turn of phrase from the word
-list in a string, a docstring, a comment or a document; and no `int()` or `float()` of text from outside. Read as text:
-nothing is imported.
+list in a string, a docstring, a comment or a document; and no `int()` or `float()` of text from outside. The shape of
+the whole package is limited by ratios (`RATIOS`). Read as text: nothing is imported.
 """
 
 from __future__ import annotations
@@ -17,14 +18,22 @@ import io
 import re
 import sys
 import tokenize
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = "tui_agent"
 #: The rehearsal's sample project, which belongs to nobody's tree.
 SAMPLE = f"{PACKAGE}/rehearsal/project"
-LINES, METHODS = 600, 25
+LINES, METHODS, BODY = 600, 25, 60
+#: Limits of the whole package, set to its state at the time; a simplification lowers them.
+RATIOS = {
+    "% of all functions are private and named once": 23.5,
+    "modules per 1,000 lines": 5.2,
+    "words of docstrings and comments per 100 lines": 84.0,
+}
+#: Smaller packages, in lines, have no ratios.
+JUDGED_FROM = 2_000
 #: Where numbers are read from text; and the program inside a view, which reads the kernel's and imports only itself.
 NUMBERS = (f"{PACKAGE}/files/numbers.py", f"{PACKAGE}/sandbox/inside/")
 #: Where libraries are patched: Textual, in the interface, and httpcore, in the model's child, which imports no screen.
@@ -58,6 +67,57 @@ def long_files(root: Path, modules: Trees) -> Iterator[str]:
         lines = (root / path).read_text("utf-8").count("\n")
         if lines > LINES:
             yield f"{path}: {lines} lines, {LINES} are allowed"
+
+
+def long_functions(modules: Trees) -> Iterator[str]:
+    for path, tree in modules.items():
+        for node in ast.walk(tree):
+            if isinstance(node, _FUNCTIONS):
+                body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
+                lines = _lines(*body) - sum(_lines(inner) for inner in _inner_functions(node)) if body else 0
+                if lines > BODY:
+                    yield f"{path}:{node.lineno}: the body of {node.name} has {lines} lines, {BODY} are allowed"
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _lines(*nodes: ast.stmt) -> int:
+    return (nodes[-1].end_lineno or nodes[-1].lineno) - nodes[0].lineno + 1
+
+
+def _inner_functions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The outermost functions inside a function."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, _FUNCTIONS):
+            yield child
+        else:
+            yield from _inner_functions(child)
+
+
+def ratios(root: Path, modules: Trees) -> dict[str, float]:
+    """The figures of `RATIOS`."""
+    functions = once = words = lines = 0
+    for path, tree in modules.items():
+        text = (root / path).read_text("utf-8")
+        lines += text.count("\n")
+        nodes = list(ast.walk(tree))
+        named = Counter(getattr(node, "id", getattr(node, "attr", None)) for node in nodes)
+        for node in nodes:
+            if isinstance(node, _FUNCTIONS):
+                functions += 1
+                once += _is_private(node.name) and named[node.name] == 1
+            if isinstance(node, (*_FUNCTIONS, ast.ClassDef, ast.Module)):
+                words += len(_WORD.findall(ast.get_docstring(node, clean=False) or ""))
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        words += sum(len(_WORD.findall(token.string)) for token in tokens if token.type == tokenize.COMMENT)
+    if lines < JUDGED_FROM:
+        return dict.fromkeys(RATIOS, 0.0)
+    figures = (100 * once / max(1, functions), 1000 * len(modules) / lines, 100 * words / lines)
+    return dict(zip(RATIOS, figures, strict=True))
+
+
+_WORD = re.compile(r"[A-Za-z']+")
 
 
 def classes(modules: Trees) -> Iterator[tuple[str, ast.ClassDef]]:
@@ -413,20 +473,28 @@ def _reachable(start: str, graph: dict[str, set[str]]) -> set[str]:
 
 def main(root: Path) -> int:
     modules = trees(root)
+    figures = ratios(root, modules)
     offences = {
         f"files over {LINES} lines": list(long_files(root, modules)),
+        f"functions over {BODY} lines": list(long_functions(modules)),
         f"classes over {METHODS} public methods": list(wide_classes(modules)),
         "public class names that occur twice": list(twin_classes(modules)),
         "import cycles": list(cycles(modules)),
         "private parts of libraries": [*private_parts(modules), *private_names(modules)],
         "bare conversions of text": list(bare_numbers(modules)),
         "hits of the word list": list(words(root, modules)),
+        "ratios over their limits": [
+            f"{figures[name]:.2f} {name}, {limit:g} are allowed: simplify what the change adds, or something else"
+            for name, limit in RATIOS.items()
+            if figures[name] > limit
+        ],
     }
     for found in offences.values():
         for offence in found:
             sys.stdout.write(f"{offence}\n")
     counts = ", ".join(f"{len(found)} {what}" for what, found in offences.items())
-    sys.stdout.write(f"{len(modules)} modules: {counts}\n")
+    shape = ", ".join(f"{figure:.2f} {name}" for name, figure in figures.items())
+    sys.stdout.write(f"{len(modules)} modules: {counts}; {shape}\n")
     return int(any(offences.values()))
 
 

@@ -21,8 +21,16 @@ def structure():
     return module
 
 
+LONG = "    x = 1\n"
 OFFENCES = [
     ({"long.py": "\n" * 601}, "long.py: 601 lines"),
+    ({"a.py": f'async def f():\n    """Doc."""\n{LONG * 61}'}, "a.py:1: the body of f has 61 lines"),
+    (
+        {f"m{n}.py": "\n" * 300 + "def _f(): ...\n\ndef g():\n    return _f()\n" for n in range(7)},
+        "of all functions are private and named once, 23.5 are allowed",
+    ),
+    ({f"m{n}.py": "\n" * 150 for n in range(14)}, "modules per 1,000 lines, 5.2 are allowed"),
+    ({f"m{n}.py": "# many words here\n" * 300 for n in range(7)}, "per 100 lines, 84 are allowed"),
     ({"wide.py": f"class Wide:\n{METHODS}"}, "Wide has 26 public methods"),
     (
         {
@@ -101,6 +109,7 @@ def test_each_offence_is_found_and_named(structure, tmp_path, capsys, files, say
 def test_a_tree_within_the_limits_passes(structure, tmp_path, capsys):
     fine = {
         "long.py": "\n" * 400,
+        "f.py": f"def f():\n{LONG * 30}    def g():\n    {LONG}{LONG * 30}def _h(): ...\n",
         "a.py": f"class Wide:\n{METHODS.replace('m0', '_m0')}\nclass _Twin: ...\n",
         "b.py": "class _Twin: ...\nx = 'There is no file, it is no longer here'\nanew = 1\n",
         "own.py": "class A(Widget):\n    def f(self, row):\n        self._own = row._replace(x=1)\n",
