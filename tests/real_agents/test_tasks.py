@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import termios
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,7 @@ from tui_agent.edits.change import Change, Pick
 from tui_agent.session import outside_agents
 from tui_agent.session.outside_agents import AgentRun
 from tui_agent.session.session import Session
+from tui_agent.ui.agent_terminal import AgentTerminal
 
 #: Seconds for one task of an agent, on a loaded machine.
 WITHIN = 240.0
@@ -186,3 +190,91 @@ async def test_real_agents_do_a_turn_in_the_chat_by_their_protocol(
             replies = [one for one in session.state.chat.messages if one.kind == "agent"]
             assert replies[-1].text == "It is done."
             assert any(use.ok for one in replies for use in one.calls)
+
+
+#: Ctrl+].
+LEAVE = b"\x1d"
+
+
+class Screen:
+    """A terminal of 100 columns, of which the test has the other side."""
+
+    def __init__(self, run: AgentRun, words: list[str]) -> None:
+        self.terminal = AgentTerminal(100, 40)
+        run.start(words, self.terminal.program)
+        self.terminal.started()
+        self.ended = asyncio.ensure_future(run.ended())
+        self.ours, self._shown = os.openpty()
+        termios.tcsetwinsize(self._shown, (40, 100))
+        self.printed = bytearray()
+        asyncio.get_running_loop().add_reader(self.ours, self._read)
+        self.showing = self.show()
+
+    def _read(self) -> None:
+        self.printed += os.read(self.ours, 65536)
+
+    def show(self) -> asyncio.Task[str]:
+        self.showing = asyncio.create_task(self.terminal.show(self._shown, self._shown, self.ended))
+        return self.showing
+
+    def type(self, keys: bytes) -> None:
+        os.write(self.ours, keys)
+
+    def close(self) -> None:
+        asyncio.get_running_loop().remove_reader(self.ours)
+        os.close(self.ours)
+        os.close(self._shown)
+        self.terminal.close()
+
+
+async def soon(check: Callable[[], bool], what: str, screen: Screen) -> None:
+    for _ in range(6):
+        try:
+            await until(check, what)
+            return
+        except TimeoutError:
+            continue
+    raise AssertionError(f"{what}: {bytes(screen.printed[-3000:])!r}")
+
+
+@pytest.mark.parametrize("agent", installed_agents("claude"))
+async def test_an_agent_works_in_its_screen_while_its_changes_are_reviewed(
+    agent: RealAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, root = tmp_path / "home", repository(tmp_path / "work", FILES)
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    done = {"hasCompletedOnboarding": True, "theme": "dark", "bypassPermissionsModeAccepted": True}
+    known = {**done, "projects": {str(root): {"hasTrustDialogAccepted": True}}}
+    agent = replace(agent, files={**agent.files, ".claude.json": known})
+    with AgentHosts(tmp_path / "authority", Works({"TASK-1": FIRST})) as hosts:
+        monkeypatch.setattr(outside_agents, "HostProxy", hosts.proxy)
+        async with open_session(root, []) as session:
+            agent.set_up(session.folders, home, hosts.authority, monkeypatch)
+            await until(lambda: session.state.workspace.watching == "watching", "the watch")
+            before = contents(root)
+            run = await session.outside_agents.open([agent.name], by_name=True)
+            screen = Screen(run, ["--dangerously-skip-permissions"])
+            await soon(
+                lambda: b"shortcuts" in screen.printed or b"bypass" in screen.printed, "its screen", screen
+            )
+            screen.type(b"TASK-1: change the files")
+            await soon(lambda: b"TASK-1" in screen.printed, "the typed words", screen)
+            screen.type(b"\r")
+            await soon(lambda: waiting(session).keys() == KINDS.keys(), "the changes", screen)
+            await soon(lambda: is_new(session, "a.txt", BOTH), "the edit", screen)
+            assert run.running and contents(root) == before
+            screen.type(LEAVE)
+            assert await asyncio.wait_for(screen.showing, 20) == "left"
+            await session.review.apply([Pick(waiting(session)["a.txt"].id, 0)])
+            assert (root / "a.txt").read_text() == HALF and run.running
+            screen.printed.clear()
+            screen.show()
+            await soon(lambda: b"\x1b[?2004h" in screen.printed, "its modes again", screen)
+            screen.type(b"/exit")
+            await soon(lambda: b"exit" in screen.printed, "the typed command", screen)
+            screen.type(b"\r")
+            assert await asyncio.wait_for(screen.showing, 60) == "ended"
+            screen.close()
+            await session.outside_agents.end(run)
+            assert contents(root) == {**before, "a.txt": (before["a.txt"][0], HALF.encode())}
