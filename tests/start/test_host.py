@@ -15,7 +15,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,14 +45,21 @@ ACCENTS = {"NO_COLOR": b"5;231", "TERM": b"Chat"}
 
 
 @pytest.fixture(autouse=True)
-def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A person's machine, with a folder of sockets that belongs to this test."""
+def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Generator[None]:
+    """A person's machine, with a folder of sockets that belongs to this test. Sessions that outlive their terminals are
+    ended by the numbers in the names of their sockets."""
     private = tmp_path / "sockets"
     private.mkdir()
     monkeypatch.setenv("TMPDIR", str(private))
     monkeypatch.delenv("CI")
     monkeypatch.setenv("TUI_AGENT_MODEL", "openai/test-model")
     monkeypatch.setenv("TUI_AGENT_REPLAY_SPEED", "0")  # as `Program` has it: it is part of a host's name
+    yield
+    for path in private.glob("tui-agent-*/*"):
+        number = path.suffix.removeprefix(".")
+        if number.isdecimal():
+            with suppress(ProcessLookupError):
+                os.kill(int(number), signal.SIGKILL)
 
 
 @pytest.fixture
@@ -92,8 +99,6 @@ def hosting(idle: int = 600) -> Generator[subprocess.Popen[bytes]]:
     finally:
         host.kill()
         host.wait()
-        for line in run("ps", "--json", folder=Path("/")).stdout.splitlines():
-            os.kill(json.loads(line)["pid"], signal.SIGKILL)
 
 
 def session(folder: Path) -> dict[str, Any]:
@@ -395,6 +400,7 @@ def test_odd_folders(home: Path, tmp_path: Path, kind: str) -> None:
         with running(program, sign="Chat"):
             program.type(b"typed")
             program.shows("typed")
+            session(tmp_path)  # Only now it has a socket, by which it is ended.
 
 
 def test_a_start_leaves_a_host_for_the_next_one(workspace: Path, home: Path) -> None:
