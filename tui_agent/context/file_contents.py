@@ -161,7 +161,7 @@ class LoadedFile(Struct, frozen=True):
     action: str = ""
     #: Whether `text` contains masks for secrets; `md5` and `size` refer to the unmasked file.
     masked: bool = False
-    #: Identity of the file on disk; 0 if unknown.
+    #: Identity of the file on disk; default 0 (unknown).
     inode: int = 0
     #: The provider's id of the uploaded text, sent in its place.
     file_id: str = ""

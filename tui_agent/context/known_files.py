@@ -40,7 +40,7 @@ class KnownFile(Struct, frozen=True):
     masked: bool = False
     #: Whether `written` is exactly the model's proposal, so that the model knows the text.
     written_known: bool = False
-    #: Identity of the file on disk; 0 if unknown.
+    #: Identity of the file on disk; default 0 (unknown).
     inode: int = 0
     #: The lines shown last, if incomplete.
     ranges: tuple[Range, ...] = ()

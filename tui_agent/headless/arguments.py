@@ -313,7 +313,7 @@ class RunOptions(Struct, frozen=True):
     """Options of `tui-agent run`, with a resolved workspace.
 
     `overrides` are settings as `KEY=VALUE`, including `--model`, `--planner-model` and `--protocol`.
-    `session` is "" for a new session, `last`, or an id. `trust` trusts the workspace's configuration for
+    `session` is "" for a new session (default), `last`, or an id. `trust` trusts the workspace's configuration for
     this run only. `attach` are paths below the workspace. `agent` is the agent that does the turn, or
     "". `best` are agents that attempt the prompt beside each other, "" for the model; empty for a turn.
     """

@@ -145,7 +145,7 @@ Chunk = (
 
 
 class Abilities(Struct, frozen=True):
-    """`window` is in tokens, 0 if unknown. `known`: litellm has an entry for it. `plans`: it can answer
+    """`window` is in tokens, by default 0 (unknown). `known`: litellm has an entry for it. `plans`: it can answer
     planning requests; a recording can only if it contains one."""
 
     model: str
@@ -158,10 +158,10 @@ class Abilities(Struct, frozen=True):
     #: Whether it accepts images.
     sees: bool = False
     #: Kind of a local server: "local" if unidentified, "gateway" if unidentified and used with a key. Its
-    #: number of parallel requests, 0 if unknown.
+    #: number of parallel requests, by default 0 (unknown).
     server: str = ""
     slots: int = 0
-    #: Dollars per input and per output token; None if unknown.
+    #: Dollars per input and per output token; default None (unknown).
     prices: tuple[float, float] | None = None
 
 

@@ -39,7 +39,7 @@ _NO_CHAT = re.compile(
 
 
 class ListedModel(Struct, frozen=True, array_like=True):
-    """`created` is a Unix time in seconds, 0 if unknown."""
+    """`created` is a Unix time in seconds, default 0 (unknown)."""
 
     name: str
     known: KnownModel

@@ -38,7 +38,7 @@ class Pace:
 
 
 class Allowance:
-    """Requests allowed for a prompt and its sub-tasks; 0 means no limit."""
+    """Requests allowed for a prompt and its sub-tasks; 0, the default, means no limit."""
 
     def __init__(self, most: int = 0) -> None:
         self._most = most

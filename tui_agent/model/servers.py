@@ -57,8 +57,8 @@ _LOCAL_NAMES = (".local", ".lan", ".internal", ".home.arpa")
 
 
 class ServerModel(Struct, frozen=True):
-    """`window` is in tokens, 0 if unknown; `most` is the maximum window, 0 if fixed. `slots` is the number of
-    parallel requests, 0 if unknown. `ratio` is the server's token count divided by ours."""
+    """`window` is in tokens (default 0: unknown); `most` is the maximum window (default 0: fixed). `slots` is the
+    number of parallel requests (default 0: unknown). `ratio` is the server's token count divided by ours."""
 
     kind: Kind = ""
     window: int = 0

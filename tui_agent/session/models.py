@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Offer(Struct, frozen=True):
-    """`created` is in seconds since 1970, 0 if unknown; `ended`: retired, replaced by `follower`."""
+    """`created` is in seconds since 1970, default 0 (unknown); `ended`: retired, replaced by `follower`."""
 
     provider: str
     model: str

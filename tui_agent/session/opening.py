@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Opening(Struct, frozen=True):
-    """`session` is "" for a new one, `last`, or an id. `started_from` is the initial working directory.
+    """`session` is "" for a new one (default), `last`, or an id. `started_from` is the initial working directory.
     `interactive`: the user can be asked."""
 
     workspace: Path

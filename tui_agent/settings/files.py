@@ -25,7 +25,7 @@ _LONG_TEXT = re.compile(r'"""(?:\\.|.)*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
 
 
 class ConfigFault(Struct, frozen=True):
-    """`where` names a file, the environment or an option; `line` is 0 if unknown."""
+    """`where` names a file, the environment or an option; `line` is by default 0 (unknown)."""
 
     where: str
     what: str

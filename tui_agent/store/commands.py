@@ -116,7 +116,7 @@ class Place(NamedTuple):
 class CheckResult(Struct, frozen=True):
     """state: "failed" only for failures introduced by the change, "missing" if its program is missing without
     the change too. passed, failed: counts, None if not reported. new, old: failures introduced by the change,
-    and failures without it; None if unknown. flaky: failures that a second run did not reproduce. repair:
+    and failures without it; default None (unknown). flaky: failures that a second run did not reproduce. repair:
     earlier repair requests. run: id of the command, "" if not started. where: in a view of the proposal, or
     in the folder itself."""
 

@@ -43,7 +43,7 @@ def chosen_model(settings: Settings, name: str, abilities: Abilities) -> ModelCh
 
 
 class RequestOptions(Struct, frozen=True):
-    """`most`: tokens of a reply (0: unlimited). `temperature`: None is the provider's default."""
+    """`most`: tokens of a reply (default 0: unlimited). `temperature`: None is the provider's default."""
 
     effort: Effort = "auto"
     most: int = 0
