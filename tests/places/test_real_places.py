@@ -12,7 +12,7 @@ from collections.abc import Generator, Mapping
 from pathlib import Path
 
 import pytest
-from support.places import SLEEP, all_ended, places, when_printed
+from support.places import IMAGE, SLEEP, all_ended, container_words, places, when_printed
 from support.sessions import open_session
 from support.ssh_server import PROGRAM, FarHost, far_host
 
@@ -143,40 +143,9 @@ async def test_a_queue_and_a_cluster(
     assert second.output == "a.py\nsrc\n"
 
 
-def _podman() -> tuple[list[str], str]:
-    """The words that run a container of a tiny image, and the reason if there is none."""
-    podman, shell = shutil.which("podman"), shutil.which("busybox")
-    if not podman or not shell:
-        return [], "podman and a static busybox are not installed"
-    for more in ([], ["--ulimit", "nofile=1024:1024", "--ulimit", "nproc=4096:4096"]):
-        for runtime in ([], ["--runtime", "runc"]):
-            words = [podman, *runtime, "run", "--rm", "--network", "none", *more]
-            tried = subprocess.run(
-                [*words, IMAGE, "true"], capture_output=True, text=True, timeout=60, check=False
-            )
-            if tried.returncode == 0:
-                return words, ""
-    return [], f"podman cannot run a container here: {tried.stderr.strip()[-300:]}"
-
-
-IMAGE = "localhost/tui-agent-test"
-
-
 @pytest.fixture(scope="session")
 def podman(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    folder = tmp_path_factory.mktemp("image")
-    if shutil.which("podman") and (shell := shutil.which("busybox")):
-        (folder / "bin").mkdir()
-        (folder / "tmp").mkdir()
-        shutil.copy(shell, folder / "bin" / "busybox")
-        names = subprocess.run([shell, "--list"], capture_output=True, text=True, check=True).stdout.split()
-        for name in names:
-            if name != "busybox":
-                (folder / "bin" / name).symlink_to("busybox")
-        packed = folder.parent / "image.tar"
-        subprocess.run(["tar", "-C", str(folder), "-cf", str(packed), "."], check=True)
-        subprocess.run(["podman", "import", "-q", str(packed), IMAGE], capture_output=True, check=False)
-    words, why = _podman()
+    words, why = container_words(tmp_path_factory.mktemp("image"))
     if why:
         raise pytest.skip.Exception(why)
     return words

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
+import subprocess
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,6 +16,9 @@ from tui_agent.store.state import State
 
 #: The beginning of a command line that no other test has.
 SLEEP = f"sleep 9{os.getpid()}"
+
+#: A tiny image, made of a static busybox.
+IMAGE = "localhost/tui-agent-test"
 
 
 def places(*found: Mapping[str, object]) -> tuple[str, ...]:
@@ -48,3 +53,30 @@ def when_printed(line: str, event: asyncio.Event) -> Callable[[Event, State], No
             event.set()
 
     return look
+
+
+def container_words(folder: Path) -> tuple[list[str], str]:
+    """The words that run a container of `IMAGE` with podman, and the reason if it cannot."""
+    podman, shell = shutil.which("podman"), shutil.which("busybox")
+    if not podman or not shell:
+        return [], "podman and a static busybox are not installed"
+    (folder / "bin").mkdir()
+    (folder / "tmp").mkdir()
+    shutil.copy(shell, folder / "bin" / "busybox")
+    for name in subprocess.check_output([shell, "--list"], text=True).split():
+        if name != "busybox":
+            (folder / "bin" / name).symlink_to("busybox")
+    packed = folder.parent / "image.tar"
+    subprocess.run(["tar", "-C", str(folder), "-cf", str(packed), "."], check=True)
+    subprocess.run([podman, "import", "-q", str(packed), IMAGE], capture_output=True, check=False)
+    why = ""
+    for more in ([], ["--ulimit", "nofile=1024:1024", "--ulimit", "nproc=4096:4096"]):
+        for runtime in ([], ["--runtime", "runc"]):
+            words = [podman, *runtime, "run", "--rm", "--network", "none", *more]
+            tried = subprocess.run(
+                [*words, IMAGE, "true"], capture_output=True, text=True, timeout=60, check=False
+            )
+            if tried.returncode == 0:
+                return words, ""
+            why = tried.stderr.strip()[-300:]
+    return [], f"podman cannot run a container here: {why}"

@@ -277,11 +277,27 @@ class KeptFolder:
     async def changes(self, since: float) -> Read:
         unknown = await asyncio.to_thread(self._new_folders)
         apart = await ignored_of(dict.fromkeys(unknown, True), self._ignored)
+        if await asyncio.to_thread(self._is_clean, apart):
+            return (), ""
         files = {path: (known[0], known[1], known[4]) for path, (_, known) in self._files.items()}
         assert self._slot is not None
         async with LayerReader() as reader:
             plan = plan_of(self._contents, str(self._slot.path))
             return await reader.of_copy(plan, files, since, tuple(apart))
+
+    def _is_clean(self, apart: set[str]) -> bool:
+        """Whether all files are as they were written, and nothing was added outside `apart`."""
+        folders, found = folders_of(self._files), 0
+        for folder in folders:
+            for entry in _entries(f"{self._root}/{folder}" if folder else self._root):
+                path = f"{folder}/{entry.name}" if folder else entry.name
+                if path in self._files:
+                    if self._files[path][1] != _status(entry.stat(follow_symlinks=False)):
+                        return False
+                    found += 1
+                elif path not in apart and (path not in folders or not entry.is_dir(follow_symlinks=False)):
+                    return False
+        return found == len(self._files)
 
     def _new_folders(self) -> list[str]:
         folders = folders_of(self._files)
