@@ -117,7 +117,7 @@ def test_trust_that_cannot_be_kept_is_one_sentence(run, workspace, home, monkeyp
         ("system-prompt.json", '{"sections": [{"id": "mine"}]}', "a section needs `id` and `text`"),
         ("system-prompt.json", '{"section": []}', "there is no `section` in it"),
         ("planning-prompt.json", "[", "not valid JSON"),
-        ("planning-prompt.json", "[" * 5_000, "nested too deeply"),
+        ("planning-prompt.json", "[" * 200_000, "nested too deeply"),
         ("system-prompt.json", "null", "it is not a JSON object"),
         ("response-schema.json", '{"properties": 1}', "`properties` is not an object"),
         ("keys.toml", '[review]\nbanana = "z"\n', "line 2: there is no action review.banana"),
