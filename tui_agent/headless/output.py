@@ -54,6 +54,8 @@ class ProgressStream:
             self._stream.flush()
         except (OSError, OutputLost) as error:
             self.failed = error
+            if self._stream is sys.stdout:
+                silence()  # What is buffered would fail again at the exit, which Python 3.13 reports.
 
 
 def open_streams() -> None:
