@@ -115,3 +115,15 @@ async def test_it_is_refused_in_mode_ask(root: Path) -> None:
         with pytest.raises(SessionError, match="the mode is ask"):
             await session.goals.pursue("x")
         assert not session.state.input.goal
+
+
+async def test_a_goal_is_pursued_without_a_terminal_while_queued_messages_wait(root: Path) -> None:
+    replies = [step("begun", "half", "GOAL: open"), step("begun", "done", "GOAL: reached"), reply("Hello.")]
+    async with open_session(root, replies) as session:
+        session.chat.set_attended(False)
+        await session.chat.set_queue(["later"])
+        assert await pursue(session, "a.txt says done") == ["The goal is reached: a.txt says done"]
+        assert len(model_of(session).requests) == 2 and session.state.input.queue == ("later",)
+        session.chat.set_attended(True)
+        await session.chat.finished()
+        assert "later" in text_of(model_of(session).requests[-1].messages[-1])

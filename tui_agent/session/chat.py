@@ -165,7 +165,7 @@ class Chat:
 
     @call(changes=False)
     def set_attended(self, attended: bool) -> None:
-        """Without a terminal, queued messages and the next batch wait."""
+        """Without a terminal, queued messages and the next batch wait; a goal is pursued."""
         self._turns.set_attended(attended)
 
     @call(changes=True)

@@ -133,7 +133,7 @@ class Turns:
             self._begin_next()
 
     def set_attended(self, attended: bool) -> None:
-        """Holds queued messages, the next batch and the next turn of a goal while False."""
+        """Holds queued messages and the next batch while False; turns of a goal go on."""
         self._attended = attended
         if attended and self._held is not None and not self.running and not self._stopped:
             (following, ended_well), self._held = self._held, None
@@ -265,7 +265,8 @@ class Turns:
         return begun
 
     def _begin_next(self, following: str = "", *, ended_well: bool = False) -> None:
-        if not self._attended:
+        pursued = bool(following and self.state.input.goal)
+        if not self._attended and not pursued:
             self._held = following, ended_well
             return
         waiting = [self.state.review.change(change.id) for change in self._conflicts]
@@ -273,7 +274,7 @@ class Turns:
         self._conflicts = []
         if conflicts:
             self._task = asyncio.create_task(self._run_again(conflicts), name="turn")
-        elif self.state.input.queue:
+        elif self.state.input.queue and self._attended:
             effort, text = split_effort(self.state.input.queue[0])
             self._begin(text, (), effort, queued=True)
         elif ended_well and self._goes_on_by_itself():
