@@ -1,4 +1,4 @@
-"""The command line: arguments in, objects wired, the screen or a command run. Imports lazily; knows everyone."""
+"""The command line: opens the screen or runs a command. Imports lazily."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _EPILOG = "`tui-agent COMMAND --help` describes a command. --debug shows the ori
 
 
 def open_screen(options: ScreenOptions) -> int:
-    """Open the workspace full screen and return the exit status."""
+    """Returns the exit status."""
     if not options.in_background:
         needs_a_terminal()
         if not options.named and not _wanted(options.workspace):
@@ -69,7 +69,7 @@ def open_screen(options: ScreenOptions) -> int:
 
 
 def screen_arguments(options: ScreenOptions) -> dict[str, Any]:
-    """The arguments of `run_app` for these options, by the settings of the user and of the folder."""
+    """By the settings of the user and of the folder."""
     from tui_agent.settings import loading, trust
     from tui_agent.settings.folders import user_folders
 
@@ -93,7 +93,7 @@ def screen_arguments(options: ScreenOptions) -> dict[str, Any]:
 
 
 def serve(session: Any, terminals: Any) -> Any:
-    """The control socket of a session: it is opened when the screen is complete."""
+    """Opened when the screen is complete."""
     from tui_agent.control.server import ControlServer
     from tui_agent.headless.event_lines import lines_with_end
 
@@ -101,7 +101,7 @@ def serve(session: Any, terminals: Any) -> Any:
 
 
 def _serve_and_keep_ready(session: Any, terminals: Any) -> Any:
-    """As `serve`. The next start finds a host, which is started after the first keys."""
+    """The next start finds a host, which is started after the first keys."""
     import asyncio
 
     if session.loaded.settings.start.keep_ready and "CI" not in os.environ:
@@ -111,7 +111,7 @@ def _serve_and_keep_ready(session: Any, terminals: Any) -> Any:
 
 
 def _start_host(idle: int) -> None:
-    """Starts the host, which ends at once if there is one already."""
+    """The host ends at once if there is one already."""
     import subprocess
 
     words = [sys.executable, "-P", "-m", "tui_agent.start.host", str(idle), " " * ROOM_FOR_TITLE]
@@ -121,13 +121,13 @@ def _start_host(idle: int) -> None:
 
 
 def _wanted(folder: Path) -> bool:
-    """Ask before a folder in which the program was started by accident is listed and watched."""
+    """Asks before an accidental folder is listed and watched."""
     why = arguments.why_ask_first(folder)
     return not why or click.confirm(f"{why}: all its files would be listed and watched. Open it?")
 
 
 def _offered(options: ScreenOptions) -> Any:
-    """The session of this folder that runs without a terminal, if the user wants it in place of another."""
+    """A session of this folder without a terminal, if the user wants it in place of another."""
     if options.resume is not None or options.continue_newest or options.agent or options.replay:
         return None
     from tui_agent.headless.running_sessions import detached_in
@@ -148,7 +148,7 @@ async def _open(
     draft: str = "",
     ahead: EarlyChild | None = None,
 ) -> Any:
-    """The session behind the first frame: its modules are imported only now."""
+    """Its modules are imported only after the first frame."""
     from tui_agent.session.opening import Opening, open_session
 
     try:
@@ -171,7 +171,6 @@ async def _open(
 
 
 async def _reopened(options: ScreenOptions, choice: Any) -> Any:
-    """The session that was chosen on the screen."""
     if choice.rehearsal:
         from tui_agent.rehearsal.demo import rehearsal
 
@@ -180,7 +179,7 @@ async def _reopened(options: ScreenOptions, choice: Any) -> Any:
 
 
 def open_rehearsal(plain: bool = False) -> int:
-    """Open the rehearsal full screen: bundled project, recorded model, no network, no key. `plain` is its screen."""
+    """`plain` is the rehearsal's screen."""
     needs_a_terminal()
     gc.disable()  # as above
     from tui_agent import debug_log
@@ -191,12 +190,12 @@ def open_rehearsal(plain: bool = False) -> int:
 
 
 def is_dumb() -> bool:
-    """Whether the terminal says that it shows lines of text alone: it gets the plain screen."""
+    """Whether the terminal shows only lines of text."""
     return os.environ.get("TERM") == "dumb"
 
 
 def needs_a_terminal() -> None:
-    """Raise `UsageError` where there is no terminal that could show a screen."""
+    """Raises `UsageError`."""
     for stream, name in ((sys.stdin, "input"), (sys.stdout, "output")):
         if not stream.isatty():
             raise UsageError(
@@ -212,7 +211,7 @@ def needs_a_terminal() -> None:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run the command line; returns the exit status. Errors are one sentence on standard error."""
+    """Returns the exit status. Errors are one sentence on standard error."""
     before, marker, after = _parted(argv)
     debug = "--debug" in before
     words = [*(word for word in before if word != "--debug"), *marker, *after]
@@ -239,7 +238,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _status_of(words: list[str], debug: bool) -> int:
-    """Run the command line and print errors."""
+    """Prints errors."""
     try:
         status = int(tui_agent.main(words, prog_name="tui-agent", standalone_mode=False, obj=debug) or 0)
         sys.stdout.flush()
@@ -264,7 +263,7 @@ def _status_of(words: list[str], debug: bool) -> int:
 
 
 class _CommandLine(click.Group):
-    """The commands, and `open` for anything that is none of them: `tui-agent [OPTIONS] [PATH]`."""
+    """Words that name no command belong to `open`: `tui-agent [OPTIONS] [PATH]`."""
 
     def invoke(self, ctx: click.Context) -> Any:
         from tui_agent import debug_log
@@ -281,7 +280,7 @@ class _CommandLine(click.Group):
         return super().parse_args(ctx, args if own else ["open", *args])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        """Completions of the first word: commands, options of the program, folders."""
+        """Commands, options of the program, folders."""
         opening = self.commands["open"]
         paths = [] if incomplete.startswith("-") else arguments.folders(ctx, opening.params[0], incomplete)
         return [*super().shell_complete(ctx, incomplete), *opening.shell_complete(ctx, incomplete), *paths]
@@ -304,7 +303,7 @@ class _CommandLine(click.Group):
 
 
 class _OpenCommand(click.Command):
-    """`open` is never typed: its help is that of the whole."""
+    """Never typed: its help is that of the program."""
 
     def get_help(self, ctx: click.Context) -> str:
         return ctx.parent.get_help() if ctx.parent else super().get_help(ctx)
@@ -364,7 +363,7 @@ def open_(path: str | None, resume: str | None, **options: Any) -> int:
 
 
 def options_of(path: str | None, resume: str | None, options: dict[str, Any]) -> ScreenOptions:
-    """The checked values of the command line. Raises `UsageError`."""
+    """Raises `UsageError`."""
     if path is None and resume and os.path.isdir(resume):
         path, resume = resume, ""
     if resume is not None and options["continue_newest"]:
@@ -418,7 +417,7 @@ def demo(plain: bool) -> int:
 
 
 class LateCommand(click.Command):
-    """A command whose module is imported when it is called or its own help is asked for."""
+    """Imported when it is called or its own help is requested."""
 
     def __init__(self, name: str, module: str, words: str) -> None:
         super().__init__(name, short_help=words)
@@ -463,7 +462,7 @@ for command in (
 
 
 def _workspace(path: str) -> Any:
-    """The folder to open; a word that is almost a command is taken for one."""
+    """Raises `UsageError` for a word that is almost a command."""
     command = "" if os.path.exists(path) or "/" in path else nearest(path, _shown_commands())
     if command and command == path:
         raise UsageError(*arguments.command_first(command))
@@ -477,21 +476,21 @@ def _shown_commands() -> list[str]:
 
 
 def _parted(argv: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """The words before `--`, the `--` if there is one, and those after it."""
+    """Before `--`, the `--` if there is one, and after it."""
     words = list(argv)
     place = words.index("--") if "--" in words else len(words)
     return words[:place], words[place : place + 1], words[place + 1 :]
 
 
 def _shown() -> Callable[[], None]:
-    """Show every record on standard error; returns a function that stops it."""
+    """On standard error; returns a function that stops it."""
     from tui_agent import debug_log
 
     return debug_log.show(output.record)
 
 
 def _trace(debug: bool) -> None:
-    """Show the origin of the handled error, for --debug."""
+    """For --debug."""
     if debug:
         import logging
 

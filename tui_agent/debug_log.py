@@ -51,10 +51,8 @@ _EXCEPTION = r"^(?P<before>[\s|+]*)(?P<type>(?:\w+\.)*[A-Z]\w+): (?P<errno>\[Err
 
 
 def start(folder: Path, *, verbose: bool = False) -> None:
-    """Logs to `debug.log` in this folder, which is created with the first record.
-
-    `verbose` includes level DEBUG. Calling it again switches folders.
-    """
+    """Creates `debug.log` with the first record. `verbose` includes level DEBUG. Calling it again switches
+    folders."""
     stop()
     logging.getLogger().addHandler(_LazyHandler(folder))
     logging.getLogger(_OURS).setLevel(logging.DEBUG if verbose else logging.INFO)
@@ -63,7 +61,7 @@ def start(folder: Path, *, verbose: bool = False) -> None:
 
 
 def stop() -> None:
-    """Writes pending records, for a second at most, and stops logging."""
+    """Writes pending records, for a second at most."""
     atexit.unregister(stop)
     if handler := _installed():
         logging.getLogger().removeHandler(handler)
@@ -71,19 +69,19 @@ def stop() -> None:
 
 
 def flush(within: float = LAST_SECONDS) -> None:
-    """Waits until pending records are written, at most `within` seconds."""
+    """Waits at most `within` seconds."""
     if handler := _installed():
         handler.flush_within(within)
 
 
 def place() -> str:
-    """The path of the log; empty if there is none or it is not writable."""
+    """ "" if there is no log or it is not writable."""
     handler = _installed()
     return str(handler.folder / NAME) if handler and handler.writable() else ""
 
 
 def fault(what: str, error: BaseException) -> Fault:
-    """Logs an unexpected exception and returns the error for the user, which ends with the log's path."""
+    """The error for the user ends with the log's path."""
     from tui_agent.files.text import escaped
 
     logging.getLogger(_OURS).error("%s", what, exc_info=error)
@@ -97,7 +95,7 @@ def fault(what: str, error: BaseException) -> Fault:
 
 
 def show(write: Callable[[str], object]) -> Callable[[], None]:
-    """Passes every record to `write` too, unredacted, for `--debug`. Returns a function that stops it."""
+    """Unredacted, for `--debug`. Returns a function that stops it."""
     root, ours = logging.getLogger(), logging.getLogger(_OURS)
     handler = _TerminalHandler(write)
     root.addHandler(handler)
@@ -112,7 +110,7 @@ def show(write: Callable[[str], object]) -> Callable[[], None]:
 
 @contextmanager
 def defer_output() -> Generator[None]:
-    """Defers the output of `show` while a full-screen interface is active."""
+    """While a full-screen interface is active."""
     shown = [one for one in logging.getLogger().handlers if isinstance(one, _TerminalHandler)]
     for handler in shown:
         handler.kept = []
@@ -124,7 +122,7 @@ def defer_output() -> Generator[None]:
 
 
 def to_stream(stream: TextIO) -> None:
-    """Logs to a child's standard error, which the parent logs."""
+    """For a child: its parent logs its standard error."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_Redacting("%(name)s: %(message)s"))
     logging.getLogger().addHandler(handler)
@@ -141,8 +139,7 @@ def redacted(text: str) -> str:
 
 
 def formatted(error: BaseException) -> str:
-    """The redacted traceback, causes first, with messages that cannot contain file content; no locals, no
-    notes."""
+    """Causes first, with messages that cannot contain file content; no locals, no notes."""
     return redacted("".join(_chain(error, set())))
 
 
@@ -151,7 +148,7 @@ def _installed() -> _LazyHandler | None:
 
 
 class _LazyHandler(logging.Handler):
-    """Passes records to a writer thread; thread, queue and file are created with the first record."""
+    """Thread, queue and file are created with the first record."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -165,7 +162,7 @@ class _LazyHandler(logging.Handler):
         self._queue_handler.emit(record)
 
     def writable(self) -> bool:
-        """Whether permissions allow writing or creating the file."""
+        """By permissions, for writing or creating the file."""
         for path in (self.folder / NAME, self.folder, *self.folder.parents):
             if path.exists():
                 return os.access(path, os.W_OK) and (path.is_dir() or path.name == NAME)
@@ -187,7 +184,7 @@ class _LazyHandler(logging.Handler):
 
 
 class _TerminalHandler(logging.Handler):
-    """Writes records to the user's terminal, unmasked."""
+    """Unmasked."""
 
     def __init__(self, write: Callable[[str], object]) -> None:
         super().__init__()
@@ -209,7 +206,7 @@ class _TerminalHandler(logging.Handler):
 
 
 class _Redacting(logging.Formatter):
-    """Formats a record and its traceback, both redacted. Runs on the writer thread."""
+    """Also the traceback. Runs on the writer thread."""
 
     def format(self, record: logging.LogRecord) -> str:
         from tui_agent.files.text import one_line
@@ -224,7 +221,7 @@ class _Redacting(logging.Formatter):
 
 
 def _writer(folder: Path) -> tuple[QueueListener, logging.Handler]:
-    """The thread that writes the log, and the non-blocking handler that feeds it."""
+    """With the non-blocking handler that feeds it."""
     from copy import copy
     from logging.handlers import QueueHandler, QueueListener, RotatingFileHandler
     from queue import Queue
@@ -233,7 +230,7 @@ def _writer(folder: Path) -> tuple[QueueListener, logging.Handler]:
 
     class Feeding(QueueHandler):
         def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
-            """Formats arguments here, before they can change; tracebacks are formatted on the thread."""
+            """Arguments are formatted here, before they can change; tracebacks on the thread."""
             kept = copy(record)
             kept.msg, kept.args = record.getMessage(), None
             return kept

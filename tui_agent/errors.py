@@ -47,7 +47,7 @@ from collections.abc import Sequence
 
 
 class TuiAgentError(Exception):
-    """Base of all errors shown to the user, with the problem as `what` and its `remedy`."""
+    """`what` is the problem, with its `remedy`."""
 
     title = "Unexpected error"
     exit_status = 1
@@ -92,7 +92,7 @@ class TooLarge(FileError):
 
 
 class Outdated(FileError):
-    """The content on disk differs from the writer's base version; the file was not written."""
+    """The disk differs from the writer's base version; the file was not written."""
 
     title = "File changed on disk"
 
@@ -190,7 +190,7 @@ class SessionError(TuiAgentError):
 
 
 class AnswerNeeded(SessionError):
-    """A command that requires confirmation before it runs `how`. `once`: one answer applies to the whole
+    """The command requires confirmation before it runs `how`. `once`: one answer applies to the whole
     session."""
 
     title = "Question"
@@ -214,7 +214,7 @@ class PasteTooLong(SessionError):
 
 
 class OpenElsewhere(SessionError):
-    """`session` is the id of a session open in another process."""
+    """`session` is open in another process."""
 
     title = "Session open elsewhere"
 
