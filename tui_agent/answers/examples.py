@@ -211,7 +211,7 @@ def classify_intro(above: str) -> bool | None:
 
 
 def _sentences(above: str) -> Iterator[str]:
-    """In reverse order, with code and file names as `x`. A blank line ends a sentence."""
+    """Yields sentences in reverse order, with code and file names as `x`. A blank line ends a sentence."""
     told = 0
     for paragraph in reversed(above.split("\n\n")):
         lines = [line.strip(" \t>*_#") for line in paragraph.split("\n") if line.strip(" \t`~>")]
@@ -275,7 +275,7 @@ def is_commit(above: str, fenced: str = "") -> bool:
 
 
 def surrounding_text(text: str, begin: int, end: int, floor: int = 0) -> tuple[str, str]:
-    """The text above a place (from `floor`, limited) and the first line below, without fences."""
+    """Returns the text above a place (from `floor`, limited) and the first line below, without fences."""
     above = text[max(floor, begin - _READ) : begin]
     for found in _LINE.finditer(text, end, end + _READ):
         if found[0].strip(" \t`~"):

@@ -63,7 +63,7 @@ def _escaped(match: re.Match[bytes]) -> bytes:
 
 
 def in_header(text: str) -> str:
-    """After `--- ` or `+++ `, without a date, with its prefix."""
+    """Returns the name after `--- ` or `+++ `, without a date, with its prefix."""
     if len(text) > _LONGEST_HEADER:
         return ""
     quoted = _QUOTED.match(text)
@@ -131,7 +131,7 @@ def _last(name: str) -> str:
 
 
 def plain(path: str) -> str:
-    """Without `./`, doubled slashes, and `/./`."""
+    """Returns the path without `./`, doubled slashes, and `/./`."""
     if len(path) > _LONGEST_HEADER:
         return path
     while path.startswith("./"):
@@ -160,7 +160,8 @@ def has_extension(path: str) -> bool:
 
 
 def in_info(info: str) -> str:
-    """In a fence's info string: `python src/a.py`, `py:src/a.py`, `title="src/a.py"`, `a.py`."""
+    """Returns the path in a fence's info string: `python src/a.py`, `py:src/a.py`, `title="src/a.py"`,
+    `a.py`."""
     text = info.strip()
     if len(text) > _LONGEST or not text:
         return ""
@@ -197,7 +198,8 @@ def _is_language(word: str) -> bool:
 
 
 def in_label(line: str) -> str:
-    """In a line that is only a label: `**src/a.py**`, `### 1. src/a.py`, `File: a.py`, `a.py (new)`."""
+    """Returns the path in a line that is only a label: `**src/a.py**`, `### 1. src/a.py`, `File: a.py`, `a.py
+    (new)`."""
     if len(line) > _LONGEST:
         return ""
     bare = _LINK.sub(r"\1", _NUMBER.sub("", line.strip())).lstrip("#>-*` ")
@@ -245,7 +247,7 @@ _PART_OF = re.compile(
 
 
 def announced(line: str) -> str:
-    """In a line that introduces a whole file: "Here is the updated `src/a.py`:"."""
+    """Returns the path in a line that introduces a whole file: "Here is the updated `src/a.py`:"."""
     bare = line.strip()
     if len(bare) > _LONGEST or not bare.rstrip("*_ ").endswith((":", "：", ".", "`")):
         return ""
@@ -257,7 +259,7 @@ def announced(line: str) -> str:
 
 
 def hinted(line: str) -> str:
-    """The single file mentioned in a line; the text below may be its content."""
+    """Returns the single file mentioned in a line; the text below may be its content."""
     if len(line) > _LONGEST or _PART_OF.search(line):
         return ""
     spans = _NAMED_SPAN.findall(line)
@@ -291,7 +293,7 @@ _COMMENT = re.compile(
 
 
 def in_comment(line: str) -> str:
-    """In a line that is only a comment: `# src/a.py`."""
+    """Returns the path in a line that is only a comment: `# src/a.py`."""
     found = _COMMENT.fullmatch(line) if len(line) < _LONGEST else None
     name = found[1] if found else ""
     return plain(name) if is_path(name) and "/" in name and has_extension(name) else ""
@@ -315,7 +317,7 @@ def fits(language: str, path: str) -> bool:
 
 
 def in_sure_label(line: str) -> str:
-    """An unambiguous label; headings such as `Node.js` or `Client/Server` are not."""
+    """Returns the path of an unambiguous label; headings such as `Node.js` or `Client/Server` are not."""
     path = in_label(line)
     sure = ("/" in path and has_extension(path)) or "`" in line or _SURE.search(line)
     return path if sure else ""
@@ -325,7 +327,7 @@ _SURE = re.compile(r"(?i)\b(?:file|path|datei|fichier|archivo|arquivo)|\]\(|文�
 
 
 def mentioned(line: str) -> str:
-    """The only path marked as code in prose: "In `src/a.py`, replace:"."""
+    """Returns the only path marked as code in prose: "In `src/a.py`, replace:"."""
     if len(line) > 2 * _LONGEST:
         return ""
     found = {plain(span) for span in _CODE_SPAN.findall(line) if is_path(span) and has_extension(span)}

@@ -40,8 +40,8 @@ _NAMED = {
 
 
 def unescaped(raw: str) -> str:
-    r"""A JSON string, decoded. Unknown escapes keep their backslash: models mean `\d` literally. Lone
-    surrogates are kept: the other half may be in the next chunk."""
+    r"""Returns the decoded JSON string. Unknown escapes keep their backslash: models mean `\d` literally.
+    Lone surrogates are kept: the other half may be in the next chunk."""
     if "\\" not in raw:
         return raw
     try:
@@ -83,7 +83,7 @@ def joined(text: str) -> str:
 
 
 def _joined(text: str) -> str:
-    """Equal items together, which is faster if few are distinct."""
+    """Replaces equal items together, which is faster if few are distinct."""
     for alike, new in ((_PAIR, _one), (_HALF, lambda _: "\ufffd")):
         at = 0
         for _ in range(_FEW):
@@ -312,7 +312,7 @@ def _number(text: str) -> Any:
 
 
 def read(text: str, start: int = 0) -> PartialJson:
-    """The object or list that begins at `start`."""
+    """Returns the object or list that begins at `start`."""
     return _Reader(text, start).read()
 
 
@@ -364,7 +364,7 @@ class ReadObject(Struct, frozen=True):
 
 
 def find_object(text: str, keys: Sequence[str]) -> ReadObject:
-    """The first object that has one of `keys`."""
+    """Returns the first object that has one of `keys`."""
     tried = 0
     for match in re.finditer(r"\{", text):
         start = match.start()
@@ -382,7 +382,7 @@ def find_object(text: str, keys: Sequence[str]) -> ReadObject:
 
 
 def read_at(text: str, start: int) -> ReadObject:
-    """Strictly, then leniently."""
+    """Returns the object that begins at `start`, parsed strictly, then leniently."""
     head = text[:start].rstrip(" \t\r\n[")
     fence = _FENCE_BEFORE.search(head, max(0, len(head) - _LONGEST_FENCE))
     if fence is not None and Fences(head).holds(len(head) - 1):
@@ -398,7 +398,7 @@ def read_at(text: str, start: int) -> ReadObject:
 
 
 def value_at(text: str, at: int) -> tuple[Any, int]:
-    """The value and the offset after it. Raises ValueError or RecursionError."""
+    """Returns the value and the offset after it. Raises ValueError or RecursionError."""
     return _Decoder(text, _LOOSE).read(at)
 
 
@@ -419,8 +419,8 @@ class _Decoder:
         self.values = 0
 
     def read(self, at: int, depth: int = 0) -> tuple[Any, int]:
-        """The value and the offset after it; `depth` is its nesting. Raises ValueError if it is invalid or
-        has too many values."""
+        """Returns the value and the offset after it; `depth` is its nesting. Raises ValueError if it is
+        invalid or has too many values."""
         text = self.text
         sign = text[at : at + 1]
         deepest = _DEEP if self.values < _MANY else _SHALLOW
@@ -511,7 +511,7 @@ def _excerpt(text: str, at: int) -> str:
 
 
 def _guess(text: str) -> dict[str, Any]:
-    """The incomplete rest, for display only."""
+    """Returns the incomplete rest, for display only."""
     if len(text) > MAX_GUESSED or text.count("{") + text.count("[") > MAX_BRACKETS:
         return {}
     import json_repair

@@ -45,12 +45,12 @@ def resembles_block(line: str) -> bool:
 
 
 def has_marker(line: str) -> bool:
-    """Also of a merge conflict."""
+    """Whether a line resembles a marker, also of a merge conflict."""
     return _ANY.match(line) is not None
 
 
 def read_block(lines: Sequence[str], at: int, marked: Iterable[int]) -> Block:
-    """The block opened in line `at`; `marked` are sorted numbers of following candidate lines.
+    """Returns the block opened in line `at`; `marked` are sorted numbers of following candidate lines.
 
     The divider has as many `=` as the opening marker has signs. Two dividers, or conflict markers inside the
     block, make it ambiguous.
@@ -146,7 +146,7 @@ def tag(line: str) -> Tag | None:
 
 
 def path_inside(line: str) -> str:
-    """As in `<path>src/a.py</path>`."""
+    """Returns the path, as in `<path>src/a.py</path>`."""
     match = _NAMED_INSIDE.match(line)
     return match[1].strip() if match else ""
 
@@ -161,7 +161,7 @@ def may_hold_patches(path: str) -> bool:
 
 
 def edit_form(path: str, text: str) -> str:
-    """The first line of a content that begins an edit format; otherwise ""."""
+    """Returns the first line of a content that begins an edit format; otherwise ""."""
     low = path.lower()
     if low.endswith(_PATCHES):
         return ""
@@ -188,7 +188,7 @@ def edit_form(path: str, text: str) -> str:
 
 
 def _first_lines(text: str) -> Iterator[str]:
-    """Without leading blank lines."""
+    """Yields the first lines, without leading blank lines."""
     at, found = 0, 0
     while at < len(text) and found < 3:
         end = text.find("\n", at)
@@ -247,7 +247,7 @@ class Lines:
         return len(self.all)
 
     def next_hot(self, at: int) -> int:
-        """The first candidate line from `at` on, or the number of lines."""
+        """Returns the first candidate line from `at` on, or the number of lines."""
         place = bisect_left(self.hot, at)
         return self.hot[place] if place < len(self.hot) else len(self.all)
 
@@ -256,13 +256,13 @@ class Lines:
             yield self.hot[place]
 
     def below(self, at: int) -> int:
-        """The first non-blank line from `at` on."""
+        """Returns the first non-blank line from `at` on."""
         while at < len(self.all) and not self.all[at].strip():
             at += 1
         return at
 
     def above(self, at: int, floor: int) -> str:
-        """The last non-blank line above `at`, not above `floor`."""
+        """Returns the last non-blank line above `at`, not above `floor`."""
         while at > floor:
             at -= 1
             if self.all[at].strip():
@@ -270,7 +270,7 @@ class Lines:
         return ""
 
     def last(self) -> int:
-        """The line after the last non-blank one."""
+        """Returns the line after the last non-blank one."""
         end = len(self.all)
         while end and not self.all[end - 1].strip():
             end -= 1

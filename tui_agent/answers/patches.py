@@ -41,7 +41,7 @@ def is_envelope(text: str) -> bool:
 
 
 def sections(text: str) -> tuple[Section, ...]:
-    """Every file of a patch that is all of `text`; a section without a header has an empty path."""
+    """Returns every file of a patch that is all of `text`; a section without a header has an empty path."""
     lines = text.replace("\r\n", "\n").split("\n")
     if is_envelope(text):
         at = next((n for n, line in enumerate(lines) if begins_envelope(line)), -1)
@@ -97,8 +97,8 @@ def _item(section: Section, like: ChangeRequest) -> Item:
 def envelope(
     lines: Sequence[str], at: int, end: int, *, ended: bool = False, closes: Closes | None = None
 ) -> tuple[list[Section], int, bool]:
-    """The files of an envelope whose first line below `*** Begin Patch` is `at`, the line after it, and
-    whether it was closed; `ended`: no end marker is required."""
+    """Returns the files of an envelope whose first line below `*** Begin Patch` is `at`, the line after it,
+    and whether it was closed; `ended`: no end marker is required."""
     found: list[Section] = []
     path, kind, move, body, fault = "", "", None, [], ""
 
@@ -160,11 +160,11 @@ class Findings:
         self.items.append(sentence)
 
     def refuse(self, path: str, why: str) -> None:
-        """By file if known."""
+        """Adds a refusal, by file if it is known."""
         self.items.append(Refusal(path, why))
 
     def unfinished(self, path: str, what: str) -> None:
-        """Such as "the fenced block"."""
+        """Reports an incomplete item, such as "the fenced block"."""
         if self.cut:
             whose = f" for {path}" if path else ""
             self.dropped.add(path)
@@ -182,7 +182,7 @@ class Findings:
                 self.refuse("", "the answer shows a diff without a file name; nothing to apply")
 
     def envelope(self, lines: Sequence[str], at: int, closes: Closes | None) -> int:
-        """The files of the envelope opened at line `at`; returns the line after it."""
+        """Adds the files of the envelope opened at line `at`; returns the line after it."""
         found, end, ended = envelope(lines, at + 1, len(lines), closes=closes)
         if not ended:
             self.say(f"A patch in the answer does not end with {END}; its last file is discarded.")

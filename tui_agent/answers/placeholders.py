@@ -86,7 +86,8 @@ _PYTHON = (".py", ".pyw", ".ipynb")
 
 
 def placeholder(path: str, base: str | None, new: str) -> str:
-    """The first placeholder line, or "". Excludes lines already in the file, and dots that are valid code."""
+    """Returns the first placeholder line, or "". Excludes lines already in the file, and dots that are valid
+    code."""
     own = Counter(line.strip() for line in (base or "").splitlines())
     fresh = not any(own)
     lines = new.splitlines()
@@ -163,7 +164,7 @@ def _suspects_omission(path: str, lines: Sequence[str], number: int, fresh: bool
 
 
 def is_remark(path: str, line: str) -> bool:
-    """Only a comment, or words in brackets or between dots, without code."""
+    """Whether a line is only a comment, or words in brackets or between dots, without code."""
     bare = line.strip()
     if _is_prose(path) and bare.startswith("#"):
         return False  # A heading.
@@ -185,7 +186,7 @@ _MOST_WORDS = 8
 
 
 def hints_at_more(path: str, line: str) -> bool:
-    """A short remark that may indicate omitted text."""
+    """Whether it is a short remark that may indicate omitted text."""
     short = len(line) <= _LONGEST and _may_be_remark(line.strip()) and len(line.split()) <= _MOST_WORDS + 1
     return short and _HINTS.search(line) is not None and is_remark(path, line)
 

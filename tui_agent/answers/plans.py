@@ -84,7 +84,7 @@ class FileAction(Struct, frozen=True):
 
     @property
     def steps(self) -> tuple[tuple[Author, str], ...]:
-        """In order of use, with the author."""
+        """Returns the patterns in order of use, with the author."""
         return tuple((self.by, text) for text in self.patterns[:MAX_PATTERNS]) + tuple(
             ("program", text) for text in self.extra
         )
@@ -139,7 +139,7 @@ def _checked(items: list[Any], planning: dict[str, Any]) -> Plan:
 
 
 def from_items(items: Iterable[Any]) -> Plan:
-    """The actions, and a sentence about each invalid item."""
+    """Returns the actions, and a sentence about each invalid item."""
     files: list[FileAction] = []
     directories: list[DirectoryAction] = []
     faults: list[str] = []
@@ -163,14 +163,14 @@ def from_items(items: Iterable[Any]) -> Plan:
 
 
 def normalized_action(item: Any) -> Any:
-    """An unknown fallback is replaced by the default."""
+    """Returns the action; the default replaces an unknown fallback."""
     if not isinstance(item, dict):
         return item
     return {key: value for key, value in item.items() if key != "fallbackAction"}
 
 
 def joined_plans(first: Plan, second: Plan) -> Plan:
-    """Without duplicates."""
+    """Returns both plans as one, without duplicates."""
     return Plan(
         first.source,
         tuple(dict.fromkeys((*first.files, *second.files))),
@@ -180,7 +180,8 @@ def joined_plans(first: Plan, second: Plan) -> Plan:
 
 
 def _typed(item: Any) -> Any:
-    """With its type, and patterns as a list. Older formats omit the type and have one pattern."""
+    """Returns the action with its type, and patterns as a list. Older formats omit the type and have one
+    pattern."""
     if isinstance(item, str):
         return {"type": "file", "patterns": [item]}
     if not isinstance(item, dict):

@@ -179,7 +179,7 @@ class _Fence:
         return next((n for n in hot if self.closes(n) or markers.begins_block(self.lines[n])), len(self.text))
 
     def _without_form(self, end: int, nested: Sequence[int]) -> int:
-        """A whole file if a path is named, otherwise an excerpt."""
+        """Adds a whole file if a path is named, by default an excerpt."""
         if self.language in _DIFFS and not self.named.endswith((".diff", ".patch")):
             return self._diff()
         path = "" if self.language in _OUTPUT else self.named
@@ -288,7 +288,7 @@ class ProseChanges(Struct, frozen=True):
 
 
 def changes(text: str, cut: bool = False) -> ProseChanges:
-    """In order; `cut`: the answer is truncated."""
+    """Returns the changes in order; `cut`: the answer is truncated."""
     scan = _Scan(text.replace("\r\n", "\n"), cut)
     scan.read()
     made: list[ChangeRequest] = []
@@ -420,7 +420,8 @@ class _Scan:
         return not any(begin.startswith(self.lines.all[at]) for begin in ("@@ ", "diff --git ", "--- "))
 
     def _block(self, at: int) -> int:
-        """The block opened at line `at`, and others after blank lines only."""
+        """Reads the block opened at line `at`, and others after blank lines only; returns the line after
+        them."""
         label = self._label(at)
         found: list[markers.Block] = []
         while True:

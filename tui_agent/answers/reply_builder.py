@@ -89,7 +89,7 @@ class ReplyBuilder:
 
     @property
     def count(self) -> int:
-        """Also an empty list of todos."""
+        """Returns the number of items; an empty list of todos counts."""
         lists = (
             self.changes,
             self.plan.files,
@@ -144,7 +144,7 @@ class ReplyBuilder:
                 self.others.setdefault(key, []).extend(entry for _, entry in entries)
 
     def take_one(self, key: str, value: Any, label: str) -> None:
-        """A call's arguments as one entry of the list under `key`."""
+        """Reads a call's arguments as one entry of the list under `key`."""
         part = self._parts.get(key, {}).get("items", {})
         entries = self._good([coerced(part, value)], part, label)
         if key == "searches":
@@ -153,7 +153,7 @@ class ReplyBuilder:
             self.others.setdefault(key, []).extend(entry for _, entry in entries)
 
     def add(self, other: ReplyBuilder) -> None:
-        """Without its faults."""
+        """Adds the items of another builder, without its faults."""
         if other.todos is not None:
             self.todos = (*(self.todos or ()), *other.todos)
         self.changes += other.changes
@@ -371,7 +371,7 @@ def _search(item: Item) -> SearchRequest:
 
 
 def _changes(item: Item) -> list[patches.Item]:
-    """Several if its diff covers several files."""
+    """Returns the changes of an entry; several if its diff covers several files."""
     change = ChangeRequest.read(item)
     diff = text_at(item, "diff")
     if has_half("\n".join((change.path, diff, *change.texts))):
@@ -391,7 +391,8 @@ MOST_STEPS = 100
 def joined_changes(
     changes: Iterable[ChangeRequest], refused: Iterable[Refusal] = ()
 ) -> tuple[list[ChangeRequest], list[Refusal]]:
-    """One change per file, at the position of its first, or a refusal. A renamed file keeps its identity."""
+    """Returns one change per file, at the position of its first, or a refusal. A renamed file keeps its
+    identity."""
     files: dict[str, list[ChangeRequest]] = {}
     #: Key in `files` by new name.
     moved: dict[str, str] = {}
@@ -449,7 +450,7 @@ def _folders(name: str) -> Iterator[str]:
 
 
 def _together(several: Sequence[ChangeRequest]) -> ChangeRequest | str:
-    """One file's changes in order as one, or the reason why they conflict."""
+    """Returns one file's changes in order as one, or the reason why they conflict."""
     steps: list[ChangeRequest] = []
     #: Edits of the last step, which the next entry continues.
     edits: list[list] = []

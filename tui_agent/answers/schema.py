@@ -37,7 +37,7 @@ class Schemas(Struct, frozen=True):
 
 
 def load(folder: Path) -> Schemas:
-    """From a `config/` folder. Raises `SettingsError` with the file's name."""
+    """Reads both schemas from a `config/` folder. Raises `SettingsError` with the file's name."""
     return Schemas(_read(folder / "response-schema.json"), _read(folder / "planning-schema.json"))
 
 
@@ -54,7 +54,8 @@ def _read(path: Path) -> Schema:
 
 
 def strict(schema: Schema) -> Schema:
-    """Some providers' strict form: every property required, optional ones nullable, no additional ones."""
+    """Returns some providers' strict form: every property required, optional ones nullable, no additional
+    ones."""
     result = {key: value for key, value in schema.items() if key not in _LOOSE_WORDS}
     if isinstance(result.get("items"), dict):
         result["items"] = strict(result["items"])
@@ -102,7 +103,7 @@ def _place(at: str, path: Sequence[str | int]) -> str:
 
 
 def _words(message: str, limit: int = 160) -> str:
-    """The end of a message, without the quoted value, which may be a whole file."""
+    """Returns the end of a message, without the quoted value, which may be a whole file."""
     return message if len(message) <= limit else "…" + message[-limit:]
 
 
@@ -216,7 +217,7 @@ def near_names(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def by_path(value: Any) -> Any:
-    """A mapping from paths to entries as a list of changes."""
+    """Returns a mapping from paths to entries as a list of changes; other values are unchanged."""
     if not isinstance(value, dict) or not value or near_names(value).keys() & _OWN_OF_CHANGES:
         return value
     entries = []
@@ -233,7 +234,7 @@ _OWN_OF_CHANGES = frozenset({"path", *_FORMS, "search", "replace", "renameTo"})
 
 
 def _named(entry: dict[str, Any], near: dict[str, tuple[str, ...]]) -> dict[str, Any]:
-    """Only if it is the only candidate and the canonical name is missing."""
+    """Renames a similar name only if it is the only candidate and the canonical name is missing."""
     result = {_own_name(key, entry): value for key, value in entry.items()}
     changed = result.keys() != entry.keys()
     for ours, others in near.items():

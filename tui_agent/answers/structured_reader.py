@@ -49,7 +49,7 @@ class JsonScan:
         self._inside: Literal["", "key", "part", "other"] = ""
 
     def feed(self, piece: str) -> list[Delta]:
-        """New text of the two fields; ignores text after the object."""
+        """Returns new text of the two fields; ignores text after the object."""
         text, at = self._held + piece, 0
         self._held = ""
         found: list[Delta] = []
@@ -180,7 +180,7 @@ class StructuredReader:
         self._words: dict[str, list[str]] = {"summary": [], "message": []}
 
     def feed(self, text: str) -> list[Delta]:
-        """New text of summary and message."""
+        """Returns new text of summary and message."""
         self._raw.append(text)
         text = self._thoughts.feed(text)
         thought = self._thoughts.new_thought()
@@ -325,7 +325,8 @@ class StructuredReader:
     def _beside(
         self, left: JoinedPieces, read: lenient_json.ReadObject, builder: ReplyBuilder
     ) -> tuple[str, str, list[str]]:
-        """The text before and after the object without calls and further replies, and the messages in them."""
+        """Returns the text before and after the object without calls and further replies, and the messages in
+        them."""
         if not (read.before or read.after):
             return read.before, read.after, []
         texts = (left.text[: read.begin], left.text[read.end :])

@@ -122,8 +122,8 @@ class CallsInText(Struct, frozen=True):
 
 
 def find(text: str, names: Collection[str]) -> CallsInText:
-    """Complete and unambiguous calls of functions with these `names`, and replies. Duplicate calls count
-    once."""
+    """Returns complete and unambiguous calls of functions with these `names`, and replies. Duplicate calls
+    count once."""
     fences = Fences(text)
     named = {_squeezed(name): name for name in names}
     found = _find(text, names, named.keys(), fences)
@@ -175,7 +175,7 @@ def explicit(text: str) -> bool:
 
 
 def _explicit(text: str, opening: re.Match[str], names: Collection[str]) -> tuple[list[TextCall], int] | None:
-    """The calls after an explicit sign, and the offset after them; None if ambiguous."""
+    """Returns the calls after an explicit sign, and the offset after them; None if ambiguous."""
     at = opening.end()
     if opening["code"]:
         end = text.find("\n```", at)
@@ -455,7 +455,7 @@ class CallFilter:
         self._passed = 0
 
     def feed(self, piece: str) -> str:
-        """Displayable text, as far as classified."""
+        """Returns displayable text, as far as classified."""
         if self._off or self._hides:
             return "" if self._hides else piece
         self._held += piece

@@ -101,7 +101,7 @@ class ThoughtFilter:
         return "".join(self._thoughts)
 
     def new_thought(self) -> str:
-        """Since the last call."""
+        """Returns the thoughts since the last call."""
         new, self._told = "".join(self._thoughts[self._told :]), len(self._thoughts)
         return new
 
@@ -110,7 +110,7 @@ class ThoughtFilter:
         return self._ends is not None
 
     def feed(self, piece: str) -> str:
-        """The answer part of the buffered text and `piece`."""
+        """Returns the answer part of the buffered text and `piece`."""
         if self._begun:
             return piece
         held, at = (self._held + piece).removeprefix("\ufeff"), 0
@@ -143,7 +143,7 @@ class ThoughtFilter:
             return "".join(passed) + self.rest()
 
     def rest(self) -> str:
-        """The answer part of the buffered text at the end of the stream."""
+        """Returns the answer part of the buffered text at the end of the stream."""
         self._begun = True
         if self._ends is not None:
             thought = self.thought + self._held
@@ -370,7 +370,7 @@ _JSON_PIECE = late(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]]', re.DOTALL)
 
 
 def _json_end(text: str, at: int, missing: set[str]) -> int:
-    """The end of the JSON value at `at`, or the position after its bracket if incomplete."""
+    """Returns the end of the JSON value at `at`, or the position after its bracket if incomplete."""
     if "json" in missing:
         return at + 1
     depth = 0

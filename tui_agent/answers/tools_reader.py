@@ -86,7 +86,7 @@ class ToolsReader:
         self.thought = ""
 
     def text(self, piece: str) -> list[Delta]:
-        """Without leading thoughts and possible calls."""
+        """Returns new text, without leading thoughts and possible calls."""
         self._text.append(piece)
         piece = self._thoughts.feed(piece)
         thought = self._thoughts.new_thought()
@@ -139,7 +139,7 @@ class ToolsReader:
         return found.shown or not self._calls_as_text
 
     def _read(self, call: _Call, builder: ReplyBuilder, cut: bool) -> ToolCall:
-        """Valid entries are also added to `builder`."""
+        """Returns the call; its valid entries are also added to `builder`."""
         raw = call.arguments.strip()
         name = _NOT_IN_NAMES.sub("_", call.name.strip())[:_LONGEST_NAME] or "unknown"
         function = self._functions.get(call.name)
@@ -252,7 +252,7 @@ def _take(value: dict[str, Any], function: Function, whole: bool, builder: Reply
 def _arguments(
     raw: str, function: Function, cut: bool, faults: list[str]
 ) -> tuple[dict[str, Any], bool, bool]:
-    """The arguments as an object, whether complete, and whether valid strict JSON."""
+    """Returns the arguments as an object, whether complete, and whether valid strict JSON."""
     if not raw:
         return {}, not cut, False
     try:
@@ -279,7 +279,7 @@ def _is_strict(raw: str) -> bool:
 
 
 def _lenient(raw: str, function: Function, cut: bool, faults: list[str]) -> tuple[dict[str, Any], bool]:
-    """The readable part of broken arguments, and whether it is complete; several objects are joined."""
+    """Returns the readable part of broken arguments, and whether it is complete; several objects are joined."""
     name = function.name
     start = min((at for at in (raw.find("{"), raw.find("[")) if at >= 0), default=-1)
     found: list[dict[str, Any]] = []
@@ -311,7 +311,7 @@ _MORE = "a second object"
 
 
 def _as_one(found: Sequence[dict[str, Any]], function: Function) -> dict[str, Any]:
-    """Several objects as one call's arguments; lists are concatenated."""
+    """Returns several objects as one call's arguments; lists are concatenated."""
     if len(found) < 2:
         return found[0] if found else {}
     if not function.parameter:

@@ -60,7 +60,7 @@ class _Open:
         self.without_newline.update("-+" if mark == " " else mark)
 
     def hunk(self, moved: int) -> EditHunk:
-        """Earlier hunks lengthened the file by `moved` lines."""
+        """Returns the hunk; earlier hunks lengthened the file by `moved` lines."""
         return EditHunk(
             "\n".join([*self.old, ""]),
             "\n".join([*self.new, ""]),
@@ -86,7 +86,7 @@ class _Open:
 
 
 def hunks_of(body: Sequence[str]) -> tuple[EditHunk, ...]:
-    """One file's hunks, without file headers. Lines without `@@` form a single hunk."""
+    """Returns one file's hunks, without file headers. Lines without `@@` form a single hunk."""
     found: list[_Open] = []
     current = _Open()
     begun = False
@@ -260,7 +260,7 @@ class _Reader:
         self.inside = 0
 
     def read(self) -> tuple[list[Section], int]:
-        """The files, and the line after the diff."""
+        """Returns the files, and the line after the diff."""
         if not self.bare:
             at = self.at
             while (
@@ -333,7 +333,7 @@ class _Reader:
         return below.startswith("@@") or first or not below
 
     def _extended(self, line: str) -> bool:
-        """Between `diff --git` and the first hunk."""
+        """Reads a line between `diff --git` and the first hunk."""
         file, words = self.file, line.rstrip()
         match words.split(" ")[:3]:
             case ["new", "file", "mode"]:
@@ -425,8 +425,8 @@ class _Reader:
         return any(begins_hunk(line) for line in self.lines[at : min(at + _NEAR_BELOW, self.end)])
 
     def _end_inside(self, at: int, old: int, new: int) -> int:
-        """The hunk's end if the line that could close the fence belongs to it; otherwise 0. At that end the
-        counts match, and the fence closes or the diff continues."""
+        """Returns the hunk's end if the line that could close the fence belongs to it; otherwise 0. At that
+        end the counts match, and the fence closes or the diff continues."""
         while at < self.end and (old > 0 or new > 0):
             mark = self.lines[at][:1]
             if mark not in ("+", "-", " ", "", "`", "~"):
@@ -440,7 +440,7 @@ class _Reader:
         return at if goes_on else 0
 
     def _after_hunk(self) -> bool:
-        """The line after a complete hunk."""
+        """Reads the line after a complete hunk."""
         lines, at = self.lines, self.at
         if at < self.end and lines[at].startswith("\\"):
             self.file.body.append(lines[at])
@@ -482,7 +482,7 @@ class _Reader:
         return False
 
     def _uncounted(self, at: int) -> bool:
-        """A hunk of unknown length."""
+        """Reads a hunk of unknown length."""
         lines, body = self.lines, self.file.body
         while at < self.end:
             line = lines[at]
@@ -521,8 +521,8 @@ class _Reader:
 def read(
     lines: Sequence[str], at: int = 0, *, bare: bool = False, closes: Closes | None = None
 ) -> tuple[list[Section], int]:
-    """The files of a diff from line `at`, and the line after it. A section without a header has an empty
-    path.
+    """Returns the files of a diff from line `at`, and the line after it. A section without a header has an
+    empty path.
 
     `closes` identifies the line that closes the surrounding fence. Without it and with `bare`, the diff is in
     running text: only hunk counts determine its end, and ambiguity is a fault.
@@ -531,7 +531,7 @@ def read(
 
 
 def begins(lines: Sequence[str], at: int) -> bool:
-    """A git header, or two file names followed by a hunk."""
+    """Whether a diff begins here: a git header, or two file names followed by a hunk."""
     line = lines[at]
     if line.startswith("diff --git ") or _COMBINED.match(line):
         return True

@@ -57,7 +57,7 @@ class Ledger:
         return tuple(found)
 
     def left(self, without: Iterable[Use] = ()) -> JoinedPieces:
-        """Unclaimed text, or all text except that claimed for a use in `without`."""
+        """Returns unclaimed text, or all text except that claimed for a use in `without`."""
         uses = frozenset(without)
         pieces: list[tuple[int, int]] = []
         at = 0
@@ -149,7 +149,7 @@ class EditHunk(Struct, frozen=True, gc=False):
 
     @property
     def added(self) -> list[str]:
-        """For a diff, those with `+`."""
+        """Returns the written lines; for a diff, those with `+`."""
         lines = self.new.split("\n")
         marks = self.marks.replace("-", "")
         return [line for line, mark in zip(lines, marks, strict=False) if mark == "+"] if marks else lines
@@ -251,7 +251,7 @@ class ChangeRequest(Struct, frozen=True, gc=False):
 
     @classmethod
     def read(cls, item: Item) -> ChangeRequest:
-        """A parsed entry of a reply. Raises `BadItem`."""
+        """Returns a parsed entry of a reply. Raises `BadItem`."""
         value = item.get("edits", [])
         if not isinstance(value, list) or not all(isinstance(edit, dict) for edit in value):
             raise BadItem("`edits` is not a list of objects")

@@ -116,7 +116,7 @@ _MOST_LINES, _WIDEST = 2_000, 2_000
 def cause_of(
     how: str, status: int, output: str, *, emptied: Sequence[str] = (), full: bool = False
 ) -> Cause | None:
-    """The cause of a failed command, or None. Blocking.
+    """Returns the cause of a failed command, or None. Blocking.
 
     - how, status: as in `RunResult`.
     - emptied: files that are empty for commands.
@@ -155,7 +155,7 @@ def cause_of(
 
 
 def missing_programs(output: str) -> list[str]:
-    """Not found by a shell, make or a runner."""
+    """Returns the programs that a shell, make or a runner did not find."""
     found = (next(filter(None, one.groups())) for one in _MISSING.finditer(output[-_MOST_LINES * 80 :]))
     return list(dict.fromkeys(found))
 

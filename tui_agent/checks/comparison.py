@@ -46,7 +46,7 @@ class Difference(Struct, frozen=True):
 
 
 def finding(ok: bool, status: int, output: str, report: Outcome) -> Finding:
-    """From the runner's report or else its output. Blocking."""
+    """Returns the results by the runner's report, by default by its output. Blocking."""
     printed = outcome_of(output)
     if printed.failed is None and (begin := output.find("<testsuite")) >= 0:  # The report is the output.
         printed = outcome_of_report(output[begin : output.rfind(">") + 1])
@@ -58,7 +58,7 @@ def finding(ok: bool, status: int, output: str, report: Outcome) -> Finding:
 
 
 def difference(now: Finding, before: Finding) -> Difference:
-    """The failures of `now` that are not in `before`."""
+    """Returns the failures of `now` that are not in `before`."""
     if now.ok:
         return Difference()
     if before.ok:
@@ -96,7 +96,8 @@ def _unnamed(found: Finding) -> int:
 
 
 def still_there(first: Difference, now: Finding, before: Finding) -> tuple[Difference, tuple[str, ...]]:
-    """The difference after a second run, and the flaky failures: new in the first run, absent in the second."""
+    """Returns the difference after a second run, and the flaky failures: new in the first run, absent in the
+    second."""
     again = difference(now, before)
     if not first.new_names:
         return again, ()

@@ -66,8 +66,8 @@ def _found(project: Project, *, top: bool = True) -> Iterator[PlainCommand]:
 
 
 def _declared_commands(project: Project) -> tuple[list[PlainCommand], set[str]]:
-    """Plain commands from CI files, recipes and tasks, and the kinds of checks that a recipe runs in its own
-    way."""
+    """Returns plain commands from CI files, recipes and tasks, and the kinds of checks that a recipe runs in
+    its own way."""
     ci = [
         found for line in ci_lines(project) if (found := plain(line.text, project, line.folder)) is not None
     ]
@@ -89,7 +89,7 @@ def _declared_commands(project: Project) -> tuple[list[PlainCommand], set[str]]:
 
 
 def _of_folders(project: Project) -> Iterator[PlainCommand]:
-    """Such as `backend` and `frontend`."""
+    """Yields the checks of folders such as `backend` and `frontend`."""
     for folder in project.matching(".", "[!._]*"):
         inside = Project(project.root / folder)
         named = re.fullmatch(r"[\w.-]{1,60}", folder) and folder not in APART

@@ -64,7 +64,7 @@ _ENDED_EARLY = late(
 
 
 def going_on(command: str, project: Project) -> str:
-    """Also after a failure; unchanged if its runner is unknown. Blocking."""
+    """Returns the command that goes on after a failure; unchanged if its runner is unknown. Blocking."""
     if in_all := in_all_packages(command, project):
         return in_all
     for runner in _RUNNERS:

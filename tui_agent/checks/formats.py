@@ -137,7 +137,7 @@ def _numbers(run: re.Match[str]) -> tuple[int | None, int]:
 
 
 def names_of(found: Iterable[re.Match[str]]) -> tuple[str, ...]:
-    """With repetitions, up to `MOST_FAILURES`."""
+    """Returns names with repetitions, up to `MOST_FAILURES`."""
     names: list[str] = []
     for match in found:
         listed = (

@@ -64,7 +64,7 @@ _VARYING = late(
 
 
 def outcome_of(output: str) -> Outcome:
-    """From the runner's own summary; empty for an unknown one."""
+    """Returns the counts of the runner's own summary; empty for an unknown runner."""
     text = _plain(output)
     for read in (*(one.read for one in RUNNERS), _go, _prove, _json, *(one.read for one in LINTERS), _tap):
         if (found := read(text)) is not None:
@@ -73,7 +73,7 @@ def outcome_of(output: str) -> Outcome:
 
 
 def wrong_lines(output: str) -> tuple[str, ...]:
-    """Without positions and times, to compare two runs of an unknown program."""
+    """Returns error lines without positions and times, to compare two runs of an unknown program."""
     lines = (match[0].strip() for match in _WRONG.finditer(_plain(output)))
     return tuple(
         _VARYING.sub("#", line)[:LONGEST_NAME] for line, _ in zip(lines, range(MOST_FAILURES), strict=False)
@@ -170,7 +170,7 @@ def _tap(text: str) -> Outcome | None:
 
 
 def named(failures: Sequence[str], most: int) -> Iterator[str]:
-    """The first distinct failures, and the number of others."""
+    """Yields the first distinct failures, and the number of others."""
     different = list(dict.fromkeys(failures))
     yield from different[:most]
     if len(different) > most:

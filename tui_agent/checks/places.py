@@ -38,7 +38,7 @@ _POSITION = late(r"^[ \t]{1,8}(?P<line>\d{1,9}):\d{1,9}[ \t]{1,8}(?:error|warnin
 
 
 def places(output: str, find: Callable[[str], str]) -> list[Place]:
-    """Distinct locations in the project's files, in order.
+    """Returns distinct locations in the project's files, in order.
 
     `find` maps a path in the output to a workspace-relative path, or "".
     """

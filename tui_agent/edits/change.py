@@ -68,7 +68,7 @@ class Change(Struct, frozen=True):
 
     @property
     def called(self) -> str:
-        """At the start of a sentence to the model."""
+        """Returns the name at the start of a sentence to the model."""
         if self.tasks:
             return f"The change of {', '.join(self.tasks)} to {self.path}"
         return f"Your change to {self.path}"
@@ -155,7 +155,7 @@ def proposing_tasks(change: Change, changes: Sequence[Change]) -> tuple[tuple[st
 
 
 def hunks(base: str, new: str) -> tuple[Hunk, ...]:
-    """In order, separated by at least one equal line."""
+    """Returns the hunks in order, separated by at least one equal line."""
     return _hunks(split(base), split(new))
 
 

@@ -175,7 +175,7 @@ class _Candidates(Struct, frozen=True):
     found: tuple[Match | Replacement, ...]
 
     def extent(self, one: Match | Replacement) -> tuple[int, int]:
-        """Lines (from, to) changed by the hunk; context may be shared with other hunks."""
+        """Returns lines (from, to) changed by the hunk; context may be shared with other hunks."""
         if isinstance(one, Replacement):
             return one.line, one.line
         lead, tail = self.hunk.context
@@ -187,7 +187,8 @@ class _Candidates(Struct, frozen=True):
 
 
 def _chosen(places: Sequence[_Candidates]) -> Iterator[Replacement]:
-    """One place per hunk, in the order of the diff. If several remain, the header's line number decides."""
+    """Yields one place per hunk, in the order of the diff. If several remain, the header's line number
+    decides."""
     if all(len(fits.found) == 1 for fits in places):
         yield from (fits.placed(fits.found[0]) for fits in places)
         return
@@ -212,7 +213,7 @@ def _only(left: Sequence[Match | Replacement]) -> Match | Replacement:
 
 
 def _first_ones(places: Sequence[_Candidates]) -> list[Match | Replacement]:
-    """The first places that keep the hunks in order."""
+    """Returns the first places that keep the hunks in order."""
     chosen: list[Match | Replacement] = []
     before = (-1, 0)
     for fits in places:
@@ -225,7 +226,7 @@ def _first_ones(places: Sequence[_Candidates]) -> list[Match | Replacement]:
 
 
 def _last_ones(places: Sequence[_Candidates]) -> list[Match | Replacement]:
-    """The last places that keep the hunks in order."""
+    """Returns the last places that keep the hunks in order."""
     chosen: list[Match | Replacement] = []
     behind: tuple[int, int] | None = None
     for fits in reversed(places):
@@ -345,7 +346,8 @@ def _first(source: SourceText, anchors: Sequence[str]) -> int | None:
 
 
 def _block(source: SourceText, anchors: Sequence[str]) -> tuple[int, int] | None:
-    """The more deeply indented lines (from, to) below the last anchor; `None` unless each anchor is unique."""
+    """Returns the more deeply indented lines (from, to) below the last anchor; `None` unless each anchor is
+    unique."""
     least = 0
     for anchor in anchors:
         lines = [line for line in source.by_stripped.get(anchor, ()) if line >= least]
@@ -367,7 +369,7 @@ _MARKER = re.compile(
 
 
 def leftover_marker(base: str, new: str) -> str:
-    """The first new line with a marker of an edit form or a complete merge conflict, or ""."""
+    """Returns the first new line with a marker of an edit form or a complete merge conflict, or ""."""
     if not any(sign in new for sign in ("<<<<<", ">>>>>", "----- SEARCH", "+++++ REPLACE", "*** ")):
         return ""
     own = set(base.splitlines())
@@ -438,7 +440,7 @@ def _check_removed(request: ChangeRequest, base: str) -> None:
 
 
 def _text(request: ChangeRequest, base: str | None, threshold: float) -> tuple[str | None, str]:
-    """The text after one step, and its lowest rung."""
+    """Returns the text after one step, and its lowest rung."""
     if request.content is not None:
         return whole(request.content, base), ""
     diff, edits = request.diff, request.edits
@@ -457,7 +459,7 @@ def _text(request: ChangeRequest, base: str | None, threshold: float) -> tuple[s
 
 
 def _further(request: ChangeRequest, base: str | None, text: str | None, rung: str) -> tuple[str | None, str]:
-    """The text after the further steps of a request, and the lowest rung.
+    """Returns the text after the further steps of a request, and the lowest rung.
 
     Each step is located in the original file and merged with earlier ones; if that fails, it is located in
     their result. Fuzzy matching is off.
@@ -484,7 +486,7 @@ def _further(request: ChangeRequest, base: str | None, text: str | None, rung: s
 
 
 def whole(content: str, base: str | None) -> str:
-    """New content with the line endings, byte-order mark and final newline of `base`."""
+    """Returns new content with the line endings, byte-order mark and final newline of `base`."""
     text = plain(content)
     if base is None:
         return content

@@ -61,7 +61,7 @@ def windows(source: SourceText, lines: Sequence[str], threshold: float) -> list[
 
 
 def _rarest(source: SourceText, lines: Sequence[str]) -> tuple[list[int], int] | None:
-    """The file's lines with the search's rarest word, and that word's line in the search."""
+    """Returns the file's lines with the search's rarest word, and that word's line in the search."""
     words: dict[str, int] = {}
     for number, line in enumerate(lines):
         for word in _WORD.findall(line):
@@ -160,7 +160,7 @@ def _with_more(
 
 
 def _walked(source: SourceText, wanted: Sequence[str], place: int, step: int) -> list[int] | None:
-    """The nearest lines above or below `place` with these words, in sequence."""
+    """Returns the nearest lines above or below `place` with these words, in sequence."""
     found: list[int] = []
     for one in wanted:
         passed = 0
@@ -242,7 +242,7 @@ def _widened(
 
 
 def hint(source: SourceText, search: str) -> str:
-    """A remedy with the most similar lines."""
+    """Returns a remedy with the most similar lines."""
     longest = max((line.strip() for line in search.split("\n")), key=len, default="")[:1000]
     if not longest or not source.lines:
         return "send it again with text that is in the file"
@@ -263,6 +263,6 @@ def lines_from(source: SourceText, first: int, end: int) -> str:
 
 
 def shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
-    """Number of equal lines at the start."""
+    """Returns the number of equal lines at the start."""
     pairs = enumerate(zip(ours, theirs, strict=False))
     return next((number for number, (one, other) in pairs if one != other), min(len(ours), len(theirs)))

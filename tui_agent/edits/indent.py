@@ -21,7 +21,7 @@ def of(line: str) -> str:
 
 
 def unit(lines: Iterable[str]) -> int:
-    """The most frequent step to a deeper line, default 4."""
+    """Returns the most frequent step to a deeper line; the default is 4."""
     steps: Counter[int] = Counter()
     before, last = "", _NEVER
     for line in lines:
@@ -39,7 +39,7 @@ def unit(lines: Iterable[str]) -> int:
 def readings(
     lines: Sequence[str], pairs: Sequence[Pair], level: int, changed: Sequence[int], blanks: bool = True
 ) -> list[list[str]]:
-    """All plausible indentations of the lines numbered in `changed`; others stay.
+    """Returns all plausible indentations of the lines numbered in `changed`; others stay.
 
     A plausible rule (common shift, tabs for spaces, another level width, single stray blanks, a first line
     without indentation) explains all pairs and produces indentations possible in the file. If any exists,

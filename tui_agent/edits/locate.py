@@ -77,7 +77,7 @@ def carried(
 def _indented(
     search: Sequence[str], found: Sequence[str], replaced: Sequence[str], ties: Sequence[Part], level: int
 ) -> list[str] | None:
-    """The replacement with the file's indentation; `None` if ambiguous."""
+    """Returns the replacement with the file's indentation; `None` if ambiguous."""
     tied = [
         (start, indent.of(search[start]), indent.of(found[at]))
         for start, _, at, _ in ties
@@ -137,7 +137,8 @@ def _with_bare_first_line(
     ways: list[list[str]],
     level: int,
 ) -> list[list[str]]:
-    """The plausible `ways` if only the first line of the search text lacks its indentation; [] if ambiguous."""
+    """Returns the plausible `ways` if only the first line of the search text lacks its indentation; [] if
+    ambiguous."""
     if search[0][:1] in _CLOSING and replaced[0][:1] not in _CLOSING:
         return []  # a closing bracket rarely has the depth of its replacement
     if not pairs[1:]:
@@ -199,7 +200,7 @@ def _parts(ties: Sequence[Part], search: Sequence[str], found: Sequence[str]) ->
 
 
 def _lines_matching(parts: Sequence[tuple[Part, bool]], start: int, end: int) -> tuple[int, int] | None:
-    """The file's lines (from, to) for lines of the search; `None` if uncertain."""
+    """Returns the file's lines (from, to) for lines of the search; `None` if uncertain."""
     if start == end:
         beside = [(part, tied) for part, tied in parts if part[0] <= start <= part[1]]
         if not all(tied for _, tied in beside):
@@ -295,7 +296,7 @@ _Rung = Callable[[SourceText, EditHunk, float], Iterator[Match]]
 
 
 def lower(first: str, second: str) -> str:
-    """The less exact rung; an empty one is the most exact."""
+    """Returns the less exact rung; an empty one is the most exact."""
     return max(first, second, key=lambda rung: RUNGS.index(rung) if rung else -1)
 
 
@@ -305,7 +306,7 @@ def locate(source: SourceText, wanted: EditHunk, threshold: float = 0.9) -> Repl
 
 
 def matches_of_best_rung(source: SourceText, wanted: EditHunk, threshold: float = 0.9) -> list[Match]:
-    """All matches of the first rung with any. Raises `EditFailed` without one.
+    """Returns all matches of the first rung with any. Raises `EditFailed` without one.
 
     `threshold`: minimum score of a fuzzy match, 0 to 1; higher values disable it.
     """
@@ -360,7 +361,7 @@ def placed(source: SourceText, match: Match) -> Replacement:
 
 
 def _verbatim(source: SourceText, match: Match) -> Replacement | None:
-    """The verbatim replacement of an exact match; `None` if lines follow a first line without its
+    """Returns the verbatim replacement of an exact match; `None` if lines follow a first line without its
     indentation."""
     hunk, span = match.hunk, match.span
     if span is None or match.rung not in ("exact", "line-endings"):
@@ -507,8 +508,8 @@ def _lines(text: str) -> list[str]:
 
 
 def _unnumbered(text: str) -> tuple[str, tuple[int, int]] | None:
-    """The text without line numbers, and the first and last number; `None` unless all lines are numbered in
-    order."""
+    """Returns the text without line numbers, and the first and last number; `None` unless all lines are
+    numbered in order."""
     lines = _lines(text)
     result: list[str] = []
     numbers: list[tuple[int, int]] = []
@@ -528,7 +529,7 @@ def _unnumbered(text: str) -> tuple[str, tuple[int, int]] | None:
 
 
 def _without_numbers(text: str, search: str, numbers: tuple[int, int]) -> str | None:
-    """The new text without copied line numbers; `None` if a number may be part of a line."""
+    """Returns the new text without copied line numbers; `None` if a number may be part of a line."""
     lines = text.split("\n")
     matches = [_NUMBERED.match(line) for line in lines]
     kept = {line.rstrip() for line in search.split("\n")}

@@ -127,8 +127,8 @@ def regions(base: str, yours: str | None, theirs: str | None) -> tuple[Region, .
 def merged_with_choices(
     parts: Sequence[Region], sides: Sequence[Side], by_hand: Mapping[int, str] | None = None
 ) -> str:
-    """One side per conflict, in order; `by_hand`: manual texts by conflict (from 0). "both" includes common
-    lines once, as git's union merge. Blocking."""
+    """Returns one side per conflict, in order; `by_hand`: manual texts by conflict (from 0). "both" includes
+    common lines once, as git's union merge. Blocking."""
     result: list[str] = []
     number = 0
     for region in parts:

@@ -31,7 +31,7 @@ _ORDINARY = (
 
 
 def escaped(path: str, base: str, new: str) -> str:
-    """An escape sequence in a new line outside of strings, or "" if uncertain."""
+    """Returns an escape sequence in a new line outside of strings, or "" if uncertain."""
     if ("\\n" not in new and "&" not in new) or path.lower().endswith(_ORDINARY):
         return ""
     there = set(base.split("\n"))
@@ -186,7 +186,7 @@ def _is_at_line(source: SourceText, new: str, line: int) -> bool:
 
 
 def not_found_reason(source: SourceText, wanted: EditHunk) -> EditFailed:
-    """With a remedy."""
+    """Returns the error, with a remedy."""
     if any(text.strip() and text in source.text for text in unescaped(wanted.old)):
         return EditFailed(
             f"{wanted.name} is escaped once too often: the file has it with the characters themselves",

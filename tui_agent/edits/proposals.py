@@ -26,8 +26,8 @@ MOST_INDEXED = 4 * 1024 * 1024
 def propose_within_view(
     request: ChangeRequest, base: str, shown: Sequence[Range], threshold: float
 ) -> Proposal:
-    """For a partially shown `base`: fuzzy matches count only in shown lines. Raises `EditFailed` or
-    `Ambiguous`."""
+    """Returns the proposal for a partially shown `base`: fuzzy matches count only in shown lines. Raises
+    `EditFailed` or `Ambiguous`."""
     large = len(base) > MOST_INDEXED
     failure = EditFailed(
         f"the text to replace is not in {request.path} as it was shown",
@@ -73,7 +73,7 @@ def is_within_view(changed: Sequence[Hunk], shown: Sequence[Range]) -> bool:
 
 
 def view_after(shown: Sequence[Range], changed: Sequence[Hunk]) -> tuple[Range, ...]:
-    """The shown ranges after the hunks, and the ranges of added lines."""
+    """Returns the shown ranges after the hunks, and the ranges of added lines."""
     found: list[Range] = []
     for first, last in shown:
         above = sum(_growth(hunk) for hunk in changed if hunk.start < first - 1)
@@ -250,8 +250,8 @@ def _why_ask(request: ChangeRequest, base_text: str | None, new: str, seen: Seen
 
 
 def _suspects_omission(request: ChangeRequest, parts: Sequence[Hunk]) -> str:
-    """A comment in place of several lines, or "". In whole content, any comment alone is suspect; otherwise
-    only one that hints at more text."""
+    """Returns a comment in place of several lines, or "". In whole content, any comment alone is suspect;
+    otherwise only one that hints at more text."""
     path, whole = request.path, request.content is not None
 
     def code(lines: Iterable[str]) -> int:
@@ -275,7 +275,7 @@ def _suspects_omission(request: ChangeRequest, parts: Sequence[Hunk]) -> str:
 
 
 def dropped_lines(request: ChangeRequest, base: str, new: str) -> int:
-    """The lines that whole content drops from a long file if over half, otherwise 0."""
+    """Returns the lines that whole content drops from a long file if over half, otherwise 0."""
     if request.content is None or len(base.splitlines()) < _LONG:
         return 0
     dropped, total = _dropped(base, new)

@@ -25,7 +25,7 @@ def rebased(
     put_text: Callable[[str], str],
     merge_by: _Merge = merge,
 ) -> Change:
-    """The open change on the text `now` with hash `now_hash`; `None`: the file was deleted.
+    """Returns the open change on the text `now` with hash `now_hash`; `None`: the file was deleted.
 
     `base` and `new` are the change's texts. Blocking if a merge is necessary. A failed merge keeps the base
     and sets `conflict`; an inexact match afterwards needs the user's explicit choice.
@@ -49,7 +49,7 @@ def rebased(
 
 
 def followed(change: Change, path: str) -> Change:
-    """For a file since renamed to `path`, without its own rename if that was the same."""
+    """Returns the change for a file since renamed to `path`, without its own rename if that was the same."""
     if change.rename_to != path:
         return replace(change, path=path)
     rest = replace(change, path=path, kind="edit", rename_to="")
@@ -63,7 +63,7 @@ def followed(change: Change, path: str) -> Change:
 def reworked(
     change: Change, base: str, base_hash: str, new: str, put_text: Callable[[str], str], reason: str
 ) -> Change:
-    """With new texts, `merged`, all hunks pending."""
+    """Returns the change with new texts, as `merged`, all hunks pending."""
     parts = hunks(base, new)
     added, removed = counts(parts)
     guess = change.rung not in ("", "exact") and not change.by_hand
@@ -89,7 +89,7 @@ CONVERSATION = "the conversation"
 
 
 def joined(before: Change, change: Change, text_under: TextUnder, put_text: PutText) -> Change:
-    """`change` combined with the rest of `before`, on the base of `before`. Blocking.
+    """Returns `change` combined with the rest of `before`, on the base of `before`. Blocking.
 
     If `change` starts from the result of `before`, possibly under a new name, the two are chained. If a merge
     fails: `conflict`, with `before` as rival. See `is_nothing` for changes that cancel out.
@@ -158,7 +158,7 @@ def in_conflict(change: Change, rival: Change, why: str) -> Change:
 
 
 def named(change: Change) -> str:
-    """The authors as text."""
+    """Returns the authors as text."""
     return " with ".join(f"“{task}”" for task in change.tasks) or CONVERSATION
 
 
@@ -195,7 +195,7 @@ class Overlay:
         self.text = now[: self._at] + typed[start : self._end] + now[after:]
 
     def place(self, at: int) -> int:
-        """From the typed text to `text`."""
+        """Returns the offset in `text` of an offset in the typed text."""
         if at < self._start:
             return self._moved(at)
         if at <= self._end:
@@ -203,7 +203,8 @@ class Overlay:
         return self._moved(at - self._end + self._base_end) + self._grown
 
     def _moved(self, at: int) -> int:
-        """From the base to `now`; inside replaced text, the end of the replacement."""
+        """Returns the offset in `now` of an offset in the base; inside replaced text, the end of the
+        replacement."""
         shift = 0
         for begin, old, new in self._changed:
             within = at - begin

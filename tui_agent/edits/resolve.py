@@ -62,7 +62,7 @@ def picked(change: Change, picks: Sequence[Pick]) -> frozenset[int]:
 
 
 def place(change: Change) -> str:
-    """The current path, after an applied rename."""
+    """Returns the current path, after an applied rename."""
     return change.rename_to if change.kind == "rename" and change.written else change.path
 
 
@@ -183,7 +183,7 @@ def _picked_hunks(change: Change, picks: Sequence[Pick]) -> set[int]:
 
 
 def reopened(change: Change, picks: Sequence[Pick]) -> tuple[ChangeState, tuple[HunkState, ...]]:
-    """The states after undoing an apply of `picks`."""
+    """Returns the states after undoing an apply of `picks`."""
     chosen = {number for number in _picked_hunks(change, picks) if change.hunks[number] == "applied"}
     states = states_with(change.hunks, chosen, "pending")
     return ("pending" if "applied" in states else "undone"), states

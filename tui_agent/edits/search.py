@@ -80,7 +80,7 @@ class Search:
     def all_replaced(
         self, lines: Sequence[str], found: Sequence[Occurrence], template: str
     ) -> dict[int, str]:
-        """Changed lines by row. Raises `EditFailed` as `replaced`."""
+        """Returns changed lines by row. Raises `EditFailed` as `replaced`."""
         deadline = time.monotonic() + SECONDS
         changed = {}
         for row, here in groupby(found, attrgetter("row")):

@@ -51,7 +51,7 @@ def spans(line: str) -> list[tuple[int, int]]:
 
 
 def key(line: str) -> str:
-    """A line's words with separators; equal for lines that differ only in layout, commas and quotes."""
+    """Returns a line's words with separators; equal for lines that differ only in layout, commas and quotes."""
     if len(line) > _LONGEST:
         bare = line.strip()
         return bare + _END if bare else ""

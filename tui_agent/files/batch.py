@@ -401,7 +401,7 @@ def _untouched(plan: BatchJournal) -> str:
 
 
 def _read(journal: Path) -> tuple[BatchJournal | None, list[str]]:
-    """The journal, or the reason why none is usable."""
+    """Returns the journal, or the reason why none is usable."""
     try:
         return BatchJournal.decode(journal.read_bytes()), []
     except FileNotFoundError:

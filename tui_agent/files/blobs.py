@@ -73,7 +73,7 @@ class Blobs:
         return key
 
     def sync_pending(self) -> None:
-        """On failure they are held in memory."""
+        """Makes all pending contents durable. If that fails, they are held in memory."""
         with self._settling:
             waiting = list(self._unsynced)
             try:
@@ -156,7 +156,7 @@ class Blobs:
         return self.get(key).decode("utf-8", "surrogatepass")
 
     def size(self) -> int:
-        """Bytes on disk."""
+        """Returns the bytes on disk."""
         total = 0
         for folder, _, names in os.walk(self.folder):
             for name in names:

@@ -102,7 +102,8 @@ class Gate:
             return ResolvedPath(spot.path, spot.real, self.root.joinpath(*spot.parts), there, secret)
 
     def is_secret(self, spot: PathHandle) -> bool:
-        """By the requested name, a link's name, its own, or another name from a link."""
+        """Whether the requested name, a link's name, its own, or another name from a link looks like a
+        secret."""
         if any(map(is_secret, (spot.path, *spot.links, spot.real))) or spot.real in self.aliases:
             return True
         status = spot.status
@@ -151,11 +152,11 @@ class Gate:
         return spot
 
     def without_secrets(self, paths: Iterable[str]) -> list[str]:
-        """Paths without those that look like secrets; they need not exist. Blocking."""
+        """Returns the paths that do not look like secrets; they need not exist. Blocking."""
         return [path for path in paths if not self._looks_secret(path)]
 
     def linked_secrets(self) -> frozenset[str]:
-        """Paths that are other names of secret files. Blocking."""
+        """Returns paths that are other names of secret files. Blocking."""
         return self.secrets.linked() | self.aliases
 
     def _looks_secret(self, path: str) -> bool:
@@ -167,8 +168,8 @@ class Gate:
             return False
 
     def relative(self, path: str | os.PathLike[str], folder: Path | None = None) -> str:
-        """The relative path of a user's path, absolute or relative to `folder` (default: the root). Purely
-        textual: pass it to `place`. Raises PathRefused for a path outside."""
+        """Returns the relative path of a user's path, absolute or relative to `folder` (default: the root).
+        Purely textual: pass it to `place`. Raises PathRefused for a path outside."""
         whole = os.path.normpath(os.path.join(folder or self.root, os.fspath(path)))
         for candidate in (
             whole,
@@ -189,7 +190,7 @@ class Gate:
 
 
 def read(gate: Gate, path: str, limit: int) -> bytes:
-    """A file's bytes, for data that may leave this machine: requests, uploads, copies.
+    """Returns a file's bytes, for data that may leave this machine: requests, uploads, copies.
 
     Raises LooksSecret if one of its names looks like a secret, PathRefused, TooLarge, or FileError.
     """
@@ -239,7 +240,8 @@ def _content(file: FileIO, path: str, limit: int) -> bytes:
 
 
 def open_checked(spot: PathHandle) -> int:
-    """A read-only descriptor. Raises FileError or PathRefused if it is no longer a regular file, and OSError."""
+    """Returns a read-only descriptor. Raises FileError or PathRefused if it is no longer a regular file, and
+    OSError."""
     if spot.status is None:
         raise FileError(
             f"{display_path(spot.path)} does not exist", "check the name, or search for it with a pattern"
@@ -314,8 +316,8 @@ class SecretFinding(Struct, frozen=True):
         return decisions.get(self.digest) if self.what else "send"
 
     def shown(self, decisions: Decisions) -> tuple[str, tuple[Hit, ...]]:
-        """The text that may be sent, and its masked places. Raises `UndecidedSecret`, or `LooksSecret` if the
-        user refused."""
+        """Returns the text that may be sent, and its masked places. Raises `UndecidedSecret`, or
+        `LooksSecret` if the user refused."""
         match self.choice(decisions):
             case "send":
                 return self.text.text, ()
@@ -327,7 +329,8 @@ class SecretFinding(Struct, frozen=True):
 
 
 def find_secrets(path: str, data: bytes, text: TextFile, named: bool) -> SecretFinding:
-    """A file that is secret by name (`named`) is masked except for the names of its values. Blocking."""
+    """Returns the secrets of a file. If it is secret by name (`named`), all is masked except for the names of
+    its values. Blocking."""
     found = tuple(values(text.text) if named else hits(text.text))
     if named:
         what = "looks like a secret"

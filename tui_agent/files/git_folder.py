@@ -74,8 +74,8 @@ class GitFolder(Struct, frozen=True):
 
 
 def find_git_folder(folder: str) -> GitFolder | None:
-    """The repository whose work tree contains `folder`; None if missing or invalid for git. As in git, an
-    invalid inner repository hides an outer one."""
+    """Returns the repository whose work tree contains `folder`; None if missing or invalid for git. As in
+    git, an invalid inner repository hides an outer one."""
     here = os.path.realpath(folder)
     try:
         device = os.stat(here).st_dev
@@ -102,8 +102,8 @@ def repository_around(folder: str) -> str:
 
 
 def git_folder_elsewhere(folder: str) -> str:
-    """The outside repository that the nearest `.git` file names and that is rejected because it does not name
-    this work tree; otherwise ""."""
+    """Returns the outside repository that the nearest `.git` file names and that is rejected because it does
+    not name this work tree; otherwise ""."""
     at = os.path.realpath(folder)
     while not os.path.lexists(os.path.join(at, ".git")):
         if at == os.path.dirname(at):
@@ -194,7 +194,7 @@ def _quoted(text: str) -> str:
 
 
 def _value(text: str, at: int) -> tuple[str, int]:
-    """A value without quotes, escapes, comments and trailing spaces, and its end offset."""
+    """Returns a value without quotes, escapes, comments and trailing spaces, and its end offset."""
     parts: list[str] = []
     kept, quoted = 0, False
     while at < len(text) and text[at] != "\n":

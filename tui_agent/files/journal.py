@@ -192,7 +192,7 @@ def _restore(spot: PathHandle, blobs: Blobs, entry: BatchEntry) -> str:
 
 
 def remove_folders(gate: Gate, folders: Iterable[str]) -> None:
-    """Innermost first; folders in use stay."""
+    """Removes created folders, innermost first; folders in use stay."""
     for folder in folders:
         try:
             with gate.find(folder, "list") as spot:

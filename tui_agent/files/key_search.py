@@ -37,7 +37,7 @@ Keys = tuple[str, list[tuple[str, int]]]
 
 
 def read_text(path: str) -> bytes | None:
-    """A regular text file of limited size; None for others."""
+    """Returns a regular text file of limited size; None for others."""
     try:
         descriptor = os.open(path, _READ)
     except OSError:
@@ -54,8 +54,8 @@ def read_text(path: str) -> bytes | None:
 
 
 def encoding_of(data: bytes) -> str:
-    """The encoding, also of UTF-16 and UTF-32 without a mark (nine of ten characters must be Western); "" for
-    binary data."""
+    """Returns the encoding, also of UTF-16 and UTF-32 without a mark (nine of ten characters must be
+    Western); "" for binary data."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return encoding

@@ -134,7 +134,7 @@ class KnownSecrets:
         return clean
 
     def pending_notice(self) -> str:
-        """A sentence, once per session, on masked values and their source; otherwise ""."""
+        """Returns a sentence, once per session, on masked values and their source; otherwise ""."""
         if self._told or not self._met:
             return ""
         self._told = True

@@ -183,7 +183,7 @@ def _filter() -> tuple[tuple[bytes, ...], re.Pattern[bytes]]:
 
 
 def values(text: str) -> list[Hit]:
-    """The values of a text that is secret as a whole, without their names."""
+    """Returns the values of a text that is secret as a whole, without their names."""
     return [Hit(*match.span(1), "a value") for match in _VALUE.finditer(text) if match[1]]
 
 

@@ -29,7 +29,7 @@ def display_path(path: str) -> str:
 
 
 def plain(text: str) -> str:
-    """An injective mapping from text to file names of letters, digits and dashes."""
+    """Maps text to a file name of letters, digits and dashes; injective."""
     kept = re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")[:40]
     if kept and kept == text:
         return kept
@@ -47,7 +47,7 @@ def is_text(name: str) -> bool:
 
 
 def fault_of_new(name: str) -> str:
-    """The reason why a new file or folder may not have this name, or "".
+    """Returns the reason why a new file or folder may not have this name, or "".
 
     Refuses names that differ between systems or imitate others on the screen: control and invisible
     characters, line separators, bidi controls, tags, backslashes, outer spaces, a trailing dot.

@@ -14,7 +14,8 @@ LARGEST = 2**63 - 1
 
 
 def whole_number(text: str | bytes | None, default: int = 0, *, least: int = 0, most: int = LARGEST) -> int:
-    """A decimal number, or `default` (for "", None, non-ASCII digits, repeated signs, or out of range)."""
+    """Returns a decimal number, or `default` (for "", None, non-ASCII digits, repeated signs, or out of
+    range)."""
     digits = text.decode("latin-1") if isinstance(text, bytes) else text or ""
     digits = digits.strip()
     if len(digits) > LONGEST_NUMBER or not (digits.isascii() and digits.removeprefix("-").isdigit()):
@@ -40,7 +41,7 @@ def based_number(text: str | None, base: int, default: int = 0, *, most: int = L
 def real_number(
     text: str | bytes | None, default: float = 0.0, *, least: float = 0.0, most: float = float(LARGEST)
 ) -> float:
-    """A decimal number with a point or an exponent, or `default`."""
+    """Returns a decimal number with a point or an exponent, or `default`."""
     digits = text.decode("latin-1") if isinstance(text, bytes) else text or ""
     digits = digits.strip()
     if len(digits) > LONGEST_NUMBER or not digits.isascii() or "_" in digits:
@@ -69,7 +70,7 @@ def seconds_of(date: str | None) -> float | None:
 
 
 def amount(value: object, default: float, *, least: float = 0.0, most: float = float(LARGEST)) -> float:
-    """A parsed number clamped to `least` and `most`."""
+    """Returns a parsed number clamped to `least` and `most`."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         return default
     return float(max(least, min(value, most)))

@@ -40,7 +40,7 @@ _SENTENCES = {
 
 
 def sentence(error: OSError) -> tuple[str, str]:
-    """The reason why a system call failed, and advice."""
+    """Returns the reason why a system call failed, and advice."""
     code = error.errno or 0
     return _SENTENCES.get(code, (os.strerror(code) if code else str(error), "try again, or look at the file"))
 
@@ -59,7 +59,7 @@ Stamp = tuple[int, int, int, int]
 
 
 def stamp_of(path: Path | str) -> Stamp | None:
-    """The stamp of a path's target; None if missing."""
+    """Returns the stamp of a path's target; None if missing."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -248,7 +248,7 @@ HALF_A_LETTER = "it contains a lone surrogate"
 
 
 def read_given(path: Path, most: int = MOST_BYTES) -> bytes:
-    """A regular file's bytes. Raises OSError, also for pipes and devices, which may be endless."""
+    """Returns a regular file's bytes. Raises OSError, also for pipes and devices, which may be endless."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(descriptor)

@@ -37,8 +37,8 @@ def make_private(folder: Path | str) -> None:
 
 
 def open_private(path: Path | str, flags: int) -> int:
-    """A descriptor of our file, mode 0600, created with `O_CREAT`. Other file types, such as a pipe, keep
-    their permissions. Raises OSError."""
+    """Returns a descriptor of our file, mode 0600, created with `O_CREAT`. Other file types, such as a pipe,
+    keep their permissions. Raises OSError."""
     descriptor = os.open(path, flags | os.O_CLOEXEC, FILE_MODE)
     try:
         status = os.fstat(descriptor)
@@ -76,7 +76,8 @@ def replace_private(path: Path, content: bytes, *, sync: bool = True) -> None:
 
 
 def sync_new(*paths: Path) -> None:
-    """Until then, a power failure can leave names without contents. Raises OSError."""
+    """Makes new names durable. Until it returns, a power failure can leave names without contents. Raises
+    OSError."""
     operating_system.several_at_once(_sync, list(dict.fromkeys([*paths, *(path.parent for path in paths)])))
 
 
@@ -113,7 +114,7 @@ _instead: dict[str, str] = {}
 
 
 def own_place() -> str:
-    """The private parent folder, mode 0700. Raises OSError.
+    """Returns the private parent folder, mode 0700. Raises OSError.
 
     If another user owns the name or it is not a folder, uses a random name that is removed at exit.
     """
@@ -131,7 +132,7 @@ def own_place() -> str:
 
 
 def make_temporary() -> str:
-    """A temporary folder of this process, for `sweep`. Raises OSError."""
+    """Creates a temporary folder of this process, for `sweep`. Raises OSError."""
     import tempfile
 
     return tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=own_place())

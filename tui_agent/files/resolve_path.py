@@ -90,8 +90,9 @@ def takes_case_for_nothing(root: Path) -> bool:
 
 
 def walk(root: Path, path: str, parts: Sequence[str], *, ignore_case: bool = False) -> PathHandle:
-    """`ignore_case`: the file system is case-insensitive; existing entries get their name on disk. Raises
-    PathRefused for a broken, circular or outside link, an intermediate non-folder, or a system error."""
+    """Resolves a path. `ignore_case`: the file system is case-insensitive; existing entries get their name on
+    disk. Raises PathRefused for a broken, circular or outside link, an intermediate non-folder, or a system
+    error."""
     going = _Resolver(root, path, parts, ignore_case)
     try:
         return going.to_end()
@@ -163,7 +164,7 @@ class _Resolver:
         self.folders.clear()
 
     def _entry(self, name: str, asked: bool) -> tuple[str, os.stat_result | None]:
-        """The entry of a name, or one equal after Unicode normalization."""
+        """Returns the entry of a name, or one equal after Unicode normalization."""
         status = self._status(name)
         if status is not None and self.ignore_case:
             names = os.listdir(self.folders[-1])

@@ -147,7 +147,7 @@ class SecretFiles:
                 self.progress = (0, 0)
 
     def found(self) -> tuple[SecretFile, ...]:
-        """After a fresh scan, by path. Blocking."""
+        """Returns every secret by path, after a fresh scan. Blocking."""
         self.scan()
         linked = self._links(fresh=True).paths
         found: dict[str, SecretFile] = {}
@@ -179,16 +179,16 @@ class SecretFiles:
         return is_secret(path) or path in self._named_by or path in self._origins or path in self._copies
 
     def outside(self) -> tuple[str, ...]:
-        """After `found`: outside paths to which a link or its target gives a secret's name."""
+        """Returns, after `found`, outside paths to which a link or its target gives a secret's name."""
         return tuple(sorted(self._linked.outside))
 
     def others(self) -> list[tuple[str, int]]:
-        """After `found`: paths and sizes."""
+        """Returns, after `found`, paths and sizes of other users' files."""
         with self._walking:
             return [one for seen in self._folders.values() for one in seen.others]
 
     def told_by_bytes(self, data: bytes) -> str:
-        """The path of the secret with these present or past bytes, or ""."""
+        """Returns the path of the secret with these present or past bytes, or ""."""
         known = self._bytes.get(len(data))
         return known.get(hashlib.sha256(data).hexdigest(), "") if known else ""
 

@@ -105,7 +105,7 @@ def _ordinary_words() -> re.Pattern[str]:
 
 
 def values_in(text: str, *, named: bool) -> list[Value]:
-    """Distinct potential secrets, in order, in linear time.
+    """Returns distinct potential secrets, in order, in linear time.
 
     named: the file is a secret by name, so all its values count; otherwise only key formats. Excludes values
     shorter than `SHORTEST` (`SHORTEST_SAID` if the name indicates a secret), numbers, host names, addresses,
@@ -225,7 +225,7 @@ def _judged(name: str, value: str) -> Iterator[Value]:
 
 
 def _of_url(url: re.Match[str]) -> Iterator[Value]:
-    """The password (raw and decoded), a secret user name, and secrets in the query."""
+    """Yields the password (raw and decoded), a secret user name, and secrets in the query."""
     user, colon, password = (url[2] or "").partition(":")
     for secret in dict.fromkeys((password, unquote(password)) if colon else ()):
         if len(secret) >= SHORTEST_SAID and _fits("password", secret, True) and secret != user:
@@ -369,7 +369,7 @@ class SecretValues:
         return len(self._names)
 
     def masked(self, text: str) -> tuple[str, frozenset[str]]:
-        """The text with `MASK` for each value, with the same lines, and the names of the sources."""
+        """Returns the text with `MASK` for each value, with the same lines, and the names of the sources."""
         if not self._needles or len(text) < SHORTEST_SAID:
             return text, frozenset()
         text, dumped = self._without_dumps(text)

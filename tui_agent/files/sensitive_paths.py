@@ -152,7 +152,7 @@ def _holds_secrets(folders: list[str], name: str) -> bool:
 
 
 def _without_copying(name: str) -> Iterator[str]:
-    """The name, and the originals of backups and copies."""
+    """Yields the name, and the originals of backups and copies."""
     yield name
     for _ in range(_COPIES_OF_COPIES):
         before = _original(name)

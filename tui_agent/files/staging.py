@@ -256,7 +256,7 @@ def made_parents(spot: PathHandle) -> Generator[None]:
 
 
 def remove_folders(top: int, names: tuple[str, ...]) -> None:
-    """Nested empty folders below descriptor `top`, innermost first."""
+    """Removes nested empty folders below descriptor `top`, innermost first."""
     for depth in range(len(names), 0, -1):
         try:
             os.rmdir("/".join(names[:depth]), dir_fd=top)
@@ -267,7 +267,7 @@ def remove_folders(top: int, names: tuple[str, ...]) -> None:
 
 
 def _take_after(spot: PathHandle, descriptor: int, like: os.stat_result) -> None:
-    """Owner, attributes and permissions of the replaced file; owner first: it clears permission bits."""
+    """Copies owner, attributes and permissions of the replaced file; owner first: it clears permission bits."""
     now = os.fstat(descriptor)
     for user, group in ((like.st_uid, -1), (-1, like.st_gid)):
         if user not in (-1, now.st_uid) or group not in (-1, now.st_gid):

@@ -69,7 +69,7 @@ def json_escaped(text: str) -> str:
 
 
 def hidden(name: str) -> str:
-    """The first control or invisible character of a name, or ""."""
+    """Returns the first control or invisible character of a name, or ""."""
     return next((c for at, c in enumerate(name) if c in _BLANK or (_hides(c) and not _shapes(name, at))), "")
 
 
@@ -174,8 +174,8 @@ class TextFile(Struct, frozen=True):
 
 
 def decode(data: bytes, name: str = "the file") -> TextFile:
-    """UTF-8 (with or without a mark) or UTF-16 (with a mark). Raises Undecodable if it could not be encoded
-    back."""
+    """Decodes UTF-8 (with or without a mark) or UTF-16 (with a mark). Raises Undecodable if the text could
+    not be encoded back."""
     if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         raise Undecodable(f"{name} is UTF-32", "convert it to UTF-8 first")
     mark, encoding = next(((m, e) for m, e in _MARKS if data.startswith(m)), (b"", "utf-8"))
@@ -192,7 +192,7 @@ def decode(data: bytes, name: str = "the file") -> TextFile:
 
 
 def encode(file: TextFile, text: str) -> bytes:
-    """Unchanged text gives the original bytes. Raises Undecodable."""
+    """Returns the original bytes if the text is unchanged. Raises Undecodable."""
     try:
         return file.mark + text.encode(file.encoding)
     except UnicodeEncodeError as error:

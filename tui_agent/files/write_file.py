@@ -63,7 +63,7 @@ def mode_on_disk(gate: Gate, path: str) -> int | None:
 def write_at(
     spot: PathHandle, data: bytes, expected: str | None, temporary: str, mode: int | None = None
 ) -> str:
-    """The locked part of `write_file`; the folder exists."""
+    """Writes a file as `write_file`; its folder exists and is locked."""
     seen = check_expected(spot, expected)
     staging.check_writable(spot)
     staging.stage(spot, temporary, data, seen.status, mode)

@@ -31,8 +31,8 @@ LARGEST_UNTRACKED = 32 << 20
 
 
 def tree_on_disk(repository: Repository, written: Sequence[str] = (), *, untracked: bool = False) -> str:
-    """The tree of all tracked files below the root as on disk, and of the written paths; "" on failure.
-    `untracked` adds files that are not ignored."""
+    """Returns the tree of all tracked files below the root as on disk, and of the written paths; "" on
+    failure. `untracked` adds files that are not ignored."""
     with temporary_folder() as folder:
         index = os.path.join(folder, "index")
         theirs = os.path.join(repository.git_dir, "index")
@@ -53,7 +53,7 @@ def tree_on_disk(repository: Repository, written: Sequence[str] = (), *, untrack
 
 
 def commit_of(root: str, tree: str, message: str) -> str:
-    """A commit of a tree on top of HEAD without a ref; "" on failure."""
+    """Returns a commit of a tree on top of HEAD without a ref; "" on failure."""
     head = git(root, "rev-parse", "--verify", "--quiet", "HEAD")
     parent = ("-p", head.text) if head.ok else ()
     made = git(root, *AUTHOR, "commit-tree", tree, *parent, "-m", message)

@@ -33,7 +33,7 @@ class CommitPlan(Struct, frozen=True):
     hooks: Mapping[str, str] = {}
 
     def of(self, paths: Collection[str], *, hooks: bool = False) -> CommitPlan:
-        """For a subset of the files; hooks run only if requested."""
+        """Returns the plan for a subset of the files; hooks run only if requested."""
         chosen = tuple(file for file in self.files if file.path in paths)
         return replace(self, files=chosen, hooks=self.hooks if hooks else {})
 
@@ -64,7 +64,7 @@ class GitClient:
         return await self._child.ask("git_checkpoint", about)
 
     async def forget_checkpoints(self, session: str, names: Sequence[str] | None = None) -> int:
-        """All or by name; returns their number. Raises `ChildFailed`."""
+        """Deletes checkpoints, all or by name; returns their number. Raises `ChildFailed`."""
         about = {"root": str(self._root), "session": session, "names": None if names is None else list(names)}
         return await self._child.ask("git_forget", about)
 
@@ -77,7 +77,7 @@ class GitClient:
         return None if found is None else b64decode(found)
 
     async def renamed(self, gone: Sequence[MissingFile]) -> dict[str, str]:
-        """New paths by old path, without deleted ones. Raises `ChildFailed`."""
+        """Returns new paths by old path, without deleted files. Raises `ChildFailed`."""
         return await self._child.ask(
             "renamed", {"root": str(self._root), "gone": msgspec.to_builtins(list(gone))}
         )
@@ -88,7 +88,7 @@ class GitClient:
         return msgspec.convert(found, CommitPlan)
 
     async def commit_diff(self, paths: Sequence[str]) -> tuple[str, bool]:
-        """The diff of a commit, and whether it was truncated. Raises `ChildFailed`."""
+        """Returns the diff of a commit, and whether it was truncated. Raises `ChildFailed`."""
         found = await self._child.ask("git_commit_diff", {"root": str(self._root), "paths": list(paths)})
         return found["diff"], found["cut"]
 

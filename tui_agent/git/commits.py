@@ -35,7 +35,7 @@ _MOST: Final = 8 << 20
 
 
 def hooks_folder(root: str) -> str:
-    """The repository's configured hooks folder, otherwise the user's; "" without a repository."""
+    """Returns the repository's configured hooks folder, by default the user's; "" without a repository."""
     found = opened(root)
     if found is None:
         return ""
@@ -132,7 +132,8 @@ def commit(root: str, message: str, files: Mapping[str, str], hooks: Mapping[str
 
 
 def _why_not(repository: Repository, files: Mapping[str, str], hooks: Mapping[str, str]) -> str:
-    """The reason why a commit is not possible, or "". Not git's own check, which would open submodules."""
+    """Returns the reason why a commit is not possible, or "". Not git's own check, which would open
+    submodules."""
     root, paths = repository.root, list(files)
     moved = [path for path, seen in seen_of(root, paths).items() if seen != files[path]]
     if moved:
@@ -176,7 +177,7 @@ def _hash(data: bytes) -> str:
 
 
 def _changed(repository: Repository) -> Iterator[tuple[str, str]]:
-    """Changed and untracked paths with marks, without submodules and nested repositories."""
+    """Yields changed and untracked paths with marks, without submodules and nested repositories."""
     how = ("--porcelain=v2", "-z", "--no-renames", "--untracked-files=all", UNOPENED)
     told = git(repository.root, "status", *how, "--", ".")
     for record in map(os.fsdecode, told.out.split(b"\0")):

@@ -98,7 +98,8 @@ def all_repositories(top: str, nested: Iterable[str]) -> tuple[list[GitFolder], 
 
 
 def repositories(top: str) -> tuple[list[GitFolder], list[str]]:
-    """The repository with the work tree `top` and its submodules; also object stores without a work tree."""
+    """Returns the repository with the work tree `top` and its submodules; also object stores without a work
+    tree."""
     found = find_git_folder(top)
     if found is None or found.work_tree != top:
         return [], []
@@ -137,7 +138,7 @@ def object_stores(common_dir: str) -> list[str]:
 
 
 def borrowed(store: str) -> bytes:
-    """The alternates file; b"" if missing."""
+    """Returns the alternates file; b"" if missing."""
     try:
         return read_regular(os.path.join(store, "info/alternates"), 1 << 16)
     except OSError:

@@ -48,7 +48,8 @@ _answers: Final[dict[object, tuple[Stamps, Entries]]] = {}
 
 
 def persons_settings(found: GitFolder) -> Entries:
-    """In order of increasing precedence; file paths are absolute. Raises ChildFailed."""
+    """Returns the user's settings in order of increasing precedence; file paths are absolute. Raises
+    ChildFailed."""
     where = {key: os.environ[key] for key in _WHERE if key in os.environ}
     about = (found, *sorted(where.items()))
     kept = _answers.get(about)
@@ -279,7 +280,7 @@ def ignored_without_repository(root: str, paths: Sequence[str]) -> set[str] | No
 
 
 def tracked(root: str, paths: Sequence[str]) -> list[str]:
-    """Empty if git fails."""
+    """Returns the tracked paths; empty if git fails."""
     told = git(root, "--literal-pathspecs", "ls-files", "-z", "--", *paths)
     found = {os.fsdecode(name) for name in told.out.split(b"\0")} if told.ok else set()
     return [path for path in paths if path in found]
@@ -302,7 +303,8 @@ def ignored_apart(repository: Repository, paths: Sequence[str]) -> set[str]:
 
 
 def _untracked(repository: Repository, paths: Sequence[str]) -> list[str] | None:
-    """Paths not in the index nor excluded by a sparse checkout; None if one is in a submodule or git fails."""
+    """Returns paths not in the index nor excluded by a sparse checkout; None if one is in a submodule or git
+    fails."""
     told = git(repository.root, "ls-files", "-z", "-t")
     if not told.ok:
         return None
@@ -320,7 +322,7 @@ def _parents(name: bytes) -> Iterator[bytes]:
 
 
 def ignored_folders(repository: Repository) -> set[str]:
-    """Completely ignored folders, outermost only, without a trailing slash."""
+    """Returns completely ignored folders, outermost only, without a trailing slash."""
     told = git(
         repository.root,
         *("ls-files", "-z", "--others", "--ignored", "--exclude-standard"),
@@ -362,8 +364,8 @@ def without_submodules(root: str, index: str = "") -> list[str]:
 def _started(
     command: list[str], folder: str, environment: dict[str, str], stdin: IO[bytes]
 ) -> subprocess.Popen[bytes]:
-    """Through GitPython, which extends the inherited environment, so `env -i` clears it first. Its import
-    takes long."""
+    """Starts git through GitPython, which extends the inherited environment, so `env -i` clears it first. Its
+    import takes long."""
     # On import, GitPython runs the first git of the PATH, possibly from the workspace. These settings prevent
     # that.
     os.environ["GIT_PYTHON_REFRESH"] = "quiet"
@@ -430,7 +432,7 @@ def _is_allowed(key: str, value: str) -> bool:
 
 
 def _upstream(found: GitFolder) -> Entries:
-    """The current branch's upstream, without an address."""
+    """Returns the current branch's upstream, without an address."""
     branch = f"branch.{found.branch}."
     told = dict(found.entries)
     remote, merge = told.get(branch + "remote", ""), told.get(branch + "merge", "")
@@ -467,7 +469,7 @@ def read_status(root: str) -> dict[str, Any]:
 
 
 def status_and_deleted(root: str, untracked: Iterable[str] | None = None) -> tuple[dict[str, Any], list[str]]:
-    """The status below `root`, as fields of `GitStatus`, and tracked files missing on disk.
+    """Returns the status below `root`, as fields of `GitStatus`, and tracked files missing on disk.
 
     With `untracked`, git does not scan for untracked files. Marks are git's two characters by path: staged
     and unstaged, a space for unchanged; `??` is untracked. A detached head is named by its first seven

@@ -212,7 +212,8 @@ _RAW: Final = ("-r", "--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-dif
 
 
 def staged(folder: GitFolder, known: SecretNames) -> dict[bytes, tuple[str, bool]]:
-    """The index by path: blob id, and whether the entry is merged. Adds uncommitted secret paths to `known`."""
+    """Returns the index by path: blob id, and whether the entry is merged. Adds uncommitted secret paths to
+    `known`."""
     found: dict[bytes, tuple[str, bool]] = {}
     for line in run(folder, "ls-files", "--stage", "-z").out.split(b"\0"):
         head, _, path = line.partition(b"\t")
@@ -254,7 +255,7 @@ def _ask(folder: GitFolder, known: SecretNames, asked: Sequence[bytes]) -> None:
 
 
 def _brought(told: bytes) -> Iterator[tuple[bytes, str]]:
-    """Paths and ids of new blobs in raw diff output: `:<mode> … <id> … <status>`, NUL, path."""
+    """Yields paths and ids of new blobs in raw diff output: `:<mode> … <id> … <status>`, NUL, path."""
     words = iter(told.split(b"\0"))
     for word in words:
         head = word.lstrip(b"\n")

@@ -144,7 +144,7 @@ def _is_sent(data: bytes, asked: HistoryRequest) -> bool:
 def _is_hidden(
     path: bytes, folder: GitFolder, hidden: Sequence[bytes], below: bytes, asked: HistoryRequest
 ) -> bool:
-    """An existing file if hidden in the view, a missing one by its name."""
+    """Whether an existing file is hidden in the view, or a missing one by its name."""
     if path in hidden or asked.values:
         return True
     with suppress(OSError):

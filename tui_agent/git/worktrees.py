@@ -83,7 +83,8 @@ def update_seed(repository: Repository, commit: str, parent: str) -> Result:
 
 
 def fill(parent: str, commit: str, folder: str) -> Result:
-    """Links to the seed at that commit, or copies if hard links are unsupported. Raises OSError."""
+    """Fills a worktree with links to the seed at that commit, or with copies if hard links are unsupported.
+    Raises OSError."""
     if looked := _looked.get(parent):
         _looked[parent] = replace(looked, linked=True)
     try:
@@ -163,7 +164,7 @@ def prepare(root: str, parent: str) -> None:
 
 
 def add_worktree(root: str, commit: str, folder: str) -> dict[str, Any]:
-    """A worktree of a commit in a new folder → {root, submodules}. One call at a time.
+    """Creates a worktree of a commit in a new folder → {root, submodules}. One call at a time.
 
     `root` is the workspace within it, `submodules` are empty. Raises FileError after cleaning up.
     """
@@ -183,7 +184,7 @@ def add_worktree(root: str, commit: str, folder: str) -> dict[str, Any]:
 
 
 def remove_worktree(root: str, folder: str) -> None:
-    """A complete, partial or missing copy, from the disk and its repository. Raises FileError."""
+    """Removes a complete, partial or missing copy, from the disk and its repository. Raises FileError."""
     aside = detach_worktree(root, folder)
     try:
         remove_folder(aside)
@@ -215,7 +216,7 @@ def detach_worktree(root: str, folder: str) -> str:
 
 
 def tidy(root: str, parent: str) -> None:
-    """The shared files of a session's folder, and the folder, unless a copy remains."""
+    """Removes the shared files of a session's folder, and the folder, unless a copy remains."""
     try:
         remove_seed(parent)
     except OSError as error:
@@ -226,7 +227,7 @@ def tidy(root: str, parent: str) -> None:
 
 
 def remove_worktrees(parent: str) -> None:
-    """A session's folder with all copies. Raises FileError."""
+    """Removes a session's folder with all copies. Raises FileError."""
     names = set(names_in(parent)) - NAMES
     copies = {
         os.path.join(

@@ -35,7 +35,7 @@ class BackgroundPause:
         self._until = 0.0
 
     def begin(self, seconds: float) -> None:
-        """For `seconds`, or until `end`."""
+        """Suspends deferrable work for `seconds`, or until `end`."""
         self._until = time.monotonic() + seconds
         self._over.clear()
 

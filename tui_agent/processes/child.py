@@ -46,7 +46,7 @@ class ProcessCopy(NamedTuple):
 
 
 def can_fork() -> bool:
-    """pidfd is available and this process has a single thread."""
+    """Whether pidfd is available and this process has a single thread."""
     if not sys.platform.startswith("linux") or threading.active_count() > 1:
         return False
     with suppress(RuntimeError):
@@ -305,8 +305,8 @@ def variables(env: Mapping[str, str]) -> dict[str, str]:
 
 
 async def spawn(module: str, env: Mapping[str, str]) -> Process:
-    """In a new session, so that Ctrl+C in the terminal does not reach it. `-P` keeps the working directory,
-    which may be untrusted, off the import path."""
+    """Starts a child in a new session, so that Ctrl+C in the terminal does not reach it. `-P` keeps the
+    working directory, which may be untrusted, off the import path."""
     try:
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", module),
@@ -418,7 +418,7 @@ class ChildProcess:
             connection.forget(id)
 
     async def close(self) -> None:
-        """Permanently; pending calls fail."""
+        """Ends the child for good; pending calls fail."""
         self._enter("closed")
         async with self._starting:
             if self._connection is not None:

@@ -95,7 +95,7 @@ from_child: Reader[FromChild] = Reader(FromChild)
 
 
 def encode(message: FromParent | FromChild) -> bytes:
-    """One line. Raises `TypeError` or `ValueError` for values that JSON cannot represent."""
+    """Returns one line. Raises `TypeError` or `ValueError` for values that JSON cannot represent."""
     try:
         return _encoder.encode(message) + b"\n"
     except (
@@ -110,7 +110,7 @@ def failure(id: int, error: TuiAgentError) -> CallFailed:
 
 
 def as_error(failure: CallFailed) -> TuiAgentError:
-    """The original class; otherwise `ChildFailed`, which refers to the debug log."""
+    """Returns the original class, by default `ChildFailed`, which refers to the debug log."""
     kind = getattr(errors, failure.kind, None)
     if isinstance(kind, type) and issubclass(kind, TuiAgentError):
         told = kind(failure.what, failure.remedy)
@@ -126,7 +126,7 @@ CHUNK_BYTES = 1 << 18
 
 
 async def lines(reader: StreamReader) -> AsyncGenerator[bytes, None]:
-    """Without newlines. Drops an incomplete last line of a writer that died."""
+    """Yields lines without newlines. Drops an incomplete last line of a writer that died."""
     parts: list[bytes] = []
     while chunk := await reader.read(CHUNK_BYTES):
         first, *rest = chunk.split(b"\n")
@@ -151,7 +151,7 @@ _SET_PARENT_DEATH_SIGNAL = 1
 
 
 def run(build: Build) -> None:
-    """Until standard input closes; then exits even if threads are running."""
+    """Serves until standard input closes; then exits even if threads are running."""
     output = redirect_output()
     end_with_parent()
     debug_log.to_stream(sys.stderr)
@@ -170,7 +170,7 @@ def run(build: Build) -> None:
 
 
 def redirect_output() -> int:
-    """So that `print` cannot corrupt the protocol. Returns a duplicate of descriptor 1."""
+    """Redirects output so that `print` cannot corrupt the protocol. Returns a duplicate of descriptor 1."""
     sys.stdout.flush()
     output = os.dup(1)
     os.dup2(2, 1)
@@ -178,7 +178,7 @@ def redirect_output() -> int:
 
 
 def end_with_parent() -> None:
-    """By a kernel signal on Linux, elsewhere when standard input closes."""
+    """Ends this process with its parent: by a kernel signal on Linux, by default when standard input closes."""
     parent = os.environ.pop(PARENT, "")
     if not sys.platform.startswith("linux"):
         return

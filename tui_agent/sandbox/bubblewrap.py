@@ -48,8 +48,8 @@ class BubblewrapView(View):
 
 
 def command(plan: ViewPlan, package: Sequence[str], inner: Sequence[str]) -> list[str]:
-    """The command line that creates the view and runs `inner` as its first process. Blocking. Raises `NoView`
-    and OSError. `package`: files and folders that `inner` needs."""
+    """Returns the command line that creates the view and runs `inner` as its first process. Blocking. Raises
+    `NoView` and OSError. `package`: files and folders that `inner` needs."""
     found = program()
     for number, path in enumerate(plan.overlays):
         for name in ("u", "w"):
@@ -63,7 +63,7 @@ def command(plan: ViewPlan, package: Sequence[str], inner: Sequence[str]) -> lis
 
 
 def arguments(plan: ViewPlan, package: Sequence[str]) -> list[str]:
-    """In execution order: later mounts cover earlier ones."""
+    """Returns the arguments in execution order: later mounts cover earlier ones."""
     told = ["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-cgroup-try", "--die-with-parent"]
     told += ["--new-session", "--as-pid-1", "--cap-drop", "ALL", "--disable-userns"]
     told += [] if plan.network else ["--unshare-net"]

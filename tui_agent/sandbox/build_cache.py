@@ -75,8 +75,8 @@ class KeptLayer:
         self._folder = parent / hashlib.sha256(os.fsencode(root)).hexdigest()[:24]
 
     def borrow(self, key: str, paths: Sequence[str], *, clean: bool, command: str) -> BorrowedLayer | None:
-        """The layer for one view; an outdated layer is discarded first. None while another program merges, or
-        if the folder or command is unsuitable.
+        """Returns the layer for one view; an outdated layer is discarded first. None while another program
+        merges, or if the folder or command is unsuitable.
 
         `key`: a change discards the layer. `paths`: the workspace's files. `clean`: nothing is pending, so
         writes may be kept.
@@ -221,8 +221,8 @@ class BorrowedLayer:
         return self._layer.layer if self.known is not None else ""
 
     def names(self, layers: int, plan: ViewPlan, ignored: Iterable[str]) -> tuple[str, ...]:
-        """Kept folders among the view's writes; their contents are not proposed. `ignored`: `MARKED` folders
-        that git ignores."""
+        """Returns kept folders among the view's writes; their contents are not proposed. `ignored`: `MARKED`
+        folders that git ignores."""
         upper = _upper(layers, plan)
         before = self.known.names if self.known is not None else ()
         kept = {*ALWAYS, *ignored, *before}
@@ -242,7 +242,7 @@ class BorrowedLayer:
             self._layer.merge(self, _upper(layers, plan), plan, self._began, names)
 
     def discard(self) -> None:
-        """No view can be created over it."""
+        """Discards the layer if no view can be created over it."""
         self._layer._discard(self.lock)
         self.known = None
 
@@ -267,7 +267,7 @@ class RunLayer:
 
 
 def key_of(seeds: Iterable[Seed], values: Iterable[str]) -> str:
-    """Hash of hidden files, their replacements, and the requested variables."""
+    """Returns a hash of hidden files, their replacements, and the requested variables."""
     digest = hashlib.sha256()
     for seed in sorted(seeds, key=lambda seed: (seed.overlay, seed.path)):
         if seed.kind == "hidden" and ".git" not in seed.path.split("/"):
@@ -294,8 +294,8 @@ def _through_link(top: str, name: str) -> bool:
 
 
 def _walk(top: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Top-down, with relative paths, without following links. Raises OSError, and `_NotCacheable` above the
-    limits."""
+    """Walks top-down, with relative paths, without following links. Raises OSError, and `_NotCacheable` above
+    the limits."""
     waiting, count = [("", 0)], 0
     while waiting:
         folder, depth = waiting.pop()
@@ -413,7 +413,7 @@ class _Copy:
 
 
 def _remove_tree(path: str) -> None:
-    """Also without permissions."""
+    """Removes a tree, also without permissions."""
     try:
         there = os.lstat(path)
     except FileNotFoundError:

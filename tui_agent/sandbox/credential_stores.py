@@ -39,8 +39,8 @@ class ToolFolders:
         self._looking = threading.Lock()
 
     def hidden(self, folders: Iterable[str], tools: Sequence[str] = ()) -> list[str]:
-        """In system folders also files that only their owner can read; in `tools` only if neighbours are
-        world-readable, because a strict umask makes all private."""
+        """Returns hidden paths: in system folders also files that only their owner can read; in `tools` these
+        only if neighbours are world-readable, because a strict umask makes all private."""
         with self._looking:
             return sorted({path for folder in folders for path in self._below(folder, tools)})
 

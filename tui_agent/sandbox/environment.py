@@ -119,8 +119,8 @@ def variables(
     *,
     offline: bool = True,
 ) -> tuple[dict[str, str], str]:
-    """The variables, and the relative path of the virtual environment that was put first on PATH ("" if
-    none).
+    """Returns the variables, and the relative path of the virtual environment that was put first on PATH (""
+    if none).
 
     - places: HOME and TMPDIR.
     - more: names or patterns from `trial.env`; patterns match no keys and no desktop service addresses.

@@ -70,7 +70,7 @@ class FolderAccess:
             os.close(descriptor)
 
     def attribute(self, path: str, name: str) -> bytes:
-        """An extended attribute of a folder; b"" if missing."""
+        """Returns an extended attribute of a folder; b"" if missing."""
         with suppress(OSError, AttributeError):  # Not available on macOS.
             descriptor = self._listed(path)
             try:
@@ -80,7 +80,7 @@ class FolderAccess:
         return b""
 
     def target(self, path: str) -> str | None:
-        """The unresolved target of a link; None for others."""
+        """Returns the unresolved target of a link; None for others."""
         try:
             folder, name = self._parent(path)
             return os.readlink(name, dir_fd=folder)
@@ -88,7 +88,7 @@ class FolderAccess:
             return None
 
     def open(self, path: str) -> int:
-        """A read-only descriptor of a regular file. Raises OSError."""
+        """Returns a read-only descriptor of a regular file. Raises OSError."""
         folder, name = self._parent(path)
         try:
             descriptor = os.open(name, _FILE, dir_fd=folder)
@@ -115,7 +115,7 @@ class FolderAccess:
             return os.open(name, _FOLDER, dir_fd=folder)
 
     def _parent(self, path: str) -> tuple[int, str]:
-        """The parent's descriptor (valid until the next call) and the base name. Raises OSError."""
+        """Returns the parent's descriptor (valid until the next call) and the base name. Raises OSError."""
         folder, _, name = path.rpartition("/")
         if name in ("", ".", ".."):
             raise OSError(errno.EINVAL, "it is not a name", path)
@@ -187,8 +187,8 @@ class WritableFolder(FolderAccess):
     """A folder to which programs in a view also write, such as `View.merged`. Blocking; all methods raise OSError."""
 
     def read(self, path: str, most: int) -> bytes | None:
-        """A regular file's content; None if nothing is there. Raises OSError for a larger file, a link or a
-        folder."""
+        """Returns a regular file's content; None if nothing is there. Raises OSError for a larger file, a
+        link or a folder."""
         there = self.status(path)
         if there is None:
             return None
@@ -202,7 +202,7 @@ class WritableFolder(FolderAccess):
         return data
 
     def replace(self, path: str, data: bytes, mode: int) -> None:
-        """In one step; creates missing folders."""
+        """Replaces a file in one step; creates missing folders."""
         parent = self._made(path.rpartition("/")[0])
         name, unfinished = path.rpartition("/")[2], UNFINISHED + os.urandom(8).hex()
         try:
@@ -271,5 +271,5 @@ class WritableFolder(FolderAccess):
 
 
 def mode_of(status: os.stat_result | None) -> int:
-    """0o644 if there is no regular file."""
+    """Returns the permissions; 0o644 by default, without a regular file."""
     return stat.S_IMODE(status.st_mode) if status is not None and stat.S_ISREG(status.st_mode) else 0o644

@@ -206,7 +206,7 @@ def _plant(root: str, seed: Seed) -> None:
 
 
 def landlock_rules(plan: ViewPlan) -> dict[str, list[str]]:
-    """Unmasked system programs, and the run's folder."""
+    """Returns unmasked system programs, and the run's folder."""
     readable: list[str] = []
     listed: list[str] = []
     environments = [f"{plan.workspace}/{name}" for name in VIRTUAL]
@@ -248,7 +248,7 @@ def _without(path: str, masks: Sequence[str], readable: list[str], listed: list[
 
 
 def mac_profile(plan: ViewPlan) -> str:
-    """The `sandbox-exec` profile for commands on a copy. Untested; derived from Apple's own."""
+    """Returns the `sandbox-exec` profile for commands on a copy. Untested; derived from Apple's own."""
     reads = " ".join(
         f"(subpath {_quoted(path)})" for path in (*plan.binds, "/System", "/Library", "/private/etc")
     )

@@ -68,7 +68,7 @@ class GitObjects:
     async def hidden_in_view(
         self, plan: ViewPlan, secret: Sequence[Seed], nested: Sequence[str] = (), sent: Sequence[str] = ()
     ) -> tuple[ViewPlan, str]:
-        """The view with git as visible to commands, and a sentence if it has no git. Raises OSError.
+        """Returns the view with git as visible to commands, and a sentence if it has no git. Raises OSError.
 
         - secret: hidden files on disk, also pending ones with another name.
         - nested: folders below with their own repository.
@@ -154,7 +154,7 @@ def _of_view(plan: ViewPlan, secret: Sequence[Seed], nested: Sequence[str]) -> t
 
 
 def _hidden(found: GitFolder | None, seeds: Iterable[Seed], workspace: str) -> list[bytes]:
-    """Relative to the top of the repository or the workspace."""
+    """Returns paths relative to the top of the repository or the workspace."""
     top, of_git = workspace, []
     if found is not None:
         top, of_git = found.work_tree, [found.git_dir, found.common_dir]

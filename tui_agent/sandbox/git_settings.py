@@ -64,7 +64,7 @@ _SIGNS = ("commit.gpgsign", "tag.gpgsign", "push.gpgsign", "tag.forcesignannotat
 
 
 def visible_settings(path: str) -> bytes:
-    """Empty if it cannot be parsed."""
+    """Returns the visible text; empty if it cannot be parsed."""
     try:
         entries = parse_config(read_regular(path, MOST_CONFIG).decode(errors="surrogateescape"))
     except (OSError, ValueError):

@@ -37,7 +37,7 @@ class HiddenFiles:
     def last(
         self, revealed: Collection[str] = (), sent: SecretFilter = lambda secret: False
     ) -> list[SecretFile]:
-        """The previous `found`, filtered again."""
+        """Returns the previous `found`, filtered again."""
         return [one for one in self.secrets.last if not (is_revealed(one, revealed) or sent(one))]
 
     @property
@@ -73,8 +73,8 @@ class HiddenFiles:
         sent: SecretFilter = lambda secret: False,
         masked: Callable[[str], str] = str,
     ) -> list[Seed]:
-        """All seeds of a view in which files become `contents`. Blocking. `renamed`: old paths by new path;
-        `masked` removes secret values from text that may have been moved."""
+        """Returns all seeds of a view in which files become `contents`. Blocking. `renamed`: old paths by new
+        path; `masked` removes secret values from text that may have been moved."""
         every = self.secrets.found()
         known = {one.path: one for one in every}
         hidden = {one.path: one for one in every if not (is_revealed(one, revealed) or sent(one))}
@@ -110,7 +110,8 @@ class HiddenFiles:
     def _comes_from(
         self, path: str, content: bytes, renamed: Mapping[str, str], known: Mapping[str, SecretFile]
     ) -> str:
-        """The secret that a pending file is a version of, by its name, previous name, or bytes; or ""."""
+        """Returns the secret that a pending file is a version of, by its name, previous name, or bytes; or
+        ""."""
         old = path
         for _ in range(len(renamed) + 1):
             if is_secret(old) or (old in known and known[old].why != "content"):

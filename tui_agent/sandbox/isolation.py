@@ -109,7 +109,7 @@ def _probed() -> Generator[Path]:
 
 
 def _in_words(error: NoView) -> str:
-    """With the failed step."""
+    """Returns a reason for users, with the failed step."""
     makes = error.step == "new namespaces" or error.step.startswith(("write /proc/self/", "map users"))
     refused = error.number in (errno.EPERM, errno.EACCES)
     words = {

@@ -137,7 +137,7 @@ class Comparison:
         return self._end
 
     def of_layer(self) -> list[ChangedEntry]:
-        """In folder order."""
+        """Returns the changes of an overlay's layer in folder order."""
         self._waiting.append(("folder", "", False))
         self._work()
         told = {one.path for one in self.found}

@@ -49,7 +49,7 @@ class Output:
         return self.size - len(self._head) - self._in_tail
 
     def content(self) -> bytes:
-        """Kept output, with a line that states the missing bytes."""
+        """Returns the kept output, with a line that states the missing bytes."""
         tail = b"".join(self._tail)
         if not self.cut:
             return bytes(self._head) + tail
@@ -80,7 +80,7 @@ class Output:
         return b"".join(pieces)
 
     def last_line(self) -> str:
-        """The last non-empty line."""
+        """Returns the last non-empty line."""
         end = b"".join([bytes(self._head[-4096:]), *list(self._tail)[-2:]])[-4096:]
         lines = [line for line in plain(end.decode("utf-8", "replace")).splitlines() if line.strip()]
         return lines[-1].strip() if lines else ""
@@ -97,8 +97,8 @@ def printed(output: Output, letters: int) -> tuple[str, int, str]:
 
 
 def plain(text: str, *, colours: bool = False) -> str:
-    """The text as a terminal would finally show it: without escape sequences (except `colours`), overwritten
-    and erased text."""
+    """Returns the text as a terminal would finally show it: without escape sequences (except `colours`),
+    overwritten and erased text."""
     text = _ESCAPES.sub(lambda found: found[0] if colours and _COLOUR.fullmatch(found[0]) else "", text)
     if "\r" in text or "\b" in text:
         text = "\n".join(map(_last_state, text.replace("\r\n", "\n").split("\n")))

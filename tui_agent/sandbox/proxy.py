@@ -75,7 +75,7 @@ def parse_allowed(entry: str) -> Target:
 
 
 def allowed(entries: Iterable[str]) -> set[Target]:
-    """Invalid entries are left out."""
+    """Returns the targets; invalid entries are left out."""
     found = set()
     for entry in entries:
         with suppress(ValueError):
@@ -198,8 +198,8 @@ class HostProxy:
     async def _opened(
         self, wanted: Target, *, secure: bool = False
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """A connection to one of the host's addresses. An address that is not public is refused, since a name
-        can resolve to one, except for a port of this machine that the user allowed."""
+        """Returns a connection to one of the host's addresses. An address that is not public is refused,
+        since a name can resolve to one, except for a port of this machine that the user allowed."""
         try:
             async with asyncio.timeout(CONNECT_WITHIN):
                 port = self._here.get(wanted, wanted.port)

@@ -125,7 +125,7 @@ class Run:
     async def _follow(
         self, runner: Runner, argv: Sequence[str], variables: Mapping[str, str]
     ) -> tuple[RunnerResult, float]:
-        """The result, and seconds."""
+        """Returns the result and the seconds."""
         loop = asyncio.get_running_loop()
         reading, writing = os.pipe()
         os.set_blocking(reading, False)

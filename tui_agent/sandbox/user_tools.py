@@ -181,7 +181,7 @@ def _installation(folder: str) -> list[str]:
 
 
 def caches(home: str, environ: Mapping[str, str], others: Sequence[str]) -> list[str]:
-    """Existing caches outside `others`. Blocking."""
+    """Returns existing caches outside `others`. Blocking."""
     named = [os.path.join(environ[name], below) for name, below in _NAMED_CACHES if environ.get(name)]
     wanted = [f"{home}/{name}" for name in _CACHES.split()] + [path.rstrip("/") for path in named]
     there = dict.fromkeys(path for path in wanted if path.startswith("/") and own_folder(path))
@@ -204,7 +204,7 @@ def is_below(path: str, folders: Iterable[str]) -> bool:
 
 
 def own_folder(path: str) -> bool:
-    """An existing, readable folder, not a link."""
+    """Whether it is an existing, readable folder, not a link."""
     try:
         return stat.S_ISDIR(os.lstat(path).st_mode) and os.access(path, os.R_OK | os.X_OK)
     except OSError:

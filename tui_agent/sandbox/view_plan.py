@@ -165,7 +165,8 @@ def plan(
     isolated: Isolated = "overlay",
     folder: str = "",
 ) -> ViewPlan:
-    """The view of a workspace (an absolute path without links). Raises `NoView` if the folder is unsuitable.
+    """Returns the view of a workspace (an absolute path without links). Raises `NoView` if the folder is
+    unsuitable.
 
     - git_folders: outside folders of linked worktrees, submodules, or the enclosing repository.
     - tools: additional readable folders.

@@ -33,14 +33,14 @@ def folder_for(data: Path, session: str, name: str) -> Path:
 
 
 def folder_of_run(data: Path, kept: Path, name: str) -> Path:
-    """A sub-task has no lock, so its copies belong to the enclosing session."""
+    """Returns the folder of a copy. A sub-task has no lock, so its copies belong to the enclosing session."""
     sessions = data / "sessions"
     way = kept.relative_to(sessions).parts if kept.is_relative_to(sessions) else (kept.name,)
     return folder_for(data, way[0], "/".join((*way[1:], name)))
 
 
 async def clear(data: Path, session: str, child: ChildProcess) -> None:
-    """Before the first copy is made."""
+    """Clears the folder before the first copy is made."""
     folder = data / FOLDER / session
     if session and await asyncio.to_thread(folder.is_dir):
         await _remove(folder, child)
@@ -93,7 +93,7 @@ def why_blocked(state: State, task: SubTask) -> str:
 
 
 def overlay(state: State, task: SubTask, blobs: Blobs) -> Texts:
-    """The copy's differences from the disk. Blocking.
+    """Returns the copy's differences from the disk. Blocking.
 
     Unsaved buffers and the undecided changes of its dependencies, without skipped hunks and with manual
     edits.
@@ -125,7 +125,7 @@ def write_texts(gate: Gate, texts: Mapping[str, str | None]) -> None:
 
 
 def copy_exact_bytes(theirs: Gate, ours: Gate, paths: Sequence[str]) -> None:
-    """Files that git's line-ending conversion changed. Blocking."""
+    """Copies files that git's line-ending conversion changed. Blocking."""
     for path in paths:
         try:
             data = read(ours, path, MAX_BYTES)

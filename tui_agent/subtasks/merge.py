@@ -130,7 +130,7 @@ class ResultMerger:
         return change, *told
 
     def beside(self, path: str) -> Change | None:
-        """The open change that ends at `path`, or that moved the file away."""
+        """Returns the open change that ends at `path`, or that moved the file away."""
         waiting = [change for change in self.state.review.changes if change.is_open]
         there = (change for change in waiting if (change.rename_to or change.path) == path)
         return next(there, None) or next((change for change in waiting if change.path == path), None)
@@ -266,8 +266,8 @@ class SubTaskRestart:
         await self._journal.record(e.SubTaskGivenBack(task, others, note))
 
     def _without(self, change: Change, task: SubTask) -> Change | None:
-        """The change without the task's part; None if nothing remains. Blocking. Raises `EditFailed` if
-        inseparable."""
+        """Returns the change without the task's part; None if nothing remains. Blocking. Raises `EditFailed`
+        if inseparable."""
         path = change.rename_to or change.path
         step = next((step for step in task.changed if step.path == path), None)
         alone = change.tasks == (task.id,)
@@ -308,8 +308,8 @@ class SubTaskRestart:
 def attempts(
     names: Sequence[str], goal: str, graph: Sequence[SubTask], models: Collection[str] = ()
 ) -> tuple[SubTask, ...]:
-    """A sub-task for each agent or model, "" for the session's model; with a new group, and new ids. `models` are the
-    names of models. Raises `SessionError`."""
+    """Returns a sub-task for each agent or model, "" for the session's model; with a new group, and new ids.
+    `models` are the names of models. Raises `SessionError`."""
     if not goal.strip() or not 2 <= len(names) <= MOST_ATTEMPTS:
         raise SessionError(
             f"/best needs a goal and 2 to {MOST_ATTEMPTS} attempts",
@@ -326,7 +326,7 @@ def attempts(
 
 
 def report(ended: RunOutcome, blobs: Blobs) -> str:
-    """Checks, size of the change and summary. Blocking."""
+    """Returns checks, size of the change and summary. Blocking."""
     added = removed = 0
     for step in ended.changed:
         before, after = (text_under(blobs, key) or "" for key in (step.before, step.after))
@@ -339,7 +339,7 @@ def report(ended: RunOutcome, blobs: Blobs) -> str:
 
 
 def comparison(group: str, graph: Sequence[SubTask]) -> str:
-    """ "" if one has not ended."""
+    """Returns the comparison; "" if one attempt has not ended."""
     ours = [task for task in graph if task.attempt == group]
     if any(task.state in OPEN_STATES for task in ours):
         return ""

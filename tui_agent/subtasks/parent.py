@@ -46,7 +46,7 @@ class Capacity:
         return True
 
     def release(self) -> None:
-        """First for a returning parent, then for new runs, nested ones first."""
+        """Frees a slot: first for a returning parent, then for new runs, nested ones first."""
         for coming in self._coming:
             if not coming.done():
                 coming.set_result(None)
@@ -85,7 +85,7 @@ class RunSession(Protocol):
     def subscribe(self, listener: Listener) -> Callable[[], None]: ...
 
     def start(self, paths: list[str]) -> None:
-        """In the copy, which contains `paths`."""
+        """Begins work in the copy, which contains `paths`."""
 
     async def run_turn(self, text: str, attachments: Sequence[str] = ()) -> None:
         """Returns at the end of the turn."""

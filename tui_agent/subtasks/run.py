@@ -53,7 +53,7 @@ class HandOver(Struct, frozen=True):
 
 
 def handover_text(given: HandOver) -> str:
-    """Without empty parts."""
+    """Returns the parent's context as text, without empty parts."""
     task = given.task
     if task.attempt:
         return "\n\n".join(filter(None, (_ATTEMPT, _list("These are not in your copy", given.missing))))
@@ -262,14 +262,14 @@ def _why_lost(gate: Gate, paths: Sequence[str]) -> dict[str, str]:
 
 
 def may_continue(state: State) -> bool:
-    """Open todos are left and the last turn made changes."""
+    """Whether open todos are left and the last turn made changes."""
     turn = state.turn.number
     did_something = any(change.turn == turn for change in state.review.changes)
     return did_something and any(not todo.done for todo in state.todos)
 
 
 def work_of(state: State) -> str:
-    """The text of messages with standing changes, or the last message, or the changed paths."""
+    """Returns the text of messages with standing changes, or the last message, or the changed paths."""
     said = [(m, gist) for m in state.chat.messages if m.kind == "agent" and (gist := m.gist)]
     telling = [(message, gist) for message, gist in said if not _TELLS_NOTHING.fullmatch(gist)]
     standing = {c.id: c for c in state.review.changes if c.state not in ("failed", "skipped", "undone")}
@@ -283,7 +283,7 @@ def work_of(state: State) -> str:
 
 
 def outcome(state: State, reason: str = "", cause: Cause = "") -> RunOutcome:
-    """A `reason` marks it as failed, without files and todos."""
+    """Returns the outcome; a `reason` marks it as failed, without files and todos."""
     used = state.usage.session
     failed = tuple(result.name for result in state.checks.results if result.state != "passed")
     return RunOutcome(

@@ -74,7 +74,7 @@ class Scheduler:
             self.look()
 
     def get_ready(self) -> None:
-        """The first copy, while the user reads the proposal."""
+        """Prepares the first copy, while the user reads the proposal."""
         self._getting_ready = asyncio.create_task(self._prepare())
 
     async def _prepare(self) -> None:
@@ -89,11 +89,11 @@ class Scheduler:
         return run.child if run else None
 
     def works(self, task: str) -> bool:
-        """Started and not finished; the start may not be recorded yet."""
+        """Whether it has started and not finished; the start may not be recorded yet."""
         return task in self._tasks and task not in self._ending
 
     async def state_of(self, task: SubTask) -> State:
-        """Of the newest run. Raises `SessionError` if it never ran or was not kept."""
+        """Returns the state of the newest run. Raises `SessionError` if it never ran or was not kept."""
         child = self.child(task.id)
         if child is not None:
             return child.state
@@ -114,7 +114,7 @@ class Scheduler:
             await asyncio.wait(tasks.values())
 
     async def settled(self) -> None:
-        """Nothing runs and nothing can start, even if other sessions use all slots."""
+        """Returns when nothing runs and nothing can start, even if other sessions use all slots."""
         await asyncio.sleep(0)  # Start pending requests first.
         while self._tasks or self._held or self._next():
             self._news.clear()
@@ -124,7 +124,7 @@ class Scheduler:
                 await self._news.wait()
 
     async def close(self) -> None:
-        """They can be run again."""
+        """Cancels all tasks, which can be run again."""
         self._why = CLOSED
         self._news.set()
         self._unsubscribe()
@@ -146,7 +146,7 @@ class Scheduler:
                 self.look()
 
     def _begin_what_can(self) -> None:
-        """By priority while slots are free, from one snapshot of the disk."""
+        """Starts tasks by priority while slots are free, from one snapshot of the disk."""
         self._news.set()
         waiting = self._next()
         if waiting and (over := self._over() or self._parent.requests.why):
@@ -174,7 +174,7 @@ class Scheduler:
         return taking
 
     def _over(self) -> str:
-        """The exceeded limit, or ""."""
+        """Returns the exceeded limit, or ""."""
         limits, used = self._parent.settings.limits, self.state.usage.session
         spent = Spending(used.input + used.output, used.cost)
         return limit_reached("session", spent, 1, None, limits.session_tokens, limits.session_cost)

@@ -85,7 +85,7 @@ class SubTasks:
 
     @call(changes=True)
     async def tick(self, task: str) -> None:
-        """For the next batch, or for an automatic start (`subtasks.begin`)."""
+        """Toggles the mark for the next batch, or for an automatic start (`subtasks.begin`)."""
         found = self._task(task)
         await self._journal.record(e.SubTaskChanged(replace(found, auto_execute=not found.auto_execute)))
 
@@ -121,7 +121,7 @@ class SubTasks:
 
     @call(changes=True)
     async def take(self, task: str) -> int:
-        """A completed attempt's changes; returns their number. Raises `SessionError`."""
+        """Proposes a completed attempt's changes; returns their number. Raises `SessionError`."""
         from tui_agent.subtasks.run import outcome
 
         found = self._task(task)
@@ -165,7 +165,7 @@ class SubTasks:
 
     @call(changes=True)
     async def retry(self, task: str) -> None:
-        """An ended or skipped task; withdraws its undecided proposals."""
+        """Reruns an ended or skipped task; withdraws its undecided proposals."""
         found = self._may(task, "pending")
         if found.state == "ready":
             raise SessionError(f"The sub-task {task} is ready", "run it")
@@ -183,13 +183,13 @@ class SubTasks:
 
     @call(changes=True)
     async def stop(self, task: str) -> None:
-        """Until it is retried."""
+        """Cancels a task until it is retried."""
         self._task(task)
         await self._stop([task])
 
     @call(changes=True)
     async def stop_all(self) -> None:
-        """Also requested starts."""
+        """Cancels all tasks, also requested starts."""
         await self._stop([task.id for task in self.state.subtasks.tasks])
 
     async def _stop(self, names: Sequence[str]) -> None:
@@ -200,7 +200,7 @@ class SubTasks:
 
     @call(changes=False)
     async def settled(self) -> None:
-        """No sub-task runs, no requested one can start, and attempts are compared."""
+        """Returns when no sub-task runs, no requested one can start, and attempts are compared."""
         if self.state.subtasks.tasks:
             await self._scheduler.settled()
             await asyncio.gather(*self._telling)
@@ -214,7 +214,7 @@ class SubTasks:
 
     @call(changes=False)
     async def state_of(self, task: str) -> State:
-        """Of the newest run. Raises `SessionError` if there is none."""
+        """Returns the state of the newest run. Raises `SessionError` if there is none."""
         return await self._scheduler.state_of(self._task(task))
 
     # ── what may be ──────────────────────────────────────────────────────────────────────────────────────

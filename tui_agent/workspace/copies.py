@@ -142,8 +142,8 @@ class WorkCopies:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def snapshot(self) -> str:
-        """A private commit of the folder as on disk, without ignored files; "" without a repository. Raises
-        `ChildFailed`."""
+        """Returns a private commit of the folder as on disk, without ignored files; "" without a repository.
+        Raises `ChildFailed`."""
         return await self._child.ask("git_snapshot", {"root": str(self._gate.root)})
 
     async def prepare(self, parent: Path) -> None:
@@ -172,7 +172,7 @@ class WorkCopies:
             self._tidy_later(folder.parent)
 
     async def remove(self, copy: WorkCopy | Path) -> None:
-        """Also a partial one; shared files are removed later. Raises `FileError`."""
+        """Removes a complete or partial copy, and later the shared files. Raises `FileError`."""
         folder = Path(copy.folder) if isinstance(copy, WorkCopy) else copy
         self._keep(folder.parent)
         about = {"root": str(self._gate.root), "folder": str(folder)}

@@ -14,7 +14,7 @@ from tui_agent.processes.environment import for_workspace
 
 
 def workspace_child(filters: str = "") -> ChildProcess:
-    """Not started. It runs only filters with this fingerprint (see `trust`)."""
+    """Returns the child, not started. It runs only filters with this fingerprint (see `trust`)."""
     return ChildProcess(
         "tui_agent.workspace.worker", name="workspace", env={**for_workspace(), TRUSTED_FILTERS: filters}
     )

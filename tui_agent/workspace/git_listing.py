@@ -49,7 +49,7 @@ class _Special(Struct, frozen=True):
 
 
 def list_files(repository: Repository, depth: int = 0) -> FileListing | None:
-    """The sorted files below `root`; None if git fails.
+    """Returns the sorted files below `root`; None if git fails.
 
     Excludes files outside a sparse checkout; includes deleted files, which the status reports. Submodules and
     nested repositories are listed by their own rules. Links to folders are not followed.
@@ -77,7 +77,7 @@ def list_files(repository: Repository, depth: int = 0) -> FileListing | None:
 
 
 def list_without_repository(root: str, depth: int = 0) -> FileListing:
-    """By the ignore files of a folder without a usable repository."""
+    """Lists a folder without a usable repository by its ignore files."""
     told = git_without_repository(root, "ls-files", "-z", "--others", "--exclude-standard", *WITHOUT_CONTROL)
     if not told.ok:
         return walk(root)
@@ -152,7 +152,7 @@ SECONDS: Final = 10.0
 
 
 def find_renamed(root: str, gone: Sequence[MissingFile]) -> dict[str, str]:
-    """New paths of missing files by old path; deleted files are omitted.
+    """Returns new paths of missing files by old path; deleted files are omitted.
 
     A file that existed together with the old one is a copy, not a rename. Among new files, the same content
     is preferred, then similarity by git to the last committed version.
@@ -173,7 +173,7 @@ def find_renamed(root: str, gone: Sequence[MissingFile]) -> dict[str, str]:
 def _new_files(
     root: str, paths: Iterable[str], gone: Sequence[MissingFile]
 ) -> Iterator[tuple[str, os.stat_result]]:
-    """Regular files possibly created or moved after the first of these files disappeared."""
+    """Yields regular files possibly created or moved after the first of these files disappeared."""
     since = min(one.there_at for one in gone) - TICK
     inodes = {one.inode for one in gone}
     for path in paths:
@@ -265,7 +265,7 @@ def _compared(repository: Repository, base: str, tree: str, *how: str, only: Seq
 
 
 def _last_with(repository: Repository, path: str) -> str:
-    """The last commit with a file missing from HEAD; "" if no recent commit deleted it."""
+    """Returns the last commit with a file missing from HEAD; "" if no recent commit deleted it."""
     root = repository.root
     older = git(root, "rev-list", "--max-count=1", f"--skip={MOST_COMMITS}", "HEAD").text
     span = ("HEAD", *((f"^{older}",) if older else ()))

@@ -41,7 +41,7 @@ class Aliases(Struct, frozen=True):
     base: str | None = None
 
     def targets(self, module: str) -> list[str]:
-        """Candidate paths, longest pattern first."""
+        """Returns candidate paths, longest pattern first."""
         found = []
         for pattern, places in sorted(self.paths, key=lambda item: -len(item[0].partition("*")[0])):
             start, star, end = pattern.partition("*")
@@ -56,7 +56,7 @@ class Aliases(Struct, frozen=True):
 
 
 def aliases_for(path: str, read: ReadText) -> Aliases:
-    """From the nearest configuration at or above a source file."""
+    """Returns the aliases of the nearest configuration at or above a source file."""
     folder = posixpath.dirname(path)
     while True:
         for name in TSCONFIG_NAMES:
@@ -136,7 +136,7 @@ class ImportRoots(Struct, frozen=True):
 
 
 def imported(path: str, language: str, imports: Sequence[Import], places: ImportRoots) -> list[str]:
-    """The files imported by `path`, in order, without duplicates."""
+    """Returns the files imported by `path`, in order, without duplicates."""
     found: dict[str, None] = {}
     for one in imports:
         found.update(dict.fromkeys(_resolved(path, language, one, places)))
@@ -180,7 +180,7 @@ def _python(path: str, one: Import, index: Index) -> Iterator[str]:
 
 
 def _python_bases(path: str, level: int, index: Index) -> Iterator[str]:
-    """The package for a relative import, otherwise each parent folder possibly on the path."""
+    """Yields the package for a relative import, by default each parent folder possibly on the path."""
     folder = posixpath.dirname(path)
     if level:
         above = folder.split("/") if folder else []

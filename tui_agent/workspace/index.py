@@ -41,7 +41,7 @@ class Picker:
         self._gone: set[str] = set()
 
     def find(self, paths: Sequence[str], query: str, limit: int) -> list[str]:
-        """Paths that match every word of `query`, best first."""
+        """Returns paths that match every word of `query`, best first."""
         with self._lock:
             haystacks = self._filled(paths)
             found = [
@@ -220,7 +220,7 @@ class Index:
         return self._paths[start:end]
 
     def match(self, pattern: Pattern, limit: int = 1000, deadline: float = float("inf")) -> Matches:
-        """In slices; stops (`complete` is false) when `time.monotonic()` passes `deadline`."""
+        """Searches in slices; stops (`complete` is false) when `time.monotonic()` passes `deadline`."""
         found: dict[str, None] = {}
         paths = self._paths
         for alternative in pattern.alternatives:
@@ -231,8 +231,8 @@ class Index:
         return Matches(tuple(found)[:limit], len(found))
 
     def named(self, names: Collection[str]) -> dict[str, list[str]]:
-        """Paths by file name, with or without the last extension. Case-insensitive. Only paths that contain a
-        name are examined individually."""
+        """Returns paths by file name, with or without the last extension. Case-insensitive. Only paths that
+        contain a name are examined individually."""
         wanted: dict[str, list[str]] = {name.lower(): [] for name in names}
         paths = self._paths
         for at in range(0, len(paths), SLICE):
@@ -246,17 +246,17 @@ class Index:
         return {name: wanted[name.lower()] for name in names}
 
     def nearest(self, name: str, count: int = 5) -> list[str]:
-        """The most similar names, best first, for "did you mean"."""
+        """Returns the most similar names, best first, for "did you mean"."""
         return nearest_names(self._paths, name, count)
 
     def fuzzy(self, query: str, limit: int = 20) -> list[str]:
-        """Paths with the characters of `query` in order, best first. Case-insensitive."""
+        """Returns paths with the characters of `query` in order, best first. Case-insensitive."""
         if not query.strip():
             return self._paths[:limit]
         return self._picker.find(self._paths, query, limit)
 
     def warm(self) -> None:
-        """On a thread."""
+        """Prepares the first search. Call it on a thread."""
         self._picker.fill(self._paths)
         pause()
         self.overview()
@@ -318,7 +318,7 @@ def _without(paths: list[str], gone: set[str]) -> list[str]:
 
 
 def _scan(paths: list[str], span: tuple[int, int], alternative: Alternative) -> Iterator[list[str]]:
-    """The matches of each slice; searches for the literal first, several times faster."""
+    """Yields the matches of each slice; searches for the literal first, several times faster."""
     start, end = span
     literal, matches = alternative.literal, alternative.matches
     for at in range(start, min(end, len(paths)), SLICE):

@@ -36,7 +36,7 @@ class FileListing(Struct, frozen=True):
 
 
 def walk(root: str, limit: int = MAX_FILES) -> FileListing:
-    """Without large generated folders and links to folders. Unreadable folders count as empty."""
+    """Lists files, without large generated folders and links to folders. Unreadable folders count as empty."""
     found: list[str] = []
     for path in _files(root):
         if len(found) == limit:
@@ -105,7 +105,7 @@ class PathListing(Struct, frozen=True):
 async def list_by_child(
     child: ChildProcess, root: Path, known: list[str], on_listed: Callable[[PathListing], None] | None = None
 ) -> PathListing:
-    """The files found by git or a walk in the child. Raises `ChildFailed`.
+    """Returns the files found by git or a walk in the child. Raises `ChildFailed`.
 
     `known` is the previous list, returned itself if nothing changed. `on_listed` receives the paths before
     git checks for deleted files.

@@ -73,8 +73,8 @@ def invalid_sign(signs: Sequence[Sign]) -> str:
 
 
 def expand(signs: Sequence[Sign]) -> list[list[Sign]] | None:
-    """All brace expansions, in order; None beyond `MAX_CHOICES`. Braces without a comma or a counterpart are
-    literals, as in a shell."""
+    """Returns all brace expansions, in order; None beyond `MAX_CHOICES`. Braces without a comma or a
+    counterpart are literals, as in a shell."""
     settled = _settled(signs)
     if sum(sign.kind == "open" for sign in settled) > MAX_BRACES:
         return None
@@ -136,7 +136,7 @@ def _letter(sign: Sign) -> Sign:
 
 
 def _choices(signs: Sequence[Sign], at: int) -> tuple[list[list[Sign]] | None, int]:
-    """The expansions from `at`, and their end: a closing brace or the end of the pattern."""
+    """Returns the expansions from `at`, and their end: a closing brace or the end of the pattern."""
     finished: list[list[Sign]] = []
     readings: list[list[Sign]] = [[]]
     while at < len(signs) and signs[at].kind != "close":
@@ -248,7 +248,7 @@ def _segment_refusal(segments: list[Segment]) -> str:
 
 
 def _plain(segment: Segment) -> str | None:
-    """The name without wildcards, otherwise None."""
+    """Returns the name without wildcards, otherwise None."""
     if any(sign.kind != "literal" for sign in segment):
         return None
     return "".join(sign.text for sign in segment)

@@ -77,7 +77,7 @@ _BY_NAME: Final = {
 
 
 def language(path: str) -> str:
-    """The id used by editors (`python`); "" if unknown."""
+    """Returns the id used by editors (`python`); "" if unknown."""
     name = path.rpartition("/")[2].lower()
     return _BY_NAME.get(name) or _BY_EXTENSION.get(name.rpartition(".")[2] if "." in name else "", "")
 
@@ -172,7 +172,7 @@ def symbols(path: str, text: str) -> list[Symbol] | None:
 
 
 def symbol_at(found: Sequence[Symbol], row: int) -> int:
-    """The innermost symbol at a row, or the nearest preceding heading; the first if there is none."""
+    """Returns the innermost symbol at a row, or the nearest preceding heading; the first if there is none."""
     best = 0
     for at, symbol in enumerate(found):
         if symbol.row <= row and (symbol.kind == "heading" or row <= symbol.last):
@@ -197,7 +197,7 @@ def _query(name: str) -> Query:
 
 
 def _tools(name: str) -> tuple[Parser, Query]:
-    """A new parser per call: parsers are not thread-safe."""
+    """Returns a new parser per call: parsers are not thread-safe."""
     from tree_sitter import Language, Parser
 
     return Parser(Language(grammar_of(name)())), _query(name)

@@ -66,7 +66,7 @@ def parse(
 
 @cache
 def prepared(language: Language, query: str) -> Query:
-    """Compiling a query takes 20 ms."""
+    """Returns a cached query; compiling one takes 20 ms."""
     from tree_sitter import Query
 
     return Query(language, query)
@@ -94,8 +94,9 @@ SECONDS: Final = 1.0
 
 
 def read_imports(language: str, text: str) -> tuple[Import, ...]:
-    """In order without duplicates; none for an unsupported language or beyond the time limit. `language` is
-    as in `workspace.languages`, or `tsx`. Invalid source is parsed as far as possible."""
+    """Returns the imports in order, without duplicates; none for an unsupported language or beyond the time
+    limit. `language` is as in `workspace.languages`, or `tsx`. Invalid source is parsed as far as possible.
+    """
     if language not in _QUERIES:
         return ()
     from tree_sitter import QueryCursor

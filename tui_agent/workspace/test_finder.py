@@ -42,7 +42,7 @@ def is_test(path: str) -> bool:
 
 
 def find_tests(paths: Iterable[str], index: Index) -> dict[str, list[str]]:
-    """Existing tests of each source file, nearest first. Scans all paths once."""
+    """Returns existing tests of each source file, nearest first. Scans all paths once."""
     sources = [path for path in paths if not is_test(path)]
     marked = {path: _names(path) for path in sources}
     plain = {path: _plain_names(path) for path in sources}

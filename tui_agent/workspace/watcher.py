@@ -60,8 +60,8 @@ class WatchPlan(Struct, frozen=True):
     seen: Mapping[str, Stamp | None] = {}
 
     def newest(self) -> float:
-        """The latest addition, removal or rename by the system clock; now if a folder is missing. Uses ctime,
-        which programs cannot set."""
+        """Returns the latest addition, removal or rename by the system clock; now if a folder is missing.
+        Uses ctime, which programs cannot set."""
         try:
             return max((os.lstat(place).st_ctime for place in self.seen), default=0.0)
         except OSError:
@@ -268,8 +268,8 @@ class Watcher:
         self._watch = watch
 
     async def run(self) -> AsyncGenerator[dict[str, Any], None]:
-        """`{"state", "why", "newest"}` when watching begins (see `WatchPlan.newest`), then `{"changes",
-        "git", "relist"}` until closed. Raises `ChildFailed`."""
+        """Yields `{"state", "why", "newest"}` when watching begins (see `WatchPlan.newest`), then
+        `{"changes", "git", "relist"}` until closed. Raises `ChildFailed`."""
         announced, unreadable = False, ""
         loop = asyncio.get_running_loop()
         while True:
@@ -463,7 +463,7 @@ def _items(seen: RelevantChanges) -> list[dict[str, Any]]:
 
 
 def _check_folder(root: str) -> None:
-    """The system reports no events for a missing folder."""
+    """Raises if the folder is missing, because the system reports no events for it."""
     if not os.path.isdir(root):
         raise _failed(FileNotFoundError(f"{root} is not a folder"))
 

@@ -42,7 +42,7 @@ class Project:
         return self.texts[name]
 
     def lines(self, name: str) -> str:
-        """Without blank and overlong lines."""
+        """Returns the text without blank and overlong lines."""
         return written_lines(self.text(name))
 
     def toml(self, name: str) -> dict[str, object]:
@@ -58,7 +58,7 @@ class Project:
             return {}
 
     def sections(self, name: str) -> dict[str, dict[str, str]]:
-        """In `setup.cfg` format, with keys and (multi-line) values."""
+        """Returns the sections of a file in `setup.cfg` format, with keys and (multi-line) values."""
         found: dict[str, dict[str, str]] = {}
         section: dict[str, str] = {}
         key = ""
@@ -107,7 +107,7 @@ class Project:
         return sorted(name for name in names if fnmatchcase(name, glob))
 
     def below(self, folder: str, *globs: str) -> Iterator[str]:
-        """Relative paths of matching files, at any depth."""
+        """Yields relative paths of matching files, at any depth."""
         top = self.root / folder
         if not self.has_folder(folder):
             return

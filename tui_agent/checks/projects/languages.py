@@ -30,7 +30,7 @@ _PYTEST = re.compile(r"^(?:async )?def test_|^(?:import|from) pytest\b", re.MULT
 
 
 def other_checks(project: Project) -> Iterator[PlainCommand]:
-    """Each language once, tests first."""
+    """Yields the checks of each language once, tests first."""
     yield from _rust(project)
     yield from _go(project)
     yield from _c(project)
@@ -83,7 +83,7 @@ def go_packages(folder: str) -> str:
 
 
 def go_modules(project: Project) -> list[str]:
-    """Of go.work, without `./`, "" for the project's own; only those inside the project."""
+    """Returns the modules of go.work, without `./`, "" for the project's own; only those inside the project."""
     text = re.sub(r"//[^\n]*", "", project.lines("go.work"))
     named = re.findall(r"^use\s+([^(\s]+)\s*$", text, re.MULTILINE)
     for group in re.findall(r"^use\s*\(([^)]*)\)", text, re.MULTILINE):

@@ -74,7 +74,7 @@ DELEGATES = re.compile(
 
 
 def package_manager(project: Project) -> str:
-    """From `packageManager`, or by the lock file."""
+    """Returns the manager in `packageManager`, by default that of the lock file."""
     named = project.json("package.json").get("packageManager")
     if isinstance(named, str) and (name := named.partition("@")[0]) in ("npm", "pnpm", "yarn", "bun"):
         return name
@@ -152,7 +152,7 @@ def _run(manager: str, name: str, scripts: dict[str, str]) -> str:
 
 
 def _without_bail(script: str, settings: str = "") -> str:
-    """The option that makes a script's last program go on after a failure, if it or its settings say
+    """Returns the option that makes a script's last program go on after a failure, if it or its settings say
     otherwise."""
     last = re.split(r"&&|[;|]", script)[-1]
     runner = re.search(r"\b(mocha|jest|vitest)\b", last)
@@ -177,7 +177,7 @@ def going_on_option(command: str, project: Project) -> str:
 
 
 def script_runner(command: str, project: Project) -> str:
-    """The runner that is the last program of a package script, or ""."""
+    """Returns the runner that is the last program of a package script, or ""."""
     named = _ONE_SCRIPT.fullmatch(command)
     script = node_scripts(project).get(named["script"], "") if named else ""
     found = _RUNNER.match(re.split(r"&&|[;|]", script)[-1])
@@ -192,7 +192,7 @@ def _calls(script: str, name: str, programs: tuple[str, ...]) -> bool:
 
 
 def executes(manager: str) -> str:
-    """Runs a program of the project's packages without downloads."""
+    """Returns the words that run a program of the project's packages without downloads."""
     return {"pnpm": "pnpm exec", "yarn": "yarn run", "bun": "bun run"}.get(manager, "npx --no-install")
 
 
@@ -217,7 +217,7 @@ def package_globs(project: Project) -> list[str]:
 
 
 def everywhere(manager: str, script: str, project: Project) -> str:
-    """Runs a script in each package that has it."""
+    """Returns the command that runs a script in each package that has it."""
     match manager:
         case "pnpm":
             # Sorted, it would leave out the packages that use a failed one.

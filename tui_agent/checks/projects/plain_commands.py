@@ -122,7 +122,7 @@ def _unwrapped(words: list[str], project: Project) -> tuple[str, list[str]]:
 
 
 def has_environment(project: Project) -> bool:
-    """The folder has a virtual environment, or a link to one."""
+    """Whether the folder has a virtual environment, or a link to one."""
     return any((project.root / name).is_dir() for name in (".venv/bin", "venv/bin"))
 
 
@@ -190,7 +190,7 @@ def _kept_words(runner: KnownRunner, words: Sequence[str], project: Project, fol
 
 
 def _names_files(word: str, project: Project, folder: str) -> bool:
-    """A path of the project, a Go package, or a module's dotted name."""
+    """Whether it is a path of the project, a Go package, or a module's dotted name."""
     path = word.partition("::")[0].removesuffix("/...").removeprefix("./")
     if path in ("", ".", "..."):
         return True

@@ -65,7 +65,7 @@ def ci_lines(project: Project) -> Iterator[ScriptLine]:
 
 
 def joined(line: ScriptLine) -> Iterator[ScriptLine]:
-    """Separated by `&&`; `cd` changes the folder of the following commands."""
+    """Yields the commands between `&&`; `cd` changes the folder of the following ones."""
     folder = line.folder
     for part in line.text.split("&&"):
         words = part.split()
@@ -166,7 +166,7 @@ def unquoted(value: str) -> str:
 
 
 def as_recipes(text: str) -> str:
-    """A Taskfile's variables and tasks in Makefile syntax; `:` in a name becomes `/`."""
+    """Returns a Taskfile's variables and tasks in Makefile syntax; `:` in a name becomes `/`."""
     lines = [line for line in text.splitlines()[:_MOST_LINES] if not line.lstrip().startswith("#")]
     said = list[str]()
     for key, _, inside in _keys(lines):

@@ -96,7 +96,7 @@ class RecipeFile:
                         body = known[1]
 
     def target(self, name: str) -> RecipeTarget:
-        """Also of its dependencies."""
+        """Returns the commands of a target and its dependencies."""
         found: list[PlainCommand] = []
         named: set[str] = set()
         more = away = False
@@ -254,7 +254,7 @@ def sections_of(text: str) -> dict[str, dict[str, str]]:
 
 
 def _without_braces(line: str) -> str:
-    """Without placeholders of tox, hatch or poe, except for defaults of user arguments."""
+    """Returns the line without placeholders of tox, hatch or poe, except for defaults of user arguments."""
     line = re.sub(r"\{(?:pos)?args:([^{}]*)\}", r"\1", line.lstrip("-! "))
     line = re.sub(r"\{(?:pos)?args\}|\$@|\"\$@\"", "", line)
     line = re.sub(r"\{envpython\}|\{env_python\}", "python", line)
@@ -263,7 +263,7 @@ def _without_braces(line: str) -> str:
 
 
 def _nox(text: str) -> Iterator[str]:
-    """Each fully literal `session.run("…", "…")`, without user arguments."""
+    """Yields each fully literal `session.run("…", "…")`, without user arguments."""
     for call in re.finditer(r"\bsession\.run(?:_always)?\(", text):
         at, said = call.end(), list[str]()
         while at < len(text) and len(said) < MOST_WORDS:

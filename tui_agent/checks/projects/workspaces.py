@@ -32,8 +32,8 @@ class Package(NamedTuple):
 
 
 def narrowed(command: str, project: Project, paths: Iterable[str]) -> str:
-    """For the packages of these files and their dependents. Unchanged if the manifests do not determine it, a
-    file is in no package, or the command is not for a workspace. Blocking."""
+    """Returns the command for the packages of these files and their dependents. Unchanged if the manifests do
+    not determine it, a file is in no package, or the command is not for a workspace. Blocking."""
     paths = list(paths)
     if _CARGO.match(command) and re.search(r" --(?:workspace|all)(?= |$)", command):
         return _changed(command, _cargo_packages(project), paths, _cargo)
@@ -71,7 +71,7 @@ def _changed(
 
 
 def affected_by(paths: Iterable[str], packages: list[Package]) -> list[Package] | None:
-    """The packages of these files and all dependents; None if a file is in no package."""
+    """Returns the packages of these files and all dependents; None if a file is in no package."""
     wanted: set[str] = set()
     for path in paths:
         inside = [one for one in packages if one.folder and path.startswith(f"{one.folder}/")]

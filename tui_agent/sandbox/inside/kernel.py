@@ -86,7 +86,7 @@ def memory(size, mode):
 
 
 def map_users():
-    """New namespaces with unchanged user ids: all for root, otherwise the own one."""
+    """Enters new namespaces with unchanged user ids: all for root, by default the own one."""
     if os.geteuid():
         user, group = os.geteuid(), os.getegid()
         call("new namespaces", libc.unshare, NEW_SPACES)

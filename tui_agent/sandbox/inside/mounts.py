@@ -262,7 +262,7 @@ def _own(original, copy):
 
 
 def plant(lower, upper, path, kind, mode, content):
-    """A seed: a pending file ("file"), a deletion ("gone"), an empty file with the original's mode
+    """Adds a seed: a pending file ("file"), a deletion ("gone"), an empty file with the original's mode
     ("hidden"), or an own copy ("owned")."""
     parts = path.split("/")
     for end in range(1, len(parts)):
