@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.checks.output import REPORTING
 from tui_agent.errors import SessionError
-from tui_agent.log.core import Core
+from tui_agent.log.core import Core, call
+from tui_agent.session.stored_answers import FolderAnswers
 from tui_agent.session.trial_views import TrialViews
+from tui_agent.settings.files import append
 from tui_agent.settings.schema import PlaceSettings
 from tui_agent.store.commands import By
 
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
     from tui_agent.places.place import CommandPlace
     from tui_agent.places.runner import PlaceRunner
 
+#: Offered places by folder.
+STORE = "places.json"
 _COLOURS = "FORCE_COLOR=1 CLICOLOR_FORCE=1 PY_COLORS=1 "
 _REPORTS = "".join(f'{name}="${{{name}:+${name} }}{value}" ' for name, value in REPORTING.items())
 
@@ -34,10 +40,43 @@ class SessionPlaces:
         self._views = views
         self._original = str(copied or core.workspace.root)
         self._swept = False
+        self._accepted: list[PlaceSettings] = []
+        self._answers = FolderAnswers(core.folders.data / STORE, core.workspace.root)
 
     @property
     def settings(self) -> Sequence[PlaceSettings]:
-        return self._settings.places
+        return (*self._settings.places, *self._accepted)
+
+    @call(changes=False)
+    async def offer(self) -> None:
+        """Offers a place that the folder describes, once."""
+        found = await asyncio.to_thread(self._found)
+        if found is None or await asyncio.to_thread(self._answers.get) is not None:
+            return
+        with suppress(OSError):
+            await asyncio.to_thread(self._answers.keep, found[1].name)
+        said = f"{found[0]}: commands can run in a container; /accept-place adds `{found[1].run}` as {found[1].name}"
+        await self._views.notify_once(said)
+
+    @call(changes=True)
+    async def accept(self) -> None:
+        """Adds the place that the folder describes to the user's settings. Raises `SessionError` if there is none,
+        and `FileError`."""
+        found = await asyncio.to_thread(self._found)
+        if found is None:
+            raise SessionError("No new place was found in this folder", "add [[places]] to settings.toml")
+        _, place = found
+        lines = [f"{key} = {json.dumps(getattr(place, key))}" for key in ("name", "run", "copy")]
+        await asyncio.to_thread(append, self._folders.config, "\n".join(["[[places]]", *lines, ""]))
+        self._accepted.append(place)
+        await self._views.notify_once(f"{place.name} is a place now: !@{place.name} and a command run there")
+
+    def _found(self) -> tuple[str, PlaceSettings] | None:
+        """Blocking."""
+        from tui_agent.places.detection import found_in
+
+        found = found_in(self._workspace.root)
+        return None if found and any(one.name == found[1].name for one in self.settings) else found
 
     def get(self, name: str, by: By) -> CommandPlace:
         """Raises `SessionError` if there is none of this name, or if the model may not use it."""

@@ -233,6 +233,7 @@ class Session:
         if self._interactive:
             self.commands.views.start_scan()
             await self.checks.offer()
+            await self.commands.places.offer()
             self.mcp.start()
             self.extensions.start()
         self.hooks.start()

@@ -92,6 +92,7 @@ _ANYWHERE = [
     Action("commands.forget_builds", "Delete kept build files"),
     Action("commands.show_test_files", "Reveal secret-like test files to commands"),
     Action("commands.hide_test_files", "Hide secret-like test files from commands"),
+    Action("commands.accept_place", "Add the container of this folder as a place"),
     Action("checks.run", "Run the checks"),
     Action("checks.accept", "Try and choose the checks of this folder"),
     Action("pane.next", "Go to the next pane"),

@@ -114,6 +114,7 @@ class ScreenCommands:
             "commands.forget_builds": self._asks(lambda it: it.commands.forget_builds()),
             "commands.show_test_files": self._asks(lambda it: it.commands.show_test_files()),
             "commands.hide_test_files": self._asks(lambda it: it.commands.hide_test_files()),
+            "commands.accept_place": self._asks(lambda it: it.commands.places.accept()),
             **{action: partial(self._open, action) for action in DIALOGS},
             **screen.arrangement.commands,
             "app.close": self._close,

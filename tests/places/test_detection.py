@@ -1,0 +1,123 @@
+"""Places that a folder describes: found, offered once, and added to the person's settings."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from support.sessions import open_session
+
+from tui_agent.errors import SessionError
+from tui_agent.places.detection import found_in
+from tui_agent.places.place import place_of
+from tui_agent.session.session import Session
+from tui_agent.settings.folders import user_folders
+from tui_agent.settings.loading import load
+
+COMPOSE = """\
+# the services
+services:
+  db:
+    image: postgres:17
+    volumes:
+      - data:/var/lib/postgresql
+  web:
+    build: .
+    command: ["./serve"]
+    volumes:
+      - .:/srv/app
+      - ./cache:/cache
+  worker:
+    build: .
+volumes:
+  data:
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on a machine with an engine, which is never started."""
+    (tmp_path / "bin").mkdir()
+    engine = tmp_path / "bin" / "docker"
+    engine.write_text("#!/bin/sh\nexit 125\n")
+    engine.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    (tmp_path / "My Project").mkdir()
+    return tmp_path / "My Project"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "place", "run"),
+    [
+        ("compose.yaml", COMPOSE, "web", "docker compose run --rm -T -v {view}:/srv/app web sh -c {command}"),
+        (
+            "docker-compose.yml",
+            "services:\n    api:\n        build:\n            context: .\n",
+            "api",
+            "docker compose run --rm -T -v {view}:/app api sh -c {command}",
+        ),
+        (
+            ".devcontainer/devcontainer.json",
+            '{\n  // a comment\n  "image": "mcr.microsoft.com/devcontainers/python:3.12"\n}\n',
+            "dev",
+            "docker run --rm -i -v {view}:/workspace -w /workspace mcr.microsoft.com/devcontainers/python:3.12 "
+            "sh -c {command}",
+        ),
+        (
+            "Dockerfile",
+            "FROM python:3.12\nWORKDIR /first\nworkdir /code\nRUN true\n",
+            "my-project",
+            "docker run --rm -i -v {view}:/code -w /code my-project sh -c {command}",
+        ),
+    ],
+)
+def test_a_place_is_found(root: Path, name: str, text: str, place: str, run: str) -> None:
+    (root / name).parent.mkdir(exist_ok=True)
+    (root / name).write_text(text)
+    found = found_in(root)
+    assert found is not None
+    assert (found[0], found[1].name, found[1].run) == (name, place, run)
+    place_of(found[1])
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("compose.yaml", "services:\n  db:\n    image: postgres\n"),
+        ("compose.yaml", "services: {a: {build: .}}\n"),
+        ("compose.yaml", "services:\n  $(touch x):\n    build: .\n"),
+        ("compose.yaml", "\x00\xff" * 100),
+        (".devcontainer.json", '{"image": "x; touch y"}'),
+        (".devcontainer.json", "[" * 100_000),
+        (".devcontainer.json", '{"image": 3}'),
+        ("README.md", "docker"),
+    ],
+)
+def test_nothing_is_found_in_other_files(root: Path, name: str, text: str) -> None:
+    (root / name).write_text(text)
+    assert found_in(root) is None
+
+
+def told(session: Session) -> list[str]:
+    return [one.text for one in session.state.notices.items if "/accept-place" in one.text]
+
+
+async def test_it_is_offered_once_and_added_by_the_person(root: Path) -> None:
+    (root / "compose.yaml").write_text(COMPOSE)
+    async with open_session(root, [], interactive=True) as session:
+        (offer,) = told(session)
+        assert "docker compose run --rm -T -v {view}:/srv/app web" in offer
+        with pytest.raises(SessionError, match="There is no place web"):
+            await session.commands.run("@web true")
+        await session.commands.places.accept()
+        await session.commands.run("@web true")
+        await session.commands.ended()
+        assert (
+            session.state.commands.results[-1].how == "place"
+        )  # The engine is a stand-in that always fails.
+    assert [one.name for one in load(user_folders(), root).settings.places] == ["web"]
+    async with open_session(root, [], interactive=True) as session:
+        assert not told(session)
+        with pytest.raises(SessionError, match="No new place"):
+            await session.commands.places.accept()
