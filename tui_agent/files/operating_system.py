@@ -150,8 +150,15 @@ def several_at_once(work: Callable[[Item], object], items: Sequence[Item]) -> No
         return
     from concurrent.futures import ThreadPoolExecutor
 
-    with ThreadPoolExecutor(min(len(items), AT_ONCE)) as pool:
-        for _ in pool.map(work, items):
+    waiting = iter(items)  # shared by the threads: a future for each item would cost more than most calls
+
+    def several(_: int) -> None:
+        for item in waiting:
+            work(item)
+
+    threads = min(len(items), AT_ONCE)
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in pool.map(several, range(threads)):
             pass
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -37,8 +37,8 @@ class ResolvedDecision(Struct, frozen=True):
     #: Hunks in a file the model saw only in part; otherwise empty.
     in_part: tuple[Hunk, ...] = ()
 
-    def as_written(self, done: WriteOutcome) -> ResolvedDecision:
-        final = {target.now.path: target for target in done.targets}
+    def as_written(self, final: Mapping[str, WriteTarget]) -> ResolvedDecision:
+        """`final` are the written targets by path."""
         targets = tuple(final[target.now.path] for target in self.targets)
         merged = self.write.merged or any(target.merged for target in targets)
         return replace(self, targets=targets, write=replace(self.write, merged=merged))
@@ -75,15 +75,18 @@ class Applier:
         if not picks:
             changes = await self._without_guarded(changes)
         resolved: list[ResolvedDecision] = []
-        refused: list[tuple[Change, EditFailed]] = []
-        for change in changes:
-            try:
-                resolved.append(await self._resolve(change, picks))
-            except EditFailed as error:
-                refused.append((change, error))
-            except (FileError, PathRefused) as error:
-                await self._say_why([change], error)
-                raise
+        refused: list[tuple[Change, TuiAgentError]] = []
+        # One thread call for all changes: each call waits for the loop.
+        results = await asyncio.to_thread(lambda: [self._resolved(change, picks) for change in changes])
+        for change, result in zip(changes, results, strict=True):
+            match result:
+                case ResolvedDecision():
+                    resolved.append(result)
+                case EditFailed():
+                    refused.append((change, result))
+                case _:
+                    await self._say_why([change], result)
+                    raise result
         if refused:
             await self._refuse(refused)
         if resolved:
@@ -105,13 +108,11 @@ class Applier:
         """Including guarded changes, and a sentence per unplaceable change."""
         targets: dict[str, WriteTarget] = {}
         missing: list[str] = []
-        for change in changes:
-            try:
-                resolved = await self._resolve(change, ())
-            except TuiAgentError as error:
-                missing.append(error.what)
-                continue
-            targets |= {target.now.path: target for target in resolved.targets}
+        for result in await asyncio.to_thread(lambda: [self._resolved(change, ()) for change in changes]):
+            if isinstance(result, ResolvedDecision):
+                targets |= {target.now.path: target for target in result.targets}
+            else:
+                missing.append(result.what)
         return list(targets.values()), missing
 
     async def _without_guarded(self, changes: Sequence[Change]) -> list[Change]:
@@ -147,14 +148,19 @@ class Applier:
                 return OTHER_NAMES
         return ""
 
-    async def _resolve(self, change: Change, picks: Sequence[Pick]) -> ResolvedDecision:
+    def _resolved(self, change: Change, picks: Sequence[Pick]) -> ResolvedDecision | TuiAgentError:
+        """Blocking."""
+        try:
+            return self._resolve(change, picks)
+        except TuiAgentError as error:
+            return error
+
+    def _resolve(self, change: Change, picks: Sequence[Pick]) -> ResolvedDecision:
         if change.state == "failed":
             raise EditFailed(f"{change.path}: {change.reason}", "skip it, or ask the model again")
-        now = await self._writer.current(change.path)
-        base, new = await asyncio.to_thread(
-            lambda: (text_under(self._blobs, change.base), text_under(self._blobs, change.new))
-        )
-        decided = await asyncio.to_thread(apply, change, base, new, OnDisk(now.text, now.md5), picks)
+        now = self._writer.read_current(change.path)
+        base, new = text_under(self._blobs, change.base), text_under(self._blobs, change.new)
+        decided = apply(change, base, new, OnDisk(now.text, now.md5), picks)
         if isinstance(decided, Conflict):
             raise EditFailed(
                 f"{decided.path}: {decided.reason}",
@@ -164,7 +170,7 @@ class Applier:
         if not decided.rename_to:
             targets = [WriteTarget(now, decided.text, executable=change.executable)]
         if decided.rename_to:
-            there = await self._writer.current(decided.rename_to)
+            there = self._writer.read_current(decided.rename_to)
             if there.text is not None:
                 raise EditFailed(f"{decided.rename_to} already exists", "choose another name")
             there = replace(there, stored=now.stored)
@@ -175,7 +181,7 @@ class Applier:
         in_part: tuple[Hunk, ...] = ()
         known = self._journal.store.state.known.files.get(change.path)
         if known is not None and known.shown:
-            in_part = await asyncio.to_thread(hunks, now.text or "", decided.text or "")
+            in_part = hunks(now.text or "", decided.text or "")
         return ResolvedDecision(change, picked(change, picks), decided, tuple(targets), in_part)
 
     async def _refuse(self, refused: Sequence[tuple[Change, TuiAgentError]]) -> None:
@@ -197,17 +203,20 @@ class Applier:
         )
 
         def events(done: WriteOutcome) -> list[e.Lasting]:
-            point = Checkpoint(name, state.turn.number, done.steps, picks, folders=done.folders)
+            steps = done.steps
+            point = Checkpoint(name, state.turn.number, steps, picks, folders=done.folders)
             told: list[e.Lasting] = [e.CheckpointMade(point)]
+            final = {target.now.path: target for target in done.targets}
+            after = {step.path: step.after for step in steps}
             for item in resolved:
-                told += self._events(item.as_written(done), done)
+                told += self._events(item.as_written(final), after)
             return told
 
         await self._writer.write(name, [target for item in resolved for target in item.targets], events)
 
-    def _events(self, item: ResolvedDecision, done: WriteOutcome) -> list[e.Lasting]:
+    def _events(self, item: ResolvedDecision, after: Mapping[str, str]) -> list[e.Lasting]:
+        """`after` are the hashes of the written files by path."""
         change = item.change
-        after = {step.path: step.after for step in done.steps}
         written = after.get(change.rename_to or change.path, "")
         merged = item.write.merged or _was_merged(change)
         reason = MERGED if merged else change.reason if change.state == "merged" else ""

@@ -135,21 +135,21 @@ class Writer:
 
     async def current(self, path: str) -> CurrentFile:
         """Raises `FileError` if unreadable, `PathRefused` if not permitted."""
-        place = self._workspace.gate.place(path, "write")
-        if not place.exists:
+        return await asyncio.to_thread(self.read_current, path)
+
+    def read_current(self, path: str) -> CurrentFile:
+        """As `current`. Blocking."""
+        gate = self._workspace.gate
+        if not gate.place(path, "write").exists:
             return CurrentFile(path, None, "", TextFile(""))
-        now = await asyncio.to_thread(self._read, path)
+        data = read_for_person(gate, path, MAX_BYTES)
+        stored, hashed = decode(data, path), md5(data)
+        now = CurrentFile(path, stored.text, hashed, stored, disk=hashed, mode=mode_on_disk(gate, path))
         buffer = self._journal.store.state.buffers.get(path)
         if buffer is None or not buffer.unsaved:
             return now
-        newer = await asyncio.to_thread(self._blobs.put_unsynced, encode(now.stored, buffer.text))
+        newer = self._blobs.put_unsynced(encode(now.stored, buffer.text))
         return replace(now, text=buffer.text, md5=newer, unsaved=True)
-
-    def _read(self, path: str) -> CurrentFile:
-        gate = self._workspace.gate
-        data = read_for_person(gate, path, MAX_BYTES)
-        stored, hashed = decode(data, path), md5(data)
-        return CurrentFile(path, stored.text, hashed, stored, disk=hashed, mode=mode_on_disk(gate, path))
 
     async def on_disk(self, path: str) -> str:
         """ "" if missing. Raises as `current` does."""

@@ -482,8 +482,8 @@ class Checks:
             self._due = asyncio.get_running_loop().call_later(AFTER_THE_LAST, self._begin_again)
 
     def _adopt(self, state: State) -> None:
-        if state.review.open or state.checks.where != "trial":
-            return
+        if not self._checked or state.checks.where != "trial" or state.review.open:
+            return  # in this order: an apply of many files asks for each
         chosen = {check.name: check for check in self._checked}
         findings = [
             (chosen[result.name], self._findings[chosen[result.name].command])
