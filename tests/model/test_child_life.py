@@ -128,3 +128,26 @@ async def test_a_child_that_dies_in_the_middle_says_so_and_comes_back(
     assert text(await answer(model)) == "again"
     assert model.pid != pid
     assert statuses[:4] == ["starting", "ready", "failed", "starting"]
+
+
+#: Bytes that a child may keep after a paste of 10 MB. Without a message it has about 25 MB.
+MOST_KEPT = 45_000_000
+
+
+def proportional(pid: int | None) -> int:
+    """Bytes of memory of a process, with its share of what processes share."""
+    rows = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return sum(int(row.split()[1]) * 1024 for row in rows if row.startswith("Pss:"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="memory is measured on Linux")
+async def test_the_child_keeps_no_pasted_text(provider: Provider) -> None:
+    provider.answer("seen")
+    model = ChildModel(environment=provider.environment, retries=0)
+    await model.start()
+    assert text(await answer(model, request(messages=({"role": "user", "content": "word " * 2_000_000},))))
+    deadline = asyncio.get_running_loop().time() + 60
+    while (kept := proportional(model.pid)) > MOST_KEPT:
+        assert asyncio.get_running_loop().time() < deadline, kept
+        await asyncio.sleep(0.1)
+    await model.close()

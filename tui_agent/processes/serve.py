@@ -19,6 +19,7 @@ import sys
 import threading
 from asyncio import StreamReader
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -147,7 +148,17 @@ Build = Callable[[Announce], Mapping[str, Handler]]
 #: The parent's process id.
 PARENT = "TUI_AGENT_PARENT"
 GRACE_SECONDS = 1.0
+#: Bytes of a call after which free memory is returned to the system, and the delay in seconds.
+LARGE, TRIM_AFTER = 1_000_000, 0.5
 _SET_PARENT_DEATH_SIGNAL = 1
+
+
+def trim_memory() -> None:
+    """Return free memory to the system. glibc otherwise keeps it in per-thread arenas."""
+    import ctypes
+
+    with suppress(AttributeError, OSError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def run(build: Build) -> None:
@@ -222,14 +233,23 @@ async def _serve(build: Build, output: ParentPipe) -> None:
     gc.enable()
     output.write(Ready())
     running: dict[int, asyncio.Task[None]] = {}
-    async for line in lines(reader):
+
+    def take(line: bytes) -> None:
+        """A function, because variables of the loop would keep the last line and its message."""
         match from_parent.decode(line):
             case Call() as call:
                 task = loop.create_task(_answer(methods, call, output))
                 running[call.id] = task
                 task.add_done_callback(lambda _, id=call.id: running.pop(id, None))
+                if len(line) > LARGE:
+                    task.add_done_callback(lambda _: loop.call_later(TRIM_AFTER, trim_memory))
             case Cancel(id) if id in running:
                 running[id].cancel()
+
+    reading = lines(reader)
+    while (line := await anext(reading, None)) is not None:
+        take(line)
+        del line
     tasks = list(running.values())
     for task in tasks:
         task.cancel()

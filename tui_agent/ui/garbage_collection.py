@@ -19,6 +19,8 @@ from typing import Any
 
 from textual.geometry import Region
 
+from tui_agent.processes.serve import trim_memory
+
 #: Threshold of generation 0, in objects: about 1 ms of work.
 COLLECT_AFTER = 10_000
 #: Thresholds of generations 1 and 2; automatic full collections are disabled.
@@ -113,7 +115,7 @@ class Garbage:
             gc.freeze()
         self._collecting = False
         end = time.monotonic()
-        asyncio.get_running_loop().run_in_executor(None, _trim_memory)
+        asyncio.get_running_loop().run_in_executor(None, trim_memory)
         self._not_before = end + (end - begin) / SHARE
         if not everything:
             self._wait(AWAY, everything=True)
@@ -133,11 +135,3 @@ def _clear_regions() -> None:
     for method in vars(Region).values():
         if clear := getattr(method, "cache_clear", None):
             clear()
-
-
-def _trim_memory() -> None:
-    """Return free memory to the system. glibc otherwise keeps it in per-thread arenas."""
-    import ctypes
-
-    with suppress(AttributeError, OSError):  # another C library
-        ctypes.CDLL(None).malloc_trim(0)
