@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 from support.sessions import model_of, open_session, reply
+from support.trees import until
 
 from tui_agent.files import known_secrets
+from tui_agent.files.blobs import Blobs
 from tui_agent.processes.background import standstill
 from tui_agent.sandbox import view_plan as planning
 from tui_agent.session import turns
@@ -89,3 +91,27 @@ async def test_what_a_request_reads_is_read_while_its_message_is_written(
         await session.chat.finished()
         assert "Answer briefly." in str(model_of(session).requests[-1].messages)
     assert not read
+
+
+async def test_the_conversation_is_read_while_the_message_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with open_session(tmp_path, [reply(message="One."), reply(message="Two.")]) as session:
+        for words in ("first", "second"):
+            await session.chat.submit(words)
+            await session.chat.finished()
+        sent = {message.blob for message in session.state.conversation.messages}
+    seen: list[str] = []
+    read = context._read
+
+    def noted(blobs: Blobs, blob: str) -> context.CachedMessage:
+        seen.append(blob)
+        return read(blobs, blob)
+
+    monkeypatch.setattr(context, "_read", noted)
+    async with open_session(tmp_path, [reply(message="Three.")], session="last", interactive=True) as session:
+        session.chat.set_draft("third")
+        await until(lambda: sent <= set(seen), "the conversation")
+        await session.chat.submit("third")
+        await session.chat.finished()
+        assert sorted(blob for blob in seen if blob in sent) == sorted(sent)

@@ -137,6 +137,7 @@ def _look_ahead(context: TurnContext) -> None:
         look_ahead(context)
         pause()
         context.secrets.look(context.state().secrets, pause)
+        context.sent.read_ahead(context.blobs, context.state().conversation.messages, pause)
 
 
 def _learn_events() -> None:

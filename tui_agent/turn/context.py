@@ -75,6 +75,15 @@ class ConversationCache:
         self._kept = found
         return [found[message.blob] for message in messages]
 
+    def read_ahead(self, blobs: Blobs, messages: Sequence[SentMessage], pause: Callable[[], object]) -> None:
+        """Reads for the next `read`. `pause` is called between messages. Raises `FileError`."""
+        found: dict[str, CachedMessage] = {}
+        for message in messages:
+            if message.blob not in self._kept:
+                found[message.blob] = _read(blobs, message.blob)
+                pause()
+        self._kept = found | self._kept
+
 
 def shared_beginning(before: Sequence[str], now: Sequence[str]) -> float:
     """The share of `before` in bytes that is a prefix of `now`; 0 if `before` is empty."""
