@@ -8,19 +8,28 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import time
 from collections import Counter
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, Literal
 
 from figures import Figure, show
+from support.provider import Provider
 from support.sessions import Reply, ScriptedModel, calls, in_pieces, model_of, open_session, reply
 from support.trees import make_tree
 
+from tui_agent.files.blobs import Blobs
+from tui_agent.log.fork import write
+from tui_agent.model.child_model import ChildModel
 from tui_agent.model.client import Chunk, ModelRequest
 from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
+from tui_agent.settings.folders import user_folders
+from tui_agent.store import events as e
+from tui_agent.store.conversation import SentMessage
 from tui_agent.store.event import Event
 from tui_agent.store.events import RequestSent
 from tui_agent.store.state import State
@@ -28,6 +37,8 @@ from tui_agent.store.state import State
 FILES, WINDOW = 300, 32_000
 STEPS, WARM = 60, 10
 LARGE, MOST_MEMORY = 50_000_000, 700
+#: Turns of a resumed session, and seconds in which its next message is written.
+TURNS, WRITTEN_IN = 2_000, 6.0
 MOST_GROWTH = 15
 QUIET = ("outline_tokens=0", "planner_model=none", "limits.ask_at_cost=0")
 
@@ -53,7 +64,71 @@ def main() -> None:
 
 
 async def figures() -> list[Figure]:
-    return [*await a_batch(), await a_large_part(), *await a_huge_file(), *await sixty_steps()]
+    return [
+        *await a_batch(),
+        await a_large_part(),
+        *await a_huge_file(),
+        *await sixty_steps(),
+        await after_a_resume(),
+        await after_a_paste(),
+    ]
+
+
+async def after_a_resume() -> Figure:
+    """From Enter to the first request, in a session that the program has written before."""
+    with folder({"a.py": "a = 1\n"}) as work:
+        data = user_folders().data
+        blobs = Blobs(data / "blobs")
+
+        def message(role: Literal["user", "assistant"], words: str) -> SentMessage:
+            text = json.dumps({"role": role, "content": words})
+            return SentMessage(role, blobs.put_unsynced(text.encode()), 12)
+
+        said: list[e.Lasting] = [e.SessionStarted("long", str(work))]
+        for turn in range(1, TURNS + 1):
+            asked, answer = f"request {turn} of many", f"answer {turn} of many"
+            said += [
+                e.TurnStarted(turn, asked),
+                e.RequestSent(turn, "main", (message("user", asked),), tokens=100, model="m"),
+                e.ReplyRead(turn, "Done.", answer, sent=message("assistant", answer)),
+                e.TurnEnded(turn, True),
+            ]
+        write(data, "long", said, workspace=str(work), turns=TURNS)
+        options: dict[str, Any] = {"session": "long", "interactive": True, "overrides": QUIET}
+        async with open_session(work, [reply("Yes.")], **options) as session:
+            await send(session, "hello")
+        async with open_session(work, [reply("Yes.")], **options) as session:
+            left: list[float] = []
+            session.subscribe(
+                lambda event, _: left.append(time.perf_counter()) if isinstance(event, RequestSent) else None
+            )
+            session.chat.set_draft("hello again")
+            await asyncio.sleep(WRITTEN_IN)
+            begin = time.perf_counter()
+            await send(session, "hello again")
+    taken = (left[0] - begin) * 1000
+    return Figure(f"first message after a resume of {TURNS:,} turns: to its request", taken, 200, " ms")
+
+
+async def after_a_paste() -> Figure:
+    """Memory of the model's process after a message of 10 MB and a short one."""
+    with Provider() as provider:
+        provider.answer("seen", "seen")
+        model = ChildModel(environment=provider.environment, retries=0)
+        await model.start()
+        for words in ("word " * 2_000_000, "hello"):
+            async for _ in model.stream(ModelRequest("openai/m", ({"role": "user", "content": words},))):
+                pass
+        await asyncio.sleep(2)
+        kept = await asyncio.to_thread(proportional, model.pid)
+        await model.close()
+    return Figure("model process after a paste of 10 MB", kept, 60, " MB")
+
+
+def proportional(pid: int | None) -> float:
+    """Megabytes of a process, with its share of memory in common."""
+    rows = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return sum(int(row.split()[1]) for row in rows if row.startswith("Pss:")) / 1000
 
 
 async def a_batch() -> list[Figure]:
