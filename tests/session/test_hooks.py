@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from support.sessions import calls, model_of, open_session, reply
 from support.trees import until
 
@@ -18,9 +19,11 @@ from tui_agent.errors import EditFailed, SessionError
 from tui_agent.extensions.hooks import switch
 from tui_agent.model.parts import text_of
 from tui_agent.session import hooks
+from tui_agent.session.hook_transcript import HookTranscript
 from tui_agent.session.session import Session
 from tui_agent.settings.folders import user_folders
 from tui_agent.store.events import PermissionAsked
+from tui_agent.store.state import ChatMessage
 
 SCRIPT = 'cat >> "$CLAUDE_PROJECT_DIR/../seen"; echo >> "$CLAUDE_PROJECT_DIR/../seen"'
 
@@ -445,3 +448,53 @@ async def test_a_failed_call_has_an_event_of_its_own(work: Path) -> None:
         await turn(session)
     assert [(one["tool_name"], one["is_interrupt"]) for one in seen(work)] == [("Bash", False)]
     assert "3" in seen(work)[0]["error"]
+
+
+@pytest.mark.parametrize(
+    "updated",
+    [
+        '{"command": 7}',
+        '{"command": "echo \\u0000"}',
+        "{}",
+        "7",
+        '[{"command": "echo no"}]',
+        '{"file_path": "/etc/passwd"}',
+        '{"command": "' + "x" * 900_000 + '"}',
+    ],
+    ids=lambda text: text[:20],
+)
+async def test_changed_input_of_a_wrong_form_runs_nothing_that_was_not_asked_about(
+    work: Path, updated: str
+) -> None:
+    (work.parent / "answer").write_text(
+        '{"hookSpecificOutput": {"permissionDecision": "allow", "updatedInput": ' + updated + "}}"
+    )
+    write(odd={"event": "PreToolUse", "matcher": "Bash", "command": f"cat {work.parent}/answer"})
+    command = ("run_command", {"command": "echo original"})
+    rules = ('permissions.ask=["run_command"]',)
+    async with open_session(
+        work, [calls(command), calls(text="Done.")], protocol="tools", overrides=rules, interactive=True
+    ) as session:
+        asked = refuse(session)
+        await turn(session)
+        assert asked == ["run_command"] and not session.state.commands.results
+        assert session.state.turn.ok, session.state.turn.error
+
+
+async def test_the_transcript_follows_no_link_and_a_rewound_conversation(work: Path) -> None:
+    write(speak={"event": "Stop", "command": SCRIPT})
+    other = work.parent / "other"
+    other.write_text("mine\n")
+    async with open_session(work, [reply("First.")]) as session:
+        (session.core.storage.folder / "transcript.jsonl").symlink_to(other)
+        await turn(session, "hello")
+    assert other.read_text() == "mine\n" and seen(work)[0]["transcript_path"] == ""
+
+    transcript = HookTranscript(work.parent / "t", work)
+    state = session.state
+    texts = [ChatMessage(n, "person", n, f"text {n}") for n in range(1, 5)]
+    for messages in (texts[:2], texts[:3], texts[:1], [texts[0], ChatMessage(2, "person", 2, "instead")]):
+        chat = replace(state.chat, messages=tuple(messages))
+        transcript.write(replace(state, chat=chat))
+        lines = [json.loads(line)["message"]["content"] for line in transcript.path.read_text().splitlines()]
+        assert lines == [message.text for message in messages]
