@@ -112,6 +112,8 @@ def test_hostile_skills_are_left_out_with_a_reason(tmp_path: Path, own: Path) ->
     skill(at / "named", "---\nname: a/../b\ndescription: d\n---\n")
     good = skill(at / "read_files", **{".env": "KEY=1"})
     (good / "out").symlink_to(tmp_path / "outside.md")
+    for name in ("first", "second"):  # Links that lead back to themselves, beside the skills.
+        (at / name).symlink_to(at / ("second" if name == "first" else "first"))
     skills, problems, _, trusted = found(tmp_path)
     assert [one.key for one in skills] == ["read_files"]
     said = "\n".join(map(str, problems))

@@ -177,3 +177,16 @@ async def test_a_command_names_a_configured_model_for_its_turn(home: Path, tmp_p
         assert models == ["scripted", "openai/gpt-5", "scripted", "scripted"]
         said = [one.text for one in session.state.notices.items]
         assert any("dear.md: the model openai/o9, which is not configured" in text for text in said)
+
+
+async def test_every_file_that_is_left_out_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "person"))
+    for number in range(7):
+        folder = tmp_path / f"person/.claude/skills/s{number}"
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text("no front matter")
+    (tmp_path / "work").mkdir()
+    async with open_session(tmp_path / "work", []) as session:
+        await session.extensions.read()
+        said = [notice.text for notice in session.state.notices.items]
+    assert len(said) == 6 and said[-1] == "Left out besides, 2 in number: s5/SKILL.md, s6/SKILL.md"

@@ -133,3 +133,10 @@ def test_too_many_files_are_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert (len(listing.paths), listing.cut) == (3, True)
     monkeypatch.setattr(git_listing, "MAX_FILES", 5)
     assert not list_without_repository(str(tmp_path)).cut
+
+
+def test_a_link_that_leads_back_to_itself_hides_no_file_beside_it(tmp_path: Path) -> None:
+    make_tree(tmp_path, {"src/a.py": "", "src/z.py": ""})
+    (tmp_path / "src/m.py").symlink_to("m.py")
+    (tmp_path / "src/gone.py").symlink_to("nowhere")
+    assert sorted(walk(str(tmp_path)).paths) == ["src/a.py", "src/z.py"]

@@ -109,7 +109,8 @@ def entries(folder: Path, depth: int = MAX_DEPTH, *, links: bool = True) -> Iter
             left[0] -= 1
             if left[0] < 0:
                 return
-            if entry.is_dir(follow_symlinks=links):
+            # Of a link that leads back to itself `entry.is_dir` raises.
+            if os.path.isdir(entry) if links else entry.is_dir(follow_symlinks=False):
                 yield from walk(at / entry.name, deep - 1)
             else:
                 yield at / entry.name

@@ -175,7 +175,11 @@ class Extensions:
         self.agents = {agent.key: agent for agent in agents}
         self.skills = {skill.key: skill for skill in skills}
         self.commands = {command.key: command for command in commands}
-        said = [f"Left out: {problem}" for problem in (*problems, *others, *more)[:5]]
+        left_out = (*problems, *others, *more)
+        said = [f"Left out: {problem}" for problem in left_out[:5]]
+        if rest := left_out[5:]:
+            names = ", ".join(display_path("/".join(one.path.parts[-2:])) for one in rest[:20])
+            said.append(f"Left out besides, {len(rest):,} in number: {names}")
         if other := [name for name, (_, one) in self._reached().items() if name != one.key]:
             names = ", ".join(f"/{name}" for name in other[:5])
             said.append(f"Names that are taken already are reached with their origin: {names}")

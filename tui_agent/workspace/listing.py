@@ -86,7 +86,7 @@ def _entries(folder: str) -> tuple[list[str], list[str]]:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(entry.name)
-                elif entry.is_file(follow_symlinks=True):
+                elif os.path.isfile(entry):  # `entry.is_file` raises for a link that leads back to itself.
                     files.append(entry.name)
     except OSError:
         pass  # removed or unreadable: empty
