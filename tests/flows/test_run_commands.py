@@ -88,3 +88,19 @@ def test_what_is_proposed_is_checked_and_written_as_was_asked(
     assert len(of_type(lines, "command_result")) == ran
     if status:
         assert any(word in lines[-1]["error"] for word in ("prints: failed", "there are no checks"))
+
+
+def test_a_change_that_finds_no_place_is_not_blamed_on_missing_checks(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.py").write_text("print(1)\n")
+    lost = {"path": "a.py", "edits": [{"search": "nothing like this", "replace": "print(2)"}]}
+    said = [json.dumps({"summary": "It.", "fileChanges": [lost]})] * 2
+    recording = recorded(tmp_path / "r.jsonl", *(("", one) for one in said))
+    settings = ("--set", f"checks.commands={CHECKS}", "--set", "planner_model=none")
+    done = run(
+        *("run", "--json", "--apply", "checked", *settings, "--replay", str(recording), "Print 2 in a.py"),
+        folder=work,
+    )
+    error = json_lines(done)[-1]["error"]
+    assert done.returncode == 1 and "a.py" in error and "no checks" not in error

@@ -176,7 +176,7 @@ async def apply_all(session: Session, before: int, *, checked: bool = False) -> 
             if any(mark.look == "stale" for mark in session.state.check_marks):
                 await session.checks.run()
             doubt = "" if session.state.checks.refused else session.state.check_doubt
-        if checked and doubt:
+        if checked and doubt and session.state.review.open:
             return f"Nothing was written: {doubt}"
         try:
             await session.review.apply()

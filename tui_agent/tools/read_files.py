@@ -6,6 +6,7 @@ The user's decision about an action replaces its chain.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace as with_fields
 from functools import partial
@@ -15,10 +16,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.answers.plans import FileAction
+from tui_agent.answers.values import SearchRequest
 from tui_agent.context.file_contents import LoadedFile
 from tui_agent.context.known_files import LoadedBy
 from tui_agent.planning.chain import OTHER_CASE, Attempt, ChainLimits, try_patterns
 from tui_agent.planning.near_names import completed, names_one, nearest
+from tui_agent.planning.references import looks_like_identifier
 from tui_agent.store import events as e
 from tui_agent.store.events import ActionsAdded
 from tui_agent.store.state import Decision
@@ -33,12 +36,20 @@ from tui_agent.tools.load_files import (
     that_fit,
 )
 from tui_agent.tools.permission import refusal_of_path
+from tui_agent.tools.search_text import search_text
 from tui_agent.tools.tool import Invocation, Tool, ToolResult
 from tui_agent.workspace.patterns import escape
 
 NEAREST_SHOWN = 5
 #: Maximum number of matches stored with an attempt.
 PATHS_KEPT = 5
+#: A larger workspace is not searched for a definition; and the number of identifiers searched for.
+MOST_SEARCHED, MOST_WORDS = 20_000, 4
+_WORD = re.compile(r"[A-Za-z_]\w{2,80}")
+_DEFINES = (
+    r"^\s*(?:export\s+|default\s+|pub\s+|public\s+|static\s+|async\s+)*"
+    r"(?:def|class|func(?:\s*\([^)]*\))?|fn|function|const|let|var|type|interface|struct|enum|trait)\s+(?:{names})\b"
+)
 
 
 async def find_files(
@@ -122,7 +133,11 @@ class _Search:
             if outcome.decision is not None:
                 return await self._follow(outcome.decision)
             if outcome.hit is None:
-                return await self._fall_back(action, missed)
+                path = await self._defined_in(action, missed)
+                if not path:
+                    return await self._fall_back(action, missed)
+                action, after = replace(action, extra=(*action.extra, escape(path))), missed[-1]
+                continue
             refused = await self._load(action, outcome.hit, loaded_by)
             if not refused:
                 return None
@@ -130,6 +145,20 @@ class _Search:
             kept = after.paths[:PATHS_KEPT]
             missed.append(replace(after, outcome="invalid", why=refused, paths=kept))
             await self._emit(e.AttemptEnded(missed[-1]))
+
+    async def _defined_in(self, action: FileAction, missed: Sequence[Attempt]) -> str:
+        """The only file that defines an identifier of the action, before the user is asked; "" if there is none."""
+        index, tried = self._context.workspace.index, any(attempt.outcome != "miss" for attempt in missed)
+        if action.fallback != "ask_user" or action.all or tried or len(index) > MOST_SEARCHED:
+            return ""
+        written = (action.name, *(pattern.rpartition("/")[2] for pattern in action.patterns))
+        words = [word for word in _WORD.findall(" ".join(written)) if looks_like_identifier(word)]
+        if not words:
+            return ""
+        expression = _DEFINES.format(names="|".join(dict.fromkeys(words[:MOST_WORDS])))
+        found = await search_text(self._context, SearchRequest(expression, regex=True))
+        paths = {path for path, _ in found.hits}
+        return "" if len(paths) != 1 or escape(*paths) in action.extra else paths.pop()
 
     async def _carry_on(self, action: FileAction, loaded_by: LoadedBy) -> None:
         state, root = self._context.state(), self._context.workspace.root
