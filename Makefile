@@ -2,7 +2,7 @@
 # Only relative paths: make is started in this folder, whatever that is called.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench attacks faults fuzz soak providers mutants projects agents local local-server cov lock newest models picture snapshots site sbom clean set-up
+.PHONY: help run test check bench tasks attacks faults fuzz soak providers mutants projects agents local local-server cov lock newest models picture snapshots site sbom clean set-up
 
 help: ## What can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' Makefile | expand -t 10
@@ -39,6 +39,12 @@ soak: set-up ## 500 turns in one session: memory, descriptors, children, threads
 
 providers: set-up ## 200 sessions with strict servers of all providers; the table in docs/notes/providers.md
 	@.venv/bin/python -m tests.proofs providers $(ARGS)
+
+tasks: set-up ## 30 tasks with a scripted model; the table in docs/notes/tasks.md; MODEL=M RUNS=N PEER=aider: a real one
+	@test -d build/tasks/node_modules/typescript || npm install --prefix build/tasks --no-audit --no-fund \
+		--loglevel=error typescript || echo "without npm the tasks of TypeScript are not judged" >&2
+	@.venv/bin/python -m $(if $(MODEL),tests.tasks --model $(MODEL) --runs $(or $(RUNS),1) \
+		$(if $(PEER),--peer $(PEER)),tests.proofs tasks) $(ARGS)
 
 mutants: set-up ## Change 60 random places of eight packages; their own tests must notice; docs/notes/reliability.md
 	@.venv/bin/python -m tests.proofs mutants $(ARGS)

@@ -39,6 +39,7 @@ DOCUMENTS = {
     "providers": NOTES / "providers.md",
     "projects": NOTES / "trial-runs.md",
     "mutants": NOTES / "reliability.md",
+    "tasks": NOTES / "tasks.md",
 }
 
 
@@ -55,7 +56,8 @@ def main() -> int:
         if asked.part != WHOLE and "part" not in inspect.signature(prove).parameters:
             print(f"{name} is not run in parts", file=sys.stderr)
             return 2
-        prove(tally, asked.scale, *([asked.part] if asked.part != WHOLE else ()))
+        seeded = {"seed": asked.seed} if "seed" in inspect.signature(prove).parameters else {}
+        prove(tally, asked.scale, *([asked.part] if asked.part != WHOLE else ()), **seeded)
         print(
             f"\n{name}: {tally.tried} cases in {time.monotonic() - begun:.0f} s\n\n{tally.table()}",
             flush=True,
@@ -105,6 +107,7 @@ def _arguments() -> argparse.Namespace:
         "name", nargs="?", default="", help="only the modules whose names hold this; or sabotage"
     )
     parser.add_argument("--scale", type=float, default=1.0, help="share of the cases to try")
+    parser.add_argument("--seed", type=int, default=1, help="other errors of a scripted model (tasks)")
     parser.add_argument("--part", type=_part, default=WHOLE, help="I/N: the first of ten is 1/10")
     return parser.parse_args()
 

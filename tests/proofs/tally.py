@@ -79,23 +79,23 @@ class Tally(Struct):
         Figures follow in a table of their own.
         """
         if self.rows:
-            return f"{self._cases()}\n\n{_markdown(self.rows[0], self.rows[1:])}"
+            return f"{self._cases()}\n\n{markdown(self.rows[0], self.rows[1:])}"
         return self._cases()
 
     def _cases(self) -> str:
         columns = list(dict.fromkeys(column for row in self.cells.values() for column in row))
         if columns == [TRIED]:
             rows = [(kind, str(row[TRIED].tried), str(row[TRIED].held)) for kind, row in self.cells.items()]
-            return _markdown(("kind", "tried", "held"), rows)
+            return markdown(("kind", "tried", "held"), rows)
         rows = [(kind, *(_share(row.get(column)) for column in columns)) for kind, row in self.cells.items()]
-        return _markdown(("kind", *columns), rows)
+        return markdown(("kind", *columns), rows)
 
 
 def _share(cell: Cell | None) -> str:
     return f"{cell.held}/{cell.tried}" if cell else "–"
 
 
-def _markdown(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+def markdown(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     cells = [tuple(head), *(tuple(row) for row in rows)]
     lines = [f"| {' | '.join(text.replace('|', chr(92) + '|') for text in row)} |" for row in cells]
     return "\n".join([lines[0], "|" + "---|" * len(cells[0]), *lines[1:]])

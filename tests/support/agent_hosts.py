@@ -36,7 +36,7 @@ PROVIDERS = {
 class HostServer(StrictServer):
     """A provider without rules; `asked` has the paths of all requests."""
 
-    def __init__(self, provider: str, brain: Brain, tls: ssl.SSLContext) -> None:
+    def __init__(self, provider: str, brain: Brain, tls: ssl.SSLContext | None) -> None:
         super().__init__(provider, brain=brain, tls=tls)
         self.asked: list[str] = []
 
