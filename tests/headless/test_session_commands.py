@@ -311,6 +311,10 @@ async def test_figures_count_what_reached_the_person(
     assert plot[0] == "1 session, 3 turns"
     assert any(line.startswith("failed automatic loads") and line.endswith("missed") for line in plot)
     assert any("matched by pattern 2" in line and "█" in line for line in plot)
+    assert str(workspace)[-30:] in plot[-1] and plot[-1].endswith(" tokens") and "█" in plot[-1]
+    loads = next(goal for goal in one["goals"] if goal["words"].startswith("failed automatic loads"))
+    assert loads == {"words": loads["words"], "value": 50.0, "most": 2, "least": None, "met": False}
+    assert "goal: failed automatic loads, %      50, ≤ 2 (missed)" in stats("--session", name)
 
 
 async def test_a_copy_counts_what_is_its_own_and_money_is_told_by_day_model_and_session(
@@ -338,6 +342,7 @@ async def test_a_copy_counts_what_is_its_own_and_money_is_told_by_day_model_and_
     assert before["spent_by_session"] == {name: {"input": 200, "output": 40, "cost": 0.002}}
     assert total["spent_by_model"] == {"scripted": {"input": 300, "output": 60, "cost": 0.003}}
     assert sum(day["input"] for day in total["spent_by_day"].values()) == 300
+    assert total["spent_by_workspace"] == {str(workspace): {"input": 300, "output": 60, "cost": 0.003}}
     words = run_here(capfd, ["stats", "--session", name]).out
     assert "model scripted" in words and "200 tokens in, 40 out · $0.0020" in words
 

@@ -11,7 +11,7 @@ from tui_agent.headless import arguments
 from tui_agent.headless.output import json_line, row
 from tui_agent.headless.sessions import count, entries_of, log_of, write_lost
 from tui_agent.log.log import timed_events_of
-from tui_agent.log.stats import Figures, figures_over_time
+from tui_agent.log.stats import SPENT_SHOWN, Figures, figures_over_time
 
 #: Width of `--plot` bars, in cells.
 BAR_CELLS = 24
@@ -56,10 +56,9 @@ def _plot(figures: Figures) -> Iterator[str]:
     """Each figure against its goal, and the outcomes of the patterns."""
     yield f"{count(figures.sessions, 'session')}, {count(figures.turns, 'turn')}"
     for goal in figures.goals():
-        bound = f"≤ {goal.most:g}" if goal.most is not None else f"≥ {goal.least:g}"
         value = "–" if goal.value is None else f"{goal.value:g}"
         scale = max(goal.value or 0, (goal.most or 0) * 2, goal.least or 0)
-        yield f"{goal.words:<38} {_bar(goal.value or 0, scale)} {value:>7}  {bound}{'' if goal.met else '  missed'}"
+        yield f"{goal.words:<38} {_bar(goal.value or 0, scale)} {value:>7}  {goal.bound}{'' if goal.met else '  missed'}"
     found = {f"matched by pattern {place}": number for place, number in sorted(figures.hits.items())}
     if figures.built_in:
         found["matched by a built-in pattern"] = figures.built_in
@@ -70,6 +69,13 @@ def _plot(figures: Figures) -> Iterator[str]:
     }
     for words, number in found.items():
         yield f"{words:<38} {_bar(number, max(found.values()))} {number:>7}"
+    spent = {
+        folder: (sums["input"] or 0) + (sums["output"] or 0)
+        for folder, sums in figures.spent("workspace").items()
+    }
+    for folder, tokens in sorted(spent.items(), key=lambda one: -one[1])[:SPENT_SHOWN]:
+        name = folder if len(folder) <= 38 else f"…{folder[-37:]}"
+        yield f"{name:<38} {_bar(tokens, max(spent.values()))} {tokens:>7,} tokens"
 
 
 def _bar(value: float, scale: float) -> str:

@@ -17,10 +17,10 @@ from tui_agent.store.conversation import Usage
 
 #: Number of failing patterns listed.
 WORST_SHOWN = 5
-#: Number of days, models or sessions listed: the newest, or the most expensive.
+#: Number of days, models, workspaces or sessions listed: the newest, or those with most tokens.
 SPENT_SHOWN = 10
-#: Grouping of tokens and costs: a local day (`2026-11-23`), a model, or a session id.
-By = Literal["day", "model", "session"]
+#: Grouping of tokens and costs: a local day (`2026-11-23`), a model, a workspace's folder, or a session id.
+By = Literal["day", "model", "workspace", "session"]
 Where = tuple[By, str]
 
 
@@ -31,6 +31,10 @@ class Goal(NamedTuple):
     value: float | None
     most: float | None = None
     least: float | None = None
+
+    @property
+    def bound(self) -> str:
+        return f"≤ {self.most:g}" if self.most is not None else f"≥ {self.least:g}"
 
     @property
     def met(self) -> bool:
@@ -54,7 +58,7 @@ class Figures(Struct, frozen=True):
     - `built_in`: those matched only by the program's own patterns.
     - `outcomes`: attempts by result.
     - `failing`: attempts without a result, by pattern.
-    - `tokens_in`, `tokens_out`, `cost` (dollars): sums by day, model and session; `unpriced`: tokens of unknown price.
+    - `tokens_in`, `tokens_out`, `cost` (dollars): sums by day, model, workspace and session; `unpriced`: tokens of unknown price.
     """
 
     sessions: int = 0
@@ -112,6 +116,7 @@ class Figures(Struct, frozen=True):
             "tasks": self.tasks,
             "turns_per_task": _ratio(self.task_turns, self.tasks),
             "unchanged_beginning": _ratio(self.unchanged, self.appended),
+            "goals": [{**goal._asdict(), "met": goal.met} for goal in self.goals()],
             "resets": self.resets,
             "attempts": self.attempts,
             "attempt_ms": round(self.milliseconds / self.attempts, 2) if self.attempts else None,
@@ -119,12 +124,13 @@ class Figures(Struct, frozen=True):
             "hits_built_in": self.built_in,
             "attempts_by_outcome": dict(sorted(self.outcomes.items())),
             "failing_patterns": dict(self._worst()),
-            "spent_by_day": self._spent("day"),
-            "spent_by_model": self._spent("model"),
-            "spent_by_session": self._spent("session"),
+            "spent_by_day": self.spent("day"),
+            "spent_by_model": self.spent("model"),
+            "spent_by_workspace": self.spent("workspace"),
+            "spent_by_session": self.spent("session"),
         }
 
-    def _spent(self, by: By) -> dict[str, dict[str, float | None]]:
+    def spent(self, by: By) -> dict[str, dict[str, float | None]]:
         """The cost is null if any part is unknown."""
         return {
             name: {
@@ -138,7 +144,7 @@ class Figures(Struct, frozen=True):
 
     def _spent_in_words(self, by: By) -> Iterator[tuple[str, str]]:
         names = sorted(
-            self._spent(by).items(),
+            self.spent(by).items(),
             key=lambda item: item[0] if by == "day" else (item[1]["input"] or 0) + (item[1]["output"] or 0),
             reverse=True,
         )
@@ -158,6 +164,9 @@ class Figures(Struct, frozen=True):
         )
         if self.appended:
             yield "unchanged start of requests", f"{self.unchanged / self.appended:.1%}"
+        for goal in self.goals():
+            if goal.value is not None:
+                yield f"goal: {goal.words}", f"{goal.value:g}, {goal.bound}{'' if goal.met else ' (missed)'}"
         yield "restarted requests", str(self.resets)
         for place, count in sorted(self.hits.items()):
             yield f"chains matched by pattern {place}", str(count)
@@ -167,7 +176,7 @@ class Figures(Struct, frozen=True):
             yield "time per pattern", f"{self.milliseconds / self.attempts:.1f} ms"
         for pattern, count in self._worst():
             yield f"found nothing: {pattern}", "once" if count == 1 else f"{count} times"
-        for by in ("day", "model", "session"):
+        for by in ("day", "model", "workspace", "session"):
             yield from self._spent_in_words(by)
 
     def _worst(self) -> list[tuple[str, int]]:
@@ -223,7 +232,7 @@ class _Counts:
         self.tokens_out: Counter[Where] = Counter()
         self.cost: dict[Where, float] = {}
         self.unpriced: Counter[Where] = Counter()
-        self._model, self._asked_model = "", {}
+        self._model, self._asked_model, self._workspace = "", {}, ""
         self._before = 0  # Number of turns copied from another session.
         self.numbers: Counter[str] = Counter()
         self.hits: Counter[int] = Counter()
@@ -245,7 +254,7 @@ class _Counts:
     def after_copy(self) -> _Counts:
         counts = _Counts(self.session)
         counts._model, counts._before, counts._turn = self._model, self._turn, self._turn
-        counts._requests = self._requests
+        counts._requests, counts._workspace = self._requests, self._workspace
         return counts
 
     def take(self, event: e.Event, at: float = 0.0) -> None:
@@ -294,12 +303,15 @@ class _Counts:
 
     def _count_usage(self, event: e.Event, at: float) -> None:
         match event:
+            case e.SessionStarted(workspace=folder):
+                self._workspace = folder
             case e.ModelChosen(name=name):
                 self._model = name
             case e.RequestSent(purpose=purpose, model=name) if name:
                 self._asked_model[purpose] = name
             case e.UsageCounted(usage, purpose):
                 self._add(usage, ("model", self._asked_model.get(purpose) or self._model))
+                self._add(usage, ("workspace", self._workspace))
                 self._add(usage, ("session", self.session))
                 if at:
                     self._add(usage, ("day", datetime.fromtimestamp(at).astimezone().date().isoformat()))
