@@ -153,12 +153,18 @@ for percent in (-1, 101):
                     (
                         (r"^from shop.money", "from shop.discounts import apply_discount\nfrom shop.money"),
                         (r"^    def total\(self\):", "    def total(self, discount=0):"),
-                        (r"^        return total$", "        return apply_discount(total, discount)"),
+                        (
+                            r"^        return (?:total|round_cents\(total\))$",
+                            "        return apply_discount(total, discount)",
+                        ),
                     ),
                     slip=(
                         (r"^from shop.money", "from shop.discount import apply_discount\nfrom shop.money"),
                         (r"^    def total\(self\):", "    def total(self, discount=0):"),
-                        (r"^        return total$", "        return apply_discount(total, discount)"),
+                        (
+                            r"^        return (?:total|round_cents\(total\))$",
+                            "        return apply_discount(total, discount)",
+                        ),
                     ),
                 ),
             ),

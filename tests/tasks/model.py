@@ -83,7 +83,7 @@ class ScriptedModel:
         new = next((known[text] for text in reversed(messages) if text in known), None)
         if new is not None and new is not self._task:
             self._task, self._found, self._proposed = new, [], 0
-            self._began, self._wrote, self._planned = {}, {}, False
+            self._began, self._planned = {}, False
             index = self.tasks.index(new)
             made = Random(f"{self.seed}:{new.name}")
             self._random = made
@@ -228,7 +228,7 @@ class ScriptedModel:
                     texts[path] = after
         texts = {path: text + self._beside(path) for path, text in texts.items()}
         texts = {path: text for path, text in texts.items() if text != self.seen.get(path)}
-        self._wrote |= texts
+        self._wrote |= texts | dict(self._task.creates)
         wrong = self._text if first else "exact"
         if careless and wrong == "stale":
             wrong = "exact"

@@ -70,11 +70,7 @@ def _goals(alone: Figures, together: Figures) -> list[tuple[str, ...]]:
         for pair in zip(alone.goals(), together.goals(), strict=True)
         if pair[0].words != "turns per task"
     ]
-    return [(one.words, _bound(one), _value(one), _value(two)) for one, two in pairs]
-
-
-def _bound(goal: Goal) -> str:
-    return f"≤ {goal.most:g}" if goal.most is not None else f"≥ {goal.least:g}"
+    return [(one.words, one.bound, _value(one), _value(two)) for one, two in pairs]
 
 
 def _value(goal: Goal) -> str:

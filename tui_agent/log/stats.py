@@ -58,7 +58,8 @@ class Figures(Struct, frozen=True):
     - `built_in`: those matched only by the program's own patterns.
     - `outcomes`: attempts by result.
     - `failing`: attempts without a result, by pattern.
-    - `tokens_in`, `tokens_out`, `cost` (dollars): sums by day, model, workspace and session; `unpriced`: tokens of unknown price.
+    - `tokens_in`, `tokens_out`, `cost` (dollars): sums by day, model, workspace and session.
+    - `unpriced`: tokens of unknown price.
     """
 
     sessions: int = 0
