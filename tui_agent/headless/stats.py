@@ -58,7 +58,8 @@ def _plot(figures: Figures) -> Iterator[str]:
     for goal in figures.goals():
         value = "–" if goal.value is None else f"{goal.value:g}"
         scale = max(goal.value or 0, (goal.most or 0) * 2, goal.least or 0)
-        yield f"{goal.words:<38} {_bar(goal.value or 0, scale)} {value:>7}  {goal.bound}{'' if goal.met else '  missed'}"
+        missed = "" if goal.met else "  missed"
+        yield f"{goal.words:<38} {_bar(goal.value or 0, scale)} {value:>7}  {goal.bound}{missed}"
     found = {f"matched by pattern {place}": number for place, number in sorted(figures.hits.items())}
     if figures.built_in:
         found["matched by a built-in pattern"] = figures.built_in
