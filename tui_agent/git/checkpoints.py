@@ -112,7 +112,12 @@ def make_checkpoint(root: str, session: str, name: str, paths: Sequence[str]) ->
         hidden = {path for path in paths if ignored(repository, [path]) != set()}
     written = [path for path in paths if path not in hidden]
     tree = tree_on_disk(repository, written)
-    return _keep(root, tree, f"{REFS}/{session}/{name}", name) if tree else ""
+    made = commit_of(root, tree, f"tui-agent checkpoint {name}") if tree else ""
+    if not made:
+        return ""
+    ref = f"{REFS}/{session}/{name}"
+    kept = git(root, "-c", "core.logAllRefUpdates=false", "update-ref", "--no-deref", ref, made)
+    return made if kept.ok else ""
 
 
 def forget_checkpoints(root: str, session: str, names: Sequence[str] | None = None) -> int:
@@ -137,11 +142,3 @@ def file_at(root: str, revision: str, path: str) -> bytes | None:
 def is_kept(root: str, revision: str) -> bool:
     """Whether a commit exists; git removes unreachable ones."""
     return not revision.startswith("-") and git(root, "cat-file", "-e", f"{revision}^{{commit}}").ok
-
-
-def _keep(root: str, tree: str, ref: str, name: str) -> str:
-    made = commit_of(root, tree, f"tui-agent checkpoint {name}")
-    if not made:
-        return ""
-    kept = git(root, "-c", "core.logAllRefUpdates=false", "update-ref", "--no-deref", ref, made)
-    return made if kept.ok else ""

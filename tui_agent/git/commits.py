@@ -94,7 +94,10 @@ def commit_plan(root: str, first: Sequence[str]) -> dict[str, Any]:
 
 
 def commit_diff(root: str, paths: Sequence[str]) -> dict[str, Any]:
-    told = _diff(root, paths) if paths else b""
+    told = b""
+    if paths:
+        told = git(root, "diff", *_PLAIN, "--relative", "HEAD", "--", *_literal(paths)).out
+        told += "".join(f"new file: {path}\n" for path in _untracked(root, paths)).encode(errors="replace")
     return {"diff": told[:MOST_BYTES].decode(errors="replace"), "cut": len(told) > MOST_BYTES}
 
 
@@ -199,12 +202,6 @@ def _changed(repository: Repository) -> Iterator[tuple[str, str]]:
 def _untracked(root: str, paths: Sequence[str]) -> list[str]:
     told = git(root, "ls-files", "-z", "--others", "--exclude-standard", "--", *_literal(paths))
     return [os.fsdecode(name) for name in told.out.split(b"\0") if name]
-
-
-def _diff(root: str, paths: Sequence[str]) -> bytes:
-    told = git(root, "diff", *_PLAIN, "--relative", "HEAD", "--", *_literal(paths))
-    new = _untracked(root, paths)
-    return told.out + "".join(f"new file: {path}\n" for path in new).encode(errors="replace")
 
 
 def _literal(paths: Sequence[str]) -> list[str]:

@@ -26,7 +26,7 @@ from typing import Final
 import msgspec
 
 from tui_agent.errors import ChildFailed
-from tui_agent.files.git_folder import Entries, GitFolder, format_config, read_regular
+from tui_agent.files.git_folder import GitFolder, format_config, read_regular
 from tui_agent.files.operating_system import remove_folder
 from tui_agent.files.private import make_private, write_private
 from tui_agent.git import secret_blobs as blobs
@@ -81,7 +81,8 @@ def _replaced(
     before = _stored_names(kept)
     names = blobs.find_names(folder, before, hidden)
     index = blobs.staged(folder, names)
-    _keep(kept, names)
+    with suppress(OSError):
+        write_private(kept, msgspec.msgpack.encode(names), sync=False)
     tracked = {
         path for path in (*names.secret, *names.asked) if _is_hidden(path, folder, hidden, below, asked)
     }
@@ -231,7 +232,10 @@ def _rewritten(folder: GitFolder, pack: bytes, rest: Iterable[str], secret: set[
     try:  # a temporary repository that borrows objects and receives git's files
         (making / "objects" / "info" / "alternates").write_bytes(pack.rpartition(b"/pack/")[0] + b"\n")
         (making / "HEAD").write_bytes(b"ref: refs/heads/none\n")
-        (making / "config").write_bytes(format_config(_format(folder)))
+        version, hashes = "0", ()
+        if blobs.id_size(folder) != 20:
+            version, hashes = "1", (("extensions.objectformat", "sha256"),)
+        (making / "config").write_bytes(format_config((("core.repositoryformatversion", version), *hashes)))
         how = ("-q", "--window=0", "--delta-base-offset", "--threads=1", "objects/pack/pack")
         feed = "".join(f"{each}\n" for each in rest).encode()
         variables = {"GIT_DIR": str(making)}
@@ -246,12 +250,6 @@ def _rewritten(folder: GitFolder, pack: bytes, rest: Iterable[str], secret: set[
     finally:
         remove_folder(str(making))
     return str(place)
-
-
-def _format(folder: GitFolder) -> Entries:
-    if blobs.id_size(folder) == 20:
-        return (("core.repositoryformatversion", "0"),)
-    return (("core.repositoryformatversion", "1"), ("extensions.objectformat", "sha256"))
 
 
 def _replacements(ids: set[str], cache: Path) -> str:
@@ -333,11 +331,6 @@ def _stored_names(place: Path) -> SecretNames | None:
         return msgspec.msgpack.decode(place.read_bytes(), type=SecretNames)
     except (OSError, msgspec.MsgspecError):
         return None
-
-
-def _keep(place: Path, names: SecretNames) -> None:
-    with suppress(OSError):
-        write_private(place, msgspec.msgpack.encode(names), sync=False)
 
 
 def main() -> None:

@@ -307,11 +307,11 @@ def _steps(state: State) -> tuple[FileStep, ...]:
         for step in point.files:
             first = found.get(step.path, step)
             found[step.path] = replace(first, after=step.after, mode_after=step.mode_after)
-    return tuple(step for step in found.values() if step.before != step.after or _mode_changed(step))
-
-
-def _mode_changed(step: FileStep) -> bool:
-    return bool(step.after) and step.mode_after is not None and step.mode != step.mode_after
+    return tuple(
+        step
+        for step in found.values()
+        if step.before != step.after or (step.after and step.mode_after not in (None, step.mode))
+    )
 
 
 class ProgressReporter:
