@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.errors import SessionError
-from tui_agent.places.contents import Contents, contents_of
+from tui_agent.places.contents import RACY, Contents, contents_of
 from tui_agent.places.kept_folder import MOST, CopySlot, KeptFolder, sweep
 from tui_agent.sandbox.view_plan import Seed
 
@@ -31,6 +31,8 @@ def root(tmp_path: Path) -> Path:
     (root / "src").mkdir(parents=True)
     (root / "a.txt").write_text("one\n")
     (root / "src" / "b.txt").write_text("b\n")
+    while time.time_ns() - (root / "src" / "b.txt").stat().st_ctime_ns < 2 * RACY:
+        time.sleep(0.01)  # A newer file could change again without a trace, so it is copied twice.
     return root
 
 

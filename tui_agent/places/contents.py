@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tui_agent.sandbox.view_plan import Seed
 
 #: Nanoseconds within which a file can change twice and keep its times.
-_RACY = 20_000_000
+RACY = 20_000_000
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 #: Equal for equal contents: times and numbers of a file on disk, or the hash of a text.
@@ -89,7 +89,7 @@ def _on_disk(root: str, path: str, now: int) -> Item | None:
 
 def identity_of(status: os.stat_result, now: int) -> Identity:
     found = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
-    return (*found, secrets.randbits(63)) if now - status.st_ctime_ns < _RACY else found
+    return (*found, secrets.randbits(63)) if now - status.st_ctime_ns < RACY else found
 
 
 def read_item(root: str, path: str, item: Item) -> tuple[bytes, Identity] | None:
