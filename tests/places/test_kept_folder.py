@@ -83,6 +83,24 @@ def test_a_command_cannot_lead_a_later_copy_elsewhere(root: Path, tmp_path: Path
     assert (outside / "b.txt").read_text() == "theirs\n"
 
 
+def test_a_file_that_is_gone_is_not_deleted_behind_a_link(root: Path, tmp_path: Path) -> None:
+    path, outside = opened(tmp_path / "kept", contents(root)), tmp_path / "outside"
+    outside.mkdir()
+    (outside / "b.txt").write_text("theirs\n")
+    (path / "src" / "b.txt").unlink()
+    (path / "src").rmdir()
+    (path / "src").symlink_to(outside)
+    (root / "src" / "b.txt").unlink()
+
+    async def all_of_them(paths: Sequence[str]) -> set[str]:
+        return set(paths)
+
+    kept = KeptFolder(tmp_path / "kept", all_of_them)  # git ignores the link, so it stays.
+    asyncio.run(kept.open(contents(root)))
+    kept.close()
+    assert (outside / "b.txt").read_text() == "theirs\n"
+
+
 @pytest.mark.parametrize(("before", "after"), [("file", "folder"), ("folder", "file"), ("file", "link")])
 def test_a_path_becomes_another_kind(root: Path, tmp_path: Path, before: str, after: str) -> None:
     def make(kind: str) -> None:
