@@ -21,7 +21,7 @@ from typing import Any
 
 import pytest
 from support.program import run
-from support.terminal_program import PATIENCE, Program, running
+from support.terminal_program import PATIENCE, SHELL, Program, running
 
 from tui_agent.cli import ROOM_FOR_TITLE, tui_agent
 from tui_agent.control import launcher
@@ -181,6 +181,30 @@ def test_an_editor_is_in_the_foreground_of_its_terminal(workspace: Path, home: P
             program.shows("interrupted in workspace with its variables")
             program.type(b" and typed")
             program.shows("and typed")
+
+
+def test_a_session_of_the_host_goes_to_its_shell_and_fg_returns(workspace: Path, home: Path) -> None:
+    with (
+        hosting(),
+        running(
+            Program(".", folder=workspace, home=home, starter=(SHELL,), command=TUI_AGENT), "Chat"
+        ) as program,
+    ):
+        found = session(workspace)
+        title = Path(f"/proc/{found['pid']}/cmdline").read_bytes().rstrip(b"\0")
+        assert title == b"tui-agent\0.", "a session of the host"
+        program.type(b"kept")
+        program.shows("kept")
+        program.type(b"\x1b[15~\x1a")  # in a text the key means undo
+        program.until(lambda: os.tcgetpgrp(program.master) == program.process.pid, "the shell's terminal")
+        assert termios.tcgetattr(program.master)[3] & termios.ICANON
+        until(lambda: not session(workspace)["attached"], "the session without a terminal")
+        program.blank()
+        program.process.send_signal(signal.SIGUSR1)
+        program.shows("kept")
+        assert (again := session(workspace))["attached"] and again["pid"] == found["pid"]
+        program.type(QUIT)
+        program.until(lambda: program.process.poll() is not None, "the end")
 
 
 @pytest.mark.parametrize(
