@@ -164,14 +164,15 @@ class WorkspaceScreen(
             await pane.flush()
 
     async def _store_waiting(self, text: str) -> None:
-        """Store the text of keys that wait, except a password. Panes are flushed first, since they hold the keys
-        before it."""
+        """Store the text of keys that wait, except a password. The chat is flushed first, since it holds the keys
+        before it; the editor is not, because it may not show the newest text of its file yet."""
         session = self.session
         if session is None or getattr(self.app.focused, "password", False):
             return
         if text or WAITING in session.state.input.typed:
-            with suppress(NoMatches):  # a pane that is being mounted
-                await self.flush()
+            if (chat := self.workspace.pane("chat")) is not None:
+                with suppress(NoMatches):  # while it is mounted
+                    await chat.flush()
             session.chat.set_typed(WAITING, text)
 
     async def _mount_pane(self, pane: Pane, bridge: Bridge) -> None:
