@@ -52,6 +52,7 @@ COLD_WORDS = (
         "completion",
         "manual",
         "config",
+        "places",
         "ps",
         "attach",
         "stop",
