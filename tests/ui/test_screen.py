@@ -281,8 +281,10 @@ async def test_the_leader_shows_what_can_follow(workspace: Path) -> None:
             and "Undo the last apply" not in it.text
             and "Close the file" not in it.text
         )
-        assert "page 2 of 2" in it.text and "Zoom the pane" not in it.text
-        await it.press("tab")
+        assert "page 2 of" in it.text and "Zoom the pane" not in it.text
+        for _ in range(3):
+            if "Zoom the pane" not in it.text:
+                await it.press("tab")
         assert "Zoom the pane" in it.text and it.screen.leader.waiting is not None
         await it.press("t", "down")
         await it.until(lambda: it.app.theme == "high-contrast", "a theme is seen before it is chosen")

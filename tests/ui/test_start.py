@@ -202,11 +202,12 @@ def test_the_first_key_needs_no_turn_and_no_pane_but_the_chat(seen: dict[str, se
 def test_of_turns_and_tools_the_first_key_needs_what_is_small(seen: dict[str, set[str]]) -> None:
     for moment in ("first key", "panes"):
         found = {name for name in seen[moment] if name.startswith(("tui_agent.turn.", "tui_agent.tools."))}
-        assert found == {f"tui_agent.turn.{name}" for name in ("caches", "model_choice", "pastes")}, moment
+        turn = {f"tui_agent.turn.{name}" for name in ("context", "model_choice", "pastes")}
+        assert found == {*turn, "tui_agent.tools.context"}, moment
         packages = {name.split(".")[1] for name in seen[moment] if name.startswith("tui_agent.")}
         # The search for secrets may have begun. Extensions are read after the first key.
         later = {"sandbox", "extensions"} if moment == "panes" else {"sandbox"}
-        assert packages - later == set(OURS.split()), moment
+        assert packages - later == {*OURS.split(), "tools"}, moment  # the values of a call
 
 
 def test_what_a_turn_needs_waits_for_a_message(seen: dict[str, set[str]]) -> None:
