@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from msgspec.structs import replace
 from support.bursts import (
     ENTER,
     ESC,
@@ -37,6 +38,7 @@ from tui_agent.ui.dialogs.replacements import Replacements
 from tui_agent.ui.editor.code_editor import Editor
 from tui_agent.ui.editor.file_tabs import FileTabs
 from tui_agent.ui.editor.find_bar import FindBar
+from tui_agent.ui.keys.keyboard import WAITING
 from tui_agent.ui.layout.container import TabLine
 from tui_agent.ui.terminal_input import OPEN_PASTE
 from tui_agent.ui.widgets import pane
@@ -241,7 +243,10 @@ async def what_the_terminal_answers_late_is_no_key(driven: Driven, hands: Typist
         return (
             state.review,
             state.todos,
-            state.input,
+            # Keys that waited for more than a fifth of a second are stored until all of them are handled.
+            replace(
+                state.input, typed={name: text for name, text in state.input.typed.items() if name != WAITING}
+            ),
             state.buffers,
             state.layout,
             app.focused,

@@ -206,7 +206,7 @@ def test_of_turns_and_tools_the_first_key_needs_what_is_small(seen: dict[str, se
         assert found == {*turn, "tui_agent.tools.context"}, moment
         packages = {name.split(".")[1] for name in seen[moment] if name.startswith("tui_agent.")}
         # The search for secrets may have begun. Extensions are read after the first key.
-        later = {"sandbox", "extensions"} if moment == "panes" else {"sandbox"}
+        later = {"sandbox", "extensions", "places"} if moment == "panes" else {"sandbox"}
         assert packages - later == {*OURS.split(), "tools"}, moment  # the values of a call
 
 
