@@ -12,6 +12,7 @@ from support.sessions import open_session, reply
 from tui_agent.errors import SessionError
 from tui_agent.log import catalog, directory
 from tui_agent.log.directory import SessionLock
+from tui_agent.log.storage import begin
 
 EDIT = {"path": "src/a.txt", "edits": [{"search": "one", "replace": "two"}]}
 
@@ -58,3 +59,20 @@ async def test_without_a_repository_it_is_deleted_all_the_same(
         (workspace / ".git").write_text("no repository")
     await catalog.delete(home / "data", name)
     assert directory.ids(home / "data") == []
+
+
+async def test_a_new_session_leaves_one_of_the_same_id_alone(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = tmp_path / "work"
+    workspace.mkdir()
+    async with open_session(workspace, []) as first:
+        name = first.state.session.id
+    ids = iter((name, name, "20260101-000000-0001"))
+    monkeypatch.setattr(directory, "new_id", lambda: next(ids))
+    storage, _ = begin(home / "data")
+    assert storage.log is not None and storage.lock is not None
+    storage.log.close()
+    storage.lock.release()
+    assert storage.folder.name == "20260101-000000-0001"
+    assert (directory.existing(home / "data", name) / directory.LOG).is_file()

@@ -241,7 +241,9 @@ class Storage(Struct, frozen=True):
 
 def begin(data: Path) -> tuple[Storage, State]:
     """Create a session. Raises SessionError."""
-    folder = directory.folder_of(data, directory.new_id())
+    # An id is a time and a random number; the folder of another session would be removed after an error below.
+    while (folder := directory.folder_of(data, directory.new_id())).exists():
+        pass
     lock = SessionLock.take(folder)
     try:
         log = Log.create(folder / directory.LOG)
