@@ -39,7 +39,8 @@ def test_what_an_agent_wrote_is_in_the_review_after_a_kill(tmp_path: Path) -> No
         it.process.wait(10)
     assert (work / "a.py").read_text() == "one\ntwo\n" and not (work / "made.py").exists()
     with running(Program("--continue", folder=work, home=home), sign="Chat") as it:
-        it.type(b"\x1b[17~")  # F6
+        it.shows("2 changes")
+        it.type(b"\x1b[15~")  # F5
         it.shows("made.py")
         it.type(b"\x1b[19~")  # F8
         it.shows("2 files written")

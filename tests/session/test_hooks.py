@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import sys
 import time
 from collections.abc import Mapping
@@ -310,7 +311,7 @@ def script(work: Path, body: str) -> str:
     """The command of a Python script, written as scripts for the most used agent are."""
     path = work.parent / "hook.py"
     path.write_text(f"import json, os, sys\nevent = json.load(sys.stdin)\n{body}")
-    return f"{sys.executable} {path}"
+    return shlex.join([sys.executable, str(path)])
 
 
 REWRITE = """
