@@ -209,6 +209,19 @@ async def test_many_new_files_a_huge_one_and_the_rename_of_a_large_folder(
         assert set(files_of(agent.root)) >= set(FILES) and not (agent.root / "many").exists()
 
 
+async def test_files_beyond_the_limit_are_reviewed_when_others_are_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outside_agents, "MOST_FILES", 20)
+    async with at_work(tmp_path, monkeypatch) as agent:
+        await agent.done("mkdir first; (cd first; seq 20 | xargs touch)")
+        await until(lambda: len(agent.session.state.review.open) == 20, "its first files")
+        await agent.done("echo last > last.txt")
+        await until(lambda: "writes more files than the 20" in notices(agent), "the limit")
+        await agent.done("rm -r first")
+        await agent.until_new("last.txt", "last\n")
+
+
 async def test_links_folders_and_files_in_each_others_place_and_odd_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -78,6 +78,8 @@ class AgentRun:
         self._hidden: frozenset[str] = frozenset()
         self._ignored: dict[str, bool] = {}
         self._proposed: set[str] = set()
+        #: Paths beyond `MOST_FILES`, proposed when others are gone.
+        self._left_over: set[str] = set()
         self._said: set[str] = set()
         self._following: asyncio.Task[None] | None = None
         self._moved: asyncio.Queue[set[str] | None] = asyncio.Queue()
@@ -283,21 +285,28 @@ class AgentRun:
         await self._to_review(written, None if paths is None else paths)
 
     async def _to_review(self, written: Sequence[ChangedPath], looked: Sequence[str] | None) -> None:
-        new = [one.path for one in written if one.path not in self._proposed]
-        if out := set(new[max(0, MOST_FILES - len(self._proposed)) :]):
-            self._notify(
-                f"{self.profile.name} writes more files than the {MOST_FILES:,} that the review holds of it"
-            )
-            written = tuple(one for one in written if one.path not in out)
         there = {one.path for one in written}
         same = {
             path
             for path in self._proposed - there
             if looked is None or any(path == one or path.startswith(f"{one}/") for one in looked)
         }
+        new = [one.path for one in written if one.path not in self._proposed]
+        out = set(new[max(0, MOST_FILES - len(self._proposed - same)) :])
+        if out:
+            self._notify(
+                f"{self.profile.name} writes more files than the {MOST_FILES:,} that the review holds of it"
+            )
+            written = tuple(one for one in written if one.path not in out)
+            there -= out
         bases = {one.path: self._bases[one.path] for one in written if one.path in self._bases}
         left = await self._review.propose_live(self.source, self.profile.name, written, same, bases)
         self._proposed = (self._proposed - same) | there
+        self._left_over = (self._left_over - there) | out
+        if same and self._left_over:
+            waiting = sorted(self._left_over)[:MOST_FILES]
+            self._left_over.difference_update(waiting)
+            await self._propose(waiting)
         for sentence in left:
             self._notify(sentence)
 
