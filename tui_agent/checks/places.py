@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import lru_cache
+from itertools import takewhile
 
 from tui_agent.checks.reports import json_report
 from tui_agent.files.lazy_regex import late
@@ -85,6 +86,50 @@ def _located(output: str) -> Iterator[tuple[str, int]]:
                 path = f"{package['package'].replace('.', '/')}{path}"
             if path:
                 yield path, whole_number(line)
+
+
+#: An assertion or error, as test runners print it, and the lines searched for it before and behind a place.
+_SAID = late(
+    r"^[ \t>|]*(?:E +)?(?P<said>(?:assert\b|[Ee]xpected\b|expect\(|[\w.:]{0,80}(?:Error|Exception|Failure|Failed)\b"
+    r"|[Aa]ssertion\b|panic:|error(?:\[\w+\])?:).{0,400})"
+)
+_PYTESTS = late(r"^E +\S")
+_BEFORE, _BEHIND = 12, 6
+#: Longest name and assertion, in characters, and places that get one.
+_LONGEST, _MOST_SAID = 240, 8
+
+
+def said_at(output: str, places: Sequence[Place], names: Sequence[str]) -> tuple[str, ...]:
+    """For each place the name of its test, if one of `names`, and the assertion printed beside it: `test_a:
+    assert 1 == 2`; "" if the output has neither."""
+    lines = _ANSI.sub("", output[-MOST_READ:]).split("\n")
+    short = {
+        re.split(r"::|[\s(/]", name.rstrip(")"))[-1] if "::" in name else name.split(" ")[0] for name in names
+    }
+    return tuple(_said(lines, place, short) for place in places[:_MOST_SAID])
+
+
+def _said(lines: Sequence[str], place: Place, names: Collection[str]) -> str:
+    file = place.path.rsplit("/", 1)[-1]
+    there = re.compile(rf"{re.escape(file)}\W{{1,3}}(?:line )?{place.line}\b(?P<rest>.*)")
+    hit = ((at, there.search(line)) for at, line in enumerate(lines) if file in line)
+    at, found = next((one for one in hit if one[1]), (-1, None))
+    if found is None:
+        return ""
+    above, below = lines[max(0, at - _BEFORE) : at][::-1], lines[at + 1 : at + 1 + _BEHIND]
+    near = [
+        *filter(_PYTESTS.match, above),  # they precede their place
+        *takewhile(str.strip, below),
+        *takewhile(str.strip, above),
+    ]
+    rest = found["rest"].lstrip(" :,()")
+    hits = (hit["said"] for line in near if (hit := _SAID.match(line)))
+    said = rest if " " in rest and not rest.startswith("in ") else next(hits, "")
+    around = " ".join(lines[max(0, at - 40) : at + _BEHIND])
+    named = {name: around.rfind(name) for name in names if name}
+    name = max(named, key=lambda one: named[one], default="")
+    words = [name if name and named[name] >= 0 else "", said.strip()]
+    return ": ".join(word for word in words if word)[:_LONGEST]
 
 
 _STEPS = late(r"^(?:\.{1,2}/){1,100}")

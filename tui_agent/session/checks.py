@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tui_agent.checks.comparison import Finding, difference, finding, has_run, limited_to, still_there
-from tui_agent.checks.places import places
+from tui_agent.checks.places import places, said_at
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.text import md5
 from tui_agent.log.core import Core, call
@@ -386,11 +386,13 @@ class Checks:
                     result = msgspec.structs.replace(
                         result, places=await asyncio.to_thread(self._places, again)
                     )
+        places = result.places if brought.is_worse else ()
         return msgspec.structs.replace(
             result,
             run=ran.id,
             state="failed" if brought.is_worse else "passed",
-            places=result.places if brought.is_worse else (),
+            places=places,
+            said=await asyncio.to_thread(said_at, ran.output, places, brought.new_names),
             new=brought.new,
             old=brought.old,
             new_names=brought.new_names[:MOST_NAMES],

@@ -116,9 +116,9 @@ class Place(NamedTuple):
 class CheckResult(Struct, frozen=True):
     """state: "failed" only for failures introduced by the change, "missing" if its program is missing without
     the change too. passed, failed: counts, None if not reported. new, old: failures introduced by the change,
-    and failures without it; default None (unknown). flaky: failures that a second run did not reproduce. repair:
-    earlier repair requests. run: id of the command, "" if not started. where: in a view of the proposal, or
-    in the folder itself."""
+    and failures without it; default None (unknown). flaky: failures that a second run did not reproduce. said: name
+    and assertion at each of the places. repair: earlier repair requests. run: id of the command, "" if
+    not started. where: in a view of the proposal, or in the folder itself."""
 
     name: str
     state: CheckState
@@ -135,6 +135,7 @@ class CheckResult(Struct, frozen=True):
     new_names: tuple[str, ...] = ()
     old_names: tuple[str, ...] = ()
     flaky: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
 
     @property
     def amount(self) -> str:
