@@ -180,6 +180,14 @@ class PlanSlice(Struct, frozen=True):
     faults: tuple[str, ...] = ()
 
 
+class TurnCost(Struct, frozen=True):
+    """Duration, tokens and dollars of a turn; `cost` is None if unknown."""
+
+    seconds: float = 0.0
+    tokens: int = 0
+    cost: float | None = None
+
+
 class ChatMessage(Struct, frozen=True):
     """Kind `note` is from the program; `number` counts from 1."""
 
@@ -202,6 +210,8 @@ class ChatMessage(Struct, frozen=True):
     calls: tuple[ToolUse, ...] = ()
     #: Thinking tokens by the provider's count; 0 if not reported.
     thinking: int = 0
+    #: On the last message of the model in a turn that has ended.
+    spent: TurnCost | None = None
 
     @property
     def headline(self) -> str:

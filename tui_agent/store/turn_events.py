@@ -24,6 +24,7 @@ from tui_agent.store.state import (
     PlanSlice,
     ReplySlice,
     State,
+    TurnCost,
     TurnSlice,
 )
 from tui_agent.store.tool_calls import PermissionDecision, PermissionQuestion, ToolUse
@@ -437,6 +438,13 @@ class TurnEnded(Lasting, frozen=True):
         )
         state = replace(state, usage=replace(state.usage, open=None), asked=None)
         state = replace(state, turn=turn).with_partial_reply()
+        messages = state.chat.messages
+        said = (at for at, one in enumerate(messages) if one.kind == "agent" and one.turn == self.turn)
+        if (at := max(said, default=-1)) >= 0:
+            used = state.usage.turn
+            spent = TurnCost(self.seconds, used.input + used.output, used.cost)
+            messages = (*messages[:at], replace(messages[at], spent=spent), *messages[at + 1 :])
+            state = replace(state, chat=replace(state.chat, messages=messages))
         if self.error:
             level = "info" if self.stopped else "error"
             state = state.with_message(ChatMessage(0, "note", self.turn, self.error, level=level))
