@@ -49,11 +49,36 @@ def test_everything_can_be_read_on_every_ground(name: str, depth: Depth) -> None
 
     colors = {key: Color.parse(value) for key, value in load_palette(name, depth=depth).colors.items()}
     texts = [key for key in colors if key not in (*GROUNDS, *FAINT, "cursor")]
-    pairs = [(text, ground, 4.5) for text in texts for ground in GROUNDS]
+    flat = colors["added-surface"] == colors["surface"]  # changed lines have the colour of their kind there
+    pairs = [
+        (text, ground, 4.5)
+        for text in texts
+        for ground in GROUNDS
+        if not ground.endswith("-word") or text == (ground.removesuffix("-word") if flat else "text")
+    ]
     pairs += [(text, ground, 3.0) for text in FAINT for ground in FAINT_ON]
     pairs.append(("background", "cursor", 4.5))
     short = [pair for pair in pairs if contrast(colors[pair[0]], colors[pair[1]]) < pair[2]]
     assert short == []
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_changed_rows_and_words_differ_from_their_ground(name: str) -> None:
+    """1.3:1, so that a mark rests neither on bold nor on the sign alone."""
+    from textual.color import Color
+
+    colors = {key: Color.parse(value) for key, value in load_palette(name).colors.items()}
+    for kind in ("added", "removed"):
+        row, word = colors[f"{kind}-surface"], colors[f"{kind}-word"]
+        assert contrast(row, colors["surface"]) >= 1.3 and contrast(word, row) >= 1.3, kind
+
+
+@pytest.mark.parametrize("depth", ["colors-256", "colors-16"])
+@pytest.mark.parametrize("name", ["dark", "light", "high-contrast"])
+def test_unchanged_code_never_has_the_colour_of_a_change(name: str, depth: Depth) -> None:
+    colors = load_palette(name, depth=depth).colors
+    syntax = {color for key, color in colors.items() if key.startswith("syntax-")}
+    assert not syntax & {colors["added"], colors["removed"]}
 
 
 @pytest.mark.parametrize(("depth", "system"), [("colors-256", "256"), ("colors-16", "standard")])

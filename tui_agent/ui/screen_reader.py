@@ -66,8 +66,8 @@ _WORDS: dict[str, Mapping[str, str]] = {
 }
 
 
-#: A diff line: hunk state, line number, sign.
-_DIFF_LINE = re.compile(r"^([▌ ]*[✓–]? *)(\d+) ([-+ ]) ")
+#: A diff line: hunk state, line number before or after the change or both, sign.
+_DIFF_LINE = re.compile(r"^([▌ ]*[✓–]? *)(?:\d+ {1,7}(\d+) {3}|(\d+) {3,9}(-) |(\d+) ([-+ ]) )")
 #: A drawn task list item.
 _TICK_BOX, _TICKS = re.compile(r"^( *)([✓○])(?= )"), {"✓": "done:", "○": "open:"}
 _LINES = re.compile(r"\+(\d+) −(\d+)")
@@ -104,7 +104,11 @@ def _in_columns(said: str, drawn: str) -> str:
 def around_file_text(text: str) -> str:
     """Converts a diff row; only the part before the file's text is changed."""
     if found := _DIFF_LINE.match(text):
-        state, number, sign = found[1].strip("▌ "), found[2], found[3]
+        state, number, sign = (
+            found[1].strip("▌ "),
+            found[2] or found[3] or found[5],
+            found[4] or found[6] or "",
+        )
         said = [to_speech(state, "review"), number, {"+": "added:", "-": "removed:"}.get(sign, "")]
         return f" {' '.join(word for word in said if word)} {text[found.end() :]}"
     return _LEADING.sub(lambda found: to_speech(found[0], "review"), text)

@@ -35,6 +35,10 @@ def pairs(shown: DiffLines) -> Iterator[Pair]:
 class DiffSides(DiffView):
     """The same diff, hunks and marks as `DiffView`, in two columns."""
 
+    @property
+    def two_numbers(self) -> bool:
+        return False
+
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._pairs: list[Pair] = []
@@ -53,11 +57,11 @@ class DiffSides(DiffView):
         if left is not None and self.shown.lines[left].kind == "fold":
             return self._fold(self.shown.lines[left], width)
         middle = Strip([Segment("│", self.ink("faint"))])
-        return Strip.join([self._half(left, part), middle, self._half(right, part)]).crop_extend(
+        return Strip.join([self._half(left, part, before=True), middle, self._half(right, part)]).crop_extend(
             0, width, self.ink("")
         )
 
-    def _half(self, index: int | None, part: int) -> Strip:
+    def _half(self, index: int | None, part: int, *, before: bool = False) -> Strip:
         assert self.shown is not None
         size = self._room + self.shown.digits + 5
         if index is None:
@@ -68,7 +72,10 @@ class DiffSides(DiffView):
             return Strip([Segment(" " * size, self._ground(line))])
         body = self._body(line, index).crop(*breaks[part : part + 2])
         return Strip.join(
-            [self._gutter(line, index, part), body.crop_extend(0, self._room, self._ground(line))]
+            [
+                self._gutter(line, index, part, before=before),
+                body.crop_extend(0, self._room, self._ground(line)),
+            ]
         )
 
     def _line_at(self, y: int) -> int | None:

@@ -29,6 +29,8 @@ from tui_agent.ui.widgets.syntax import (
 _BAR = "▌"
 _STATES: dict[HunkState, str] = {"pending": " ", "applied": "✓", "skipped": "–"}
 _SIGNS = {"same": " ", "removed": "-", "added": "+"}
+#: Minimum width for two columns of numbers, in cells.
+TWO_NUMBERS_FROM = 50
 #: Maximum number of cached lines, several screens.
 _KEPT = 512
 
@@ -178,23 +180,42 @@ class DiffView(LineView):
             self._ready = None
             self.virtual_size = Size(0, self._tops[-1])
 
-    def _room_of(self, lines: DiffLines) -> int:
-        return max(self.across - lines.digits - 5, 1)
+    @property
+    def two_numbers(self) -> bool:
+        """Whether a row shows the line's number before and after the change."""
+        return self.across >= TWO_NUMBERS_FROM
 
-    def _gutter(self, line: DiffLine, index: int, part: int) -> Strip:
-        """The gutter of a row; continuation rows only show the bar."""
+    def _room_of(self, lines: DiffLines) -> int:
+        numbers = 2 * lines.digits + 1 if self.two_numbers else lines.digits
+        return max(self.across - numbers - 5, 1)
+
+    def _gutter(self, line: DiffLine, index: int, part: int, *, before: bool = False) -> Strip:
+        """The gutter of a row; continuation rows only show the bar. `before`: the single number is the one before
+        the change."""
         assert self.shown is not None
         current = line.hunk >= 0 and line.hunk == self._current
         state = self.state_of(line.hunk)
         first = line.hunk >= 0 and part == 0 and self.shown.firsts[line.hunk] == index
         mark = _STATES[state] if first else " "
         ground = self._ground(line)
-        number, sign = (str(line.number), _SIGNS[line.kind]) if part == 0 else ("", " ")
+        sign = _SIGNS[line.kind] if part == 0 else " "
+        digits = self.shown.digits
+        old = (
+            ""
+            if line.kind == "added" or part
+            else str(line.number if line.kind == "removed" else line.at + 1)
+        )
+        new = "" if line.kind == "removed" or part else str(line.number)
+        number = (
+            f"{old:>{digits}} {new:>{digits}}"
+            if self.two_numbers
+            else f"{(old if before or line.kind == 'removed' else new):>{digits}}"
+        )
         return Strip(
             [
                 Segment(_BAR if current else " ", self.ink("accent")),
                 Segment(mark, self.ink("done" if state == "applied" else "muted")),
-                Segment(f"{number:>{self.shown.digits}} ", self.ink("muted") + ground),
+                Segment(f"{number} ", self.ink("muted") + ground),
                 Segment(
                     f"{sign} ",
                     self.ink(line.kind if state != "skipped" and sign != " " else "muted") + ground,
@@ -226,20 +247,19 @@ class DiffView(LineView):
         return segments
 
     def _layers(self, line: DiffLine) -> list[StyleSpan]:
-        """Syntax colours, and the backgrounds of changed words over them."""
+        """The marks of changed words; in unchanged lines, whose colours mean nothing but syntax, the syntax colours."""
         shown = self.shown
         assert shown is not None
-        words = [StyleSpan(start, end, self.ground(f"{line.kind}-word")) for start, end in shown.words(line)]
         if self._colours is None:
             self._find_colours(shown.diff)
-            return words
-        if line.hunk >= 0 and self._is_flat:
-            return words
-        code = [
+        if line.hunk >= 0:
+            # a ground that differs, and where the terminal has few grounds a line below
+            mark = self.ground(f"{line.kind}-word") + Style(underline=True if self._is_flat else None)
+            return [StyleSpan(start, end, mark) for start, end in shown.words(line)]
+        return [
             StyleSpan(shown.column(line, start), shown.column(line, end), style)
-            for start, end, style in self._colours.of(line)
+            for start, end, style in (self._colours.of(line) if self._colours else ())
         ]
-        return [*code, *words]
 
     def _find_colours(self, diff: Diff) -> None:
         if self._awaited is not diff:
@@ -275,7 +295,8 @@ class DiffView(LineView):
 
     def _fold(self, line: DiffLine, width: int) -> Strip:
         assert self.shown is not None
-        text = f"  {'⋯':>{self.shown.digits}}   {line.number} unchanged lines"
+        across = 2 * self.shown.digits + 1 if self.two_numbers else self.shown.digits
+        text = f"  {'⋯':>{across}}   {line.number} unchanged lines"
         style = self.ink("muted") + self.ground("fold")
         return Strip([Segment(text, style)]).crop_extend(0, width, style)
 
