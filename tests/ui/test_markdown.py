@@ -22,7 +22,7 @@ from tui_agent.ui.widgets.prompt_lines import step_text
 
 
 def text_of(markdown: str) -> str:
-    return "\n".join(line.plain for line in draw(markdown).lines)
+    return "\n".join(getattr(line, "head", "") or line.plain for line in draw(markdown).lines)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def text_of(markdown: str) -> str:
         ("- [ ] a\n- [x] b\n\n  more\n- c\n\n- d", "○ a\n✓ b\n\n  more\n• c\n\n• d"),
         ("> - a\n>\n>   b\n\n3. x\n   - y\n4. z", "▏ • a\n▏\n▏   b\n\n3. x\n   • y\n4. z"),
         ("see [here].\n\nx\n\n[here]: http://x.y/z\n", "see here (http://x.y/z).\n\nx"),
-        ("before\n\n    code\n\nafter", "before\n\ncode\n\nafter"),
+        ("before\n\n    code\n\nafter", "before\n\ntext\ncode\n\nafter"),
         ("see [here](http://x.y/z)", "see here (http://x.y/z)"),
         ("<b>not bold</b>\n\n<div>\nseen", "<b>not bold</b>\n\n<div> seen"),
         ("- \n- b", "• \n• b"),
@@ -129,8 +129,9 @@ class MarkdownApp(ThemedApp):
         yield self.body
 
     def drawn(self) -> str:
-        """What the widget draws, line by line; code is set in."""
-        return "\n".join(self.body.render_line(y).text.strip() for y in range(self.body.size.height))
+        """What the widget draws, line by line; code is set in, and the mark that copies it is left out."""
+        rows = (self.body.render_line(y).text.strip() for y in range(self.body.size.height))
+        return "\n".join(re.sub(r" +Ctrl\+O y y copies$", "", row) for row in rows)
 
 
 async def test_a_reply_that_streams_grows_and_shrinks_in_place() -> None:
@@ -175,16 +176,16 @@ def test_what_is_open_at_the_end_grows_by_what_has_come(more: str) -> None:
         drawn = reading.read(text, growing=True)
         changed = len(drawn.lines) - drawn.kept
         assert changed < 8 or number in (10, 100), "a table has its columns laid out again where one is wider"
-    assert [line.plain for line in drawn.lines] == text_of(text).split("\n")
+    assert [getattr(line, "head", "") or line.plain for line in drawn.lines] == text_of(text).split("\n")
 
 
 def test_code_gets_its_colours_when_it_is_complete() -> None:
     text, reading = "```python\nx = 1\n", Reading()
     assert (
-        draw(text).lines[0].content.spans
+        draw(text).lines[1].content.spans
     )  # this loads the language, for which a growing text does not wait
-    assert not reading.read(text, growing=True).lines[0].content.spans
-    assert reading.read(text + "```\n\nnext", growing=True).lines[0].content.spans
+    assert not reading.read(text, growing=True).lines[1].content.spans
+    assert reading.read(text + "```\n\nnext", growing=True).lines[1].content.spans
 
 
 def test_what_knows_the_words_of_a_language_is_loaded_beside_the_keyboard(
@@ -221,7 +222,7 @@ def test_for_an_unknown_language_nothing_is_loaded(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(markdown_blocks, "get_lexer_by_name", lambda *of, **_: asked.append(of))
     reading = Reading()
     drawn = reading.read("".join(f"```none-{number}\nx\n```\n" for number in range(50)))
-    assert (asked, reading.uncoloured) == ([], []) and len(drawn.lines) == 99
+    assert (asked, reading.uncoloured) == ([], []) and len(drawn.lines) == 149
 
 
 def test_an_address_that_is_given_later_reaches_the_words_above() -> None:
@@ -330,13 +331,41 @@ async def test_a_table_wraps_its_cells_and_becomes_cards_before_words_are_cut(wi
         assert app.body.size.height == {100: 3, 30: 5, 9: 11}[width]
 
 
+async def test_a_code_block_names_its_language_and_is_copied_by_a_click() -> None:
+    app = MarkdownApp("- a\n\n  ```python title=x\n  x = 1\n\n  y = 2\n  ```\n\n```\nz\n```\n")
+    async with app.run_test(size=(40, 30)) as pilot:
+        await pilot.pause()
+        rows = [app.body.render_line(y).text for y in range(app.body.size.height)]
+        at = next(y for y, row in enumerate(rows) if row.split()[:1] == ["python"])
+        assert rows[at].rstrip().endswith("copies")
+        await pilot.click(app.body, offset=(rows[at].index("copies"), at))
+        assert app.clipboard == "x = 1\n\ny = 2\n"
+
+
+def test_a_table_follows_the_alignment_of_its_columns() -> None:
+    line = draw("| a | count |\n|---|---:|\n| x | 7 |").lines[1]
+    row = "".join(piece.content.plain for piece in next(iter(line.rows(40, line.content))).pieces)
+    assert row == "x │     7"
+
+
+async def test_a_diff_in_an_answer_fills_its_rows_with_the_colours_of_a_change() -> None:
+    app = MarkdownApp("```diff\n-old\n+new\n```\n")
+    async with app.run_test(size=(40, 10)) as pilot:
+        while not app.body._drawn.lines[1].content.spans:
+            await pilot.pause(0.01)
+        await pilot.pause()
+        rows = [[*app.body.render_line(y)] for y in (1, 2)]
+        grounds = [{segment.style.bgcolor for segment in row[1:-1] if segment.style} for row in rows]
+        assert all(len(found) == 1 for found in grounds) and grounds[0] != grounds[1]
+
+
 async def test_code_goes_on_below_behind_a_mark() -> None:
     app = MarkdownApp("```\n" + "x" * 30 + "\n```\n\n- item that goes on below\n")
     async with app.run_test(size=(20, 30)) as pilot:
         await pilot.pause()
-        code, more, _, item, below = app.drawn().split("\n")[:5]
+        _, code, more, _, item, below = app.drawn().split("\n")[:6]
         assert code + more.removeprefix("↪ ") == "x" * 30 and more.startswith("↪ ")
-        assert app.body.render_line(4).text.startswith("  ") and (item, below) == (
+        assert app.body.render_line(5).text.startswith("  ") and (item, below) == (
             "• item that goes on",
             "below",
         )

@@ -11,10 +11,11 @@ import contextlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
 from textual.content import Content
@@ -32,6 +33,7 @@ from tui_agent.ui.safe_text import one_line
 from tui_agent.ui.textual_patches.grown_widgets import GrowsAtEnd
 from tui_agent.ui.textual_patches.styles_cache import forget_lines
 from tui_agent.ui.widgets.error_guard import WORDS, Guarded, logged
+from tui_agent.ui.widgets.line_view import fit
 
 #: Maximum number of characters to parse or wrap in the event loop; longer texts use a thread.
 AT_ONCE = 4_000
@@ -39,6 +41,9 @@ AT_ONCE = 4_000
 MORE_AT_ONCE = 1_000
 #: Maximum number of lines with cached cells.
 MOST_STRIPS = 300
+
+#: Key of the style of a code block's copy mark; its value is the block's first line.
+_COPIED = "copied"
 
 #: One lock per screen: texts far from the view are measured one after another.
 _TURNS: WeakKeyDictionary[Screen[object], asyncio.Lock] = WeakKeyDictionary()
@@ -213,9 +218,26 @@ class MessageText(Guarded, GrowsAtEnd):
                 strips.append(strip if piece.at < 0 else strip.apply_offsets(piece.at, line))
         if row.code:
             edge = Strip([Segment(" " * MARGIN, ground.rich_style)])
-            inner = Strip.join(strips).extend_cell_length(self._width - 2 * MARGIN, ground.rich_style)
-            return Strip.join([edge, inner, edge])
+            room = self._width - 2 * MARGIN
+            if row.head:
+                strips += self._head(row.head, line, room - sum(one.cell_length for one in strips), ground)
+            inner = Strip.join(strips)
+            last = next(reversed([*inner]), Segment("")).style
+            filling = last if last and last.bgcolor else ground.rich_style  # a line of a diff fills its row
+            return Strip.join([edge, inner.extend_cell_length(room, filling), edge])
         return Strip.join(strips) if strips else Strip([Segment("", style.rich_style)])
+
+    def _head(self, language: str, line: int, room: int, ground: Style) -> list[Strip]:
+        """The language of a code block, and the keys that copy it; a click on them copies too."""
+        key = keys.shown("chat.blocks") if (keys := getattr(self.app, "keys", None)) else ""
+        copies = f"{key} y copies" if key else "copy"
+        left, gap = fit(language, room), room - cell_len(language) - cell_len(copies)
+        words = [Content.styled(left, "$muted")]
+        if gap > 1:
+            pressed = Content.styled(copies, "$muted").stylize(Style.from_meta({_COPIED: line}))
+            words += [Content(" " * gap), pressed]
+        rendered = Content().join(words).render(ground, end="", parse_style=self._style_of)
+        return [Strip([Segment(text, one.rich_style) for text, one in rendered])]
 
     def _style_of(self, style: Style | str) -> Style:
         return style if isinstance(style, Style) else Style.parse(style)
@@ -228,11 +250,17 @@ class MessageText(Guarded, GrowsAtEnd):
 
     def on_click(self, event: events.Click) -> None:
         """Opening it could happen by accident, or on the wrong machine."""
-        address = event.style.meta.get("address")
+        address, head = event.style.meta.get("address"), event.style.meta.get(_COPIED)
         if address:
             event.stop()
             self.app.copy_to_clipboard(address)
             self.notify(f"{one_line(address)} is copied", markup=False)
+        elif isinstance(head, int):
+            event.stop()
+            below = self._drawn.lines[head + 1 :]
+            code = takewhile(lambda line: isinstance(line, TextLine) and line.code and not line.head, below)
+            self.app.copy_to_clipboard("".join(f"{line.plain[len(line.hang) :]}\n" for line in code))
+            self.notify("The code is copied", markup=False)
 
     @property
     def plain(self) -> str:

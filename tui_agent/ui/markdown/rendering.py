@@ -58,8 +58,8 @@ COLOURS: dict[Any, str] = {
     Kind.Name.Attribute: "$syntax-constant",
     Kind.Operator: "$syntax-operator",
     Kind.Operator.Word: "$syntax-keyword",
-    Kind.Generic.Inserted: "$added",
-    Kind.Generic.Deleted: "$removed",
+    Kind.Generic.Inserted: "$added on $added-surface",
+    Kind.Generic.Deleted: "$removed on $removed-surface",
     Kind.Generic.Heading: "$syntax-heading",
 }
 
@@ -118,7 +118,7 @@ class Blocks:
             yield line
 
     def code(self, code: str, info: str, first: int) -> list[TextLine]:
-        self._made = first
+        self._made = first + 1  # below its head
         return [*self._code(code, info)]
 
     def skip(self, tokens: Sequence[Token]) -> None:
@@ -245,12 +245,15 @@ class Blocks:
     def _code(self, code: str, info: str) -> Iterator[TextLine]:
         """Without a language the code stays plain: guessing would load all lexers."""
         code = clean(code.rstrip("\n"))
+        first = "".join(self._first)
+        yield head_of(info, first)
+        self._first = list(self._marks)
         language = info.split()[0].lower() if info.strip() and self._colours else ""
         if language not in LANGUAGES or len(code) > MOST_COLOURED:
             language = ""
         elif len(code) > COLOURED_AT_ONCE or language not in LOADED:
-            marks = "".join(self._first), "".join(self._marks)
-            self.uncoloured.append(UnhighlightedCode(self._made, language, code, *marks))
+            hang = "".join(self._marks)
+            self.uncoloured.append(UnhighlightedCode(self._made, language, code, hang, hang))
             language = ""
         yield from self._add_block(coloured(code, language), code=True)
 
@@ -261,7 +264,9 @@ class Blocks:
             start, end = tokens[0].map or (0, 0)
             yield from self._add_block([Content(line) for line in self._source[start:end]])
             return
-        table = Table.of(rows)
+        heads = (token for token in tokens if token.type == "th_open")
+        sides = tuple(str(token.attrs.get("style", "")).removeprefix("text-align:") for token in heads)
+        table = Table.of(rows, sides=sides)
         marks = "".join(self._first)
         if marks != "".join(self._marks):
             yield from self._add_block([Content()])  # the bullet gets its own line
@@ -278,6 +283,12 @@ class Blocks:
                 pause()
                 rows[-1].append(self._words(token, "" if len(rows) > 1 else "bold"))
         return [tuple(cell.simplify() for cell in row) for row in rows]
+
+
+def head_of(info: str, marks: str = "") -> TextLine:
+    """The line above a code block: its language."""
+    language = clean(info).split()[0][:40] if info.strip() else "text"
+    return TextLine(_faint(marks) if marks else Content(), True, len(marks), head=language)
 
 
 class UnhighlightedCode(Struct, frozen=True):

@@ -23,6 +23,7 @@ from tui_agent.ui.markdown.rendering import (
     UnhighlightedCode,
     coloured,
     cut,
+    head_of,
     marked,
 )
 from tui_agent.ui.markdown.text_lines import AnyLine, Table, TableLine, TextLine
@@ -279,6 +280,7 @@ class Reading:
         if self._settled:
             self._settled.append(TextLine(Content()))
         self._fence = _Fence(found[2], len(found[1]), info, len(self._settled), [])
+        self._settled.append(head_of(info))
 
     def _read_code(self, fence: _Fence, growing: bool) -> bool:
         """Adds the complete lines of code. Returns whether the block has ended."""

@@ -30,20 +30,25 @@ class Fragment(NamedTuple):
 
 
 class DrawnRow(NamedTuple):
+    """A screen row; `head` is the language of the code block that begins there."""
+
     pieces: Sequence[Fragment]
     code: bool = False
+    head: str = ""
 
 
 class TextLine(Struct, frozen=True, gc=False):
     """A line before wrapping.
 
     The first `marks` characters are bullets and bars; `hang` replaces them in the rows below the first.
+    `head` is the language above a code block, drawn but not part of the text.
     """
 
     content: Content
     code: bool = False
     marks: int = 0
     hang: str = ""
+    head: str = ""
 
     @property
     def plain(self) -> str:
@@ -70,6 +75,7 @@ class TextLine(Struct, frozen=True, gc=False):
                     if marks
                     else (Fragment(piece, 0),),
                     self.code,
+                    self.head,
                 )
             elif self.code:
                 yield DrawnRow(
@@ -97,14 +103,17 @@ class TextLine(Struct, frozen=True, gc=False):
 
 
 class Table(Struct, frozen=True):
-    """Name, widest cell and longest word of each column."""
+    """Name, widest cell and longest word of each column, and its alignment: `left`, `center` or `right`."""
 
     names: tuple[str, ...]
     widest: tuple[int, ...]
     words: tuple[int, ...]
+    sides: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, rows: Sequence[Sequence[Content]], before: Table | None = None) -> Table:
+    def of(
+        cls, rows: Sequence[Sequence[Content]], before: Table | None = None, sides: tuple[str, ...] = ()
+    ) -> Table:
         """Returns the table of `rows`, added to the table `before`."""
         names = before.names if before else tuple(cell.plain for cell in rows[0])
         widest = list(before.widest) if before else [1] * len(names)
@@ -116,7 +125,7 @@ class Table(Struct, frozen=True):
                     widest[at] = size
                 if size > words[at]:
                     words[at] = max(words[at], *(cell_len(word) for word in cell.plain.split() or [""]))
-        found = cls(names, tuple(widest), tuple(words))
+        found = cls(names, tuple(widest), tuple(words), before.sides if before else sides)
         return before if before == found and before is not None else found
 
     def columns(self, width: int) -> list[int] | None:
@@ -187,9 +196,13 @@ class TableLine(Struct, frozen=True, gc=False):
             for at, (parts, cells) in enumerate(zip(wrapped, columns, strict=False)):
                 pieces += [edge] if at else []
                 piece = parts[number] if number < len(parts) else Fragment(Content())
+                spare = max(cells - cell_len(piece.content.plain), 0)
+                side = self.table.sides[at] if at < len(self.table.sides) else ""
+                before = {"right": spare, "center": spare // 2}.get(side, 0)
+                pieces += [Fragment(Content(" " * before))] if before else []
                 pieces.append(piece)
                 if at < len(wrapped) - 1:
-                    pieces.append(Fragment(Content(" " * max(cells - cell_len(piece.content.plain), 0))))
+                    pieces.append(Fragment(Content(" " * (spare - before))))
             yield DrawnRow(pieces)
         if self.first:
             yield DrawnRow(
