@@ -46,7 +46,7 @@ def test_what_has_not_begun_tells_what_is_to_come():
             SubTask("a", "", state="ready"),
         )
     ]
-    assert words == ["waits for b, c", "ticked", "starting", ""]
+    assert words == ["waits for b, c", "ticked", "starting", "waits for you"]
 
 
 def test_marks_differ_without_their_colours():

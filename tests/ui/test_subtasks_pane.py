@@ -141,12 +141,12 @@ async def test_the_mouse_ticks_at_the_mark_and_presses_words():
             assert app.noted.named("subtasks.run_ticked") == [()]
 
 
-async def test_with_room_a_node_tells_time_tokens_and_cost():
+async def test_with_room_a_node_tells_its_time_and_what_it_does():
     app = drawn(*TASKS)
     async with app.run_test(size=(110, 20)) as pilot:
         app.show(running("api", tokens=14_200, cost=0.034, line="half of it"))
         await pilot.pause()
-        assert app.line_with("api").startswith("▎ api ● 1:30 14.2k $0.03 ")
+        assert app.line_with("api").startswith("▎ api ● 1:30 · half of it ")
         assert app.line_with("› half of it") and app.line_with("turn 2: answering")
         assert "tests ◉ waits for api" in app.text
 

@@ -14,17 +14,27 @@ SILENT = Piece("◌", "warning")
 #: Marks of pending tasks: selected for the batch, and queued to start.
 TICKED, WANTED = Piece("◉", "accent"), Piece("◎", "running")
 _NOT_BEGUN = frozenset({"pending", "ready"})
+PHASES = {
+    "starting": "preparing",
+    "planning": "making a plan",
+    "finding": "finding files",
+    "asking": "asking the model",
+    "streaming": "answering",
+    "retrying": "waiting for the provider",
+}
 
 
 class Fact(NamedTuple):
     """Status of one sub-task. `short` fits a few cells and is possibly empty, `long` has details, `full`
-    spells out the usage. `silent` is the seconds without output, 0 below the limit."""
+    spells out the usage. `silent` is the seconds without output, 0 below the limit. `doing` is what a running task
+    does."""
 
     mark: Piece
     long: Piece = Piece("")
     short: Piece = Piece("")
     full: str = ""
     silent: int = 0
+    doing: str = ""
 
 
 def facts_of(
@@ -120,7 +130,9 @@ def _running(task: SubTask, progress: SubTaskProgress | None, now: float, silent
         return Fact(
             SILENT, Piece(words, "warning"), Piece("silent", "warning"), f"{words} · {full}", silent=quiet
         )
-    return Fact(TASKS["running"], Piece(long, "running"), Piece(long.partition(" ")[0], "running"), full)
+    doing = progress.line or PHASES.get(progress.phase, "")
+    short = Piece(long.partition(" ")[0], "running")
+    return Fact(TASKS["running"], Piece(long, "running"), short, full, doing=doing)
 
 
 def _spent_words(task: SubTask, progress: SubTaskProgress | None, now: float) -> tuple[str, str]:
@@ -134,5 +146,6 @@ def _spent_words(task: SubTask, progress: SubTaskProgress | None, now: float) ->
 
 def _state_words(task: SubTask) -> str:
     if task.state in _NOT_BEGUN:
-        return "starting" if task.wanted else "ticked" if task.auto_execute else ""
+        waits = "waits for you" if task.state == "ready" else ""
+        return "starting" if task.wanted else "ticked" if task.auto_execute else waits
     return task.state

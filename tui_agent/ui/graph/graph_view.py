@@ -21,8 +21,10 @@ from tui_agent.ui.widgets.line_view import LineView, Piece, column, fit
 
 #: Maximum length of a name in characters; the details show the full name.
 _LONGEST = 16
-#: Candidate widths of the facts beside a name, in cells; the widest that fits the graph is used.
+#: Candidate widths of the facts beside a name, in cells; the widest that fits the graph is used. From the first on
+#: the facts have the goal, and all the room that there is up to `_WIDEST`.
 _ROOMS = (20, 7, 0)
+_WIDEST = 60
 #: Minimum free cells for a goal after the last name of a row.
 _GOAL_FROM = 12
 
@@ -128,6 +130,8 @@ class GraphView(LineView):
         over = self.across - self._narrowest
         rooms = _ROOMS if self._facts else ()
         room = next((room for room in rooms if room * len(self._columns) <= over), 0)
+        if room == _ROOMS[0]:
+            room = min(over // len(self._columns), _WIDEST)
         if room != self._room:
             self._room = room
             self.canvas = self._lay_out()
@@ -156,7 +160,7 @@ class GraphView(LineView):
             at = x + sum(segment.cell_length for segment in piece)
         last = next((node for node in canvas.rows[y] if node.x + node.width == at), None)
         room = self.across - at
-        if last is not None and room >= _GOAL_FROM:
+        if last is not None and self._room < _ROOMS[0] and room >= _GOAL_FROM:
             goal = one_line(self._tasks[last.name].goal)
             segments.append(Segment(fit(goal, room), self.ink("muted")))
         return segments
@@ -177,8 +181,14 @@ class GraphView(LineView):
         return [*segments, Segment(" ", Style.null())]
 
     def _mark_and_facts(self, name: str) -> tuple[Piece, Piece]:
-        fact = self._facts.get(name) or Fact(mark_of(self._tasks[name]))
-        return fact.mark, fact.long if self._room == _ROOMS[0] else fact.short
+        """In a wide node: the time and activity of a running task, of others the reason that they wait and the goal."""
+        task = self._tasks[name]
+        fact = self._facts.get(name) or Fact(mark_of(task))
+        if self._room < _ROOMS[0]:
+            return fact.mark, fact.short
+        runs = task.state == "running" and not fact.silent
+        words = (fact.short.text, fact.doing or task.goal) if runs else (fact.long.text, task.goal)
+        return fact.mark, fact.long._replace(text=" · ".join(word for word in words if word))
 
     def _mark_at(self, node: Node) -> int:
         return node.width - 2 - self._room

@@ -9,7 +9,7 @@ from tui_agent.settings.schema import Settings
 from tui_agent.store.conversation import Usage
 from tui_agent.store.graph import DONE_STATES, OPEN_STATES, SubTask, layers
 from tui_agent.store.state import SubTaskProgress
-from tui_agent.ui.graph.facts import Fact, clock, dollars, short_count
+from tui_agent.ui.graph.facts import PHASES, Fact, clock, dollars, short_count
 from tui_agent.ui.panes.subtasks_view_options import ViewOptions
 from tui_agent.ui.widgets.hints import Hint
 from tui_agent.ui.widgets.line_view import Line, Piece
@@ -23,14 +23,6 @@ _BY_ITSELF = {
 }
 #: Fraction of a limit at which the warning colour applies.
 _NEAR = 0.9
-_PHASES = {
-    "starting": "preparing",
-    "planning": "making a plan",
-    "finding": "finding files",
-    "asking": "asking the model",
-    "streaming": "answering",
-    "retrying": "waiting for the provider",
-}
 
 
 def title(
@@ -189,7 +181,7 @@ def _detail_lines(
     if task.reason:
         yield task.reason, "failed" if task.state == "failed" else "muted"
     if progress is not None:
-        phase = _PHASES.get(progress.phase, "")
+        phase = PHASES.get(progress.phase, "")
         if phase:
             yield f"turn {progress.turn}: {phase}" if progress.turn else phase, "running"
         if progress.line:
