@@ -45,14 +45,14 @@ from tui_agent.ui.widgets import pane
 from tui_agent.ui.widgets.file_tree import FileTree
 
 #: Two columns: the files lie behind the editor and the review until they are gone to.
-SIZE = (100, 30)
+SIZE = (130, 30)
 #: Lets applying begin.
 MAY_APPLY = asyncio.Event()
 TODOS = LEADER + "o"
 
 
 async def a_click_hits_what_is_there_after_the_key_before_it(driven: Driven, hands: Typist) -> None:
-    assert not driven.screen.query_one(FileTree).size, "the files are not laid out yet"
+    assert driven.screen.query_one(FileTree).size
     await hands.types(F3 + click(8, 3))
     assert driven.session.state.buffers.active == "api.py"
     await hands.types(F5 + LEADER + "z" + click(75, 6))
@@ -101,8 +101,8 @@ async def a_file_that_is_opened_comes_to_the_front_though_the_person_has_left(
     driven: Driven, hands: Typist
 ) -> None:
     opened, files = asyncio.Event(), driven.session.files
-    await hands.types(F3)
-    assert driven.session.state.layout.tabs["medium.buffers"] == "files"
+    await hands.types(F7 + F3)
+    assert driven.session.state.layout.tabs["medium.chat"] == "chat"
 
     async def slow(path: str) -> None:
         await opened.wait()
@@ -114,7 +114,7 @@ async def a_file_that_is_opened_comes_to_the_front_though_the_person_has_left(
         opened.set()
         await hands.settle()
     assert driven.session.state.layout.focus == "todos"
-    assert driven.session.state.layout.tabs["medium.buffers"] == "buffers"
+    assert driven.session.state.layout.tabs["medium.chat"] == "buffers"
 
 
 async def keys_behind_one_that_opens_a_dialog_are_for_the_dialog(driven: Driven, hands: Typist) -> None:

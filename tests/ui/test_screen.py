@@ -231,12 +231,24 @@ async def test_escape_leads_back_to_the_chat(workspace: Path) -> None:
 
 async def test_what_is_worth_a_look_comes_to_the_front_without_taking_the_focus(workspace: Path) -> None:
     change = {"path": "src/api.py", "edits": [{"search": "get(url)", "replace": "get(url, 5)"}]}
-    async with on_screen(workspace, [reply("Adds it.", fileChanges=[change])], size=(100, 30)) as it:
-        assert it.pane("files").display and not it.pane("review").display
+    async with on_screen(workspace, [reply("Adds it.", fileChanges=[change])], size=(130, 40)) as it:
+        assert it.pane("files").display and not it.pane("plan").display
         await it.press(*"change src/api.py", "enter")
-        await it.until(lambda: it.pane("review").display, "the review in front")
-        assert it.pane("plan").display
-        assert it.one(Prompt).has_focus
+        await it.until(lambda: it.pane("plan").display, "the plan opened")
+        await it.shows("Review ●1")  # in the title of the column that is worked in
+        assert it.one(Prompt).has_focus and not it.pane("review").display
+
+
+async def test_the_centre_follows_the_work_and_a_click_moves_nothing(workspace: Path) -> None:
+    async with on_screen(workspace, size=(160, 48)) as it:
+        assert it.pane("chat").region.width == 96 and it.pane("review").display
+        await it.press("f5")
+        await it.until(lambda: it.pane("review").region.width == 96, "the review wide")
+        await it.pilot.click(Prompt)
+        await it.until(lambda: it.one(Prompt).has_focus, "the chat in use")
+        assert it.pane("review").region.width == 96, "what is clicked stays below the pointer"
+        await it.press("f7")
+        await it.until(lambda: it.pane("chat").region.width == 96, "the chat wide")
 
 
 async def test_a_pane_that_someone_works_in_is_not_covered(workspace: Path) -> None:
@@ -281,10 +293,9 @@ async def test_the_leader_shows_what_can_follow(workspace: Path) -> None:
             and "Undo the last apply" not in it.text
             and "Close the file" not in it.text
         )
-        assert "page 2 of" in it.text and "Zoom the pane" not in it.text
-        for _ in range(3):
-            if "Zoom the pane" not in it.text:
-                await it.press("tab")
+        assert "Zoom the pane" not in it.text
+        for _ in range(4):  # pages
+            await it.press(*([] if "Zoom the pane" in it.text else ["tab"]))
         assert "Zoom the pane" in it.text and it.screen.leader.waiting is not None
         await it.press("t", "down")
         await it.until(lambda: it.app.theme == "high-contrast", "a theme is seen before it is chosen")
@@ -322,7 +333,7 @@ async def test_every_theme_is_drawn(workspace: Path) -> None:
     async with on_screen(workspace) as it:
         seen = set()
         for name in it.app.themes:
-            await it.press("f12", *name, "enter")
+            await it.press("ctrl+o", "t", *name, "enter")
             await it.until(lambda name=name: it.app.theme == name and it.app.screen is it.screen)
             seen.add(it.pane("files").styles.background.hex)
         assert len(seen) == 4
@@ -395,17 +406,17 @@ async def test_nothing_is_drawn_while_nothing_happens(workspace: Path) -> None:
 async def test_the_first_screen_is_help_until_something_is_said(workspace: Path) -> None:
     """Empty panes are titles, a digit tries something, and what comes opens its pane without taking the focus."""
     change = {"path": "src/api.py", "edits": [{"search": "get(url)", "replace": "get(url, 5)"}]}
-    async with on_screen(workspace, [reply("Adds it.", fileChanges=[change])]) as it:
-        assert "Three things to try" in it.text and it.pane("chat").region.width > 110
-        assert not it.pane("review").display and "Review" in it.text.splitlines()[-2]
+    async with on_screen(workspace, [reply("Adds it.", fileChanges=[change])], size=(130, 40)) as it:
+        assert "Three things to try" in it.text and it.pane("chat").region.width >= 96
+        assert not it.pane("plan").display and "Plan" in it.text.splitlines()[-4]
         await it.press("1")
         assert it.one(Prompt).text.startswith("What does this project do")
         await it.press("backspace", "3")
         assert it.one(Prompt).text == "!ls", "a folder need not be a repository"
         await it.press("backspace", *"change src/api.py", "enter")
-        await it.until(lambda: it.pane("review").display, "the review opened")
+        await it.until(lambda: it.pane("plan").display, "the plan opened")
+        await it.shows("Review ●1")
         assert it.one(Prompt).has_focus and "Three things to try" not in it.text
-        assert it.pane("review").region.height == 45 and "Review ●1" in it.text
 
 
 async def test_nothing_moves_while_a_text_is_written(
@@ -414,17 +425,17 @@ async def test_nothing_moves_while_a_text_is_written(
     """A pane that gets something to show opens when the writing pauses, or before a key that is no part of it."""
     async with on_screen(workspace) as it:
         monkeypatch.setattr(arrangement, "PAUSE", 1000.0)
-        width = it.pane("chat").region.width
+        height = it.pane("review").region.height
         await it.press("a")
         await it.session.files.open("README.md")
         await it.press("b")
-        assert it.pane("chat").region.width == width
+        assert it.pane("review").region.height == height
         await it.press("end")
-        assert it.pane("chat").region.width < width and it.one(Prompt).has_focus
+        assert it.pane("review").region.height < height and it.one(Prompt).has_focus
         monkeypatch.setattr(arrangement, "PAUSE", 0.1)
         await it.press("c")
         await it.session.files.close("README.md")
-        await it.until(lambda: it.pane("chat").region.width == width, "room again, after a pause")
+        await it.until(lambda: it.pane("review").region.height == height, "room again, after a pause")
         assert it.one(Prompt).text == "abc"
 
 

@@ -30,7 +30,7 @@ from tui_agent.ui.host import Choice, Host, Reopen, T
 from tui_agent.ui.keys.keyboard import Keyboard, Typed
 from tui_agent.ui.keys.keymap import DEFAULT as DEFAULT_KEYS
 from tui_agent.ui.keys.keymap import VIM, load_keys
-from tui_agent.ui.layout.areas import WIDE_FROM
+from tui_agent.ui.layout.areas import MEDIUM_FROM
 from tui_agent.ui.safe_text import counted
 from tui_agent.ui.screen import WorkspaceScreen, keys_wait
 from tui_agent.ui.signals import given_to_tmux, passed_on
@@ -232,7 +232,7 @@ class WorkspaceApp(
         if not lines:
             # Place notices opposite the pane's input: at the top for the chat, at the bottom otherwise.
             in_chat = self.workspace_screen.arrangement.layout.focus == "chat"
-            self.workspace_screen.set_class(self.size.width < WIDE_FROM and not in_chat, "-low-notices")
+            self.workspace_screen.set_class(self.size.width < MEDIUM_FROM and not in_chat, "-low-notices")
             super().notify(message, **how)
 
     def on_notify(self, event: Notify) -> None:

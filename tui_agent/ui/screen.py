@@ -269,7 +269,7 @@ class WorkspaceScreen(
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         names = [node.ID for node in event.widget.ancestors_with_self if isinstance(node, Pane)]
         if names and names[0] in PANES and self.arrangement.layout.focus not in names:
-            self.arrangement.bring_to_front(names[0])
+            self.arrangement.bring_to_front(names[0], follow=False)
 
     def _focus_instead(self) -> Widget | None:
         pane = self.workspace.pane(self.arrangement.layout.focus)
@@ -301,7 +301,7 @@ class WorkspaceScreen(
                 self.focus_pane(names[0])
                 if isinstance(under, Pointable):
                     under.point(*(event.screen_offset - under.region.offset))
-                self._commands.offer(names[0])
+                self._commands.offer(names[0], event.screen_offset)
         return True
 
     # ── doing ────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,7 +1,8 @@
 """Responsive pane layout: one, two or three columns, depending on the screen size.
 
-Empty panes fold to their title: a tab if they share a row, one line in a column. The titles of an entirely
-folded column move below the next column. The focused pane never folds.
+The *centre* is the column of the pane in use: the chat, the review or the editor. It has room for 90 columns of text
+if the screen has them. Empty panes fold to their title: a tab if they share a row, one line in a column. The titles of
+an entirely folded column move below the next column. The focused pane never folds.
 """
 
 from __future__ import annotations
@@ -17,9 +18,15 @@ from tui_agent.ui.layout.space_needs import ANY, NOTHING, Needs, SpaceNeed
 from tui_agent.ui.panes import PANES
 
 Mode = Literal["wide", "medium", "narrow"]
-WIDE_FROM, MEDIUM_FROM = 120, 90
-#: Minimum screen widths at which sub-tasks widen their column, alone and beside todos.
-ROOMY_FROM, ROOMY_BESIDE_FROM, ROOMY_SHARE = 200, 150, 0.42
+WIDE_FROM, MEDIUM_FROM = 160, 120
+#: Cells of the centre, of which a message leaves 90 for its text, and its share of a wider screen.
+CENTRE, CENTRE_SHARE = 96, 0.56
+#: Key in the layout's `tabs` for the pane that is the centre.
+IN_USE = "centre"
+#: Panes that a wide screen opens at the start, with what they know before the first request.
+OPENED: Needs = {"plan": SpaceNeed(3), "known": SpaceNeed(4), "review": SpaceNeed()}
+#: Minimum cells of todos and of sub-tasks beside each other.
+TASKS_LEAST = 26
 #: Cells between adjacent panes.
 GAP = 1
 
@@ -51,16 +58,12 @@ OWN_TITLE = frozenset({"buffers"})
 
 
 class LayoutColumn(NamedTuple):
-    """A column: its share of the width with bounds in cells, and its rows from the top with their shares.
-
-    `idle` is its share while both the editor and the review are empty.
-    """
+    """A column: its share of the width with bounds in cells, and its rows from the top with their shares."""
 
     share: float
     least: int
     most: int
     rows: tuple[tuple[float, Row], ...]
-    idle: float = 0.0
 
 
 def _slot(mode: Mode, name: str, share: float = 1) -> Cell:
@@ -72,14 +75,23 @@ def _slot(mode: Mode, name: str, share: float = 1) -> Cell:
 
 LAYOUTS: dict[Mode, tuple[LayoutColumn, ...]] = {
     "wide": (
-        LayoutColumn(0.2, 26, 40, ((0.52, (_slot("wide", "left"),)), (0.48, (_slot("wide", "left-low"),)))),
         LayoutColumn(
-            0.46, 40, 999, ((0.5, (_slot("wide", "middle"),)), (0.5, (_slot("wide", "middle-low"),)))
+            0.18,
+            26,
+            40,
+            (
+                (0.45, (_slot("wide", "left"),)),
+                (0.33, (_slot("wide", "left-plan"),)),
+                (0.22, (_slot("wide", "left-known"),)),
+            ),
         ),
         LayoutColumn(
-            0.34,
-            46,
-            90,
+            0.41, 36, 999, ((0.5, (_slot("wide", "middle"),)), (0.5, (_slot("wide", "middle-low"),)))
+        ),
+        LayoutColumn(
+            0.41,
+            36,
+            999,
             (
                 (0.7, (_slot("wide", "right"),)),
                 (0.3, (_slot("wide", "right-low-1", 0.44), _slot("wide", "right-low-2", 0.56))),
@@ -87,10 +99,18 @@ LAYOUTS: dict[Mode, tuple[LayoutColumn, ...]] = {
         ),
     ),
     "medium": (
-        LayoutColumn(0.5, 26, 999, ((1.0, (_slot("medium", "left"),)),), idle=0.32),
         LayoutColumn(
-            0.5, 40, 999, ((0.66, (_slot("medium", "right"),)), (0.34, (_slot("medium", "right-low"),)))
+            0.22,
+            23,
+            40,
+            (
+                (0.36, (_slot("medium", "side"),)),
+                (0.28, (_slot("medium", "side-plan"),)),
+                (0.18, (_slot("medium", "side-known"),)),
+                (0.18, (_slot("medium", "side-todos"),)),
+            ),
         ),
+        LayoutColumn(0.78, CENTRE, 999, ((1.0, (_slot("medium", "centre"),)),)),
     ),
     "narrow": (LayoutColumn(1.0, 1, 999, ((1.0, (_slot("narrow", "all"),)),)),),
 }
@@ -108,7 +128,7 @@ FULL: Needs = dict.fromkeys(PANES, SpaceNeed())
 
 def areas(size: Size, layout: LayoutSlice, needs: Needs = FULL) -> list[Area]:
     """Computes the areas for a screen of `size` cells; each has a title line above its body."""
-    mode = mode_of(size.width)
+    mode, needs = mode_of(size.width), _opened_at(size, needs)
     if layout.zoomed:
         return [_place(mode, (layout.zoomed,), layout, needs, size.region)]
     return [
@@ -119,10 +139,31 @@ def areas(size: Size, layout: LayoutSlice, needs: Needs = FULL) -> list[Area]:
     ]
 
 
+def _opened_at(size: Size, needs: Needs) -> Needs:
+    return {**OPENED, **needs} if size.width >= WIDE_FROM else needs
+
+
 def columns_of(size: Size, layout: LayoutSlice, needs: Needs) -> list[tuple[LayoutColumn, int, int]]:
     """Returns the non-empty columns with their left edges and widths."""
     named = [column for column in LAYOUTS[mode_of(size.width)] if _left(column, layout)]
-    columns = [_as_sized(column, size, layout, needs) for column in _unfolded(named, layout, needs)]
+    columns = list(_unfolded(named, layout, needs))
+    if any(name_of("column", column.rows[0][1]) in layout.sizes for column in columns):
+        columns = [
+            column._replace(
+                share=layout.sizes.get(name_of("column", column.rows[0][1]), column.share),
+                least=LEAST_COLUMN,
+                most=999,
+            )
+            for column in columns
+        ]
+    else:
+        used = layout.tabs.get(IN_USE, "chat")
+        columns = [
+            column._replace(share=CENTRE_SHARE, least=CENTRE, most=999)
+            if _holds_pane(column, used)
+            else column
+            for column in columns
+        ]
     return list(zip(columns, *_columns(columns, size.width - GAP * (len(columns) - 1)), strict=True))
 
 
@@ -149,16 +190,24 @@ def rows_of(
             lengths[at] = min(lengths[at], max(need.rows + 1, LEAST_HEIGHT))
         if lengths:
             lengths[0] += room - sum(lengths)
+    for at, (_, row) in enumerate(opened):
+        if any(
+            layout.focus in cell.panes for cell in row
+        ):  # a low column leaves the focused pane its least height
+            largest = max(range(len(lengths)), key=lengths.__getitem__)
+            lack = max(0, min(LEAST_HEIGHT - lengths[at], lengths[largest] - 1))
+            lengths[at] += lack
+            lengths[largest] -= lack
     rest = iter(lengths)
     heights = [1 if shut else next(rest) for shut in folded]
     return list(zip([row for _, row in found], _starts(heights, 0), heights, strict=True))
 
 
 def cells_of(row: Row, width: int, layout: LayoutSlice, needs: Needs) -> list[tuple[Cell, int, int]]:
-    """Empty cells become tabs of a neighbour."""
+    """Empty cells become tabs of a neighbour, and all cells tabs of one if they would be too narrow."""
     cells = [cell for cell in row if _shown(cell, layout)]
     opened = [cell for cell in cells if _opened((cell,), layout, needs)]
-    if len(opened) < 2:
+    if len(opened) < 2 or width < len(opened) * TASKS_LEAST:
         return [(Cell(1, tuple(pane for cell in cells for pane in cell.panes)), 0, width)]
     shares = [layout.sizes.get(name_of("cell", (cell,)), 0) for cell in opened]
     if not any(shares):
@@ -242,18 +291,8 @@ def _place(mode: Mode, panes: tuple[str, ...], layout: LayoutSlice, needs: Needs
     return Area(key, panes, front, header, body)
 
 
-def _as_sized(column: LayoutColumn, size: Size, layout: LayoutSlice, needs: Needs) -> LayoutColumn:
-    """Applies the user-set column width, if any."""
-    name = name_of("column", column.rows[0][1])
-    if name in layout.sizes:
-        return column._replace(share=layout.sizes[name], most=999)
-    if column.idle and not _opened((Cell(1, ("buffers", "review")),), layout, needs):
-        return column._replace(share=column.idle)
-    tasks = any("subtasks" in cell.panes for _, row in column.rows for cell in row)
-    roomy = ROOMY_BESIDE_FROM if _opened((Cell(1, ("todos",)),), layout, needs) else ROOMY_FROM
-    if tasks and size.width >= roomy and _opened((Cell(1, ("subtasks",)),), layout, needs):
-        return column._replace(share=ROOMY_SHARE, most=999)
-    return column
+def _holds_pane(column: LayoutColumn, pane: str) -> bool:
+    return any(pane in cell.panes for _, row in column.rows for cell in row)
 
 
 def _shown(cell: Cell, layout: LayoutSlice) -> tuple[str, ...]:
@@ -294,8 +333,8 @@ def _starts(lengths: Sequence[int], gap: int) -> list[int]:
 Axis = Literal["width", "height"]
 #: Cells per key press.
 STEPS: dict[Axis, int] = {"width": 4, "height": 2}
-#: Minimum sizes of a row and of a cell beside another; columns define their own.
-LEAST_HEIGHT, LEAST_WIDTH = 4, 10
+#: Minimum sizes of a row, of a cell beside another, and of a column whose size the user sets.
+LEAST_HEIGHT, LEAST_WIDTH, LEAST_COLUMN = 4, 10, 20
 
 
 class Part(NamedTuple):
@@ -311,7 +350,7 @@ def resized(
 ) -> LayoutSlice:
     """Grows the part that contains `pane` by `cells`, at the expense of the next part (the previous one for
     the last). Returns the layout unchanged if no part can shrink."""
-    parts, at = _beside(size, layout, needs, pane, axis)
+    parts, at = _beside(size, layout, _opened_at(size, needs), pane, axis)
     if layout.zoomed or len(parts) < 2:
         return layout
     other = at + 1 if at + 1 < len(parts) else at - 1
@@ -340,7 +379,7 @@ def _beside(size: Size, layout: LayoutSlice, needs: Needs, pane: str, axis: Axis
             if len(cells) > 1:
                 return [Part(name_of("cell", (c,)), length, LEAST_WIDTH) for c, _, length in cells], at_cell
             return [
-                Part(name_of("column", c.rows[0][1]), length, c.least) for c, _, length in columns
+                Part(name_of("column", c.rows[0][1]), length, LEAST_COLUMN) for c, _, length in columns
             ], at_column
     return [], 0
 

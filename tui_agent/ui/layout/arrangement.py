@@ -15,7 +15,7 @@ from textual.timer import Timer
 from tui_agent.store.layout import LayoutSlice
 from tui_agent.ui.keys.keyboard import Typed
 from tui_agent.ui.keys.leader import is_modifier
-from tui_agent.ui.layout.areas import STEPS, Axis, areas, resized
+from tui_agent.ui.layout.areas import IN_USE, STEPS, Axis, areas, resized
 from tui_agent.ui.layout.container import PaneContainer
 from tui_agent.ui.layout.space_needs import AT_FIRST, Needs, needs_of
 from tui_agent.ui.panes import PANES
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.store.state import State
 
+#: Panes that are worked in, and the pane whose column is the centre then.
+WORK = {"chat": "chat", "review": "review", "buffers": "review", "todos": "chat", "subtasks": "chat"}
 #: Seconds without a key press that count as a pause in typing.
 PAUSE = 0.8
 #: Non-printable keys that edit text or move the cursor in it.
@@ -85,9 +87,12 @@ class Arrangement:
         self._container.arranged(self.layout, needs)
         return True
 
-    def bring_to_front(self, name: str) -> None:
-        """Show and focus a pane."""
+    def bring_to_front(self, name: str, *, follow: bool = True) -> None:
+        """Show and focus a pane. The centre follows to the chat, the review and the editor; without `follow` nothing
+        becomes wider, so that a click ends where it began."""
         layout = self.layout
+        if follow and name in WORK:
+            layout = replace(layout, tabs={**layout.tabs, IN_USE: WORK[name]})
         hidden = tuple(pane for pane in layout.hidden if pane != name)
         layout = replace(layout, focus=name, hidden=hidden, zoomed=name if layout.zoomed else "")
         tabs = {

@@ -48,7 +48,7 @@ PANES = {
             "files",
             "Files",
             "files:FilesPane",
-            (Slot("left"), Slot("left", 2), Slot("all", 3)),
+            (Slot("left"), Slot("side"), Slot("all", 3)),
             (
                 Key("open", "Open the file, or the folder", "open"),
                 Key("find", "Find a file", "find"),
@@ -61,7 +61,7 @@ PANES = {
             "plan",
             "Plan",
             "plan:PlanPane",
-            (Slot("left-low"), Slot("right-low"), Slot("all", 4)),
+            (Slot("left-plan"), Slot("side-plan"), Slot("all", 4)),
             (
                 Key("choose", "Use the selected file", "choose"),
                 Key("let_go", "Continue without the file", "leave out"),
@@ -75,7 +75,7 @@ PANES = {
             "known",
             "Known",
             "known_files:KnownPane",
-            (Slot("left-low", 1), Slot("left", 3), Slot("all", 7)),
+            (Slot("left-known"), Slot("side-known"), Slot("all", 7)),
             (
                 Key("open", "Open the file", "open"),
                 Key("timeline", "Switch between the file's timeline and the table", "timeline"),
@@ -86,7 +86,7 @@ PANES = {
             "buffers",
             "Editor",
             "buffers:BuffersPane",
-            (Slot("middle"), Slot("left"), Slot("all", 2)),
+            (Slot("middle"), Slot("centre", 2), Slot("all", 2)),
             (
                 Key("save", "Save the file", "save"),
                 Key("find", "Find in the file", "find"),
@@ -119,7 +119,7 @@ PANES = {
             "review",
             "Review",
             "review:ReviewPane",
-            (Slot("middle-low"), Slot("left", 1), Slot("all", 1)),
+            (Slot("middle-low"), Slot("centre", 1), Slot("all", 1)),
             (
                 Key("apply", "Apply the change", "apply"),
                 Key("skip", "Skip the change", "skip"),
@@ -143,7 +143,7 @@ PANES = {
                 Key("both", "Conflict: take both"),
                 Key("give_back", "Conflict of two sub-tasks: return it to one of them"),
                 Key("columns", "Switch between one and two columns"),
-                Key("next_hunk", "Next change", "hunk"),
+                Key("next_hunk", "Next change", "next"),
                 Key("previous_hunk", "Previous change"),
                 Key("next_file", "Next changed file", "file"),
                 Key("previous_file", "Previous changed file"),
@@ -155,7 +155,7 @@ PANES = {
             "chat",
             "Chat",
             "chat:ChatPane",
-            (Slot("right"), Slot("right"), Slot("all")),
+            (Slot("right"), Slot("centre"), Slot("all")),
             (
                 Key("send", "Send the message", "send"),
                 Key("newline", "New line"),
@@ -184,7 +184,7 @@ PANES = {
             "todos",
             "Todos",
             "todos:TodosPane",
-            (Slot("right-low-1"), Slot("right-low", 1), Slot("all", 5)),
+            (Slot("right-low-1"), Slot("side-todos"), Slot("all", 5)),
             (
                 Key("toggle", "Tick the todo", "tick"),
                 Key("add", "Add a todo", "add"),
@@ -198,7 +198,7 @@ PANES = {
             "subtasks",
             "Sub-tasks",
             "subtasks:SubTasksPane",
-            (Slot("right-low-2"), Slot("right-low", 2), Slot("all", 6)),
+            (Slot("right-low-2"), Slot("centre", 3), Slot("all", 6)),
             (
                 Key("next", "Next sub-task"),
                 Key("previous", "Previous sub-task"),

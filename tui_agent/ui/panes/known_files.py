@@ -224,7 +224,9 @@ class KnownPane(Pane):
             rows.append(Row("", Line((Piece(f"{gone} more, seen longest ago, are skipped.", "muted"),))))
         empty = Row("", Line((Piece(_EMPTY, "muted"),)), wraps=True)
         self._files.set_rows(rows or [empty])
-        self.query_one("#headings", Rows).set_rows([Row("", heading(width))] if files else [])
+        headings = self.query_one("#headings", Rows)
+        headings.display = bool(files)
+        headings.set_rows([Row("", heading(width))] if files else [])
         self._show_timeline()
 
     def _show_timeline(self) -> None:
