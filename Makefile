@@ -95,6 +95,7 @@ models: set-up ## Make the table of models from the newest litellm of the packag
 
 snapshots: set-up ## Draw the pictures that the screen is compared with
 	@PYTHONPATH=tests .venv/bin/python tests/support/snapshots.py
+	@PYTHONPATH=tests .venv/bin/python tests/support/scenes.py
 
 picture: set-up ## Redraw the README's two pictures
 	@.venv/bin/python tests/support/picture.py

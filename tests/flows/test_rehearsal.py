@@ -100,7 +100,7 @@ def test_the_rehearsal_by_keys_alone_and_again_where_it_was(
     terminal.shows("shop/api/payments.py.")
     terminal.shows("recorded")
     terminal.press(ENTER)
-    terminal.shows("2 files · 3 hunks · 2 todos")
+    terminal.shows("changed 2 files +3 −3")
     terminal.shows("✓ tests 10 passed")  # while they run, F8 would say so first
     project = next(copies.glob("tui-agent-demo-*"))
     assert "timeout=" not in (project / "shop/clients/orders_v2.py").read_text()

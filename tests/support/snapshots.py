@@ -11,10 +11,12 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from html import escape, unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
+from unittest.mock import patch
 
 import support.idle  # noqa: F401 (what the pilot waits with)
 from rich.style import Style
@@ -38,6 +40,7 @@ _CHANGING = (
     re.compile(r"\b\d\d:\d\d:\d\d\b"),
     re.compile(r"(?<![\w.])[<~]?\d+(\.\d+)? ?ms\b"),
     re.compile(r"(?<![\w.])\d+\.\d s\b"),
+    re.compile(r"(?<![\w.:])\d+s\b"),
     re.compile(r"\b[0-9a-f]{8}\b"),
 )
 
@@ -153,7 +156,7 @@ _NAMES = {"colors": "true", "colors-256": "256", "colors-16": "16"}
 #: A check of no file, so that none are offered.
 NO_CHECKS = 'checks.commands=[{"name": "none", "command": "true", "files": ["none"]}]'
 #: A picture is taken when it was the same so many times, so many seconds apart.
-_SAME, _APART, _AT_MOST = 1, 0.06, 60
+_SAME, _APART, _AT_MOST = 3, 0.06, 60
 
 
 class Picture(NamedTuple):
@@ -161,8 +164,22 @@ class Picture(NamedTuple):
     width: int
 
 
+@contextmanager
+def without_durations() -> Generator[None]:
+    """Durations of calls and turns are shown from a second on, so with load on the machine."""
+    from tui_agent.ui.widgets import messages
+
+    with patch.object(messages, "SECONDS_FROM", float("inf")):
+        yield
+
+
 async def pictures(folder: Path) -> dict[str, Picture]:
     """All pictures by name: the first screen, the whole in each size and depth, each pane alone in one of them."""
+    with without_durations():
+        return await _pictures(folder)
+
+
+async def _pictures(folder: Path) -> dict[str, Picture]:
     from support.rehearsal_scenes import SUB_TASKS_REQUEST
 
     from tui_agent.rehearsal import FIRST_REQUEST, copy_project, recording

@@ -160,7 +160,8 @@ async def test_what_came_with_an_answer_is_counted(workspace: Path) -> None:
     answer = reply("Adds it.", todos=[{"text": "Add"}], fileChanges=[change])
     async with on_screen(workspace, [answer]) as it:
         await say(it, "change api.py")
-        await it.shows("1 file · 1 hunk · 1 todo")
+        await it.shows("noted 1 todo")
+        await it.shows("1 change · ")
 
 
 async def test_an_error_of_the_model_is_said_in_the_chat(workspace: Path) -> None:
@@ -387,7 +388,7 @@ async def test_reasoning_is_folded_until_asked_for(workspace: Path) -> None:
 async def test_copying_the_last_answer(workspace: Path) -> None:
     async with on_screen(workspace, [reply("Short.", message="The *whole* answer.")]) as it:
         await say(it, "hi")
-        await it.press("ctrl+o", "y")
+        await it.press("ctrl+o", "Z")
         await it.until(lambda: it.app.clipboard == "The *whole* answer.")
 
 
@@ -510,7 +511,9 @@ async def test_another_width_is_measured_at_once_near_the_view_and_later_elsewhe
             await it.until(measured, "all of it at this width")
             assert chat.following
         assert 0 < most_threads <= 6, "one text far from the view at a time, beside the few in view"
-        await it.until(lambda: it.text == before and chat.virtual_size.height == tall, "the old picture")
+        await it.until(
+            lambda: it.text == before and chat.virtual_size.height == tall, f"the old picture:\n{before}"
+        )
 
 
 async def test_a_reply_that_only_grows_lays_the_screen_out_once_a_drawing(

@@ -130,7 +130,7 @@ async def test_what_is_tried_ends_by_a_key_and_none_is_an_answer(work: Path) -> 
 
 async def test_a_missing_program_is_said_and_needs_no_second_key(work: Path) -> None:
     named = checks(("lint", "no-such-linter"), ("lists", "ls"))
-    async with on_screen(work, [reply("It.", fileChanges=[WRONG])], **named) as it:
+    async with on_screen(work, [reply("It.", fileChanges=[WRONG])], size=(240, 48), **named) as it:
         await it.press(*"change f in a.py", "enter")
         await it.until(lambda: it.text.count("✓ lists") == 3, "all are done")
         assert it.text.count("– lint program missing") == 3
@@ -145,5 +145,5 @@ async def test_a_proposal_that_a_repair_replaced_is_not_said_to_be_skipped(work:
     async with on_screen(work, answers, overrides=(f"checks.commands={named}",)) as it:
         await it.press(*"change f in a.py", "enter")
         await it.shows("Put right.")
-        await it.shows("1 file · 1 hunk · 1 replaced")
+        await it.shows("1 change · 1 replaced")
         assert "skipped" not in it.text

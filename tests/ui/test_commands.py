@@ -146,7 +146,7 @@ async def test_a_running_command_is_told_and_stopped_by_key(work: Path) -> None:
 async def test_the_first_lines_of_an_output_are_seen_or_the_last_if_it_failed(work: Path) -> None:
     async with on_screen(work, size=(80, 24)) as it:
         await it.press(*"!seq 10000", "enter")
-        await it.shows("… 9,992 more · Shift+F7 walks to them")
+        await it.shows("… 9,992 more · Ctrl+O y walks to them")
         rows = [row.strip(" ▎") for row in it.text.splitlines()]
         at = rows.index("1")
         assert rows[at : at + 8] == [str(number) for number in range(1, 9)]

@@ -194,7 +194,7 @@ async def test_thinking_is_folded_with_its_tokens(tmp_path: Path) -> None:
 
     deep = ReasoningChunk("deep thoughts about it")
     answers = [answer(deep, counted=1234), answer(deep, counted=0), answer(counted=77), answer(counted=0)]
-    async with on_screen(tmp_path, answers, size=SMALL) as it:
+    async with on_screen(tmp_path, answers, size=(100, 40)) as it:
         for words in ("one", "two", "three", "four"):
             await said(it, words)
             await it.session.chat.finished()

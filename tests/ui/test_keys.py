@@ -30,6 +30,7 @@ WITHOUT_KEY = {
         f"session.{name}"
         for name in ("rewind", "mode", "carry_out", "agent", "init", "config", "status", "memory")
     ),
+    *(f"session_list.{name}" for name in ("rename", "everywhere", "sort", "fork", "delete")),  # in its menu
     *(f"session.{name}" for name in ("skills", "agents", "allow_host", "hooks", "mcp", "stats", "doctor")),
 }
 
@@ -161,6 +162,32 @@ def test_keys_of_a_workspace_are_not_read_through_a_link(tmp_path: Path) -> None
     (folder / "keys.toml").symlink_to("../theirs.toml")
     keys = load_keys(folders=(folder,))
     assert keys.by_action == load_keys().by_action and "cannot be read" in keys.faults[0]
+
+
+def test_nothing_needs_shift_and_a_function_key() -> None:
+    for name in ("default", "vim"):
+        keys = load_keys(name)
+        needs = [action for action in keys.by_action if keys.shown(action).startswith("Shift+F")]
+        assert needs == [], "the first key is the one that is shown"
+
+
+#: What a key means where it has more than one action.
+MEANINGS = {
+    "ctrl+c": {"app.quit"},
+    "ctrl+f": {"buffers.find", "chat.search"},  # find
+    "ctrl+g": {"form.keep", "prompt.carry_out"},  # done: carry it out
+    "f2": {"buffers.save", "form.keep"},  # done: save it
+}
+
+
+def test_one_key_means_one_thing_in_panes_and_dialogs() -> None:
+    owners: dict[str, set[str]] = {}
+    for name, keys in load_keys().by_action.items():
+        for key in keys:
+            if re.fullmatch(r"(ctrl\+[a-z]|f\d+)", key):
+                owners.setdefault(key, set()).add(name)
+    several = {key: names for key, names in owners.items() if len(names) > 1}
+    assert {key: names for key, names in several.items() if names != MEANINGS.get(key)} == {}
 
 
 def test_a_function_key_is_never_the_only_one() -> None:

@@ -33,7 +33,7 @@ async def test_blocks_are_walked_copied_and_opened_and_words_are_found(tmp_path:
         await it.press("ctrl+f", *"y = 2", "enter")
         await it.shows("Like this")
         assert not it.one(Transcript).following
-        await it.press("ctrl+o", "Z", "up", "up")
+        await it.press("ctrl+o", "y", "up", "up")
         assert it.app.screen.get_selected_text() == "x = 1\ny = 2"  # the code, and not the message around it
         strips = it.app.screen._compositor.render_strips()
         drawn = next(list(strip) for strip in strips if "x = 1" in strip.text)
@@ -68,7 +68,7 @@ async def test_calls_and_outputs_are_walked_unfolded_and_copied_by_keys(tmp_path
         await it.shows("… 22 more")
         assert it.app.clipboard == "".join(f"{number}\n" for number in range(1, 31))
         await it.press("up", "up")
-        await it.shows("search_text · Enter opens, closes")
+        await it.shows("searched for “needle” · Enter opens, closes")
         assert "a.txt:1" not in it.text
         await it.press("enter")
         await it.shows("a.txt:1")

@@ -103,7 +103,7 @@ async def test_a_first_message_leads_to_a_key_a_test_and_a_default(
         await it.press(*"openai", "up", "enter")
         await it.shows("Key for openai")
         await it.press(*"sk-9f8e7d6c", "enter")
-        await it.shows("Test it with one tiny request (")
+        await it.shows("Test it with one tiny request")
         assert "sk-9f8e7d6c" not in it.text and reached == {"OPENAI_API_KEY": "sk-9f8e7d6c"}
         await it.press("enter")
         await it.shows("works: answered in")
@@ -146,6 +146,7 @@ async def test_a_message_that_was_not_answered_comes_back(tmp_path: Path) -> Non
         await it.press("enter")
         await it.shows("Hi.")
         assert it.one(Prompt).text == "" and it.session.state.turn.number == 1
+        await it.session.chat.finished()  # otherwise the next message is queued
         await it.session.chat.submit("and")
         assert it.session.state.turn.number == 2
         await it.session.chat.finished()

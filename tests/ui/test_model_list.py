@@ -112,7 +112,7 @@ async def test_it_opens_with_what_is_kept_and_fills_in(tmp_path: Path, size: tup
         await it.press(*"grok-9.5")
         await it.shows("2026-09-14 · 400k")
         await it.press(*["backspace"] * 8)
-        await it.press("ctrl+r")
+        await it.press("tab")
         await it.shows("xai/grok-10")
         assert model.asked[1:] == [("xai", True)]
         await it.press("escape")
@@ -136,7 +136,7 @@ async def test_what_goes_wrong_is_one_quiet_line(tmp_path: Path) -> None:
         await opened(it)
         await it.shows("xai: the key was refused (401)")
         await it.shows("xai/grok-4.7")  # as our table has it
-        await it.press("ctrl+r")
+        await it.press("tab")
         await it.shows("xai/grok-9")
         assert "refused" not in it.text and not it.session.state.notices.items
 

@@ -75,7 +75,7 @@ async def test_a_file_that_was_not_found_is_chosen_in_the_plan(
         await it.until(lambda: it.session.state.turn.waiting_for == "Settings", "the question")
         small = size < (90, 0)  # the plan is not in view beside the chat, so its attempts are seen in there
         await it.shows(f"{'▾' if small else '▸'} 0 of 1 file found")
-        await it.shows("✗ conf/setings.py")
+        await it.shows("✗ conf/setings.py" if small else "✗ ")
         await it.shows("? Which file is “Settings”? · Ctrl+O p")
         it.screen.focus_pane("plan")
         await it.shows("Which file is meant?")

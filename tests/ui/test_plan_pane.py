@@ -69,7 +69,7 @@ async def test_what_the_program_tried_is_marked_and_what_the_person_replaced_sta
     replaced = Attempt("Schema", "old.ts", 1, 1, "miss", ms=4, by="model")
     app = shown(planned(ActionSlice(action, tried, "loaded", loaded=("lib/a.ts",), earlier=(replaced,))))
     async with app.run_test(size=(60, 12)):
-        assert app.line_with("Schema").endswith("1/1 + built in")
+        assert app.line_with("Schema").endswith("1/1")
         assert app.line_with("lib/a.ts").endswith("built in · 4ms")
         assert "built in" not in app.line_with(" a.ts")
         assert app.text.index("old.ts") < app.text.index(" a.ts")

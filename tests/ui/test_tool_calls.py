@@ -42,7 +42,7 @@ async def test_a_run_of_reads_is_one_line_that_opens_by_enter_and_by_a_click(wor
         await it.until(lambda: len(it.app.screen.query(CallLine)) == 2, "two lines")
         run, bad = it.app.screen.query(CallLine)
         await it.shows("4 calls")
-        assert "search_text 4" in it.text and "src/m3.py:1" not in it.text
+        assert "4 searches" in it.text and "src/m3.py:1" not in it.text
         run.focus()
         await it.press("enter")
         await it.until(lambda: "src/m3.py:1" in it.text, "what came of each")
@@ -53,17 +53,18 @@ async def test_a_run_of_reads_is_one_line_that_opens_by_enter_and_by_a_click(wor
         assert "\x1b" not in it.text
 
 
-async def test_a_call_about_many_files_names_three_until_it_is_opened(workspace: Path) -> None:
+async def test_a_call_about_many_files_counts_them_until_it_is_opened(workspace: Path) -> None:
     changes = [{"path": f"src/n{n}.py", "content": f"y = {n}\n"} for n in range(6)]
     changed = calls(search("a, b, c, d, e, f"), ("propose_changes", {"changes": changes}))
     async with on_screen(workspace, [changed, reply("Done.")], protocol="tools", size=(89, 30)) as it:
         await it.press(*"change", "enter")
-        await it.shows("propose_changes src/n0.py, src/n1.py, src/n2.py, …")
-        await it.shows("search_text “a, b, c, d, e, f”")
+        await it.shows("changed 6 files +6 −0")
+        await it.shows("searched for “a, b, c, d, e, f”")
         await it.session.chat.finished()
+        await it.shows("tokens")  # the end of the turn
         it.app.screen.query(CallLine).last().focus()
         await it.press("enter")
-        await it.shows("src/n4.py, src/n5.py")
+        await it.shows("- src/n4.py")
 
 
 def test_only_a_long_run_of_reads_that_went_well_is_one_line() -> None:

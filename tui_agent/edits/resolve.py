@@ -83,7 +83,7 @@ def apply(
     whole = not change.hunks and change.is_open
     if not chosen and not whole:
         raise EditFailed(
-            f"nothing of the change to {change.path} waits to be applied", "choose a hunk that does"
+            f"nothing of the change to {change.path} waits to be applied", "choose lines that do"
         )
     match change.kind:
         case "delete":
@@ -204,7 +204,7 @@ def revert(
     """
     state, states = reopened(change, picks)
     if states == change.hunks and (change.hunks or change.state != "applied"):
-        raise EditFailed(f"nothing of the change to {change.path} is applied there", "choose a hunk that is")
+        raise EditFailed(f"nothing of the change to {change.path} is applied there", "choose lines that are")
     match change.kind:
         case "delete":
             done = undo(FileStep(change.path, change.base, ""), base, None, disk, merge_by)

@@ -82,7 +82,7 @@ def as_web_page(session: str, events: Sequence[Event], blobs: Blobs, secrets: Se
     figures = [
         f"{state.turn.number} turns",
         state.model.name,
-        ("cost unknown" if cost is None else f"${cost:.2f}" if cost else ""),
+        f"${cost:.2f}" if cost else "",
     ]
     parts.append(f'<p class="facts">{page.words(" · ".join(filter(None, figures)))}</p>')
     for message in in_order(events):

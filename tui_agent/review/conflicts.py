@@ -126,10 +126,10 @@ class ConflictResolver:
         base, new = self._texts(change)
         parts = hunks(base or "", new or "")
         if change.kind == "delete" or not 0 <= hunk < len(parts):
-            raise SessionError(f"{change.path} has no such hunk", "choose one that waits")
+            raise SessionError(f"{change.path} has no such change", "choose one that waits")
         if not change.is_open or change.hunks[hunk] != "pending":
             raise SessionError(
-                f"Hunk {hunk + 1} of {change.path} is decided", "undo it first, or edit the file"
+                f"Change {hunk + 1} of {change.path} is decided", "undo it first, or edit the file"
             )
         mine = replace(parts[hunk], added=(_whole_lines(text, base or "", parts[hunk].added),))
         after = compose(base or "", [*parts[:hunk], mine, *parts[hunk + 1 :]], range(len(parts)))
@@ -138,7 +138,7 @@ class ConflictResolver:
         kept = tuple(states.get(part, "pending") for part in found)
         if kept.count("applied") != change.hunks.count("applied"):
             raise EditFailed(
-                f"Hunk {hunk + 1} of {change.path} runs into one that is applied", "edit the file itself"
+                f"Change {hunk + 1} of {change.path} runs into one that is applied", "edit the file itself"
             )
         added, removed = counts(found)
         return replace(

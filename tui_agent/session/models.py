@@ -288,9 +288,9 @@ class ModelAccess:
 
     @call(changes=False)
     def price_of_a_test(self) -> str:
-        """Approximate."""
+        """Approximate; "" if unknown."""
         if self._prices is None:
-            return "its price is unknown"
+            return ""
         return f"about ${TEST_TOKENS[0] * self._prices[0] + TEST_TOKENS[1] * self._prices[1]:.6f}"
 
     @call(changes=True)
@@ -304,8 +304,8 @@ class ModelAccess:
         seconds = f"answered in {time.monotonic() - begun:.1f} s"
         if usage is None:
             return seconds
-        cost = "cost unknown" if usage.cost is None else f"${usage.cost:.6f}"
-        return f"{seconds}, {usage.input + usage.output} tokens, {cost}"
+        cost = "" if usage.cost is None else f", ${usage.cost:.6f}"
+        return f"{seconds}, {usage.input + usage.output} tokens{cost}"
 
     @call(changes=False)
     def is_model(self, word: str) -> bool:

@@ -133,11 +133,27 @@ _SAID = {
     "app.stop_everything": "stop-everything",
 }
 _KEYS_ONLY = {"app.leader", "app.palette", "app.close", "pane.next", "pane.previous"}
+#: Commands that are listed first, most used ones first.
+_FIRST = (
+    *("session.model", "session.mode", "session.open", "session.new", "changes.apply_all", "changes.undo"),
+    *(
+        "changes.commit",
+        "checks.run",
+        "session.compact",
+        "session.context",
+        "session.permissions",
+        "session.effort",
+    ),
+    *("session.fork", "session.rewind", "session.init", "session.status", "app.help", "app.theme"),
+)
 #: Slash commands by name: global actions and some chat actions. Destructive commands are last because Enter
 #: selects the first match.
 SLASH: dict[str, Action] = {
     _SAID.get(action.id, action.name.replace("_", "-")): action
-    for action in sorted(ACTIONS.values(), key=lambda action: action.pane == APP)
+    for action in sorted(
+        ACTIONS.values(),
+        key=lambda it: (it.pane == APP, _FIRST.index(it.id) if it.id in _FIRST else len(_FIRST)),
+    )
     if (action.pane in (APP, ANYWHERE) and action.id not in _KEYS_ONLY)
     or action.id in ("chat.copy", "chat.reasoning", "chat.btw", "chat.goal", "chat.paste_picture")
 }

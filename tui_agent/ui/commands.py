@@ -16,6 +16,8 @@ from tui_agent.ui.layout.arrangement import Arrangement
 from tui_agent.ui.recent_actions import RecentActions
 
 if TYPE_CHECKING:
+    from textual.geometry import Offset
+
     from tui_agent.session.session import Session
     from tui_agent.store.state import State
     from tui_agent.ui.dialogs.chooser import ChooserRow
@@ -133,9 +135,9 @@ class ScreenCommands:
         can = {key: it for key, it in actions.items() if session and not why_not(it.id, session.state)}
         self._screen.leader.begin(actions, can if session else actions)
 
-    def offer(self, pane: str) -> None:
-        """Open a menu of the pane's available actions."""
-        from tui_agent.ui.dialogs.chooser import Chooser, room_of
+    def offer(self, pane: str, at: Offset) -> None:
+        """Open a menu of the pane's available actions at the pointer."""
+        from tui_agent.ui.dialogs.chooser import MENU, Chooser, room_of
         from tui_agent.ui.dialogs.palette import place_rows
         from tui_agent.ui.panes import PANES
 
@@ -143,7 +145,7 @@ class ScreenCommands:
         if (session := screen.session) is None:
             return
 
-        room = room_of(screen.host.size.width)
+        room = min(room_of(screen.host.size.width), MENU - 5)
 
         def rows(words: str) -> list[ChooserRow]:
             return place_rows(words, screen.host.keys, pane, lambda it: why_not(it, session.state), room)
@@ -152,7 +154,7 @@ class ScreenCommands:
             if action_id:
                 await screen.do(action_id)
 
-        screen.host.push_screen(Chooser(PANES[pane].title, rows, "name of an action"), do)
+        screen.host.push_screen(Chooser(PANES[pane].title, rows, "name of an action", at=at), do)
 
     async def _open_palette(self) -> None:
         from tui_agent.ui.dialogs.chooser import Chooser, room_of

@@ -6,7 +6,9 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from textual import events, on
+from textual.containers import Vertical
 from textual.content import Content
+from textual.geometry import Offset
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 
@@ -14,6 +16,8 @@ from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.safe_text import label, parts
 
 MOST = 200
+#: Width of a menu at the pointer, and the rows of a chooser around its list, in cells.
+MENU, _AROUND = 70, 5
 _ON_ROWS = ("chooser.choose", "chooser.up", "chooser.down", "chooser.page_up", "chooser.page_down")
 
 
@@ -44,7 +48,7 @@ class Chooser(Dialog[Any]):
     ID = "chooser"
     DEFAULT_CSS = """
     Chooser {
-        & > Vertical { width: 92; max-width: 94%; max-height: 70%; margin-top: 3; }
+        & > Vertical { width: 92; max-width: 94%; max-height: 94%; }
         & Input { border: none; height: 1; padding: 0; margin: 0 0 1 0; background: $overlay; }
         & OptionList {
             border: none; height: auto; max-height: 100%;
@@ -68,12 +72,13 @@ class Chooser(Dialog[Any]):
         hint: Callable[[str], Content] | None = None,
         yes: str = "",
         text: str = "",
+        at: Offset | None = None,
     ) -> None:
         """`to_type` is the input hint, with `{choose}` and `{yes}` for these keys. `getting` loads the data
         of `rows`, which is called again afterwards. `seen` is called with the value at the cursor. `first`
         returns the initial value, by default the first row's. `hint` returns a line above the rows for the
         value at the cursor, or "". `yes` is the value of the yes key while the input is empty. `text` is the
-        initial filter text.
+        initial filter text. `at` is the screen position of the pointer that opened the list.
 
         The first `most` rows are built immediately, the rest when the cursor reaches them.
 
@@ -91,6 +96,7 @@ class Chooser(Dialog[Any]):
         self._to_type = to_type
         self._yes = yes
         self._text = text
+        self._pointer = at
         self._all: Sequence[ChooserRow] = ()
         self._rows: list[ChooserRow] = []
 
@@ -104,6 +110,13 @@ class Chooser(Dialog[Any]):
 
     @on(events.Mount)
     def _mounted(self) -> None:
+        if (at := self._pointer) is not None:
+            box = self.query_one(Vertical)
+            box.styles.width = width = min(MENU, self.size.width)
+            tall = min(len(self._make("")) + _AROUND, self.size.height)
+            self.styles.align = ("left", "top")
+            x, y = min(at.x, self.size.width - width), min(at.y, self.size.height - tall)
+            box.styles.margin = (y, 0, 0, x)
         self.narrow(self._text)
         if self._getting is not None:
             self.fill(self._get(self._getting))
@@ -206,7 +219,7 @@ def question(
     answers: Mapping[str, str],
     *,
     below: Iterable[str] = (),
-    to_type: str = "{choose} chooses",
+    to_type: str = "",
     yes: str = "",
 ) -> Chooser:
     """A list of answers that returns the selected key; "" or `None` means no action."""

@@ -86,6 +86,14 @@ class CommitDialog(Form[None]):
             )
         )
 
+    def say(self, words: Content | str = "") -> None:
+        """The message is above the keys, which are always shown."""
+        super().say(
+            Content("\n").join([Content(words) if isinstance(words, str) else words, self.hint()])
+            if words
+            else ""
+        )
+
     @on(events.Mount)
     def _mounted(self) -> None:
         self.query_one(".hooks").display = False

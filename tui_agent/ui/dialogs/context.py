@@ -88,8 +88,8 @@ def _counted(state: State) -> Iterator[Row]:
 def _spent(usage: Usage) -> str:
     about = "about " if usage.estimated else ""
     cached = f", {usage.cached / usage.input:.0%} from the cache" if usage.input else ""
-    price = "price unknown" if usage.cost is None else f"${usage.cost:.4f}"
-    return f"{about}{usage.input:,} tokens in{cached}, {usage.output:,} out, {price}"
+    price = "" if usage.cost is None else f", ${usage.cost:.4f}"
+    return f"{about}{usage.input:,} tokens in{cached}, {usage.output:,} out{price}"
 
 
 def _instructions(files: Iterable[InstructionFile]) -> Iterator[Row]:

@@ -85,8 +85,8 @@ def status_facts(session: Session) -> Iterator[Fact]:
 
 
 def used_words(usage: Usage) -> str:
-    price = "price unknown" if usage.cost is None else dollars(usage.cost) or "$0"
-    return f"{short_count(usage.input)} tokens in, {short_count(usage.output)} out, {price}"
+    price = "" if usage.cost is None else f", {dollars(usage.cost) or '$0'}"
+    return f"{short_count(usage.input)} tokens in, {short_count(usage.output)} out{price}"
 
 
 async def show_doctor(app: App[object], session: Session) -> None:

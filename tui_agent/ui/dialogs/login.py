@@ -50,7 +50,7 @@ async def choose_login(app: Host, session: Session) -> None:
     if not rows:
         await session.notice("You are logged in to all services: `tui-agent logout NAME` logs out")
         return
-    value = await app.push_screen_wait(Chooser("Log in", lambda _: rows, "{choose} chooses"))
+    value = await app.push_screen_wait(Chooser("Log in", lambda _: rows, ""))
     try:
         if value and (name := await log_in(app, session, value)):
             await session.models.choose(name)

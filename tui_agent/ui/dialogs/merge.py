@@ -43,7 +43,7 @@ class Merge(DiffPreview[ConflictChoices | None]):
         #: Whether the diff is shown instead of the conflicts.
         self._in_diff = not view.conflicts
         step, cancel = "preview.next_hunk preview.previous_hunk", ("dialog.close", "cancel")
-        self.told = (("answer.accept", "merge"), (step, "hunk"), cancel)
+        self.told = (("answer.accept", "merge"), (step, "change"), cancel)
         if count:
             sides = (("merge.yours", "yours"), ("merge.theirs", "theirs"), ("merge.both", "both"))
             self.told = (

@@ -26,7 +26,7 @@ WIDTH, BESIDE, MOST = 120, 5, 100
 
 class ModelChooser(Chooser):
     """Returns a row's value: a model name or a value from `others`. ← and → change the current model's
-    effort; Ctrl+R reloads the provider lists."""
+    effort; Tab reloads the provider lists."""
 
     ID = "model_list"
     DEFAULT_CSS = """

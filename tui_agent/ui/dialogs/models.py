@@ -118,12 +118,13 @@ async def _try_and_keep(app: Host, session: Session, name: str) -> None:
     title, tried = f"{name} is chosen for this session", False
     while True:
         price = session.models.price_of_a_test()
+        test = "Test it with one tiny request" + (f" ({price})" if price else "")
         rows = [
-            *([] if tried else [ChooserRow("test", label(f"Test it with one tiny request ({price})"))]),
+            *([] if tried else [ChooserRow("test", label(test))]),
             ChooserRow("save", label("Save as the default for new sessions")),
             ChooserRow("", label("Use it for this session only")),
         ]
-        match await app.push_screen_wait(Chooser(title, lambda _, rows=rows: rows, "{choose} chooses")):
+        match await app.push_screen_wait(Chooser(title, lambda _, rows=rows: rows, "")):
             case "test":
                 try:
                     title, tried = f"{name} works: {await session.models.test()}", True

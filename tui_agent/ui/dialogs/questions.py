@@ -138,9 +138,7 @@ async def ask_for_trust(app: Host, session: Session) -> None:
             trust_rows(standing, filters, [*entry.files, *entry.extensions], programs),
         )
 
-    choice = await app.push_screen_wait(
-        Chooser("Trust this workspace?", lambda _: found, "{choose} chooses", get())
-    )
+    choice = await app.push_screen_wait(Chooser("Trust this workspace?", lambda _: found, "", get()))
     if not choice:
         return
     if choice.startswith(_FILE):
@@ -216,7 +214,7 @@ async def clean_up(app: App[object], session: Session) -> None:
         size = await asyncio.to_thread(used, data)
         chooser.retitle(f"{readable(size)} of {readable(limit)} of undo data")
 
-    chooser = Chooser("Undo storage", lambda _: storage_rows(size, limit), "{choose} chooses", get())
+    chooser = Chooser("Undo storage", lambda _: storage_rows(size, limit), "", get())
     choice = await app.push_screen_wait(chooser)
     if not choice:
         return

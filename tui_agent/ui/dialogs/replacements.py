@@ -18,7 +18,7 @@ class Replacements(DiffPreview[bool]):
     DEFAULT_CSS = "Replacements > Vertical { height: 80%; }"
     told = (
         ("answer.accept", "replace all"),
-        ("preview.next_hunk preview.previous_hunk", "hunk"),
+        ("preview.next_hunk preview.previous_hunk", "change"),
         ("dialog.close", "cancel"),
     )
 

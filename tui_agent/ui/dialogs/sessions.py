@@ -95,10 +95,8 @@ class SessionPicker(Chooser):
             yield Static("", id="preview", markup=False)
 
     def hint(self) -> Content:
-        words = {"everywhere": "all folders", **{name: name for name in ("sort", "rename", "fork", "delete")}}
-        own = ((f"session_list.{name}", said) for name, said in words.items())
-        keys = (("chooser.choose", "opens"), *own, ("dialog.close", "back"))
-        return label(self.keys_for(*keys, gap=" · "))
+        more = ("session_list.more", "rename, fork, delete, sort, all folders")
+        return label(self.keys_for(("chooser.choose", "opens"), more, ("dialog.close", "back"), gap=" · "))
 
     @on(events.Mount)
     def _mounted(self) -> None:
@@ -166,12 +164,23 @@ class SessionPicker(Chooser):
         if self._entry:
             self.dismiss(Choice(self._entry.id))
 
-    def action_everywhere(self) -> None:
-        self._everywhere = not self._everywhere
-        self._look()
+    @work(exclusive=True, group="more")
+    async def action_more(self) -> None:
+        one = {"rename": "Rename it", "fork": "Fork it", "delete": "Delete it"} if self._entry else {}
+        scope = "this folder" if self._everywhere else "all folders"
+        then = SORTS[(SORTS.index(self._sort) + 1) % len(SORTS)]
+        lists = {"list('sort')": f"Sort by {then}", "list('everywhere')": f"Show the sessions of {scope}"}
+        answers = {**one, **lists}
+        name = self._entry.name if self._entry else ""
+        if chosen := await self.app.push_screen_wait(question(name or "Sessions", answers)):
+            await self.run_action(chosen)
 
-    def action_sort(self) -> None:
-        self._sort = SORTS[(SORTS.index(self._sort) + 1) % len(SORTS)]
+    def action_list(self, what: str) -> None:
+        """List by the next order (`sort`), or the sessions of all folders or of this one."""
+        if what == "sort":
+            self._sort = SORTS[(SORTS.index(self._sort) + 1) % len(SORTS)]
+        else:
+            self._everywhere = not self._everywhere
         self._look()
 
     @work(exclusive=True, group="change")

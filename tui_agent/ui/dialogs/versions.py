@@ -28,7 +28,7 @@ class FileDiff(DiffPreview[None]):
     DEFAULT_CSS = "FileDiff > Vertical { width: 96%; }"
     told = (
         ("versions.earlier versions.later", "another version"),
-        ("preview.next_hunk preview.previous_hunk", "hunk"),
+        ("preview.next_hunk preview.previous_hunk", "change"),
         ("versions.columns", "columns"),
         ("dialog.close", "close"),
     )
@@ -85,7 +85,7 @@ class History(DiffPreview[str | None]):
     told = (
         ("history.choose", "undo or redo"),
         ("history.previous_file history.next_file", "file"),
-        ("preview.next_hunk preview.previous_hunk", "hunk"),
+        ("preview.next_hunk preview.previous_hunk", "change"),
         ("dialog.close", "close"),
     )
     DEFAULT_CSS = """

@@ -72,9 +72,10 @@ VIEW_KEYS: dict[str, tuple[ViewKey, ...]] = {
         ViewKey("attempt"),
     ),
     "session_list": (
+        ViewKey("more", first=True),
         ViewKey("rename"),
-        ViewKey("everywhere"),
-        ViewKey("sort"),
+        ViewKey("everywhere", "list('everywhere')"),
+        ViewKey("sort", "list('sort')"),
         ViewKey("fork"),
         ViewKey("delete"),
     ),

@@ -108,15 +108,15 @@ class ChatPane(Pane):
         }
 
     def compose(self) -> Iterable[Widget]:
-        state, welcome, choices = self.session.state, Welcome(), NextSteps()
+        state = self.session.state
         yield Transcript(self.session.chat, read_position(state.layout.place.get(self.ID), state.chat.total))
-        yield welcome
+        yield Welcome()
         yield NewBelow()
         yield ProgressLine()
         yield QueuedMessages()
         yield HintLine(id="queue-offers")
         yield PromptLine("walking")
-        yield choices
+        yield NextSteps()
         yield CompletionList(self.session)
         yield NoModelLine(self.session)
         yield ContinueLine()
@@ -124,11 +124,25 @@ class ChatPane(Pane):
         yield ApprovalLine(self.session)
         yield PermissionLine()
         yield OfferLine()
-        yield Prompt(
-            lambda number: choices.text_of(number) if (it := welcome.text_of(number)) is None else it,
-            self.session.chat.keep_paste,
-        )
+        yield Prompt(self._digit, self.session.chat.keep_paste)
         yield PromptLine("mode")
+
+    def _digit(self, number: int) -> str | None:
+        """A digit in the empty prompt: an answer to the open question ("", since nothing is written), a suggestion or
+        a next step as text, or `None`."""
+        state = self.session.state
+        if state.asked is not None:
+            answer = self.query_one(PermissionLine).answer_of(number)
+            if answer:
+                self.act(self.session.chat.permit(state.asked.call, answer, ""))
+            return "" if answer else None
+        if state.turn.phase == "waiting":
+            asking = next((it for it in state.plan.actions if it.state == "asking"), None)
+            if asking is not None and 0 < number <= len(asking.nearest):
+                self.act(self.session.chat.answer(asking.action.name, asking.nearest[number - 1]))
+                return ""
+        found = self.query_one(Welcome).text_of(number)
+        return self.query_one(NextSteps).text_of(number) if found is None else found
 
     def on_mount(self) -> None:
         self.session.extensions.built_in = frozenset((*SLASH, *TEXT_COMMANDS, *HOST_COMMANDS))

@@ -53,8 +53,6 @@ def _action(index: int, action: ActionSlice, asking: bool, unfolded: bool) -> It
 def _head(index: int, action: ActionSlice) -> Row:
     tried = [attempt for attempt in action.attempts if attempt.by == action.action.by]
     rank = f"{max((attempt.index for attempt in tried), default=0)}/{len(action.action.patterns)}"
-    if len(tried) < len(action.attempts):
-        rank += " + built in"
     files = f"{len(action.loaded)} files" if len(action.loaded) > 1 else ""
     reason = action.action.reason
     right = [

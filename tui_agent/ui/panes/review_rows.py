@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
-from tui_agent.edits.change import Change
+from tui_agent.edits.change import UNNAMED, Change
 from tui_agent.files.numbers import whole_number
 from tui_agent.store.state import State
 from tui_agent.ui.panes.review_place import ReviewPosition, waiting
@@ -50,15 +51,15 @@ _DECIDED = (
 
 
 def title(name: str, changes: Sequence[Change], place: ReviewPosition | None) -> str:
-    """E.g. `Review · api.py 1 of 3 · hunk 1 of 2`; inapplicable parts are omitted."""
+    """E.g. `Review · api.py 1 of 3 · change 1 of 2`; inapplicable parts are omitted."""
     index = next((i for i, change in enumerate(changes) if place and change.id == place.change), None)
     if index is None or place is None:
         return name
     change = changes[index]
-    file = change.path.rsplit("/", 1)[-1]
+    file = "" if change.path == UNNAMED else f" · {change.path.rsplit('/', 1)[-1]}"
     count = f" {index + 1} of {len(changes)}" if len(changes) > 1 else ""
     hunk = f" · change {place.hunk + 1} of {len(change.hunks)}" if change.hunks else ""
-    return f"{name} · {file}{count}{hunk}"
+    return f"{name}{file}{count}{hunk}"
 
 
 def decision_counts(changes: Sequence[Change]) -> str:
@@ -82,7 +83,7 @@ def change_rows(changes: Sequence[Change], untold: Sequence[str] = ()) -> list[R
     newest = max(turns) if len(turns) > 1 else None
     for change in changes:
         rows.append(_row(change, newest))
-        if change.reason:
+        if change.reason and change.path != UNNAMED:
             ink = "failed" if change.state in ("failed", "conflict") else "muted"
             rows.append(Row("", Line((Piece(f"  {change.reason}", ink),)), wraps=True, hang=2))
         if change.checks:
@@ -105,10 +106,11 @@ MOST_PLACES = 8
 def place_rows(state: State) -> list[Row]:
     """A row per check failure in the displayed changes; clicking one opens the file there."""
     places = {
-        place: result.name
+        place: said or result.name
         for result in state.checks.results
         if result.where == "trial" and state.review.open and state.holds(result)
-        for place in result.places
+        for place, said in zip_longest(result.places, result.said, fillvalue="")
+        if place
     }
     return [
         Row(
@@ -187,6 +189,9 @@ def progress(change: Change) -> str:
 
 def _row(change: Change, newest: int | None) -> Row:
     """Changes of the `newest` turn are marked as new if older turns are still pending."""
+    if change.path == UNNAMED:
+        words = Piece(change.reason, "failed")
+        return Row(change.id, Line((CHANGES[change.state], Piece(" "), words)), wraps=True, hang=2)
     partly = progress(change)
     pieces = [
         Piece("◐", "running") if partly else CHANGES[change.state],

@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from tui_agent.store.state import ChatMessage
-from tui_agent.ui.widgets.messages import grouped
+from tui_agent.ui.widgets.messages import call_words, grouped
 
 _FENCE = re.compile(
     r"^[ ]{0,3}(`{3,}|~{3,})[ ]*([^\s`]*)[^\n]*\n(.*?)^[ ]{0,3}\1[`~]*[ ]*$", re.MULTILINE | re.DOTALL
@@ -49,8 +49,8 @@ def _calls(message: ChatMessage) -> list[TextBlock]:
     return [
         TextBlock(
             message.number,
-            "\n".join(use.details or f"{use.name} {use.shown}" for use in uses),
-            uses[0].name if len(uses) == 1 else f"{len(uses)} calls",
+            "\n".join(use.details or call_words(use) for use in uses),
+            call_words(uses[0]) if len(uses) == 1 else f"{len(uses)} calls",
             "txt",
             line=at,
         )

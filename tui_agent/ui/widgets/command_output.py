@@ -17,6 +17,7 @@ from tui_agent.store.commands import MARKS, CheckLook, CheckResult, CommandResul
 from tui_agent.ui.keys.views import view_bindings
 from tui_agent.ui.safe_text import CHECK_INKS, coloured, label, parts
 from tui_agent.ui.widgets.error_guard import GuardedText, or_broken
+from tui_agent.ui.widgets.line_view import fit
 
 #: With bounds, since it is tried at each word of an output.
 #: `src/a.py:12`, `File "src/a.py", line 12`, `a.ts(12,3)`: a path and a line as compilers and test runners print them.
@@ -25,8 +26,8 @@ _PLACE = late(
     r"(?:\", line |:|\()(?P<line>[1-9]\d{0,6})\b"
 )
 _LINK = "place"
-#: Output lines of a user's command shown while folded, and characters per line.
-INLINE, LONGEST = 8, 300
+#: Output lines of a user's command shown while folded, characters per line, and cells of a check's command.
+INLINE, LONGEST, SHOWN_COMMAND = 8, 300, 60
 _ENDINGS = {
     "stopped": "stopped",
     "time-out": "stopped: it exceeded its time limit",
@@ -55,12 +56,14 @@ class PlacePressed(Message):
 
 
 class PlaceLink(Static, can_focus=True):
-    """A line where a check failed; Enter or a click opens the file there."""
+    """A line where a check failed, with the name and assertion of the failure; Enter or a click opens the file
+    there."""
 
     BINDINGS = view_bindings("block")
 
-    def __init__(self, place: Place) -> None:
-        super().__init__(label(f"    {place.path}:{place.line}"), classes="place", markup=False)
+    def __init__(self, place: Place, said: str = "") -> None:
+        words = parts(label(f"    {place.path}:{place.line}"), (f"  {said}" if said else "", "$text"))
+        super().__init__(words, classes="place", markup=False)
         self._place = place
 
     def on_click(self) -> None:
@@ -132,7 +135,7 @@ class CommandOutput(FoldLine):
         fold = "▾ " if self._unfolded else "▸ " if result.output or result.report else "  "
         check = self._check
         words = f"{check.name} {check.amount}  " if check else f"{result.command}  "
-        facts = [result.command] if check else []
+        facts = [result.command if self._unfolded else fit(result.command, SHOWN_COMMAND)] if check else []
         told = outcome(replace(result, changed=()) if check else result)
         facts += [fact for fact in told if not check or fact not in words]
         line = parts((fold, "$muted"), (mark, colour), words, (" · ".join(facts), "$muted"))

@@ -6,7 +6,8 @@ import re
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, cast
+from itertools import zip_longest
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from textual.containers import Vertical
 from textual.content import Content
@@ -19,6 +20,7 @@ from tui_agent.context.excerpts import holds
 from tui_agent.edits.change import Change
 from tui_agent.store.conversation import estimated_tokens
 from tui_agent.store.state import ChatMessage, PlanSlice, ReplySlice, ReviewSlice, ToolUse
+from tui_agent.ui.graph.facts import clock, dollars, short_count
 from tui_agent.ui.safe_text import label, parts, plain
 from tui_agent.ui.textual_patches.grown_widgets import GrowsAtEnd
 from tui_agent.ui.widgets.command_output import CommandOutput, FoldLine, PlaceLink
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from tui_agent.ui.markdown.message_text import MessageText
     from tui_agent.ui.widgets.plan_block import PlanBlock
 
+#: Seconds from which the duration of a call and of a turn is shown.
+SECONDS_FROM = 1.0
 #: Seconds between two redraws of a streaming response.
 STREAM_INTERVAL = 0.1
 #: Minimum pause as a multiple of the last redraw's duration, so that long responses leave time for input.
@@ -45,9 +49,32 @@ MOST_LINES, NEWEST = 8, 4
 #: Maximum number of calls per line with listed results.
 MOST_DETAILS = 20
 READS = frozenset({"read_files", "list_directory", "search_text", "find_files"})
-#: Calls whose subject is a list of names, the most that are shown while folded, and how many of more.
-NAMING = frozenset({"read_files", "propose_changes", "spawn_subtasks"})
-MOST_NAMES, NAMES = 5, 3
+#: Names of files that are shown while a call is folded; of more, only their number.
+MOST_NAMES = 3
+
+
+class CallWords(NamedTuple):
+    """Words for a tool: done, running, and its calls in a count. `counts`: the subject is names that are counted."""
+
+    done: str
+    doing: str
+    calls: str
+    counts: bool = False
+
+
+WORDS = {
+    "read_files": CallWords("read", "reading", "reads", counts=True),
+    "list_directory": CallWords("listed", "listing", "listings"),
+    "search_text": CallWords("searched for", "searching for", "searches"),
+    "find_files": CallWords("looked for", "looking for", "file searches"),
+    "propose_changes": CallWords("changed", "changing", "proposals", counts=True),
+    "run_command": CallWords("ran", "running", "commands"),
+    "set_todos": CallWords("noted", "noting todos", "todo lists"),
+    "suggest_next": CallWords("suggested", "suggesting next steps", "suggestions"),
+    "spawn_subtasks": CallWords("proposed", "proposing sub-tasks", "sub-task lists"),
+    "fetch_page": CallWords("fetched", "fetching", "pages"),
+    "use_skill": CallWords("used the skill", "reading the skill", "skills"),
+}
 #: Speaker labels for display without colour.
 _SPEAKERS = {"person": "You:", "agent": "The model:"}
 #: Matches text other than a single plain paragraph on one line.
@@ -89,8 +116,11 @@ class MessageBlock(Vertical, GrowsAtEnd):
             return
         if message.command is not None:
             yield CommandOutput(message.command, message.check)
-            places = message.check.places[:MOST_LINKS] if message.check else ()
-            yield from (PlaceLink(place) for place in places)
+            if (check := message.check) is not None:
+                links = zip_longest(check.places[:MOST_LINKS], check.said[:MOST_LINKS], fillvalue="")
+                yield from (PlaceLink(place, said) for place, said in links if place)
+                if check.state == "failed" and check.old:
+                    yield _line_of(f"    = {check.old} failed before, too")
             return
         if message.reasoning or message.thinking:
             self._thoughts = Reasoning(message.reasoning, message.thinking, self._unfolded)
@@ -284,10 +314,11 @@ class CallLine(FoldLine):
         fold = ("▾ " if self._unfolded else "▸ ", "$muted")
         uses = self._uses
         if len(uses) == 1:
-            lines = [parts(fold, *_use(uses[0], brief=not self._unfolded))]
+            lines = [parts(fold, *_use(uses[0]))]
         else:
             counts = Counter(use.name for use in uses)
-            what = ", ".join(f"{name} {count}" for name, count in counts.items())
+            named = ((WORDS[name].calls if name in WORDS else name, count) for name, count in counts.items())
+            what = ", ".join(f"{count} {name}" for name, count in named)
             seconds = f"{sum(use.seconds for use in uses):.1f} s"
             failed = sum(not use.ok for use in uses)
             mark = ("✗ ", "$error") if failed else ("✓ ", "$success")
@@ -301,19 +332,36 @@ class CallLine(FoldLine):
         return Content("\n").join(lines)
 
 
-def _use(use: ToolUse, *, brief: bool = False) -> list[str | tuple[str, str]]:
+def _use(use: ToolUse) -> list[str | tuple[str, str]]:
     mark = ("✓ ", "$success") if use.ok else ("✗ ", "$error")
-    facts = [f"{use.seconds:.1f} s", use.amount]
-    shown, names = use.shown, use.shown.split(", ")
-    if brief and use.name in NAMING and len(names) > MOST_NAMES:
-        shown = f"{', '.join(names[:NAMES])}, …"
-    return [mark, f"{use.name} {shown}  ", (" · ".join(fact for fact in facts if fact), "$muted")]
+    seconds = f"{use.seconds:.1f} s" if use.seconds >= SECONDS_FROM else ""
+    what = call_words(use)
+    told = (use.ok and use.name == "propose_changes") or what.endswith(f" {use.amount}")
+    amount = "" if told else use.amount
+    facts = " · ".join(fact for fact in (amount, seconds) if fact)
+    return [mark, what, (f"  {facts}" if facts else "", "$muted")]
+
+
+def call_words(use: ToolUse) -> str:
+    """A call in words: `changed 12 files +119 −59`, `searched for timeout`, `noted 2 todos`."""
+    words = WORDS.get(use.name)
+    if words is None:
+        return f"{use.name} {use.shown}".strip()
+    names = [name for name in use.shown.split(", ") if name]
+    if use.name == "propose_changes" and use.ok:
+        files, _, lines = use.amount.partition(", ")
+        return f"{words.done} {names[0] if len(names) == 1 else files} {lines}".rstrip()
+    many = words.counts and len(names) > MOST_NAMES
+    return f"{words.done} {f'{len(names)} files' if many else use.shown or use.amount}".rstrip()
 
 
 def grouped(uses: Sequence[ToolUse]) -> list[list[ToolUse]]:
-    """Groups long runs of successful reads, and all but the newest of many calls."""
+    """Groups long runs of successful reads, and all but the newest of many calls. Suggested steps are left out:
+    they are listed above the prompt."""
     groups: list[list[ToolUse]] = []
     for use in uses:
+        if use.ok and use.name == "suggest_next":
+            continue
         reads = use.ok and use.name in READS
         if groups and reads and all(one.ok and one.name in READS for one in groups[-1]):
             groups[-1].append(use)
@@ -328,16 +376,22 @@ def grouped(uses: Sequence[ToolUse]) -> list[list[ToolUse]]:
 
 
 def facts_of(message: ChatMessage, review: ReviewSlice) -> str:
-    """E.g. `2 files · 3 hunks · 1 todo · 2 applied`: contents and outcome of a message."""
+    """E.g. `2 files · 3 changes · 1 todo · 2 applied · 12 s · 14k tokens · $0.02`: contents and outcome of a
+    message, and at the end of a turn its time, tokens and cost. Counts that a call shows are left out."""
     changes = [change for name in message.changes if (change := review.change(name))]
     changes = [change for change in changes if not change.reason.startswith("replaced by ")] or changes[-1:]
+    shown = {use.name for use in message.calls}
     counts = [
-        _count(len(changes), "file"),
-        _count(sum(len(change.hunks) for change in changes), "hunk"),
-        _count(message.todos, "todo"),
+        _count(len(changes), "file") if "propose_changes" not in shown else "",
+        _count(sum(len(change.hunks) for change in changes), "change"),
+        _count(message.todos, "todo") if "set_todos" not in shown else "",
         "cut off" if message.cut else "",
+        *_decided(changes),
     ]
-    return " · ".join(count for count in (*counts, *_decided(changes)) if count)
+    if (spent := message.spent) is not None:
+        tokens = f"{short_count(spent.tokens)} tokens" if spent.tokens else ""
+        counts += [clock(spent.seconds) if spent.seconds >= SECONDS_FROM else "", tokens, dollars(spent.cost)]
+    return " · ".join(count for count in counts if count)
 
 
 def _decided(changes: Sequence[Change]) -> Iterable[str]:

@@ -26,6 +26,7 @@ from tui_agent.store.state import PermissionQuestion, State, TurnSlice
 from tui_agent.ui.graph.facts import clock, dollars, short_count
 from tui_agent.ui.keys.views import view_bindings
 from tui_agent.ui.safe_text import label, parts, plain
+from tui_agent.ui.widgets.messages import WORDS
 from tui_agent.ui.widgets.pane import Pane
 
 if TYPE_CHECKING:
@@ -82,8 +83,13 @@ class ApprovalLine(PromptLine):
         return f"{_count(waiting)} for you · {go} look, then {one} run"
 
 
+#: Most lines of an effect that are shown above the prompt, and the seconds before a digit answers.
+SHOWN_LINES, SEEN_FROM = 3, 0.5
+
+
 class PermissionLine(PromptLine, can_focus=True):
-    """Reports a tool call awaiting permission; Enter or a click shows its exact effect."""
+    """Reports a tool call awaiting permission; Enter or a click shows its exact effect. If the line has all of the
+    effect, digits in the empty prompt answer."""
 
     BINDINGS = view_bindings("block")
 
@@ -92,11 +98,40 @@ class PermissionLine(PromptLine, can_focus=True):
 
     def __init__(self) -> None:
         super().__init__("permission")
+        self._question: PermissionQuestion | None = None
+        self._since = 0.0
 
     def show(self, question: PermissionQuestion | None) -> None:
+        if question != self._question:
+            self._question, self._since = question, time.monotonic()
         keys = getattr(self.app, "keys", None)
         go = f" · {keys.shown('session.permission')} look and answer" if keys else ""
-        self.say(f"{question.words}{go}" if question else "")
+        if question is None or not self._answers:
+            self.say(f"{question.words}{go}" if question else "")
+            return
+        rows = [
+            label(f"{question.words}{go}"),
+            *(label(f"  {line}") for line in question.preview.splitlines()),
+        ]
+        told = "   ".join(f"{at} {words}" for at, (_, words) in enumerate(self._answers, 1))
+        self.say(_joined([*rows, parts((f"  {told}", "$accent"))]))
+
+    @property
+    def _answers(self) -> Sequence[tuple[str, str]]:
+        """Answers by digit; none if the effect is too long for the line, or if an answer is written."""
+        question = self._question
+        if question is None or question.answers or len(question.preview.splitlines()) > SHOWN_LINES:
+            return ()
+        if not question.tool:
+            return ("once", "continue"), ("no", "stop")
+        return ("once", "allow once"), ("session", "in this session"), ("always", "always"), ("no", "deny")
+
+    def answer_of(self, number: int) -> str:
+        """The answer of a digit; "" if there is none, or if the question has only just appeared: the digit may then
+        belong to a message."""
+        if time.monotonic() - self._since < SEEN_FROM or not 0 < number <= len(self._answers):
+            return ""
+        return self._answers[number - 1][0]
 
     def on_click(self) -> None:
         self.action_press()
@@ -318,7 +353,10 @@ def _progress(turn: TurnSlice, model: str) -> str:
         so_far = f" · {turn.read:,} of {turn.read_of:,} tokens" if turn.read_of else ""
         doing = turn.read_waits or "reading the prompt"
         return f"{doing}, {turn.reading} s{so_far}"
-    words = next(iter(turn.calls.values()), "") or _PHASES.get(turn.phase, turn.phase)
+    call = next(iter(turn.calls.values()), "")
+    name, _, shown = call.partition(" ")
+    called = f"{WORDS[name].doing} {shown}".strip() if name in WORDS else call
+    words = called or _PHASES.get(turn.phase, turn.phase)
     who = f" {model}" if turn.phase == "asking" and model else ""
     return one_line(words.replace(" the model", who or " the model"))
 

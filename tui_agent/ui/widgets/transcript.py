@@ -155,11 +155,12 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
     # ── blocks ───────────────────────────────────────────────────────────────────────────────────────────
 
     def walk(self) -> None:
-        """Select the newest block and take the focus."""
+        """Select the newest block, of an answer its text or code, and take the focus."""
         found = self._all_blocks()
         if found:
             self.focus()
-            self._choose(found[-1])
+            spoken = [block for block in found if block.message == found[-1].message and block.line < 0]
+            self._choose((spoken or found)[-1])
 
     def _all_blocks(self) -> list[TextBlock]:
         drawn = (self._blocks[number].message for number in sorted(self._blocks))
