@@ -19,7 +19,7 @@ from support.terminal_program import PATIENCE, SHELL, Program, running
 
 from tui_agent.control import sockets
 
-LEADER, F5 = b"\x0f", b"\x1b[15~"
+LEADER, F3 = b"\x0f", b"\x1bOR"
 
 
 @pytest.fixture
@@ -190,7 +190,7 @@ def test_an_attached_terminal_goes_to_its_shell_and_fg_returns(
     found = session_when(workspace, lambda it: it["state"] == "works")
     wrapped = (SHELL,)
     with running(Program("attach", folder=workspace, home=home, starter=wrapped), sign="do it") as program:
-        program.type(F5 + b"\x1a")
+        program.type(F3 + b"\x1a")
         program.until(lambda: os.tcgetpgrp(program.master) == program.process.pid, "the shell's terminal")
         assert termios.tcgetattr(program.master)[3] & termios.ICANON
         assert session_when(workspace, lambda it: not it["attached"])["state"] == "works"

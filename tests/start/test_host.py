@@ -195,7 +195,7 @@ def test_a_session_of_the_host_goes_to_its_shell_and_fg_returns(workspace: Path,
         assert title == b"tui-agent\0.", "a session of the host"
         program.type(b"kept")
         program.shows("kept")
-        program.type(b"\x1b[15~\x1a")  # in a text the key means undo
+        program.type(b"\x1bOR\x1a")  # F3: in a text the key means undo
         program.until(lambda: os.tcgetpgrp(program.master) == program.process.pid, "the shell's terminal")
         assert termios.tcgetattr(program.master)[3] & termios.ICANON
         until(lambda: not session(workspace)["attached"], "the session without a terminal")
