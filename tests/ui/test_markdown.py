@@ -357,6 +357,8 @@ async def test_a_diff_in_an_answer_fills_its_rows_with_the_colours_of_a_change()
         rows = [[*app.body.render_line(y)] for y in (1, 2)]
         grounds = [{segment.style.bgcolor for segment in row[1:-1] if segment.style} for row in rows]
         assert all(len(found) == 1 for found in grounds) and grounds[0] != grounds[1]
+        plain = app.body.visual_style.rich_style.bgcolor
+        assert plain not in grounds[0] | grounds[1]
 
 
 async def test_code_goes_on_below_behind_a_mark() -> None:

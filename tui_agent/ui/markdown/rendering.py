@@ -349,7 +349,9 @@ def coloured(code: str, language: str) -> list[Content]:
     lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
     lines: list[Content] = []
     words, spans, length = [], [], 0
-    for kind, token in lexer.get_tokens(code):
+    for kind, token in lexer.get_tokens(
+        f"{code}\n"
+    ):  # Rules of some lexers, such as that of diffs, end with it.
         pause()
         style = _style_of(kind)
         for number, part in enumerate(token.split("\n")):
@@ -362,7 +364,7 @@ def coloured(code: str, language: str) -> list[Content]:
                     spans.append(Span(length, length + len(part), style))
                 length += len(part)
     LOADED.add(language)
-    return [*lines, Content("".join(words), spans)]
+    return lines
 
 
 @cache
