@@ -58,7 +58,7 @@ def local(svg: str) -> str:
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as home:
-        os.environ["TUI_AGENT_HOME"] = home
+        os.environ |= {"TUI_AGENT_HOME": home, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
         os.environ["TUI_AGENT_REPLAY_SPEED"] = "0"
         for target, picture in zip(
             (ROOT / "screen.svg", ROOT / "docs" / "review.svg"), asyncio.run(draw()), strict=True
