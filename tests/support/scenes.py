@@ -1,14 +1,12 @@
 """Scenes of the screen: typical moments of work at each size and in each variant of a terminal.
 
-`make snapshots` draws them as SVG and text files in `build/scenes` and writes their digests, of text and style
-without times, to `tests/snapshots/scenes.txt`: `git diff` shows the scenes to view. The order of events in some of
-them differs from run to run.
+`make snapshots` draws them as SVG and text files in `build/scenes`. The order of events in some of them depends on
+time, so no test compares them.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import os
 import sys
@@ -20,13 +18,12 @@ from typing import Any, NamedTuple
 
 from support.screens import Driven, on_screen
 from support.sessions import reply
-from support.snapshots import FOLDER, Picture, _settled, svg, without_durations
+from support.snapshots import Picture, _settled, svg, without_durations
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.ui.themes import Depth
 from tui_agent.ui.widgets.transcript import Transcript
 
-DIGESTS = FOLDER / "scenes.txt"
 DRAWN = Path(__file__).parents[2] / "build" / "scenes"
 SIZES = ((80, 24), (100, 30), (120, 40), (160, 48), (240, 70))
 #: Size of the variants.
@@ -249,10 +246,6 @@ async def _pictures(name: str, sizes: tuple[tuple[int, int], ...], variants: boo
     return found
 
 
-def digest(picture: Picture) -> str:
-    return str(int(hashlib.sha256(repr(picture.lines).encode()).hexdigest()[:15], 16))
-
-
 async def _all() -> dict[str, Picture]:
     found: dict[str, Picture] = {}
     for name in SCENES:
@@ -269,7 +262,6 @@ def main() -> int:
         (DRAWN / f"{name}.svg").write_text(svg(picture.lines, picture.width), encoding="utf-8", newline="\n")
         text = "\n".join("".join(span.text for span in line) for line in picture.lines)
         (DRAWN / f"{name}.txt").write_text(text, encoding="utf-8")
-    DIGESTS.write_text("".join(f"{name} {digest(one)}\n" for name, one in drawn.items()), encoding="utf-8")
     sys.stdout.write(f"{len(drawn)} pictures are in {DRAWN}\n")
     return 0
 

@@ -376,14 +376,13 @@ def grouped(uses: Sequence[ToolUse]) -> list[list[ToolUse]]:
 
 
 def facts_of(message: ChatMessage, review: ReviewSlice) -> str:
-    """E.g. `2 files · 3 changes · 1 todo · 2 applied · 12 s · 14k tokens · $0.02`: contents and outcome of a
+    """E.g. `2 changes · 1 todo · 2 applied · 12 s · 14k tokens · $0.02`: contents and outcome of a
     message, and at the end of a turn its time, tokens and cost. Counts that a call shows are left out."""
     changes = [change for name in message.changes if (change := review.change(name))]
     changes = [change for change in changes if not change.reason.startswith("replaced by ")] or changes[-1:]
     shown = {use.name for use in message.calls}
     counts = [
-        _count(len(changes), "file") if "propose_changes" not in shown else "",
-        _count(sum(len(change.hunks) for change in changes), "change"),
+        _count(len(changes), "change") if "propose_changes" not in shown else "",
         _count(message.todos, "todo") if "set_todos" not in shown else "",
         "cut off" if message.cut else "",
         *_decided(changes),
