@@ -41,8 +41,8 @@ providers: set-up ## 200 sessions with strict servers of all providers; the tabl
 	@.venv/bin/python -m tests.proofs providers $(ARGS)
 
 tasks: set-up ## 30 tasks with a scripted model; the table in docs/notes/tasks.md; MODEL=M RUNS=N PEER=aider: a real one
-	@test -d build/tasks/node_modules/typescript || npm install --prefix build/tasks --no-audit --no-fund \
-		--loglevel=error typescript || echo "without npm the tasks of TypeScript are not judged" >&2
+	@test -f build/tasks/node_modules/typescript/lib/typescript.js || npm install --prefix build/tasks --no-audit --no-fund \
+		--loglevel=error typescript@5 || echo "without npm the tasks of TypeScript are not judged" >&2
 	@.venv/bin/python -m $(if $(MODEL),tests.tasks --model $(MODEL) --runs $(or $(RUNS),1) \
 		$(if $(PEER),--peer $(PEER)),tests.proofs tasks) $(ARGS)
 

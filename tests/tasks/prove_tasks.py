@@ -43,7 +43,7 @@ def prove(tally: Tally, scale: float, seed: int = 1) -> None:
                     one.repository,
                     one.solved and not one.wrong and not one.lost,
                     column=way,
-                    what=f"{one.task}: {one}",
+                    what=_line(one),
                 )
     tally.figures([("figure", "target", "30 sessions of one task", "6 sessions of five tasks")])
     tally.figures(_goals(_sum(one.figures for one in alone), _sum(sessions)))

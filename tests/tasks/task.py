@@ -18,7 +18,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
-#: TypeScript's compiler, which `make tasks` installs.
+#: TypeScript's compiler, which `make tasks` installs; version 7 has no interface for JavaScript.
 TYPESCRIPT = ROOT / "build" / "tasks" / "node_modules" / "typescript"
 Swaps = tuple[tuple[str, str], ...]
 JUDGE_SECONDS = 300.0
@@ -136,7 +136,7 @@ def judged(repository: Repository, task: Task, root: Path) -> bool | None:
             test.write_text(task.hidden)
             command = ["go", "test", "./..."]
         case "typescript":
-            if not shutil.which("node") or not TYPESCRIPT.exists():
+            if not shutil.which("node") or not (TYPESCRIPT / "lib" / "typescript.js").exists():
                 return None
             test = hidden / "hidden.cjs"
             test.write_text(task.hidden)
