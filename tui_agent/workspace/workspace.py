@@ -243,14 +243,16 @@ class Workspace:
         if first and listed.note:
             self._on_notice("warning", listed.note)
         if first or listed.paths is not self.index.paths:
-            before, after = set(self.index.paths), set(listed.paths)
+            before = self.index.paths
             self.index.replace(listed.paths)
             self._on_index(len(self.index), True)
-            # The watcher reported only that a new list was needed, for example after a folder was moved.
-            changes = [FileChange("deleted", path) for path in sorted(before - after)]
-            changes += [FileChange("added", path) for path in sorted(after - before)]
-            if changes and not first:
-                self._on_batch(changes)
+            if not first:
+                # The watcher reported only that a new list was needed, for example after a folder was moved.
+                gone, new = set(before).difference(listed.paths), set(listed.paths).difference(before)
+                changes = [FileChange("deleted", path) for path in sorted(gone)]
+                changes += [FileChange("added", path) for path in sorted(new)]
+                if changes:
+                    self._on_batch(changes)
         self._indexed.set()
         if listed.status is not None:
             self._update_status(listed.status)
