@@ -85,7 +85,7 @@ def words(chance: random.Random, count: int) -> str:
 
 def resuming(workspace: Path, env: dict[str, str], data: Path) -> Iterator[Figure]:
     """A session of ten thousand messages against an empty one."""
-    name = directory.new_id()
+    name = directory.new_id(data)
     events = [e.SessionStarted(name, str(workspace)), *talk(TURNS, random.Random(1))]
     write(data, name, events, workspace=str(workspace), turns=TURNS)
     path = directory.folder_of(data, name) / directory.LOG

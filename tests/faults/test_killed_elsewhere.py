@@ -90,7 +90,7 @@ def half_done(folder: Path) -> str:
 
 def another_session(folder: Path) -> str:
     """A session of this folder that was written without looking at the others."""
-    name = directory.new_id()
+    name = directory.new_id(user_folders().data)
     write(user_folders().data, name, [e.SessionStarted(name, str(folder))], workspace=str(folder))
     return name
 

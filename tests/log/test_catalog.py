@@ -124,7 +124,7 @@ def test_reading_the_list_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_ids_sort_by_time_and_are_folder_names(tmp_path: Path) -> None:
-    ids = [directory.new_id() for _ in range(3)]
+    ids = [directory.new_id(tmp_path) for _ in range(3)]
     assert all(re.fullmatch(r"\d{8}-\d{6}-[0-9a-f]{4}", one) for one in ids)
     assert [one[:15] for one in ids] == sorted(one[:15] for one in ids)
     assert directory.folder_of(tmp_path, ids[0]) == tmp_path / "sessions" / ids[0]

@@ -68,11 +68,14 @@ async def test_a_new_session_leaves_one_of_the_same_id_alone(
     workspace.mkdir()
     async with open_session(workspace, []) as first:
         name = first.state.session.id
-    ids = iter((name, name, "20260101-000000-0001"))
-    monkeypatch.setattr(directory, "new_id", lambda: next(ids))
-    storage, _ = begin(home / "data")
+    stamp, _, number = name.rpartition("-")
+    numbers = iter((number, number, "0001" if number != "0001" else "0002"))
+    with monkeypatch.context() as patch:
+        patch.setattr(directory.time, "strftime", lambda *_: stamp)
+        patch.setattr(directory.secrets, "token_hex", lambda _: next(numbers))
+        storage, _ = begin(home / "data")
     assert storage.log is not None and storage.lock is not None
     storage.log.close()
     storage.lock.release()
-    assert storage.folder.name == "20260101-000000-0001"
+    assert storage.folder.name in (f"{stamp}-0001", f"{stamp}-0002")
     assert (directory.existing(home / "data", name) / directory.LOG).is_file()

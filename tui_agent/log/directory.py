@@ -136,9 +136,12 @@ class SessionEntry(Struct, frozen=True):
         return " ".join((self.name or self.first_request or "nothing said yet").split())
 
 
-def new_id() -> str:
-    """Sorts by creation time (UTC): `20261121-221500-ab12`."""
-    return f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}"
+def new_id(data: Path) -> str:
+    """An unused id; sorts by creation time (UTC): `20261121-221500-ab12`."""
+    while True:
+        session = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}"
+        if not folder_of(data, session).exists():
+            return session
 
 
 def folder_of(data: Path, session: str) -> Path:

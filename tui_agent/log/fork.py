@@ -51,7 +51,7 @@ def fork(data: Path, session: str, turn: int | None = None) -> ForkResult:
     later = applies_in_force(events, len(kept))
     entry = directory.read_entry(source.parent)
     workspace = Path(entry.workspace) if entry else Path()
-    forked = ForkResult(directory.new_id(), differing(workspace, later), tuple(lost))
+    forked = ForkResult(directory.new_id(data), differing(workspace, later), tuple(lost))
     copied: list[Lasting] = [*kept, *(e.CheckpointMade(replace(point, picks=())) for point in later)]
     copied.append(e.SessionForked(session, forked.sentence))
     started = [event for event in kept if isinstance(event, e.TurnStarted)]

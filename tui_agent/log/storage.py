@@ -97,7 +97,7 @@ def recover(data: Path, session: str) -> tuple[str, str]:
     """Copies the readable part to a new session; the old log is unchanged. Returns the new id and a sentence.
     Raises SessionError."""
     old = directory.folder_of(data, session)
-    name = directory.new_id()
+    name = directory.new_id(data)
     new = directory.folder_of(data, name)
     gone = not (old / directory.LOG).exists()
     found = RawRows({}, {}, {}) if gone else read_raw(old / directory.LOG)
@@ -241,9 +241,7 @@ class Storage(Struct, frozen=True):
 
 def begin(data: Path) -> tuple[Storage, State]:
     """Create a session. Raises SessionError."""
-    # An id is a time and a random number; the folder of another session would be removed after an error below.
-    while (folder := directory.folder_of(data, directory.new_id())).exists():
-        pass
+    folder = directory.folder_of(data, directory.new_id(data))
     lock = SessionLock.take(folder)
     try:
         log = Log.create(folder / directory.LOG)

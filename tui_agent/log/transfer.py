@@ -218,7 +218,7 @@ def import_session(data: Path, source: Path, workspace: Path, remove_legacy: boo
     log.
     """
     blobs = Blobs(data / "blobs")
-    session = directory.new_id()
+    session = directory.new_id(data)
     history: Path | None = None
     try:
         if source.is_dir() or source.name in task_folder.NAMES:

@@ -152,7 +152,11 @@ async def _begin(session: Session, opening: Opening, replay: Path | None, found:
     journal = session.journal
     state = journal.store.state
     if not state.session.id:
-        new_id = session.storage.lock.folder.name if session.storage.lock else directory.new_id()
+        new_id = (
+            session.storage.lock.folder.name
+            if session.storage.lock
+            else directory.new_id(session.folders.data)
+        )
         started = e.SessionStarted(
             new_id, str(opening.workspace), str(replay or ""), opening.rehearsal, __version__
         )
