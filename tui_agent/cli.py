@@ -175,7 +175,10 @@ async def _reopened(options: ScreenOptions, choice: Any) -> Any:
         from tui_agent.rehearsal.demo import rehearsal
 
         return await rehearsal()
-    return await _open(options, choice.session, choice.draft)
+    session = await _open(options, choice.session, choice.draft)
+    if not choice.session:
+        session.hooks.source = "clear"
+    return session
 
 
 def open_rehearsal(plain: bool = False) -> int:

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from support.command_line import run_here
 
 from tui_agent.errors import SettingsError
 from tui_agent.extensions import trusted
+from tui_agent.extensions.hook_process import run_hook
 from tui_agent.extensions.hooks import Hook, configured, switch
 from tui_agent.mcp_servers.servers import programs_of
 from tui_agent.settings import trust
@@ -107,7 +109,23 @@ def test_hooks_of_the_home_folder_are_off_until_switched_on(home: Path, work: Pa
             json.dumps({"hooks": {"Elsewhere": [{"hooks": [{"command": "x"}]}]}}),
             "its event does not exist here",
         ),
-        (json.dumps({"hooks": {"Stop": [{"hooks": [{"type": "prompt", "prompt": "x"}]}]}}), "type command"),
+        *(
+            (
+                json.dumps({"hooks": {"Stop": [{"hooks": [{"type": kind, "command": "x"}]}]}}),
+                f"type is {kind}",
+            )
+            for kind in ("prompt", "http", "agent", "mcp_tool")
+        ),
+        (json.dumps({"hooks": {"Stop": [{"hooks": [{"type": {"a": 1}}]}]}}), "its type is"),
+        (json.dumps({"hooks": {"Stop": [{"hooks": [{"command": "x", "shell": "powershell"}]}]}}), "not bash"),
+        (
+            json.dumps({"hooks": {"Stop": [{"hooks": [{"command": "x", "args": "y"}]}]}}),
+            "not a list of texts",
+        ),
+        (
+            json.dumps({"hooks": {"Stop": [{"hooks": [{"command": "x", "if": "Nothing(a)"}]}]}}),
+            "names no tool",
+        ),
         (json.dumps({"hooks": {"Stop": [{"hooks": [{"command": 7}]}]}}), "is left out"),
         (json.dumps({"hooks": {"Stop": [{"hooks": [{"command": "x", "timeout": 1e9}]}]}}), "is left out"),
         (
@@ -121,6 +139,24 @@ def test_what_cannot_be_a_hook_is_named(home: Path, work: Path, text: str, said:
     (home / ".claude/settings.json").write_text(text)
     found = configured({}, work, user_folders())
     assert not found.hooks and said in found.problems[0] and "\x1b" not in found.problems[0]
+
+
+async def test_fields_of_an_entry_are_read_as_the_other_agent_reads_them(home: Path, work: Path) -> None:
+    """Arguments reach the program as they are, except for the folder's variable."""
+    words = ["-c", 'printf "%s\\n" "$@"', "x", "a b", "$HOME `id`", "${CLAUDE_PROJECT_DIR}/it's"]
+    write(home, "sh", args=words, timeout=5, **{"if": "Edit(*.py)", "async": True, "statusMessage": "…"})
+    [hook] = configured({}, work, user_folders()).hooks
+    it = hook.settings
+    assert (it.rule, it.background, it.timeout) == ("Edit(*.py)", True, 5.0)
+    assert "Edit(*.py)" in hook.shown and "in the background" in hook.shown
+    shown = replace(hook, settings=replace(it, event="SessionStart"))
+    found = await run_hook(shown, {}, work, work)
+    assert found.context.splitlines() == ["a b", "$HOME `id`", f"{work}/it's"]
+
+
+async def test_a_command_is_run_by_bash(home: Path, work: Path) -> None:
+    hook = Hook("one", HookSettings("SessionStart", "[[ abc == a* ]] && echo <(true)"))
+    assert "/dev/fd/" in (await run_hook(hook, {}, work, work)).context
 
 
 @pytest.mark.parametrize(
@@ -142,6 +178,7 @@ def test_a_matcher_fits_names_and_expressions() -> None:
         and fits("Edit, Write", "Write")
     )
     assert fits("mcp__.*", "mcp__time__now") and fits("run_command", "Bash", "run_command")
+    assert fits("^mcp__", "mcp__time__now") and fits("^Notebook", "NotebookEdit")
     assert not fits("Edit", "MultiEdit") and not fits("bash", "Bash") and not fits("mcp__", "mcp__time__now")
 
 

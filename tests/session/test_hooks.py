@@ -16,12 +16,14 @@ from msgspec.structs import replace
 from support.sessions import calls, model_of, open_session, reply
 from support.trees import until
 
-from tui_agent.errors import EditFailed, SessionError
+from tui_agent.errors import EditFailed, RateLimited, SessionError
+from tui_agent.extensions import trusted
 from tui_agent.extensions.hooks import switch
 from tui_agent.model.parts import text_of
 from tui_agent.session import hooks
 from tui_agent.session.hook_transcript import HookTranscript
 from tui_agent.session.session import Session
+from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
 from tui_agent.store.events import PermissionAsked
 from tui_agent.store.state import ChatMessage
@@ -499,3 +501,150 @@ async def test_the_transcript_follows_no_link_and_a_rewound_conversation(work: P
         transcript.write(replace(state, chat=chat))
         lines = [json.loads(line)["message"]["content"] for line in transcript.path.read_text().splitlines()]
         assert lines == [message.text for message in messages]
+
+
+@pytest.mark.parametrize(
+    ("printed", "asked", "ran"),
+    [
+        ({"behavior": "allow"}, [], True),
+        ({"behavior": "deny", "message": "not on a Friday"}, [], False),
+        ({"behavior": "allow", "updatedInput": {"command": "rm -r ~"}}, ["run_command"], False),
+        ({"behavior": "perhaps"}, ["run_command"], False),
+    ],
+)
+async def test_a_hook_answers_before_the_user_is_asked(
+    work: Path, printed: dict, asked: list[str], ran: bool
+) -> None:
+    answer = {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": printed}}
+    command = f"{SCRIPT}; printf %s {shlex.quote(json.dumps(answer))}"
+    write(
+        early={"event": "PreToolUse", "matcher": "^Ba", "command": 'echo \'{"decision": "ask"}\''},
+        answer={"event": "PermissionRequest", "matcher": "Bash", "command": command},
+    )
+    run = calls(("run_command", {"command": "echo done-here"}))
+    async with open_session(work, [run, calls()], protocol="tools", interactive=True) as session:
+        questions = refuse(session)
+        await turn(session)
+        assert questions == asked
+        results = sent(session)
+        assert ("done-here" in results) is ran
+        assert ("not on a Friday" in results) is ("message" in printed)
+    fields = seen(work)[0]
+    assert fields["tool_name"] == "Bash" and fields["tool_input"]["command"] == "echo done-here"
+    assert fields["permission_suggestions"] == [] and "tool_use_id" not in fields
+
+
+async def test_a_hook_answers_no_question_of_a_rule_and_none_of_a_workspace_allows(
+    work: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "person"))
+    allow = {"hookSpecificOutput": {"decision": {"behavior": "allow"}}}
+    entry = {"type": "command", "command": f"printf %s {shlex.quote(json.dumps(allow))}"}
+    (work / ".claude").mkdir()
+    groups = {"PermissionRequest": [{"hooks": [entry]}]}
+    (work / ".claude/settings.json").write_text(json.dumps({"hooks": groups}))
+    trust.trust(work, user_folders(), trusted.brought(work, user_folders()))
+    switch(work, user_folders(), "project.PermissionRequest-1", True)
+    run = calls(("run_command", {"command": "echo one"}))
+    folder = user_folders().config
+    folder.mkdir(parents=True, exist_ok=True)
+    for more in (
+        "",
+        f"[hooks.mine]\nevent = 'PermissionRequest'\ncommand = {json.dumps(entry['command'])}\n",
+    ):
+        (folder / "settings.toml").write_text(f"[permissions]\nask = ['run_command']\n{more}")
+        async with open_session(work, [run, calls()], protocol="tools", interactive=True) as session:
+            questions = refuse(session)
+            await turn(session)
+            assert questions == ["run_command"]
+
+
+async def test_a_text_before_a_call_reaches_the_model_with_its_result(work: Path) -> None:
+    said = {"hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext": "Use spaces here."}}
+    write(say={"event": "PreToolUse", "command": f"printf %s {shlex.quote(json.dumps(said))}"})
+    run = calls(("run_command", {"command": "echo one"}))
+    async with open_session(work, [run, calls()], protocol="tools") as session:
+        await turn(session)
+        assert "Use spaces here." in sent(session)
+
+
+async def test_a_rule_narrows_a_hook_to_some_calls(work: Path) -> None:
+    write(
+        git={"event": "PreToolUse", "rule": "Bash(git *)", "command": SCRIPT},
+        python={"event": "PreToolUse", "rule": "Read(*.py)", "command": SCRIPT},
+    )
+    commands = [("run_command", {"command": one}) for one in ("git status", "true && git log", "echo git")]
+    read = ("read_files", {"files": [{"name": "Read", "patterns": ["a.py", "b.md"]}]})
+    async with open_session(work, [calls(*commands, read), calls()], protocol="tools") as session:
+        await turn(session)
+    assert sorted(one["tool_input"].get("command", "") for one in seen(work)) == [
+        "",
+        "git status",
+        "true && git log",
+    ]
+
+
+async def test_nothing_waits_for_a_hook_in_the_background_and_its_answer_comes_later(work: Path) -> None:
+    late = work.parent / "go"
+    command = f"until [ -e {shlex.quote(str(late))} ]; do sleep 0.05; done; echo 'too long' >&2; exit 2"
+    write(slow={"event": "PreToolUse", "background": True, "command": command})
+    run = calls(("run_command", {"command": "echo ran"}))
+    async with open_session(work, [run, calls(), calls()], protocol="tools") as session:
+        await turn(session)
+        assert "ran" in sent(session) and "too long" not in sent(session)
+        late.touch()
+        await session.hooks.settled()
+        await turn(session, "and now")
+        assert "The hook slow says: too long" in sent(session)
+
+
+@pytest.mark.parametrize("reason", ["clear", "resume", "prompt_input_exit"])
+async def test_the_end_has_its_reason_which_a_matcher_fits(work: Path, reason: hooks.EndReason) -> None:
+    write(
+        fits={"event": "SessionEnd", "matcher": reason, "command": SCRIPT},
+        other={"event": "SessionEnd", "matcher": "logout", "command": SCRIPT},
+    )
+    async with open_session(work, [reply()]) as session:
+        await turn(session, "hello")
+        await session.close(reason=reason)
+    assert [one["reason"] for one in seen(work)] == [reason]
+
+
+async def test_a_failed_turn_and_a_summary_have_events(work: Path) -> None:
+    write(**{name: {"event": name, "command": SCRIPT} for name in ("StopFailure", "PostCompact")})
+    failure = RateLimited("The provider limits requests", "wait a minute")
+    async with open_session(work, [reply(), failure, reply("A short summary.")]) as session:
+        await turn(session, "hello")
+        await turn(session, "again")
+        await session.hooks.settled()
+        await session.chat.compact()
+        await session.chat.finished()
+        await session.hooks.settled()
+    failed, condensed = seen(work)
+    assert failed["error"] == "rate_limit" and "limits requests" in failed["error_details"]
+    assert condensed["trigger"] == "manual" and "A short summary." in condensed["compact_summary"]
+
+
+async def test_a_sub_task_has_events_that_name_its_session_and_agent(work: Path) -> None:
+    text = 'echo \'{"hookSpecificOutput": {"additionalContext": "House rules."}}\''
+    write(
+        begin={"event": "SubagentStart", "matcher": "general-purpose", "command": f"{SCRIPT}; {text}"},
+        call={"event": "PreToolUse", "command": SCRIPT},
+        end={"event": "SubagentStop", "command": SCRIPT},
+        elsewhere={"event": "SubagentStop", "matcher": "reviewer", "command": SCRIPT},
+    )
+    replies = [calls(("run_command", {"command": "echo hello"})), calls(text="Done.")]
+    async with open_session(work, replies, protocol="tools") as session:
+        await session.subtasks.add("look", "Look at a.py")
+        await session.subtasks.run("look")
+        await session.subtasks.settled()
+        assert "House rules." in sent(session)
+    found = seen(work)
+    assert [one["hook_event_name"] for one in found] == ["SubagentStart", "PreToolUse", "SubagentStop"]
+    assert {one["session_id"] for one in found} == {session.state.session.id}
+    assert {one["agent_type"] for one in found} == {"general-purpose"}
+    assert len({one["agent_id"] for one in found}) == 1
+    assert found[2]["last_assistant_message"] == "Done."
+    assert found[2]["agent_transcript_path"] != found[2]["transcript_path"]
+    transcript = await asyncio.to_thread(Path(found[2]["agent_transcript_path"]).read_text)
+    assert json.loads(transcript.splitlines()[-1])["message"]["content"][0]["text"] == "Done."

@@ -21,12 +21,16 @@ from tui_agent.processes.environment import for_any
 MAX_OUTPUT = 1_000_000
 #: Maximum characters of a reason or of a text for the model.
 MAX_TEXT = 10_000
+#: Existing hooks are written for bash.
+SHELL = "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"
 #: Exit status that blocks.
 BLOCKS = 2
 #: Seconds for the output of a hook that has ended, if another process still holds it open.
 AFTERWARDS = 0.5
 #: Events whose plain output is a text for the model.
 _PLAIN_TEXT = ("SessionStart", "UserPromptSubmit")
+#: Events whose answer decides about a call.
+_OF_CALLS = ("PreToolUse", "PermissionRequest")
 
 
 class HookResult(Struct, frozen=True):
@@ -90,7 +94,7 @@ async def run_hook(hook: Hook, fields: Mapping[str, Any], folder: Path, root: Pa
     try:
         transport, run = await asyncio.get_running_loop().subprocess_exec(
             _Run,
-            *("/bin/sh", "-c", hook.settings.command),
+            *(SHELL, "-c", hook.settings.command),
             cwd=folder,
             env=environment(hook, root),
             start_new_session=True,
@@ -138,11 +142,19 @@ def answer_of(event: str, status: int, printed: str, errors: str) -> HookResult:
         return HookResult(failed=f"printed JSON that cannot be used ({one_line(str(error))[:200]})")
 
 
+class _Decision(Struct, rename="camel"):
+    behavior: str = ""
+    message: str | None = None
+    updated_input: dict[str, Any] | None = None
+    interrupt: bool = False
+
+
 class _Specific(Struct, rename="camel"):
     permission_decision: str | None = None
     permission_decision_reason: str | None = None
     additional_context: str | None = None
     updated_input: dict[str, Any] | None = None
+    decision: _Decision | None = None
 
 
 class _Answer(Struct, rename="camel"):
@@ -157,14 +169,18 @@ class _Answer(Struct, rename="camel"):
 
 def _answer(event: str, found: _Answer) -> HookResult:
     own = found.hook_specific_output or _Specific()
-    reason = (own.permission_decision_reason or found.reason or "no reason was given")[:MAX_TEXT]
-    decision = own.permission_decision or found.decision or ""
+    given = own.decision or _Decision()
+    none = "no reason was given"
+    reason = (own.permission_decision_reason or given.message or found.reason or none)[:MAX_TEXT]
+    decision = own.permission_decision or given.behavior or found.decision or ""
     verdict = {"allow": "allow", "approve": "allow", "ask": "ask"}.get(decision, "")
+    blocked = reason if decision in ("block", "deny") else ""
+    stop = "" if found.continue_ else (found.stop_reason or none)[:MAX_TEXT]
     return HookResult(
-        blocked=reason if decision in ("block", "deny") else "",
-        verdict=verdict if event == "PreToolUse" else "",
-        updated=own.updated_input if event == "PreToolUse" else None,
+        blocked=blocked,
+        verdict=verdict if event in _OF_CALLS else "",
+        updated=(own.updated_input or given.updated_input) if event in _OF_CALLS else None,
         context=(own.additional_context or found.additional_context or "")[:MAX_TEXT],
         said=(found.system_message or "")[:MAX_TEXT],
-        stop="" if found.continue_ else (found.stop_reason or "no reason was given")[:MAX_TEXT],
+        stop=stop or (blocked if given.interrupt else ""),
     )

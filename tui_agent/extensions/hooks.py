@@ -19,6 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.errors import SettingsError
+from tui_agent.extensions.names import narrowing
 from tui_agent.extensions.places import (
     SHARED,
     Unusable,
@@ -43,16 +44,22 @@ MAX_HOOKS = 100
 #: Events whose matcher fits a name; at other events it is ignored.
 MATCHED = (
     "PreToolUse",
+    "PermissionRequest",
     "PostToolUse",
     "PostToolUseFailure",
     "PreCompact",
+    "PostCompact",
     "SessionStart",
     "SessionEnd",
+    "StopFailure",
+    "SubagentStart",
+    "SubagentStop",
     "Notification",
 )
 #: Variable with the folder of the workspace, as existing hooks expect it.
 FOLDER_VARIABLE = "CLAUDE_PROJECT_DIR"
 Origin = Literal["user", "home", "project"]
+_FOLDER = f"${{{FOLDER_VARIABLE}}}"
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
 _PLAIN = re.compile(r"[\w ,|-]*", re.ASCII)
 
@@ -67,8 +74,9 @@ class Hook(Struct, frozen=True):
 
     @property
     def shown(self) -> str:
-        matcher = f" {self.settings.matcher}" if self.settings.matcher else ""
-        return one_line(f"{self.settings.event}{matcher}: {self.settings.command}")
+        it = self.settings
+        named = " ".join(filter(None, (it.event, it.matcher, it.rule, "in the background" * it.background)))
+        return one_line(f"{named}: {it.command}")
 
     def fits(self, *names: str) -> bool:
         """Whether it runs for one of these names."""
@@ -77,7 +85,7 @@ class Hook(Struct, frozen=True):
             return True
         if _PLAIN.fullmatch(matcher):
             return bool({part.strip() for part in re.split("[|,]", matcher)}.intersection(names))
-        return any(re.fullmatch(matcher, name) for name in names)
+        return any(re.search(matcher, name) for name in names)
 
     def fingerprint(self, root: Path) -> str:
         """Blocking."""
@@ -215,9 +223,19 @@ def _settings(event: str, matcher: Any, entry: Any) -> HookSettings:
     """Raises ValueError for an entry that cannot be used."""
     if event not in get_args(HookEvent):
         raise ValueError("its event does not exist here")
-    if not isinstance(entry, dict) or entry.get("type", "command") != "command":
-        raise ValueError("only hooks of the type command run here")
-    values = {"event": event, "command": entry.get("command"), "matcher": matcher or ""}
+    kind = entry.get("type", "command") if isinstance(entry, dict) else ""
+    if kind != "command":
+        shown = escaped(str(kind))[:40] or "none"
+        raise ValueError(f"its type is {shown}, and only hooks of the type command run here")
+    if entry.get("shell", "bash") != "bash":
+        raise ValueError("its shell is not bash")
+    values = {
+        "event": event,
+        "command": _command(entry),
+        "matcher": matcher or "",
+        "rule": entry.get("if") or "",
+    }
+    values["background"] = bool(entry.get("async") or entry.get("asyncRewake"))
     if entry.get("timeout") is not None:
         values["timeout"] = entry["timeout"]
     try:
@@ -229,6 +247,16 @@ def _settings(event: str, matcher: Any, entry: Any) -> HookSettings:
     return found
 
 
+def _command(entry: dict[str, Any]) -> Any:
+    """A program with `args` as a line of a shell, in which the folder's variable still stands for the folder."""
+    command, args = entry.get("command"), entry.get("args")
+    if args is None or not isinstance(command, str):
+        return command
+    if not isinstance(args, list) or not all(isinstance(one, str) for one in args):
+        raise ValueError("its args are not a list of texts")
+    return shlex.join([command, *args]).replace(_FOLDER, f"'\"{_FOLDER}\"'")
+
+
 def _why_unusable(settings: HookSettings) -> str:
     if "\0" in settings.command:
         return "its command holds a NUL character"
@@ -236,4 +264,6 @@ def _why_unusable(settings: HookSettings) -> str:
         re.compile(settings.matcher if settings.matcher != "*" else "")
     except (re.error, RecursionError, OverflowError):
         return "its matcher is not an expression"
+    if settings.rule and not narrowing([settings.rule]).tools:
+        return f"its rule {escaped(settings.rule)[:80]} names no tool that exists here"
     return ""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
 
 from tui_agent.edits.change import Change, Checkpoint, FileStep, diff_of, text_under, unified
 from tui_agent.errors import EditFailed, SessionError, TuiAgentError
@@ -31,8 +34,17 @@ ENDS_WITHIN = 5.0
 MAX_NOTICES = 5
 #: Bytes of a file whose content is compared around a hook, and characters of a diff and of a result in its input.
 MAX_COMPARED, MAX_DIFF, MAX_RESULT = 20_000_000, 100_000, 20_000
-#: The other agent's names of our modes.
+#: The other agent's names of our modes, and of failures of a turn.
 _MODES = {"ask": "plan", "edit": "default", "auto": "acceptEdits"}
+_FAILURES = {
+    "RateLimited": "rate_limit",
+    "BadKey": "authentication_failed",
+    "RequestRejected": "invalid_request",
+    "ContextTooLong": "invalid_request",
+    "Unreachable": "server_error",
+    "ModelError": "server_error",
+}
+EndReason = Literal["clear", "resume", "prompt_input_exit", "other"]
 
 
 class Answers:
@@ -77,6 +89,12 @@ class Hooks:
     def __init__(self, core: Core, *, part: bool = False) -> None:
         self._core, self._part = core, part
         self._parent: Hooks | None = None
+        #: The agent of a sub-task.
+        self._agent = "general-purpose"
+        #: `clear` if the user began this session in the place of another.
+        self.source: Literal["startup", "clear"] = "startup"
+        #: The reason of the newest summary.
+        self._trigger = "auto"
         self._loading: asyncio.Task[None] | None = None
         self._beginning: asyncio.Task[str] | None = None
         self._beside: set[asyncio.Task[Any]] = set()
@@ -112,11 +130,11 @@ class Hooks:
             return None
         from tui_agent.tools.call_hooks import CallHooks
 
-        return CallHooks(self._before_call, self._after_call, self._compacting)
+        return CallHooks(self._before_call, self._asked, self._after_call, self._compacting)
 
     @call(changes=False)
-    def share(self, parent: Hooks) -> None:
-        self._parent = parent
+    def share(self, parent: Hooks, agent: str = "") -> None:
+        self._parent, self._agent = parent, agent or self._agent
 
     @call(changes=False)
     async def read(self) -> None:
@@ -136,7 +154,7 @@ class Hooks:
     def start(self) -> None:
         """Runs `SessionStart` hooks, once."""
         if self._beginning is None and not self._part and self._may_have_any():
-            source = "resume" if self.state.next_turn > 1 else "startup"
+            source = "resume" if self.state.next_turn > 1 else self.source
             self._beginning = asyncio.create_task(self._begin(source), name="hooks: session")
 
     @call(changes=False)
@@ -151,12 +169,12 @@ class Hooks:
             await asyncio.wait(self._beside)
 
     @call(changes=False)
-    async def close(self) -> None:
+    async def close(self, reason: EndReason = "other") -> None:
         """Runs the `SessionEnd` hooks, within a few seconds, and ends all others."""
         if self._beginning is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(ENDS_WITHIN):
-                    await self._run("SessionEnd", {"reason": "other"}, "other")
+                    await self._run("SessionEnd", {"reason": reason}, reason)
         tasks = [one for one in (self._loading, self._beginning, *self._beside, *self._running) if one]
         for task in tasks:
             task.cancel()
@@ -167,8 +185,11 @@ class Hooks:
     @call(changes=False)
     async def submitted(self, text: str, unasked: bool = False) -> str:
         """Raises `SessionError` if a hook blocks the message."""
-        if self._part or not self._may_have_any():
+        if not self._may_have_any():
             return ""
+        if self._part:
+            begun, self._given = self._given, True
+            return "" if begun else (await self._run("SubagentStart", {}, self._agent)).context
         self.start()
         assert self._beginning is not None
         begun = await asyncio.shield(self._beginning)
@@ -223,8 +244,8 @@ class Hooks:
 
         fields = {"stop_hook_active": self._following > 0, "last_assistant_message": last_reply(self.state)}
         if self._part:
-            fields["agent_id"] = self.state.session.id
-        answers = await self._run(event, fields)
+            fields["agent_transcript_path"] = await self._transcribed()
+        answers = await self._run(event, fields, *([self._agent] if self._part else []))
         if not answers.blocked or any(it.stop for _, it in answers.found):
             self._following = 0
             return ""
@@ -257,7 +278,27 @@ class Hooks:
                     verdict = "ask"
                     said = f"The changed input of the hook {hook.name} is not used for {one.name}: {error}"
                 await self._core.journal.record(e.NoticeGiven("info", said))
-        return BeforeCall(answers.blocked, verdict, tuple(changed) if tuple(changed) != before else None)
+        entries_now = tuple(changed) if tuple(changed) != before else None
+        return BeforeCall(answers.blocked, verdict, entries_now, answers.context)
+
+    async def _asked(self, tool: str, entries: tuple[Any, ...]) -> BeforeCall:
+        """Before the person is asked. Input that a hook changed is not used, and the person is asked instead."""
+        from tui_agent.tools.call_hooks import BeforeCall
+
+        hooked = await self._for_calls("PermissionRequest", tool, entries, {"permission_suggestions": []})
+        answers = Answers([pair for _, found in hooked for pair in found.found])
+        answers.raise_for_stop()
+        changes = [
+            hook.name
+            for one, found in hooked
+            for hook, it in found.found
+            if it.updated is not None and it.updated != one.input
+        ]
+        allowed = all(found.verdict == "allow" for _, found in hooked) and not changes
+        for name in changes:
+            said = f"The hook {name} changed the input while you were about to be asked, which is not used"
+            await self._core.journal.record(e.NoticeGiven("info", said))
+        return BeforeCall(answers.blocked, "allow" if allowed else "")
 
     async def _after_call(
         self, call_id: str, tool: str, entries: tuple[Any, ...], text: str, ok: bool
@@ -282,14 +323,21 @@ class Hooks:
     ) -> list[tuple[HookedCall, Answers]]:
         from tui_agent.tools.call_hooks import hooked_calls
 
-        found = list(hooked_calls(tool, entries, self._core.workspace.root))
+        root = self._core.workspace.root
+        found = list(hooked_calls(tool, entries, root))
         running = [
-            self._run(event, {"tool_name": one.name, "tool_input": one.input, **more}, one.name, one.own)
+            self._run(
+                event,
+                {"tool_name": one.name, "tool_input": one.input, **more},
+                *(one.name, one.own),
+                covers=partial(one.is_covered, root),
+            )
             for one in found
         ]
         return list(zip(found, await asyncio.gather(*running), strict=True))
 
     async def _compacting(self, trigger: Literal["auto", "manual"]) -> str:
+        self._trigger = trigger
         answers = await self._run("PreCompact", {"trigger": trigger, "custom_instructions": ""}, trigger)
         return answers.blocked
 
@@ -313,10 +361,12 @@ class Hooks:
     def _on_event(self, event: e.Event, state: State) -> None:
         # The settings of hooks are looked up for these events only, which keeps them off the start.
         if not isinstance(
-            event, e.CheckpointMade | e.PermissionAsked | e.QuestionAsked | e.ConversationBegun
+            event, e.CheckpointMade | e.PermissionAsked | e.QuestionAsked | e.ConversationBegun | e.TurnEnded
         ):
             return
         if isinstance(event, e.ConversationBegun) and event.why != "condensed":
+            return
+        if isinstance(event, e.TurnEnded) and (event.ok or event.stopped):
             return
         if not self._may_have_any():
             return
@@ -324,7 +374,9 @@ class Hooks:
             case e.CheckpointMade(checkpoint=point) if not self._part:
                 self._do_beside(self._applied(point))
             case e.ConversationBegun() if not self._part:
-                self._do_beside(self._begin_again())
+                self._do_beside(self._begin_again(state))
+            case e.TurnEnded() if not self._part:
+                self._do_beside(self._failed(event, state))
             case e.PermissionAsked(tool=tool, shown=shown):
                 kind = "permission_prompt" if tool else "elicitation_dialog"
                 self._do_beside(self._notified(f"tui-agent asks about {tool} {shown}".strip(), kind))
@@ -354,8 +406,25 @@ class Hooks:
         fields = {"source": source, "model": self.state.model.name}
         return (await self._run("SessionStart", fields, source)).context
 
-    async def _begin_again(self) -> None:
+    async def _failed(self, event: e.TurnEnded, state: State) -> None:
+        from tui_agent.session.hook_transcript import last_reply
+
+        kind = "max_output_tokens" if event.limit else _FAILURES.get(event.kind, "unknown")
+        fields = {"error": kind, "error_details": event.error, "last_assistant_message": last_reply(state)}
+        await self._run("StopFailure", fields, kind)
+
+    async def _begin_again(self, state: State) -> None:
         """After older messages were replaced by a summary, the model needs the texts of the start again."""
+        from tui_agent.model.parts import text_of
+
+        stored = [one.blob for one in state.conversation.messages if one.kind == "summary"]
+        found = await asyncio.to_thread(
+            lambda: [text_under(self._core.blobs, blob) or "{}" for blob in stored]
+        )
+        words = "\n".join(text_of(msgspec.json.decode(one)) for one in found)
+        trigger, self._trigger = self._trigger, "auto"
+        fields = {"trigger": trigger, "compact_summary": words[:MAX_DIFF]}
+        await self._run("PostCompact", fields, trigger)
         if context := await self._begin("compact"):
             await self._core.journal.record(e.ModelOwesNews(context))
 
@@ -363,20 +432,41 @@ class Hooks:
         fields = {"message": message, "title": "tui-agent", "notification_type": kind}
         await self._run("Notification", fields, kind)
 
-    async def _run(self, event: HookEvent, fields: dict[str, Any], *names: str) -> Answers:
+    async def _run(
+        self,
+        event: HookEvent,
+        fields: dict[str, Any],
+        *names: str,
+        covers: Callable[[str], bool] = lambda rule: True,
+    ) -> Answers:
+        """`names` are compared with matchers, and `covers` decides about rules."""
         await self.read()
         hooks = [
-            hook for hook in self.all if hook.settings.event == event and not hook.off and hook.fits(*names)
+            hook
+            for hook in self.all
+            if hook.settings.event == event
+            and not hook.off
+            and hook.fits(*names)
+            and (not hook.settings.rule or covers(hook.settings.rule))
         ]
         if not hooks:
             return Answers()
+        whole = self._parent or self
         common = {
-            "session_id": self.state.session.id,
-            "transcript_path": await self._transcribed(),
+            "session_id": whole.state.session.id,
+            "transcript_path": await whole._transcribed(),
             "cwd": str(self._core.workspace.root),
             "permission_mode": _MODES[self._core.mode],
             "hook_event_name": event,
         }
+        if self._part:
+            common |= {"agent_id": self.state.session.id, "agent_type": self._agent}
+        for hook in hooks:
+            if hook.settings.background:
+                self._do_beside(self._in_background(hook, {**common, **fields}))
+        hooks = [hook for hook in hooks if not hook.settings.background]
+        if not hooks:
+            return Answers()
         tasks = [asyncio.create_task(self._one(hook, {**common, **fields})) for hook in hooks]
         self._running.update(tasks)
         try:
@@ -393,6 +483,12 @@ class Hooks:
         if any(task.cancelled() for task in tasks) and event == "BeforeApply":
             raise SessionError("Nothing was applied, a hook was stopped before it ended", "apply again")
         return Answers(found)
+
+    async def _in_background(self, hook: Hook, fields: dict[str, Any]) -> None:
+        """The model gets its answer with the next request; it blocks nothing."""
+        found = [(hook, await self._one(hook, fields))]
+        await self._show(found)
+        await self._core.journal.record(*_news(Answers(found)))
 
     async def _transcribed(self) -> str:
         """The path of the conversation's file, written; "" if nothing can be written."""

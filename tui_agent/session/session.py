@@ -31,7 +31,7 @@ from tui_agent.session.commands import Commands
 from tui_agent.session.extensions import Extensions
 from tui_agent.session.files import Files
 from tui_agent.session.freshness import FreshnessWatch
-from tui_agent.session.hooks import Hooks
+from tui_agent.session.hooks import EndReason, Hooks
 from tui_agent.session.mcp_servers import McpServers
 from tui_agent.session.models import ModelAccess
 from tui_agent.session.preparation import Preparation
@@ -246,7 +246,10 @@ class Session:
 
     @call(changes=False)
     async def close(
-        self, within: float | None = None, say: Callable[[str], object] = lambda words: None
+        self,
+        within: float | None = None,
+        say: Callable[[str], object] = lambda words: None,
+        reason: EndReason = "other",
     ) -> None:
         """Stops all work, closes the children, stores growing events and releases the session.
 
@@ -268,11 +271,11 @@ class Session:
             try:
                 async with asyncio.timeout(within):
                     with self.journal.waits.on(STILL_RUNS):
-                        await self._wind_down()
+                        await self._wind_down(reason)
             except TimeoutError:
                 pass
 
-    async def _wind_down(self) -> None:
+    async def _wind_down(self, reason: EndReason) -> None:
         async with AsyncExitStack() as last:
             if self._shortcuts is not None:
                 last.push_async_callback(self._shortcuts.close)
@@ -285,7 +288,7 @@ class Session:
             last.push_async_callback(self.chat.close)
             last.push_async_callback(self.commands.close)
             last.push_async_callback(self.checks.close)
-            last.push_async_callback(self.hooks.close)
+            last.push_async_callback(self.hooks.close, reason)
             last.push_async_callback(self.extensions.close)
             last.push_async_callback(self.subtasks.close)
             if "pages" in self.__dict__:

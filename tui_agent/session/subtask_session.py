@@ -114,7 +114,7 @@ async def open_child(
     for name, effort in parent.state.model.efforts.items():
         await journal.record(e.EffortChosen(name, effort))
     await child.mcp.share(parent.mcp)
-    child.hooks.share(parent.hooks)
+    child.hooks.share(parent.hooks, task.agent)
     journal.publish(e.SessionOpened(parent.state.session.trusted))
     return ChildSession(child, task.agent if task.agent and agent is None else "", part)
 

@@ -21,13 +21,17 @@ HookEvent = Literal[
     "SessionStart",
     "UserPromptSubmit",
     "PreToolUse",
+    "PermissionRequest",
     "PostToolUse",
     "PostToolUseFailure",
     "PreCompact",
+    "PostCompact",
     "ChangesProposed",
     "BeforeApply",
     "Applied",
     "Stop",
+    "StopFailure",
+    "SubagentStart",
     "SubagentStop",
     "Notification",
     "SessionEnd",
@@ -304,14 +308,16 @@ class PermissionSettings(Struct, frozen=True):
 
 
 class HookSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """It gets a JSON object on standard input. `matcher` is an expression for names of tools or, at
-    `SessionStart`, for its source; "" fits all. `timeout` is in seconds."""
+    """`matcher` is an expression for names of tools; "" fits all. `rule` narrows it to calls such as `Bash(git *)`.
+    Nothing waits for a hook in the background. `timeout` is in seconds."""
 
     event: HookEvent
     command: Annotated[str, Meta(pattern=r"\S", max_length=10_000)]
     matcher: Annotated[str, Meta(max_length=1_000)] = ""
     timeout: Annotated[float, Meta(ge=1.0, le=600.0)] = 60.0
     enabled: bool = True
+    rule: Annotated[str, Meta(max_length=1_000)] = ""
+    background: bool = False
 
 
 class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):

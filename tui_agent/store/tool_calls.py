@@ -22,7 +22,7 @@ class ToolUse(Struct, frozen=True):
 
 
 class PermissionDecision(Struct, frozen=True):
-    """By a rule or the user, or a denial in headless mode. `digest` identifies the exact call, `what` is its
+    """By a rule, a hook or the user, or a denial in headless mode. `digest` identifies the exact call, `what` is its
     stored part. `reason` is for the model."""
 
     digest: str
@@ -30,7 +30,7 @@ class PermissionDecision(Struct, frozen=True):
     shown: str = ""
     what: str = ""
     answer: PermissionAnswer = "no"
-    by: Literal["rule", "person", "nobody"] = "person"
+    by: Literal["rule", "hook", "person", "nobody"] = "person"
     reason: str = ""
     #: Whether it would have written or executed something.
     acts: bool = False

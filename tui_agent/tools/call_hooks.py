@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
+import os
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +16,10 @@ from msgspec.structs import replace
 
 from tui_agent.answers.plans import DirectoryAction, FileAction
 from tui_agent.answers.values import ChangeRequest, SearchRequest, SubTaskRequest
-from tui_agent.extensions.names import SHOWN
+from tui_agent.extensions.names import SHOWN, narrowing
+
+#: Signs between the parts of a command line.
+_JOINED = re.compile(r"[;&|\n()]+")
 
 
 class HookedCall(Struct, frozen=True):
@@ -23,23 +29,43 @@ class HookedCall(Struct, frozen=True):
     input: dict[str, Any]
     own: str
 
+    def is_covered(self, root: Path, rule: str) -> bool:
+        """Whether a rule such as `Bash(git *)` covers it; a command also if it covers a part."""
+        targets = [str(self.input.get(key, "")) for key in ("command", "file_path", "path", "url")]
+        parts = [part.strip() for part in _JOINED.split(targets[0])]
+        relative = [os.path.relpath(path, root) for path in targets[1:3] if path]
+        tools = narrowing([rule]).tools
+        return any(
+            not patterns
+            or any(
+                fnmatch.fnmatchcase(one, pattern)
+                for one in (*targets, *parts, *relative)
+                if one
+                for pattern in patterns
+            )
+            for tool, patterns in tools.items()
+            if fnmatch.fnmatchcase(self.own, tool)
+        )
+
 
 class BeforeCall(Struct, frozen=True):
-    """The answer of hooks before a call: a reason for refusing it, a verdict of the person's own hooks, and entries
-    that replace those of the call."""
+    """The answer of hooks before a call: a reason for refusing it, a verdict of the person's own hooks, entries
+    that replace those of the call, and text for the model."""
 
     refused: str = ""
     verdict: Literal["", "allow", "ask"] = ""
     entries: tuple[Any, ...] | None = None
+    context: str = ""
 
 
 @dataclass(frozen=True)
 class CallHooks:
-    """Functions of a session for a call by its id, tool and entries: `before` it runs, and `after` it with its text and
-    success, which returns text for the model. `compacting` precedes a summary by its trigger, and returns the
-    reason for blocking it."""
+    """Functions of a session for a call by its id, tool and entries: `before` it runs, `asked` before a question about
+    it, and `after` it with its text and success, which returns text for the model. `compacting` precedes a summary by
+    its trigger, and returns the reason for blocking it."""
 
     before: Callable[[str, str, tuple[Any, ...]], Awaitable[BeforeCall]]
+    asked: Callable[[str, tuple[Any, ...]], Awaitable[BeforeCall]]
     after: Callable[[str, str, tuple[Any, ...], str, bool], Awaitable[str]]
     compacting: Callable[[Literal["auto", "manual"]], Awaitable[str]]
 

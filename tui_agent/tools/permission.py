@@ -67,6 +67,12 @@ async def permitted(
         return None
     if context.ask is None:
         return await _denied(decision, "nobody", "a confirmation is not possible here", emit)
+    if context.calls.hooks is not None:
+        answered = await context.calls.hooks.asked(call.name, call.entries)
+        if answered.refused:
+            return await _denied(decision, "hook", answered.refused, emit)
+        if answered.verdict == "allow" and not rule:
+            return None
     async with context.progress.asking:
         await emit(e.PermissionAsked(call.id, tool.name, tool.shown(call), preview, digest))
         while (answer := await context.ask(call.id, OFFERED)).action != call.id:
@@ -88,7 +94,7 @@ async def permitted(
 
 
 async def _denied(
-    decision: PermissionDecision, by: Literal["rule", "nobody"], why: str, emit: Emit
+    decision: PermissionDecision, by: Literal["rule", "hook", "nobody"], why: str, emit: Emit
 ) -> ToolResult:
     await emit(e.PermissionDecided(msgspec.structs.replace(decision, answer="no", by=by, reason=why)))
     about = f" ({decision.shown})" if decision.shown else ""

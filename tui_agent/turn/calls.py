@@ -165,6 +165,8 @@ async def _answer(context: TurnContext, tool: Tool, call: Invocation, emit: Emit
     said = await hooks.after(call.id, call.name, call.entries, result.text, result.ok) if hooks else ""
     if changed:
         said = f"A hook changed the input of this call: {call.arguments[:MOST_SHOWN]}\n{said}".strip()
+    if hooked is not None and hooked.context:
+        said = f"{hooked.context}\n{said}".strip()
     if said:
         result = replace(result, text="\n".join(filter(None, (result.text, said))))
         if not call.is_wire:

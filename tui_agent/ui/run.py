@@ -24,6 +24,7 @@ from tui_agent.ui.widgets.guide import Guide
 
 if TYPE_CHECKING:
     from tui_agent.control.server import LentTerminal
+    from tui_agent.session.hooks import EndReason
     from tui_agent.ui.attachment import Serve
 
 #: Timeout in seconds for closing the session after a signal.
@@ -104,6 +105,14 @@ def _attach(session: str, lent: LentTerminal | None) -> int:
     return launcher.attach(place, sys.stderr.write)
 
 
+def _reason(app: WorkspaceApp) -> EndReason:
+    if app.signal:
+        return "other"
+    if app.next is not None:
+        return "resume" if app.next.session else "clear"
+    return "prompt_input_exit"
+
+
 def _print(words: str) -> None:
     if words:
         with suppress(OSError):  # the terminal may be closed
@@ -135,7 +144,7 @@ async def _run(app: WorkspaceApp, at_last: Callable[[], Awaitable[object]] | Non
         await app.run_async()
     finally:
         if app.session:
-            await app.session.close(CLOSE_AT_SIGNAL if app.signal else None, _print)
+            await app.session.close(CLOSE_AT_SIGNAL if app.signal else None, _print, _reason(app))
         if at_last is not None and not app.signal:
             await at_last()
         if app.signal:

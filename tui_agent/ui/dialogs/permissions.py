@@ -117,6 +117,8 @@ async def show_permissions(app: App[object], session: Session) -> None:
 
 def decision_words(decision: PermissionDecision) -> str:
     """E.g. `allowed always · search_text “x”`, `denied by a rule · …`."""
-    by = {"rule": " by a rule", "nobody": ": a confirmation was not possible", "person": ""}[decision.by]
+    by = {"rule": " by a rule", "hook": " by a hook", "nobody": ": a confirmation was not possible"}.get(
+        decision.by, ""
+    )
     said = f"denied{by}" if decision.answer == "no" else f"allowed {decision.answer}"
     return f"{said} · {decision.tool} {decision.shown}".strip()
