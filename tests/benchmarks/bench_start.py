@@ -89,13 +89,22 @@ def start(
 
 def with_a_host(workspace: Path, env: dict[str, str]) -> list[Figure]:
     """From the launcher's start, in turns with a cold start by the same command."""
-    with hosting(env) as (warm, folder):
+    with hosting(env) as (warm, folder, host):
+        memory = sum(map(megabytes, (host, *children(host))))
         cold, hosted = paired(
             lambda: start(INSTALLED, OUR_MARK, workspace, {**warm, "CI": "1"}, folder),
             lambda: start(INSTALLED, OUR_MARK, workspace, warm, folder),
             PAIRS,
         )
-    figures = []
+        with Terminal(INSTALLED, workspace, warm) as terminal:
+            terminal.wait_for(OUR_MARK)
+            while not (places := list(folder.glob("[!h]*.*"))):
+                terminal.read(0.05)
+            session = megabytes(int(places[0].suffix[1:]))
+    figures = [
+        Figure("host and spare: memory", memory, 50, " MB"),
+        Figure("a session of the host: memory", session, 40, " MB"),
+    ]
     for name, moment, limit in (
         ("first paint", lambda run: run.painted, 40),
         ("a key shown", lambda run: run.kept, 60),
@@ -110,9 +119,19 @@ def with_a_host(workspace: Path, env: dict[str, str]) -> list[Figure]:
     return figures
 
 
+def megabytes(pid: int) -> float:
+    """Memory of a process, with its share of pages that others use, too."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("Pss:")).split()[1]) / 1024
+
+
+def children(pid: int) -> list[int]:
+    return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+
+
 @contextmanager
-def hosting(env: dict[str, str]) -> Generator[tuple[dict[str, str], Path]]:
-    """The variables of terminals for which a host is ready, and its folder of sockets."""
+def hosting(env: dict[str, str]) -> Generator[tuple[dict[str, str], Path, int]]:
+    """The variables of terminals for which a host is ready, its folder of sockets and its process id."""
     with TemporaryDirectory(prefix="tui-agent-") as folder:
         warm = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **env, "TMPDIR": folder}
         warm.pop("CI", None)
@@ -124,7 +143,7 @@ def hosting(env: dict[str, str]) -> Generator[tuple[dict[str, str], Path]]:
             while not any(path.suffix != ".lock" for path in sockets.glob("host-*")):
                 time.sleep(0.1)
             time.sleep(1)
-            yield warm, sockets
+            yield warm, sockets, host.pid
         finally:
             host.terminate()
             host.wait()

@@ -450,3 +450,30 @@ def test_the_words_that_the_launcher_knows_are_the_commands() -> None:
     assert set(launcher.COLD_WORDS) == {
         name for name, command in tui_agent.commands.items() if not command.hidden
     }
+
+
+#: Prints modules that a session can import after its start and that the host lacks; then heavy libraries of the host.
+LACKING = """
+import ast, pkgutil, sys
+import tui_agent
+from tui_agent.start import host
+modules = {found.name for found in pkgutil.walk_packages(tui_agent.__path__, "tui_agent.")}
+host.import_everything()
+mine = {name for name in sys.modules if name.startswith("tui_agent.")}
+wanted = set()
+for name in mine - {"tui_agent.cli"}:
+    with open(sys.modules[name].__file__) as file:
+        for node in ast.walk(ast.parse(file.read())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tui_agent"):
+                wanted |= {node.module, *(f"{node.module}.{each.name}" for each in node.names)}
+print(*sorted((wanted & modules) - mine))
+heavy = ("acp", "anyio", "h2", "httpcore", "httpx", "litellm", "mcp", "pydantic", "tiktoken", "websockets")
+print(*(name for name in heavy if name in sys.modules))
+"""
+
+
+def test_the_host_imports_all_that_a_session_can_import_and_no_libraries_of_other_processes() -> None:
+    words = [sys.executable, "-P", "-c", LACKING]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    # Readers of replies import it, in the process of the model.
+    assert done.stdout.splitlines() == ["tui_agent.model.event_stream", ""]

@@ -34,16 +34,21 @@ RENEW_AFTER = 1.5
 #: Maximum programs that are being made; further starts are cold.
 MOST_UNREADY = 3
 _LOCK = ".lock"
-#: Modules of child processes, and those that import their libraries.
-_OF_CHILDREN = (
-    "tui_agent.model.worker",
-    "tui_agent.workspace.worker",
-    "tui_agent.workspace.watcher",
+#: Modules of other commands and of child processes, with the libraries that only these import.
+_OF_OTHERS = (
+    *("tui_agent.browser", "tui_agent.editors", "tui_agent.headless", "tui_agent.mcp_servers"),
+    *("tui_agent.rehearsal.demo", "tui_agent.rehearsal.project"),
+    *("tui_agent.model.worker", "tui_agent.model.direct_client", "tui_agent.model.litellm_client"),
+    *("tui_agent.model.completion", "tui_agent.model.http_clients", "tui_agent.model.httpcore_patch"),
+    *("tui_agent.model.catalogue", "tui_agent.model.connections", "tui_agent.model.event_stream"),
+    *("tui_agent.web.page_reader", "tui_agent.workspace.worker", "tui_agent.workspace.watcher"),
+    *("tui_agent.model.provider_errors", "tui_agent.model.request_errors"),
     "tui_agent.git.repository",
-    "tui_agent.rehearsal.project",
 )
-#: The modules of this package that the host may import although they import the SDK of MCP.
-_WITHOUT_SDK = (
+#: Those among them that a session imports when it needs them.
+_OF_SESSIONS = (
+    "tui_agent.headless.event_lines",
+    "tui_agent.headless.running_sessions",
     "tui_agent.mcp_servers.client",
     "tui_agent.mcp_servers.offer",
     "tui_agent.mcp_servers.servers",
@@ -255,8 +260,8 @@ def import_everything() -> None:
 def _modules() -> Iterator[str]:
     for found in pkgutil.walk_packages(tui_agent.__path__, "tui_agent."):
         name = found.name
-        is_sdk = name.startswith("tui_agent.mcp_servers.") and name not in _WITHOUT_SDK
-        if not is_sdk and not name.startswith(_OF_CHILDREN) and not name.endswith("__main__"):
+        is_of_sessions = name in _OF_SESSIONS or not name.startswith(_OF_OTHERS)
+        if is_of_sessions and not name.endswith("__main__"):
             yield name
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from tui_agent.model.client import CallChunk, Chunk, EndReason, ReasoningChunk, TextChunk, UsageChunk
-from tui_agent.model.event_stream import BrokenStream
 from tui_agent.model.parts import CallPart, Part, TextPart, ThinkingPart, is_empty
+
+if TYPE_CHECKING:
+    from tui_agent.model.event_stream import BrokenStream
 
 _HALF = re.compile("[\ud800-\udfff]")
 #: Limit on characters of signed or encrypted items; exceeding it ends the reply.
@@ -17,6 +19,13 @@ MOST_NATIVE = 8_000_000
 MOST_PARTS = 10_000
 #: Sort key of a part within the reply.
 Place = tuple[int, int]
+
+
+def _broken(words: str) -> BrokenStream:
+    """Imports httpx only in the process that reads replies."""
+    from tui_agent.model.event_stream import BrokenStream
+
+    return BrokenStream(words)
 
 
 class _PartialPart:
@@ -87,7 +96,7 @@ class ReplyReader:
         """`size` is the number of new characters. Raises `BrokenStream` above `MOST_NATIVE`."""
         self._native_size += size
         if self._native_size > MOST_NATIVE:
-            raise BrokenStream(f"sent more than {MOST_NATIVE:,} letters of signed or encrypted thinking")
+            raise _broken(f"sent more than {MOST_NATIVE:,} letters of signed or encrypted thinking")
         self._at(place, kind).native = native
 
     def native(self, place: Place) -> Any:
@@ -105,7 +114,7 @@ class ReplyReader:
         growing = self._parts.get(place)
         if growing is None:
             if len(self._parts) >= MOST_PARTS:
-                raise BrokenStream(f"sent more than {MOST_PARTS:,} parts of an answer")
+                raise _broken(f"sent more than {MOST_PARTS:,} parts of an answer")
             growing = self._parts[place] = _PartialPart(kind, self._calls)
             self._calls += kind is CallPart
         return growing
