@@ -191,6 +191,27 @@ async def test_modes_options_cancel_and_a_client_that_vanishes(workspace: Path, 
     provider.release()
 
 
+async def test_thoughts_are_shown_and_a_model_is_chosen_from_those_that_have_a_key(
+    workspace: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "secret-of-this-test")
+    thought = Answer(json.dumps(reply(summary="Done.")), reasoning="Both ways are open. ")
+    provider.answer(thought)
+    async with editor() as (client, connection):
+        session = await connection.new_session(cwd=str(workspace))
+        _, model = session.config_options
+        offered = [one.value for one in model.options]
+        assert offered[0] == model.current_value == "openai/test-model"
+        other = next(name for name in offered if name.startswith("anthropic/"))
+        await connection.prompt(session_id=session.session_id, prompt=words("think"))
+        said = "".join(one.content.text for one in client.of("agent_thought_chunk"))
+        assert said.strip() == "Both ways are open." and said not in client.text
+        chosen = await connection.set_config_option(
+            config_id="model", session_id=session.session_id, value=other
+        )
+        assert [one.current_value for one in chosen.config_options] == ["edit", other]
+
+
 async def test_resources_and_pictures_reach_the_model(workspace: Path, provider: Provider) -> None:
     provider.answer(answer(summary="Seen."))
     data = io.BytesIO()

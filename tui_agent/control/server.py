@@ -3,7 +3,8 @@
 The first line sent is `state`, which is repeated when it changes; the events of `run --json` follow, with `finished`
 after each turn. A client sends objects with a `type`: `submit`, `stop`, `answer`, `apply`, `skip`, `mode`, `model`,
 `describe`, `change`, `quit`, `detach`, `attach`. Each is answered by a line `result`, to which `describe` and `change`
-add fields. After `states`, which has no answer, a client gets no events. A connection that has sent `attach` carries
+add fields. After `states`, which has no answer, a client gets no events; after `thoughts` it gets lines `thought` with
+the streamed thinking of the model, too. A connection that has sent `attach` carries
 only messages about its terminal.
 """
 
@@ -25,6 +26,7 @@ from tui_agent.control.report import question, state_line
 from tui_agent.edits.change import Pick, text_under
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.numbers import whole_number
+from tui_agent.store.conversation_events import ReplyStreamed
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -36,6 +38,8 @@ _log = logging.getLogger(__name__)
 LONGEST_LINE, MOST_OUTPUT = 1_000_000, 4_000_000
 #: Maximum connections at once.
 MOST_CLIENTS = 64
+#: Maximum models of a description.
+MOST_MODELS = 200
 #: Descriptors of a terminal: its input and its output.
 TERMINAL = 2
 _READ_AT_ONCE = 65_536
@@ -145,8 +149,13 @@ class ControlServer:
             masked = self.session.secrets.values.masked_json(line)
             for client in listeners:
                 client.send(masked)
-        if type(event).__name__ != "ReplyStreamed":
+        if not isinstance(event, ReplyStreamed):
             self.state_changed()
+        elif event.part == "reasoning":
+            thought = self.session.secrets.values.masked_json({"type": "thought", "text": event.text})
+            for client in listeners:
+                if client.wants_thoughts:
+                    client.send(thought)
 
     async def execute(self, message: Mapping[str, Any]) -> Line:
         """Returns more fields of the result. Raises `TuiAgentError`."""
@@ -167,7 +176,7 @@ class ControlServer:
             case {"type": "model", "name": str(name)} if name.strip():
                 await session.models.choose(name)
             case {"type": "describe"}:
-                return self._description()
+                return await self._description()
             case {"type": "change", "change": str(change)}:
                 return await self._texts(change)
             case {"type": "detach"}:
@@ -183,11 +192,15 @@ class ControlServer:
                 )
         return {}
 
-    def _description(self) -> Line:
-        state = self.session.state
+    async def _description(self) -> Line:
+        state, models = self.session.state, self.session.models
+        await models.offers.read()
+        suggested = [one.model for one in models.found or models.offers.suggested()]
+        offered = [offer.name for offer in models.offers.all() if not offer.ended]
         return {
             "mode": self.session.mode,
-            "model": self.session.models.name,
+            "model": models.name,
+            "models": list(dict.fromkeys([models.name, *suggested, *offered]))[:MOST_MODELS],
             "window": state.model.window,
             "context": state.usage.context,
             "commands": [
@@ -253,6 +266,8 @@ class Client:
         self.is_launcher = False
         #: Whether it gets events besides states.
         self.wants_events = True
+        #: Whether it gets the streamed thinking of the model.
+        self.wants_thoughts = False
         #: Whether it is a job of a shell, and runs programs in its terminal.
         self.can_stop = False
         self._server, self._connection = server, connection
@@ -351,6 +366,8 @@ class Client:
             self._attach(message)
         elif message.get("type") == "states":
             self.wants_events = False
+        elif message.get("type") == "thoughts":
+            self.wants_thoughts = True
         elif self.is_launcher:
             self._server.terminals.on_message(self, message)
         else:

@@ -337,6 +337,9 @@ class _Turn:
         match line:
             case {"type": "delta", "text": str(text)}:
                 await self._say(text)
+            case {"type": "thought", "text": str(text)}:
+                block = s.TextContentBlock(text=text, type="text")
+                await self._update(s.AgentThoughtChunk(content=block, session_update="agent_thought_chunk"))
             case {"type": "notice", "level": "warning" | "error", "text": str(text)}:
                 await self._say(f"\n\n_{text}_\n\n")
             case {"type": "plan", "actions": actions}:
@@ -489,7 +492,7 @@ def _options(about: Line) -> list[Any]:
     modes = [
         s.SessionConfigSelectOption(value=key, name=name, description=words) for key, name, words in MODES
     ]
-    models = [s.SessionConfigSelectOption(value=about["model"], name=about["model"])]
+    models = [s.SessionConfigSelectOption(value=name, name=name) for name in about["models"]]
     return [
         s.SessionConfigOptionSelect(
             id="mode", name="Mode", category="mode", type="select", current_value=about["mode"], options=modes

@@ -28,6 +28,7 @@ class SessionLink:
         #: The last `state` line.
         self.state: Line = {}
         self._writer = writer
+        writer.write(b'{"type": "thoughts"}\n')
         self._results: asyncio.Queue[Line] = asyncio.Queue()
         self._lines: asyncio.Queue[Line | None] = asyncio.Queue()
         self._asking = asyncio.Lock()
