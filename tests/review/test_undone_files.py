@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.faults import tree
@@ -140,3 +143,31 @@ async def test_the_change_that_blocks_a_batch_is_named_with_its_reason(root: Pat
             await session.review.apply()
         assert "src/here.py (failed: " in caught.value.what
         assert not (root / "new.py").exists()
+
+
+async def test_more_files_are_not_more_waits_for_a_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, waits = asyncio.to_thread, 0
+
+    async def counted(work: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        nonlocal waits
+        waits += 1
+        return await real(work, *given, **named)
+
+    monkeypatch.setattr(asyncio, "to_thread", counted)
+    taken = []
+    for files in (2, 40):
+        root = tmp_path / f"{files}"
+        root.mkdir()
+        made = reply("All.", fileChanges=[{"path": f"{n}.txt", "content": f"{n}\n"} for n in range(files)])
+        async with open_session(root, [made]) as session:
+            await session.chat.submit("Make all")
+            await session.chat.finished()
+            waits = 0
+            await session.review.apply()
+            await session.review.undo()
+            await session.review.redo()
+            taken.append(waits)
+            assert len(list(root.glob("*.txt"))) == files
+    assert taken[1] == taken[0]

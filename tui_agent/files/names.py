@@ -91,5 +91,7 @@ def is_too_long(path: str) -> bool:
 
 
 def _folded(name: str) -> str:
+    if name.isascii():
+        return name.lower().split(":")[0].rstrip(". ")
     kept = "".join(c for c in name if unicodedata.category(c) != "Cf")
     return unicodedata.normalize("NFKC", kept).casefold().split(":")[0].rstrip(". ")

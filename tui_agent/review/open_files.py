@@ -236,6 +236,8 @@ class OpenFiles:
 
     async def reload_changed(self, path: str) -> None:
         """Or reports a clash with unsaved text."""
+        if self.state.buffers.get(path) is None:
+            return
         try:
             disk = await asyncio.to_thread(self._hash, path)
         except TuiAgentError:

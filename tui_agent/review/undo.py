@@ -84,7 +84,8 @@ class UndoHistory:
         point = next((point for point in self._review.checkpoints if point.id == name), None)
         if point is None:
             raise SessionError(f"There is no apply {name}", "choose one from the list")
-        return [await self._preview(step) for step in _steps(point, undone=not point.undone)]
+        steps = _steps(point, undone=not point.undone)
+        return await asyncio.to_thread(lambda: [self._preview(step) for step in steps])
 
     async def revert(self, changes: Sequence[Change], picks: Sequence[Pick]) -> None:
         """All or nothing; later edits stay."""
@@ -149,7 +150,8 @@ class UndoHistory:
 
     async def _move(self, point: Checkpoint, undone: bool) -> None:
         steps = _steps(point, undone)
-        results = [(step, *(await self._target(step))) for step in steps]
+        # One thread call for all files: each call waits for the loop.
+        results = await asyncio.to_thread(lambda: [(step, *self._target(step)) for step in steps])
         conflicts = [(step, decided) for step, decided, _ in results if isinstance(decided, Conflict)]
         if conflicts:
             # Adds a resolvable change for each conflict; nothing is written
@@ -214,29 +216,29 @@ class UndoHistory:
         gone = [target.now.path for target in targets if target.text is None]
         return {folder for folder in made if any(path.startswith(f"{folder}/") for path in gone)}
 
-    async def _target(self, step: FileStep) -> tuple[Write | Conflict, WriteTarget | None]:
-        """It restores `step.before`; None if that is the current state."""
-        now = await self._now(step)
-        before, after_text = await asyncio.to_thread(self._texts, step)
-        decided = await asyncio.to_thread(undo, step, before, after_text, OnDisk(now.text, now.md5))
+    def _target(self, step: FileStep) -> tuple[Write | Conflict, WriteTarget | None]:
+        """It restores `step.before`; None if that is the current state. Blocking."""
+        now = self._now(step)
+        before, after_text = self._texts(step)
+        decided = undo(step, before, after_text, OnDisk(now.text, now.md5))
         changed = None not in (step.mode, step.mode_after) and step.mode != step.mode_after
         mode = step.mode if now.text is None or (changed and now.mode == step.mode_after) else None
         if isinstance(decided, Conflict) or (not decided.needed and mode in (None, now.mode)):
             return decided, None
         if now.text is None and decided.text is not None:
-            now = replace(now, stored=await asyncio.to_thread(self._stored, step.before))
+            now = replace(now, stored=self._stored(step.before))
         return decided, WriteTarget(now, decided.text, mode=mode)
 
-    async def _now(self, step: FileStep) -> CurrentFile:
+    def _now(self, step: FileStep) -> CurrentFile:
         edited = step.before and step.after
-        return await self._writer.current(self._known.moved(step.path) if edited else step.path)
+        return self._writer.read_current(self._known.moved(step.path) if edited else step.path)
 
-    async def _preview(self, step: FileStep) -> Preview:
-        now = await self._now(step)
-        decided, _ = await self._target(step)
+    def _preview(self, step: FileStep) -> Preview:
+        now = self._now(step)
+        decided, _ = self._target(step)
         if isinstance(decided, Conflict):
             return Preview(diff_of(step.path, now.text or "", now.text or ""), decided.reason)
-        diff = await asyncio.to_thread(diff_of, step.path, now.text or "", decided.text or "")
+        diff = diff_of(step.path, now.text or "", decided.text or "")
         return Preview(diff, "", decided.merged, goes=decided.text is None)
 
     def _hunks(self, step: FileStep) -> tuple[Hunk, ...]:
