@@ -86,6 +86,7 @@ def screen_arguments(options: ScreenOptions) -> dict[str, Any]:
         "plain": settings.screen.plain or is_dumb(),
         "follows_background": "theme" not in loaded.sources,
         "begin_with": options.agent,
+        "first_action": "session.setup" if options.sets_up else "",
         "folders": (folders.config, *own),
         "reopen": partial(_reopened, options),
         "pick_from": (folders.data, options.workspace) if options.resume == "" else None,
@@ -128,7 +129,8 @@ def _wanted(folder: Path) -> bool:
 
 def _offered(options: ScreenOptions) -> Any:
     """A session of this folder without a terminal, if the user wants it in place of another."""
-    if options.resume is not None or options.continue_newest or options.agent or options.replay:
+    others = (options.resume is not None, options.continue_newest, options.agent, options.replay)
+    if any(others) or options.sets_up:
         return None
     from tui_agent.headless.running_sessions import detached_in
 
@@ -417,6 +419,23 @@ def view(command: tuple[str, ...], workspace: str, settings: tuple[str, ...]) ->
 def demo(plain: bool) -> int:
     """Open the rehearsal: recorded replies, without network and key."""
     return open_rehearsal(plain)
+
+
+@tui_agent.command()
+@click.argument("path", default=".", shell_complete=arguments.folders)
+@arguments.set_option
+def setup(path: str, settings: tuple[str, ...]) -> int:
+    """Set up model, checks and theme on the screen.
+
+    Each step can be skipped. Nothing is saved without a question.
+    """
+    return open_screen(
+        ScreenOptions(
+            workspace=arguments.workspace_folder(path),
+            overrides=arguments.overrides(settings, []),
+            sets_up=True,
+        )
+    )
 
 
 class LateCommand(click.Command):

@@ -47,6 +47,7 @@ CONTRACT = [
         "run",
         "serve",
         "sessions",
+        "setup",
         "skip",
         "ssh",
         "stats",
@@ -258,7 +259,7 @@ class TestOpening:
         [
             ("./nowhere", "there is no folder ./nowhere"),
             ("no.where", "there is no folder no.where"),
-            ("chat", "no command chat; commands are view, demo, run, apply, skip, undo, redo,"),
+            ("chat", "no command chat; commands are view, demo, setup, run, apply, skip, undo, redo,"),
             ("a.py", "a.py is a file: name its folder: ."),
             ("a.py/x", "a.py/x"),
             ("x" * 30, "there is no folder"),

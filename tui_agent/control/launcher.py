@@ -60,6 +60,7 @@ COLD_WORDS = (
         "answer",
         "sessions",
         "serve",
+        "setup",
         "hooks",
         "ssh",
         "acp",

@@ -338,7 +338,7 @@ class ScreenOptions(Struct, frozen=True):
     include `--theme`.
 
     `named` is True if the user passed the folder explicitly. `agent` is the command that is shown first, in a
-    view. `in_background` opens without a terminal.
+    view. `in_background` opens without a terminal, `sets_up` with the setup.
     """
 
     workspace: Path
@@ -350,6 +350,7 @@ class ScreenOptions(Struct, frozen=True):
     record: Path | None = None
     agent: tuple[str, ...] = ()
     in_background: bool = False
+    sets_up: bool = False
 
 
 class CommandGroup(click.Group):

@@ -53,6 +53,7 @@ _ANYWHERE = [
     Action("session.compact", "Summarise older messages now"),
     Action("session.export", "Export this session to a Markdown file"),
     Action("session.summary", "Edit the summary of older messages"),
+    Action("session.setup", "Set up: model, checks, theme, instructions"),
     Action("session.model", "Choose the model"),
     Action("session.mode", "Change the mode: ask, edit or auto"),
     Action("session.carry_out", "Carry out the plan of mode ask, in mode edit"),

@@ -119,6 +119,7 @@ class WorkspaceApp(
         guide: Guide | None = None,
         follows_background: bool = False,
         begin_with: Sequence[str] = (),
+        first_action: str = "",
         serve: Serve | None = None,
         lent: LentTerminal | None = None,
         arrival: Arrival | None = None,
@@ -128,7 +129,8 @@ class WorkspaceApp(
 
         `reopen` opens a session selected on the screen. With `pick_from` (data folder, workspace) the
         session picker is shown first. follows_background: use the light theme on a light terminal. begin_with: command
-        of an agent that is shown first. serve: opens the control socket. lent: the terminal, if a launcher owns it.
+        of an agent that is shown first. first_action: done when the screen is complete. serve: opens the control
+        socket. lent: the terminal, if a launcher owns it.
         """
         no_colour = bool(os.environ.get("NO_COLOR"))
         if not no_colour:
@@ -155,6 +157,7 @@ class WorkspaceApp(
         self.guide = guide
         self._pick_from = pick_from
         self._begin_with = begin_with
+        self._first_action = first_action
         self.serve = serve
         self._arrival = arrival
         self.lent = lent
@@ -335,6 +338,8 @@ class WorkspaceApp(
         if self._begin_with:
             self.agents.ends_with_it = True
             self.agents.begin(self._begin_with, by_name=False)
+        if self._first_action:
+            await self.workspace_screen.do(self._first_action)
         if typed:
             from tui_agent.ui.reopening import reopen
 

@@ -36,6 +36,7 @@ DIALOGS = {
     "session.summary": "drafts:edit_summary",
     "session.edit_earlier": "transcript:edit_earlier",
     "session.rewind": "transcript:rewind",
+    "session.setup": "setup:set_up",
     "session.model": "models:choose_model",
     "session.login": "login:choose_login",
     "session.effort": "effort:choose_effort",
@@ -80,7 +81,7 @@ class CommandHost(Protocol):
     def act(self, call: Coroutine[Any, Any, object]) -> None: ...
     def do(self, action_id: str) -> Awaitable[None]: ...
     def do_in(self, name: str, action: str) -> Awaitable[None]: ...
-    def run_worker(self, work: Coroutine[Any, Any, None], *, group: str, exclusive: bool) -> object: ...
+    def run_worker(self, work: Coroutine[Any, Any, object], *, group: str, exclusive: bool) -> object: ...
 
 
 class ScreenCommands:
@@ -189,16 +190,9 @@ class ScreenCommands:
         screen.host.push_screen(Chooser("Find an action", rows, "name of an action"), do)
 
     def _open_themes(self) -> None:
-        """Previews the highlighted theme; restores the previous theme on cancel."""
-        from tui_agent.ui.dialogs.chooser import Chooser
-        from tui_agent.ui.dialogs.palette import theme_rows
+        from tui_agent.ui.dialogs.palette import choose_theme
 
-        host = self._screen.host
-        before = host.theme
-        rows = partial(theme_rows, names=host.themes, now=before)
-        host.push_screen(
-            Chooser("Theme", rows, seen=host.use_theme), lambda chosen: host.use_theme(chosen or before)
-        )
+        self._screen.run_worker(choose_theme(self._screen.host), group="app", exclusive=True)
 
     def _open_help(self) -> None:
         from tui_agent.ui.dialogs.chooser import Chooser, room_of

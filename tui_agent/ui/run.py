@@ -49,6 +49,7 @@ def run_app(
     guide: Guide | None = None,
     follows_background: bool = False,
     begin_with: Sequence[str] = (),
+    first_action: str = "",
     loop: asyncio.Runner | None = None,
     at_last: Callable[[], Awaitable[object]] | None = None,
     serve: Serve | None = None,
@@ -74,13 +75,14 @@ def run_app(
             guide=guide,
             follows_background=follows_background,
             begin_with=begin_with,
+            first_action=first_action,
             serve=serve,
             lent=lent,
             arrival=arrival,
         )
         with loop or asyncio.Runner() as runner:
             status = runner.run(_run(app, at_last))
-        loop, at_last, arrival, begin_with = None, None, None, ()
+        loop, at_last, arrival, begin_with, first_action = None, None, None, (), ""
         plain, lent = app.plain, app.lent
         reopen, serve, follows_background = app.reopen, app.serve, app.follows_background
         if app.next is None or reopen is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable
+from typing import Any
 
 from msgspec.structs import replace
 from textual import events, on
@@ -225,6 +226,6 @@ class ChecksDialog(Form[None]):
         return Row(check.name, Line(left, right), marked=True)
 
 
-async def choose_checks(app: App[object], session: Session) -> None:
+async def choose_checks(app: App[Any], session: Session) -> None:
     """Configure the checks to run on every proposal in this folder."""
     await app.push_screen_wait(ChecksDialog(session))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from textual.app import App
 
@@ -10,6 +11,7 @@ from tui_agent.session.session import Session
 from tui_agent.store.state import Notice
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, Action, actions_of
 from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow
+from tui_agent.ui.host import Host
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.panes import PANES
 from tui_agent.ui.safe_text import parts
@@ -79,6 +81,15 @@ def help_rows(words: str, keys: Keys, first: str, room: int) -> list[ChooserRow]
         for action in actions_of(place)
         if _holds(action, words, keys.all_shown(action.id))
     ]
+
+
+async def choose_theme(app: Host) -> str:
+    """Previews the highlighted theme; restores the previous theme on cancel. Returns the chosen theme, or ""."""
+    before = app.theme
+    rows = partial(theme_rows, names=app.themes, now=before)
+    chosen = await app.push_screen_wait(Chooser("Theme", rows, seen=app.use_theme))
+    app.use_theme(chosen or before)
+    return chosen or ""
 
 
 def theme_rows(words: str, names: Sequence[str], now: str) -> list[ChooserRow]:
