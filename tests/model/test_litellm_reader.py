@@ -55,7 +55,7 @@ class Carrying:
         return Abilities(model)
 
     async def open(self, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None) -> LitellmStream:
-        return LitellmStream(self._pieces, ORIGIN)
+        return LitellmStream(self._pieces, ORIGIN, wire)
 
     async def cost(self, model: str, usage: UsageChunk) -> float | None:
         return None

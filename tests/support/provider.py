@@ -39,6 +39,7 @@ __all__ = ["Answer", "Provider", "RawAnswer", "Request", "ToolCall", "dead_url"]
 PATIENCE_SECONDS = 30.0
 BEAT_SECONDS = 0.05
 CHAT, MESSAGES, RESPONSES = "/chat/completions", "/messages", "/responses"
+GENERATE = ":streamGenerateContent"
 
 
 @dataclass(slots=True)
@@ -174,7 +175,7 @@ class Provider:
         if "/files" in request.path:
             await self._serve_file(request, writer)
             return
-        if not request.path.endswith((CHAT, MESSAGES, RESPONSES)):
+        if not request.path.partition("?")[0].endswith((CHAT, MESSAGES, RESPONSES, GENERATE)):
             await _send(writer, 200, {"object": "list", "data": [{"id": "test-model", "object": "model"}]})
             return
         with self._changed:

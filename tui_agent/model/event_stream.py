@@ -35,6 +35,8 @@ _LINE = re.compile(r"\r\n|\n|\r")
 _ASKS_FOR_A_STREAM = re.compile(rb'"stream":\s*true')
 _DONE = "[DONE]"
 _LAST_EVENTS = frozenset(("message_stop", "response.completed", "response.incomplete"))
+#: Beginnings of event types of the Messages and the Responses API.
+_KNOWN_EVENTS = ("message_", "content_block_", "response.")
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 #: Beginnings of a non-streamed body: a JSON object or a web page.
 _WHOLE_BODY = (b"{", b"<")
@@ -58,6 +60,8 @@ class Wire:
     accepted: bool = False
     checked: bool = False
     usage: bool = False
+    #: Whether the server gave a reason for the end; None for unknown formats.
+    ended: bool | None = None
     error: ServerError | None = None
     #: Reason of an unreadable stream, a predicate with the server as its subject.
     broken: str = ""
@@ -305,6 +309,7 @@ class _ValidatedStream(httpx.AsyncByteStream):
             self._wire.on_keep_alive()
             return ()
         self._wire.on_sign_of_life()
+        self._wire.ended = self._wire.ended or _gives_reason(value)
         self._over = str(value.get("type")) in _LAST_EVENTS
         if not self._wire.usage and "usage" in data:  # the reply may contain the word too
             self._wire.usage = _holds_usage(value)
@@ -410,6 +415,22 @@ def _holds_usage(value: dict[str, Any]) -> bool:
     )
 
 
+def _gives_reason(event: dict[str, Any]) -> bool | None:
+    """Whether an event states why the reply ends; None for unknown formats."""
+    match event:
+        case {"type": "message_delta", "delta": {"stop_reason": str()}}:
+            return True
+        case {"choices": [{"finish_reason": str(reason)}, *_]} | {
+            "candidates": [{"finishReason": str(reason)}, *_]
+        }:
+            return bool(reason)
+        case {"type": str(kind)} if kind.startswith(_KNOWN_EVENTS):
+            return kind in _LAST_EVENTS and kind != "message_stop"
+        case {"choices": list()} | {"candidates": list()}:
+            return False
+    return None
+
+
 def _as_events(body: dict[str, Any], wire: Wire) -> Iterator[_Event]:
     """Raises `BrokenStream` for any other body."""
     wire.usage = wire.usage or _holds_usage(body)
@@ -421,6 +442,7 @@ def _as_events(body: dict[str, Any], wire: Wire) -> Iterator[_Event]:
         case _:
             raise BrokenStream("sent a body that holds no answer")
     for event in events:
+        wire.ended = wire.ended or _gives_reason(event)
         yield event.get("type", ""), json.dumps(event), event
 
 

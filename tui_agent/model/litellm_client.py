@@ -157,7 +157,7 @@ class LitellmTransport:
             if missing := _without_module(request.model, error):
                 raise missing from error
             raise
-        return LitellmStream(pieces, origin)
+        return LitellmStream(pieces, origin, wire)
 
     async def cost(self, model: str, usage: UsageChunk) -> float | None:
         if usage.cost is not None:
@@ -244,8 +244,9 @@ def _cost(model: str, usage: UsageChunk) -> float:
 
 
 class LitellmStream:
-    def __init__(self, pieces: Any, origin: Origin) -> None:
-        self.reader: ReplyReader = LitellmReader(pieces)
+    def __init__(self, pieces: Any, origin: Origin, wire: Wire) -> None:
+        self._own = LitellmReader(pieces, wire)
+        self.reader: ReplyReader = self._own
         self.origin = origin
         self._pieces = pieces
 
@@ -253,7 +254,10 @@ class LitellmStream:
         return self
 
     async def __anext__(self) -> list[Chunk]:
-        return self.reader.read(await anext(self._pieces))
+        try:
+            return self._own.read(await anext(self._pieces))
+        finally:
+            self._own.note_reason()
 
     async def aclose(self) -> None:
         if close := getattr(self._pieces, "aclose", None):
@@ -267,9 +271,10 @@ _SIGNATURE = "__thought__"
 class LitellmReader(ReplyReader):
     """`pieces` is the source of `ModelResponseStream` events."""
 
-    def __init__(self, pieces: Any = None) -> None:
+    def __init__(self, pieces: Any = None, wire: Wire | None = None) -> None:
         super().__init__()
         self._pieces = pieces
+        self._wire = wire or Wire()
         self._blocks: list[dict[str, Any]] = []
         self._unsigned = False
         #: Whether thinking followed text or calls; litellm cannot return it in that order.
@@ -302,16 +307,15 @@ class LitellmReader(ReplyReader):
                 written_long=min(reader.count(getattr(kept, "ephemeral_1h_input_tokens", None)), written),
                 thinking=min(reader.count(getattr(made, "reasoning_tokens", None)), output),
             )
-        # litellm also reports "stop" for truncated streams; only the provider's own reason counts
-        word = getattr(self._pieces, "received_finish_reason", None)
-        word = word or getattr(self._pieces, "intermittent_finish_reason", None)
-        if word:
-            self.end(word)
         return chunks
 
-    def end(self, word: str) -> None:
-        self.failure = word if word in chat.FAILURES else ""
-        self.reason = None if self.failure else chat.REASONS.get(word, "stop")
+    def note_reason(self) -> None:
+        """litellm also reports "stop" for a truncated stream; only the provider's own reason counts."""
+        word = getattr(self._pieces, "received_finish_reason", None)
+        word = word or getattr(self._pieces, "intermittent_finish_reason", None)
+        if word and self._wire.ended is not False:
+            self.failure = word if word in chat.FAILURES else ""
+            self.reason = None if self.failure else chat.REASONS.get(word, "stop")
 
     def _call(self, call: Any) -> list[Chunk]:
         place = (chat.CALLS, call.index or 0)
