@@ -8,7 +8,13 @@ import pytest
 
 from tui_agent.errors import ModelError, RateLimited, Unreachable
 from tui_agent.model.client import Chunk, EndChunk, RetryChunk, TextChunk
-from tui_agent.model.provider_errors import LONGEST_ASKED_SECONDS, AttemptFailed, Meaning, with_retries
+from tui_agent.model.provider_errors import (
+    LONGEST_ASKED_SECONDS,
+    SHORTEST_WAIT_SECONDS,
+    AttemptFailed,
+    Meaning,
+    with_retries,
+)
 
 
 class Attempts:
@@ -55,6 +61,12 @@ async def test_each_second_of_waiting_is_told() -> None:
 async def test_without_a_word_from_the_provider_waits_double() -> None:
     _, sleeps = await everything(Attempts(*[busy()] * 5))
     assert sum(sleeps) == 2 + 4 + 8 + 16 + 30
+
+
+@pytest.mark.parametrize("asked", [0.0, 5e-324, 0.000001, 0.25, 0.999])
+async def test_a_tiny_requested_wait_does_not_use_up_the_retries_at_once(asked: float) -> None:
+    _, sleeps = await everything(Attempts(*[busy(asked)] * 5))
+    assert sum(sleeps) == 5 * SHORTEST_WAIT_SECONDS
 
 
 async def test_the_last_error_says_how_often_it_was_tried() -> None:

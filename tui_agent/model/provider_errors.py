@@ -264,7 +264,7 @@ FIRST_WAIT_SECONDS = 2.0
 LONGEST_WAIT_SECONDS = 30.0
 #: Longer requested delays are reported as errors.
 LONGEST_ASKED_SECONDS = 300.0
-#: Minimum delay after a partial reply, so that the user can keep it.
+#: Minimum delay, also if less is requested, so that retries are not used up and a partial reply can be kept.
 SHORTEST_WAIT_SECONDS = 1.0
 
 Attempt = Callable[[], AsyncGenerator[Chunk, None]]
@@ -289,16 +289,14 @@ async def with_retries(
     cut; without one, its error is raised.
     """
     for retry in range(1, retries + 2):
-        said = False
         try:
             async with aclosing(attempt()) as chunks:
                 async for chunk in chunks:
-                    said = True
                     yield chunk
             return
         except AttemptFailed as refusal:
             failed = refusal
-        seconds = max(SHORTEST_WAIT_SECONDS if said else 0.0, wait_seconds(retry, failed.meaning))
+        seconds = wait_seconds(retry, failed.meaning)
         if retry > retries or seconds > LONGEST_ASKED_SECONDS:
             if failed.end is None:
                 raise _given_up(retry, retries, seconds, failed.meaning.error)
@@ -317,9 +315,9 @@ async def _countdown(retry: int, left: float, why: str, sleep: Sleep) -> AsyncGe
 
 
 def wait_seconds(retry: int, meaning: Meaning) -> float:
-    """The requested delay, otherwise 2, 4, 8, … up to 30 seconds."""
+    """The requested delay, at least `SHORTEST_WAIT_SECONDS`; otherwise 2, 4, 8, … up to 30 seconds."""
     if meaning.seconds is not None:
-        return meaning.seconds
+        return max(SHORTEST_WAIT_SECONDS, meaning.seconds)
     return min(FIRST_WAIT_SECONDS * 2 ** (retry - 1), LONGEST_WAIT_SECONDS)
 
 
