@@ -113,6 +113,40 @@ def test_an_answer_is_no_key_however_it_is_cut(answer: str) -> None:
         assert later(parser, clock, 60) == []
 
 
+@pytest.mark.parametrize(
+    "answer", [one for one in ALL if len(one) < 99], ids=lambda answer: repr(answer[:40])
+)
+@pytest.mark.parametrize("pause", [0.0, 0.05])
+def test_an_answer_cut_in_two_anywhere_is_no_key_before_any_key(answer: str, pause: float) -> None:
+    for at in range(1, len(answer)):
+        for key in ("T", "z", "\x1b[I", "\x1b[A", "\x1b[200~T\x1b[201~"):
+            clock = Clock()
+            parser = TerminalInput(clock=clock)
+            said = told(parser, [answer[:at]]) + later(parser, clock, pause)
+            said += told(parser, [answer[at:]]) + later(parser, clock, pause) + told(parser, [key])
+            assert said + later(parser, clock, 60) == told(TerminalInput(), [key]), (at, key)
+
+
+def test_what_is_typed_behind_the_focus_is_typed() -> None:
+    for typed in ("T", "TE", "TERM", "TERMINAL", "TERM2", "Tt", "term2 ", "TERM2x", "ITERM2 3n"):
+        for reads in (
+            [f"\x1b[I{typed}"],
+            ["\x1b[I", typed],
+            ["\x1b[I", *typed],
+            ["\x1b[", f"I{typed[0]}", *typed[1:]],
+        ):
+            clock = Clock()
+            parser = TerminalInput(clock=clock)
+            said = [word for one in reads for word in told(parser, [one]) + later(parser, clock, 0.02)]
+            said += later(parser, clock, 60)
+            assert said == told(TerminalInput(), typed), (typed, reads)
+    clock = Clock()
+    parser = TerminalInput(clock=clock)
+    told(parser, ["\x1b[O\x1b[I"])
+    assert told(parser, ["T"]) + later(parser, clock, 0.15) == ["T"], "a letter waits a tenth of a second"
+    assert told(parser, ["T"]) == ["T"]
+
+
 def test_answers_between_keys_change_nothing() -> None:
     random = Random(1)
     for _ in range(100):

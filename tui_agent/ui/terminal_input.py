@@ -65,8 +65,9 @@ _PASTE_OR_C1 = re.compile(
 _LONE_BYTE = re.compile("[\udc80-\udcff]")
 _STRING_ENDS = re.compile("[\x03\x07\x18\x1a\x1b]")
 _CSI = re.compile(r"\x1b\[[ -?]*([@-~]?)")
-#: What iTerm2 answers to `CSI 1337 n`, although no sequence has letters in its middle.
+#: What iTerm2 answers to `CSI 1337 n`, although no sequence has letters in its middle; it begins as the focus does.
 _ITERM = re.compile(r"\x1b\[ITERM2 [\d.]*(n?)")
+_FOCUS_IN, _BEHIND_FOCUS = "\x1b[I", "TERM2 "
 _MOUSE = re.compile(r"\x1b\[<\d{1,5};\d{1,5};\d{1,5}[Mm]")
 _KEY = re.compile(
     r"\x1b\[(?P<code>\d{0,7})(?::\d{0,7}){0,2}"
@@ -77,7 +78,7 @@ _CURSOR = re.compile(r"\x1b\[\d+;\d+R")
 _FRAMES_AS_ONE = re.compile(r"\x1b\[\?2026;[1-4]\$y")
 #: How the rest of a sequence begins whose Esc came so long before it that it was a key, and what may become that.
 _WITHOUT_ESC = re.compile(
-    r"\[[\d;<=>?A-FHIMOP-SZu]|\][\dlLI]|P(?:[>!@]|\d{1,4}(?:[$+!]|\Z))|_G|[\]P_][^\x1b]*\x1b\\"
+    r"\[[\d;<=>?A-FHIMOP-SZu]|\][\dlLI]|P(?:[>!@]|\d{1,4}(?:[$+!]|\Z|(?:;\d{0,4}){1,2}q))|_G|[\]P_][^\x1b]*\x1b\\"
 )
 _INTRODUCERS = re.compile(r"[\[\]P_^X][\d;<=>?!]{0,30}")
 #: How strings begin that may hold anything: behind a late Esc only their end tells them from what is typed.
@@ -134,6 +135,8 @@ class TerminalInput:
         self._since_escape = ""
         #: One character behind that Esc that is a key if no more follows at once; and what is one string, or keys.
         self._introducer = self._undecided = ""
+        #: When the focus came as the last event: what follows may make an answer of it.
+        self._focused = -SILENCE
         #: The pieces of a paste that has not ended; what may be the beginning of its end comes last.
         self._pasted: list[str] | None = None
         self._paste_begun = 0.0
@@ -154,6 +157,8 @@ class TerminalInput:
             text = self._decided(text, now)
         elif self._introducer or now - self._escaped < SILENCE:
             text = self._after_escape(text, now)
+        if now - self._focused < SILENCE and text and _BEHIND_FOCUS.startswith(text[: len(_BEHIND_FOCUS)]):
+            text = f"{_FOCUS_IN}{text}"
         yield from self._take(text)
 
     def _take(self, text: str) -> Iterator[Message]:
@@ -196,7 +201,9 @@ class TerminalInput:
             if silent >= constants.ESCAPE_DELAY:
                 self._held, self._escaped, self._since_escape = "", now, ""
                 yield from self._with_earlier(events.Key("escape", ESC))
-        elif silent >= SILENCE or now - self._begun >= max(LONGEST, self._size / TYPED):
+        elif silent >= (
+            constants.ESCAPE_DELAY if self._held == f"{_FOCUS_IN}{_BEHIND_FOCUS[0]}" else SILENCE
+        ) or now - self._begun >= max(LONGEST, self._size / TYPED):
             yield from self._give_up()
 
     def close(self) -> Iterator[Message]:
@@ -323,14 +330,19 @@ class TerminalInput:
             yield from self._with_earlier(events.Key("escape", ESC))
         elif len(held) == 2 and held[0] == ESC:
             yield from self._key(held[1], alt=True)
+        elif f"{_FOCUS_IN}{_BEHIND_FOCUS}".startswith(held) and held.startswith(_FOCUS_IN):
+            yield from self._sequence(_FOCUS_IN)
+            for character in held.removeprefix(_FOCUS_IN):
+                yield from self._key(character)
 
     def _sequence(self, text: str) -> Iterator[Message]:
         """What a whole sequence means: nothing where it is an answer."""
+        self._focused = self._clock() if text == _FOCUS_IN else -SILENCE
         if text == ESC:
             yield from self._with_earlier(events.Key("escape", ESC))
         elif text[1] not in "[O" or len(text) == 2:
             yield from self._key(text[1:], alt=True)
-        elif text in ("\x1b[I", "\x1b[O"):
+        elif text in (_FOCUS_IN, "\x1b[O"):
             self._focus = events.AppFocus() if text[2] == "I" else events.AppBlur()
         elif _MOUSE.fullmatch(text):
             event = self._parser.parse_mouse_code(text)
@@ -403,6 +415,7 @@ class TerminalInput:
     def _with_earlier(self, event: Message) -> Iterator[Message]:
         """A letter with Alt, which most terminals send as Esc and the letter, writes nothing where it is a
         key."""
+        self._focused = -SILENCE
         yield from self._late()
         if self._blurred and isinstance(event, (events.Key, events.Paste, events.MouseDown)):
             self._blurred = False
@@ -447,6 +460,10 @@ def _end_of(text: str, at: int) -> int:
 
 
 def _end_of_csi(text: str, at: int) -> int:
+    if text.startswith(f"{_FOCUS_IN}{_BEHIND_FOCUS[0]}", at) and f"{_FOCUS_IN}{_BEHIND_FOCUS}".startswith(
+        text[at:]
+    ):
+        return 0
     match = _ITERM.match(text, at) or _CSI.match(text, at)
     assert match is not None
     end = match.end()
