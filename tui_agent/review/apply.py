@@ -26,6 +26,8 @@ from tui_agent.store.state import ReviewSlice
 from tui_agent.workspace.symbols import language
 from tui_agent.workspace.workspace import Workspace
 
+CHOOSE_A_SIDE = "choose a side in the review, skip the change, or ask again"
+
 
 class ResolvedDecision(Struct, frozen=True):
     """Its targets and the applied hunks (from 0)."""
@@ -164,7 +166,7 @@ class Applier:
         if isinstance(decided, Conflict):
             raise EditFailed(
                 f"{decided.path}: {decided.reason}",
-                "choose a side in the review, skip the change, or ask again",
+                CHOOSE_A_SIDE,
             )
         targets = [WriteTarget(now, None)]
         if not decided.rename_to:
@@ -212,7 +214,18 @@ class Applier:
                 told += self._events(item.as_written(final), after)
             return told
 
-        await self._writer.write(name, [target for item in resolved for target in item.targets], events)
+        lost = await self._writer.write(
+            name, [target for item in resolved for target in item.targets], events
+        )
+        if lost:
+            why = "another program saved the same lines while it was applied"
+            over = [
+                item.change for item in resolved if any(target.now.path in lost for target in item.targets)
+            ]
+            for change in over:
+                owed = e.ModelOwesNews(f"{change.called} could not be applied: {why}.")
+                await self._journal.record(e.ChangeMoved(change.id, "conflict", change.hunks, why), owed)
+            raise EditFailed(f"{', '.join(lost)}: {why}", CHOOSE_A_SIDE)
 
     def _events(self, item: ResolvedDecision, after: Mapping[str, str]) -> list[e.Lasting]:
         """`after` are the hashes of the written files by path."""

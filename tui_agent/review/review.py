@@ -24,6 +24,7 @@ from tui_agent.review.apply import Applier
 from tui_agent.review.conflicts import ConflictResolver
 from tui_agent.review.crash_repair import recorded_names
 from tui_agent.review.open_files import OpenFiles
+from tui_agent.review.overwrites import Overwrites
 from tui_agent.review.undo import Preview, UndoHistory
 from tui_agent.review.versions import Version, Versions
 from tui_agent.review.writer import CurrentFile, Writer, WriteTarget
@@ -32,6 +33,7 @@ from tui_agent.store.state import State
 
 if TYPE_CHECKING:
     from tui_agent.sandbox.layer_changes import ChangedPath
+    from tui_agent.workspace.workspace import FileChange
 
 
 _KINDS: dict[str, ChangeKind] = {"new": "create", "changed": "edit", "mode": "edit", "deleted": "delete"}
@@ -151,6 +153,7 @@ class Review:
         #: Awaited with the changes of an apply before it writes; raises a `TuiAgentError` to refuse it.
         self.before_apply: Callable[[Sequence[Change]], Awaitable[None]] | None = None
         self._one_at_a_time = asyncio.Lock()
+        self._overwrites = Overwrites(core, self._writer, self._one_at_a_time)
 
     @property
     def state(self) -> State:
@@ -390,7 +393,13 @@ class Review:
         self._versions.keep_none()
 
     @call(changes=False)
+    def on_batch(self, changes: Sequence[FileChange]) -> None:
+        """Files were changed by any program."""
+        self._overwrites.look_later(change.path for change in changes)
+
+    @call(changes=False)
     async def close(self) -> None:
+        await self._overwrites.close()
         await self._versions.wait_for_commits()
 
     @call(changes=False)

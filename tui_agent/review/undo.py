@@ -40,7 +40,15 @@ from tui_agent.files.text import TextFile, decode
 from tui_agent.log.journal import Journal
 from tui_agent.review.apply import next_name
 from tui_agent.review.crash_repair import batch_name
-from tui_agent.review.writer import CurrentFile, WriteOutcome, Writer, WriteTarget, as_written, outside
+from tui_agent.review.writer import (
+    CurrentFile,
+    Events,
+    WriteOutcome,
+    Writer,
+    WriteTarget,
+    as_written,
+    outside,
+)
 from tui_agent.store import events as e
 from tui_agent.store.files import KnownSlice
 from tui_agent.store.state import ReviewSlice
@@ -112,7 +120,14 @@ class UndoHistory:
             point = Checkpoint(name, turn, done.steps, tuple(taken), takes_back=True, folders=done.folders)
             return [e.CheckpointMade(point), *moves, *self._news(done, undone=True)]
 
-        await self._writer.write(name, targets, events, self._emptied(targets))
+        await self._write(name, targets, events)
+
+    async def _write(self, name: str, targets: Sequence[WriteTarget], events: Events) -> None:
+        if lost := await self._writer.write(name, targets, events, self._emptied(targets)):
+            raise EditFailed(
+                f"{', '.join(lost)}: another program saved the same lines at the same time",
+                "look at the file and undo again, or leave it as it is",
+            )
 
     async def _undone_write(self, change: Change, picks: Sequence[Pick]) -> tuple[Write, list[WriteTarget]]:
         path = place(change) if change.kind in ("create", "delete") else self._known.moved(place(change))
@@ -188,7 +203,7 @@ class UndoHistory:
                 e.ModelOwesNews(f"An applied change to {paths} was {word} by the person."),
             ]
 
-        await self._writer.write(batch_name(point, undone), targets, events, self._emptied(targets))
+        await self._write(batch_name(point, undone), targets, events)
 
     def _news(self, done: WriteOutcome, undone: bool) -> list[e.Lasting]:
         known, now = self._known, time.time()

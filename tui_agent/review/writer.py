@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
@@ -14,11 +15,11 @@ from msgspec.structs import replace
 from tui_agent.context.known_files import MAX_BYTES, KnownFile, Touch
 from tui_agent.edits.change import FileStep, compose, hunks
 from tui_agent.edits.merge import merge
-from tui_agent.errors import FileError, Outdated, SessionError
-from tui_agent.files.batch import BatchResult, Step, heal, write_batch
-from tui_agent.files.gate import read_for_person
-from tui_agent.files.operating_system import inode_of
-from tui_agent.files.staging import with_execution
+from tui_agent.errors import FileError, Outdated, SessionError, TuiAgentError
+from tui_agent.files.batch import LONGEST_SAVE, TRIED_AGAIN, BatchResult, Step, heal, write_batch
+from tui_agent.files.gate import Gate, open_checked, read_for_person
+from tui_agent.files.operating_system import inode_of, wait_for_writers
+from tui_agent.files.staging import content, with_execution
 from tui_agent.files.text import TextFile, decode, encode, md5
 from tui_agent.files.write_file import mode_on_disk
 from tui_agent.log.core import Core
@@ -161,19 +162,62 @@ class Writer:
 
     async def write(
         self, name: str, targets: Sequence[WriteTarget], events: Events, leaves: Iterable[str] = ()
-    ) -> None:
+    ) -> list[str]:
         """All or none, and records `events` before listeners are notified. `leaves` are folders to remove if
         empty. Raises `Outdated` if a file or buffer has changed since it was read, and `FileError` if it is
-        not writable."""
+        not writable.
+
+        A program that saves its earlier text over a file in the meantime is merged. Returns the paths of such
+        files where that conflicts: they contain the text of that program."""
         with self._journal.waits.on("waiting for the disk to write files") as wait:
-            await self._write_and_say(wait, name, targets, events, leaves)
+            done = await self._write_and_say(wait, name, targets, events, leaves)
+            lost = await self._merge_overwritten(done)
         for target in targets:
             if not target.in_buffer:
                 await self._open_files.reload_changed(target.now.path)
+        return lost
+
+    async def _merge_overwritten(self, done: WriteOutcome) -> list[str]:
+        lost: list[str] = []
+        for attempt in range(TRIED_AGAIN + 1):
+            steps, lost = await asyncio.to_thread(self._overwritten, done)
+            if not steps or attempt == TRIED_AGAIN:
+                return [*lost, *(step.path for step in steps)]
+            where = (self._workspace.gate, self._batch, self._blobs)
+            async with self._open_files.files_at_rest:
+                try:
+                    await asyncio.to_thread(write_batch, *where, steps)
+                except Outdated:
+                    continue
+        return lost
+
+    def _overwritten(self, done: WriteOutcome) -> tuple[list[Step], list[str]]:
+        """Merges, and paths of conflicts. Blocking: waits for the other programs."""
+        steps: list[Step] = []
+        lost: list[str] = []
+        for target in done.targets:
+            path, before, after = target.now.path, target.now.text, target.text
+            if target.in_buffer or before is None or after is None:
+                continue
+            try:
+                there = _at_rest(self._workspace.gate, path)
+                if md5(there) == target.after:
+                    continue
+                stored = decode(there, path)
+                both = merge(before, stored.text, after)
+            except (TuiAgentError, OSError):
+                continue  # Removed, or no text any more: there is nothing to merge.
+            if both.conflicts and _lines(before, stored.text) <= _lines(after, stored.text):
+                lost.append(path)
+            elif not both.conflicts and is_overwritten(before, after, stored.text):
+                steps.append(
+                    replace(_step(target), data=encode(stored, both.text), expected=md5(there), mode=None)
+                )
+        return steps, lost
 
     async def _write_and_say(
         self, wait: Wait, name: str, targets: Sequence[WriteTarget], events: Events, leaves: Iterable[str]
-    ) -> None:
+    ) -> WriteOutcome:
         targets = await asyncio.to_thread(lambda: [self._stored(target) for target in targets])
         loop = asyncio.get_running_loop()
         done = WriteOutcome(tuple(targets))
@@ -190,6 +234,7 @@ class Writer:
 
         async with self._open_files.files_at_rest:
             await asyncio.to_thread(self._write, name, targets, written, record, leaves, waits)
+        return done
 
     def _stored(self, target: WriteTarget) -> WriteTarget:
         """Blocking."""
@@ -299,6 +344,26 @@ def _step(target: WriteTarget) -> Step:
         target.like,
         target.executable,
     )
+
+
+def is_overwritten(before: str, after: str, now: str) -> bool:
+    """Whether `now` has nothing of the change from `before` to `after`: it was made from `before`."""
+    return now != after and not set(hunks(before, now)).intersection(hunks(before, after))
+
+
+def _lines(before: str, after: str) -> int:
+    return sum(len(part.removed) + len(part.added) for part in hunks(before, after))
+
+
+def _at_rest(gate: Gate, path: str) -> bytes:
+    """Not in the middle of a save. Raises as `Gate.find` does, and OSError."""
+    with gate.find(path, "read") as spot:
+        descriptor = open_checked(spot)
+        try:
+            wait_for_writers(descriptor, LONGEST_SAVE)
+        finally:
+            os.close(descriptor)
+        return content(spot)
 
 
 def _both(base: str, one: str, other: str) -> str | None:
