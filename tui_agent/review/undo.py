@@ -126,7 +126,7 @@ class UndoHistory:
         if lost := await self._writer.write(name, targets, events, self._emptied(targets)):
             raise EditFailed(
                 f"{', '.join(lost)}: another program saved the same lines at the same time",
-                "look at the file and undo again, or leave it as it is",
+                "check the file and undo again, or leave it as it is",
             )
 
     async def _undone_write(self, change: Change, picks: Sequence[Pick]) -> tuple[Write, list[WriteTarget]]:

@@ -65,7 +65,7 @@ _PASTE_OR_C1 = re.compile(
 _LONE_BYTE = re.compile("[\udc80-\udcff]")
 _STRING_ENDS = re.compile("[\x03\x07\x18\x1a\x1b]")
 _CSI = re.compile(r"\x1b\[[ -?]*([@-~]?)")
-#: What iTerm2 answers to `CSI 1337 n`, although no sequence has letters in its middle; it begins as the focus does.
+#: iTerm2's answer to `CSI 1337 n`, against the form of all other sequences; its beginning is the event of the focus.
 _ITERM = re.compile(r"\x1b\[ITERM2 [\d.]*(n?)")
 _FOCUS_IN, _BEHIND_FOCUS = "\x1b[I", "TERM2 "
 _MOUSE = re.compile(r"\x1b\[<\d{1,5};\d{1,5};\d{1,5}[Mm]")
@@ -135,7 +135,7 @@ class TerminalInput:
         self._since_escape = ""
         #: One character behind that Esc that is a key if no more follows at once; and what is one string, or keys.
         self._introducer = self._undecided = ""
-        #: When the focus came as the last event: what follows may make an answer of it.
+        #: Time of a focus event without a later event: the next read may show that it began an answer.
         self._focused = -SILENCE
         #: The pieces of a paste that has not ended; what may be the beginning of its end comes last.
         self._pasted: list[str] | None = None
