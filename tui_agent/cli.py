@@ -465,6 +465,7 @@ for command in (
     ("logout", "login_command", "Log out of a service."),
     ("mcp", "mcp_command", "List, test, enable, log in to and import MCP servers."),
     ("places", "places_command", "List and test places for commands."),
+    ("worker", "worker_command", "Work on one sub-task of a session elsewhere."),
     ("hooks", "hooks_command", "List hooks, and switch on those of a settings.json."),
     ("trust", "trust_command", "Trust a workspace's .tui-agent/ folder."),
     ("completion", "shell_command", "Print the completion script for a shell."),

@@ -25,6 +25,7 @@
     │   ├── EmptyReply             the reply has no text
     │   └── RequestRejected        any other rejection of the request
     ├── ServerFailed               a server of tools that cannot be used, or did not do a call (exit 1)
+    ├── PlaceLost                  the worker of a place that cannot start, or ended (exit 1)
     ├── LoginFailed                a login that was denied, expired or malformed (exit 1)
     ├── LimitReached               a limit on steps, requests, tokens or money (exit 1)
     ├── SessionError               a session that is missing or not writable
@@ -169,6 +170,12 @@ class ServerFailed(TuiAgentError):
     """A server of the Model Context Protocol cannot be used, or did not do a call."""
 
     title = "Server failed"
+
+
+class PlaceLost(TuiAgentError):
+    """The worker of a place ended before its sub-task, could not start, or is of another version."""
+
+    title = "Place lost"
 
 
 class LoginFailed(TuiAgentError):

@@ -55,6 +55,7 @@ CONTRACT = [
         "trust",
         "undo",
         "view",
+        "worker",
     ),
 ]
 

@@ -85,6 +85,7 @@ MORE = {
     "subtasks.max_seconds": 1800,
     "subtasks.max_tokens": 0,
     "subtasks.max_cost": 0,
+    "subtasks.place": "",
     "subtasks.silent_after": 30,
     "screen.plain": False,
     "screen.bell_after": 20,

@@ -33,7 +33,7 @@ id={id}
 {before}printf '\\001%s\\n' "$id"
 exec 3<&0 </dev/null
 lead=; command -v setsid >/dev/null 2>&1 && lead=setsid
-{exports}TUI_AGENT_RUN=$id $lead sh -c {command} 3<&- &
+{exports}TUI_AGENT_RUN=$id $lead sh -c {command} {input}3<&- &
 pid=$!
 exec 2>/dev/null
 end() {{ kill -"$1" -"$pid" || kill -"$1" "$pid"; }}
@@ -44,24 +44,32 @@ sweep() {{
 }}
 halt() {{ trap '' INT TERM HUP; end TERM; sleep 0.3 || sleep 1; end KILL; sweep; }}
 trap 'halt >/dev/null &' INT TERM HUP
-{{
-  trap '' INT TERM HUP
-  read -r first && [ "$first" = "$id" ] && {{ while read -r _; do :; done; halt; }}
-}} <&3 >/dev/null &
-leash=$!
-exec 3<&-
+{leash}exec 3<&-
 while :; do wait "$pid"; status=$?; kill -0 "$pid" || break; done
 kill -KILL "$leash"
 end KILL
 sweep
-printf '\\001%s %s\\n' "$id" "$status"
+{after}printf '\\001%s %s\\n' "$id" "$status"
 exit "$status"
 """
+#: Ends the command at the end of standard input, which has the id as its first line.
+_LEASH = """\
+{
+  trap '' INT TERM HUP
+  read -r first && [ "$first" = "$id" ] && { while read -r _; do :; done; halt; }
+} <&3 >/dev/null &
+leash=$!
+"""
+#: Removes the folder of a worker that was killed.
+_AFTER = 'rm -rf "${TMPDIR:-/tmp}/tui-agent-worker-$id"\n'
 
 
-def script(name: str, command: str, before: str = "", exports: str = "") -> str:
-    """The script of a run. `before` are lines that may refuse it; `exports` are assignments for the command."""
-    return _SCRIPT.format(id=name, before=before, exports=exports, command=shlex.quote(command))
+def script(name: str, command: str, before: str = "", exports: str = "", *, reads: bool = False) -> str:
+    """The script of a run. `before` are lines that may refuse it; `exports` are assignments for the command. With
+    `reads`, the command is a worker, which gets standard input and ends with it."""
+    input, leash, after = ("<&3 ", "leash=\n", _AFTER) if reads else ("", _LEASH, "")
+    parts = {"before": before, "exports": exports, "input": input, "leash": leash, "after": after}
+    return _SCRIPT.format(id=name, command=shlex.quote(command), **parts)
 
 
 class Marks:
@@ -175,9 +183,9 @@ class PlaceRunner:
         changes, unread = await self._copy.changes(self._since)
         return replace(result, changes=changes, unread=unread)
 
-    async def process(self, name: str, command: str) -> asyncio.subprocess.Process:
-        """Starts the program that reaches the place. Raises OSError."""
-        words = script(name, command, self._copy.before(name), self._exports)
+    async def process(self, name: str, command: str, *, reads: bool = False) -> asyncio.subprocess.Process:
+        """Starts the program that reaches the place; for `reads` see `script`. Raises OSError."""
+        words = script(name, command, self._copy.before(name), self._exports, reads=reads)
         in_folder = self._place.is_far or self._place.fills_view
         return await asyncio.create_subprocess_exec(
             *self._place.argv(words, self._view),
@@ -185,7 +193,7 @@ class PlaceRunner:
             env=dict(self._environment),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
+            stderr=asyncio.subprocess.PIPE if reads else asyncio.subprocess.STDOUT,
             start_new_session=True,
         )
 

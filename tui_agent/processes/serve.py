@@ -96,14 +96,19 @@ from_child: Reader[FromChild] = Reader(FromChild)
 
 
 def encode(message: FromParent | FromChild) -> bytes:
-    """Returns one line. Raises `TypeError` or `ValueError` for values that JSON cannot represent."""
+    """Returns one line. Raises as `encoded`."""
+    return encoded(message) + b"\n"
+
+
+def encoded(message: Struct) -> bytes:
+    """Raises `TypeError` or `ValueError` for values that JSON cannot represent."""
     try:
-        return _encoder.encode(message) + b"\n"
+        return _encoder.encode(message)
     except (
         UnicodeEncodeError,
         OverflowError,
     ):  # lone surrogates and arbitrarily large integers are valid JSON
-        return json.dumps(msgspec.to_builtins(message)).encode() + b"\n"
+        return json.dumps(msgspec.to_builtins(message)).encode()
 
 
 def failure(id: int, error: TuiAgentError) -> CallFailed:

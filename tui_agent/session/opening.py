@@ -82,6 +82,7 @@ async def open_session(
         interactive=opening.interactive,
         prompts=read_prompts(folders.config, work.root if found.trusted else None),
         open_child=_open_child,
+        open_placed=_open_placed,
     )
     if opening.interactive:
         session.workspace.launch()  # Starts in parallel with the creation of the panes.
@@ -93,6 +94,12 @@ async def _open_child(*arguments: Any, **named: Any) -> RunSession:
     from tui_agent.session.subtask_session import open_child
 
     return await open_child(*arguments, **named)
+
+
+async def _open_placed(*arguments: Any) -> RunSession | None:
+    from tui_agent.session.subtask_session import open_placed
+
+    return await open_placed(*arguments)
 
 
 _NOT_IN_FORCE: dict[trust.Standing, str] = {

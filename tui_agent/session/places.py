@@ -6,13 +6,13 @@ import asyncio
 import hashlib
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tui_agent.checks.output import REPORTING
-from tui_agent.errors import SessionError
+from tui_agent.errors import PlaceLost, SessionError
 from tui_agent.log.core import Core, call
 from tui_agent.session.stored_answers import FolderAnswers
 from tui_agent.session.trial_views import TrialViews
@@ -21,8 +21,11 @@ from tui_agent.settings.schema import PlaceSettings
 from tui_agent.store.commands import By
 
 if TYPE_CHECKING:
+    from tui_agent.places.contents import Contents
+    from tui_agent.places.link import Channel
     from tui_agent.places.place import CommandPlace
     from tui_agent.places.runner import PlaceRunner
+    from tui_agent.sandbox.view_plan import Seed
 
 #: Offered places by folder.
 STORE = "places.json"
@@ -94,25 +97,61 @@ class SessionPlaces:
 
         Parameters are as in `TrialViews.replaced`.
         """
+        place = self.get(name, by)
+        await self._workspace.ready()
+        seeds, paths = await self._views.replaced(pending=pending, seeded=seeded)
+        exports = {"person": _COLOURS, "check": _REPORTS}.get(by, "")
+        contents = await self.contents(name, seeds)
+        return await self._opened(place, contents, exports, paths)
+
+    async def contents(self, name: str, seeds: Sequence[Seed], more: Sequence[str] = ()) -> Contents:
+        """The files of the folder and `more`, replaced by `seeds`, for the place `name`."""
         from tui_agent.places.contents import contents_of
+
+        shown = await asyncio.to_thread(self._views.shown_secrets)
+        root, paths = str(self._workspace.root), [*self._workspace.index.paths, *shown, *more]
+        contents = await asyncio.to_thread(contents_of, root, paths, seeds)
+        if contents.left:
+            said = f"Not in {name}: {len(contents.left):,} files whose names cannot travel"
+            await self._views.notify_once(said, "warning")
+        return contents
+
+    async def open_worker(
+        self, name: str, replaced: Mapping[str, bytes | None], more: Sequence[str]
+    ) -> tuple[Channel, Sequence[str]]:
+        """A worker with the folder as on disk, in which `replaced` has other contents, and with the files `more`.
+        Returns its channel and its paths. Raises `SessionError` and `PlaceLost`."""
+        from tui_agent.places.worker import ProcessChannel
+
+        place = self.get(name, "person")
+        await self._workspace.ready()
+        contents = await self.contents(name, await self._views.replaced_by(replaced), more)
+        try:
+            runner = await self._opened(place, contents)
+        except SessionError as error:
+            raise PlaceLost(error.what, error.remedy) from error
+        channel = ProcessChannel(runner, name)
+        try:
+            await channel.open()
+        except BaseException:
+            await runner.remove()
+            raise
+        return channel, sorted(contents.items)
+
+    async def _opened(
+        self, place: CommandPlace, contents: Contents, exports: str = "", pending: tuple[str, ...] = ()
+    ) -> PlaceRunner:
         from tui_agent.places.far_copy import FarCopy
         from tui_agent.places.kept_folder import KeptFolder, sweep
         from tui_agent.places.place import engine_environment
         from tui_agent.places.runner import PlaceRunner
 
-        place, root = self.get(name, by), str(self._workspace.root)
-        await self._workspace.ready()
-        seeds, paths = await self._views.replaced(pending=pending, seeded=seeded)
-        shown = await asyncio.to_thread(self._views.shown_secrets)
-        contents = await asyncio.to_thread(contents_of, root, [*self._workspace.index.paths, *shown], seeds)
-        if contents.left:
-            said = f"Not in {name}: {len(contents.left):,} files whose names cannot travel"
-            await self._views.notify_once(said, "warning")
         environment = engine_environment(os.environ, self._settings.trial.env)
         every = self._folders.state / "places"
         if not self._swept:
             self._swept = True
             await asyncio.to_thread(sweep, every)
+        name = place.name
         key = hashlib.sha256(f"{self._original}\0{name}".encode(errors="surrogateescape")).hexdigest()[:20]
         parent, ignored = every / key, self._workspace.ignored
         copy = (
@@ -120,8 +159,7 @@ class SessionPlaces:
             if place.is_far
             else KeptFolder(parent / "here", ignored)
         )
-        exports = {"person": _COLOURS, "check": _REPORTS}.get(by, "")
-        runner = PlaceRunner(place, copy, environment, root, exports, paths)
+        runner = PlaceRunner(place, copy, environment, str(self._workspace.root), exports, pending)
         try:
             await runner.open(contents)
         except OSError as error:

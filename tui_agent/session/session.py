@@ -71,7 +71,8 @@ STILL_RUNS = "waiting for running work to end"
 class Session:
     """Bound to the event loop that created it.
 
-    `part` marks a sub-task's run; `open_child` opens such a session for a copy and a hand-over. `prompts`
+    `part` marks a sub-task's run; `open_child` opens such a session for a copy and a hand-over, and
+    `open_placed` in a place. `prompts`
     include those of a trusted workspace; a sub-task uses its parent's.
     """
 
@@ -84,6 +85,7 @@ class Session:
         model_name: str,
         interactive: bool,
         open_child: Callable[..., Awaitable[RunSession]],
+        open_placed: Callable[..., Awaitable[RunSession | None]],
         prompts: Prompts,
         part: SubTaskPart | None = None,
     ) -> None:
@@ -93,7 +95,7 @@ class Session:
         self.start_folder = start_folder
         self._interactive = interactive
         self._part = part
-        self._open_child = open_child
+        self._open_child, self._open_placed = open_child, open_placed
         self.models = ModelAccess(core, model, model_name, shared=part.requests if part else None)
         self._opening_notices: list[str] = []
         self._saying: set[asyncio.Task[None]] = set()
@@ -444,6 +446,7 @@ class Session:
             requests=self.models.requests,
             capacity=capacity,
             open_child=partial(self._open_child, self, capacity=capacity),
+            open_placed=partial(self._open_placed, self),
             on_newest=lambda change: rebased_on_current(self._turn_context(), change),
             after_run=self._auto_apply,
         )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -25,6 +26,7 @@ from tui_agent.store.graph import SubTask
 from tui_agent.store.state import ChatMessage, State
 from tui_agent.store.store import Listener, Store
 from tui_agent.subtasks.parent import Capacity, SubTaskPart
+from tui_agent.subtasks.placed import Assignment, PlacedSession, shared_settings
 from tui_agent.subtasks.run import folder_of
 from tui_agent.workspace.copies import WorkCopy
 from tui_agent.workspace.workspace import Workspace
@@ -106,6 +108,7 @@ async def open_child(
             (*parent.only, agent.tools) if agent and agent.tools is not None else parent.only,
         ),
         open_child=open_child,
+        open_placed=open_placed,
         prompts=parent.prompts,
     )
     await journal.record(e.SessionStarted(folder.name, copy.root))
@@ -117,6 +120,69 @@ async def open_child(
     child.hooks.share(parent.hooks, task.agent)
     journal.publish(e.SessionOpened(parent.state.session.trusted))
     return ChildSession(child, task.agent if task.agent and agent is None else "", part)
+
+
+async def open_placed(
+    parent: Session,
+    task: SubTask,
+    part: str,
+    contents: Mapping[str, bytes | None],
+    more: Sequence[str],
+) -> PlacedSession | None:
+    """In the place of the settings; None for an agent of another maker, which runs here. For `contents` and `more` see
+    `SessionPlaces.open_worker`. Raises `SessionError` and `PlaceLost`."""
+    agent = await _agent_of(parent, task)
+    if task.agent and agent is None:
+        return None
+    settings, places = settings_of(parent.loaded.settings, task, agent), parent.commands.places
+    name = settings.subtasks.place
+    commands = places.get(name, "person").settings.model
+    checks = tuple(
+        replace(check, place="")
+        for check in await asyncio.to_thread(parent.checks.chosen)
+        if check.place in ("", name)
+    )
+    folder = folder_of(parent.storage.folder, task)
+    log = await asyncio.to_thread(_log, folder) if parent.storage.log is not None else None
+    channel, paths = await places.open_worker(name, contents, more)
+    model = task.model or (agent.model if agent else "") or parent.models.name
+    child = PlacedSession(
+        channel,
+        Journal(Store(State()), log),
+        parent.storage.blobs,
+        parent.models.paced(),
+        {model, settings.planner_model, *settings.models.fallbacks} - {"", "none"},
+    )
+    assignment = Assignment(
+        task,
+        f"{agent.prompt}\n\n{part}" if agent else part,
+        model,
+        shared_settings(replace(settings, checks=replace(settings.checks, commands=checks))),
+        parent.prompts.words,
+        list(paths),
+        name,
+        commands,
+        parent.start_folder,
+        parent.state.session.trusted,
+        (*parent.only, agent.tools) if agent and agent.tools is not None else parent.only,
+        dict(parent.state.model.efforts),
+        await asyncio.to_thread(_instructions, parent.folders.config, settings.instructions.names),
+    )
+    try:
+        await child.begin(assignment)
+    except BaseException:
+        await child.close()
+        raise
+    return child
+
+
+def _instructions(config: Path, names: Sequence[str]) -> dict[str, str]:
+    """The user's own."""
+    found = {}
+    for name in names:
+        with suppress(OSError, ValueError):
+            found[name] = (config / name).read_text(encoding="utf-8")
+    return found
 
 
 async def _agent_of(parent: Session, task: SubTask) -> AgentPrompt | None:

@@ -220,6 +220,11 @@ class TrialViews:
             seeded()
         return found
 
+    async def replaced_by(self, contents: Mapping[str, bytes | None]) -> list[Seed]:
+        """As `replaced`, with these contents instead of pending and unsaved ones."""
+        await self._scanned()
+        return await asyncio.to_thread(self._judged, contents)
+
     def shown_secrets(self) -> list[str]:
         """Paths of files that look like secrets and that commands may read by a setting."""
         from tui_agent.sandbox.hidden_files import is_revealed

@@ -162,6 +162,9 @@ class SubTaskSettings(Struct, frozen=True):
     max_cost: Dollars = 0.0
     """Maximum cost of one sub-task in dollars; 0 for no limit."""
 
+    place: Annotated[str, Meta(pattern=r"^[\w.-]{0,40}$")] = ""
+    """Place in which sub-tasks run, by its name; "" for this machine."""
+
     silent_after: Annotated[int, Meta(ge=1)] = 30
     """Seconds without output after which a sub-task is shown as silent."""
 

@@ -113,15 +113,22 @@ def overlay(state: State, task: SubTask, blobs: Blobs) -> Texts:
 
 def write_texts(gate: Gate, texts: Mapping[str, str | None]) -> None:
     """With each file's own encoding. Blocking. Raises `FileError` and `PathRefused`."""
+    for path, data in encoded(gate, texts).items():
+        write_file(gate, path, data, None)
+
+
+def encoded(gate: Gate, texts: Mapping[str, str | None]) -> dict[str, bytes | None]:
+    """With each file's own encoding. Blocking. Raises `PathRefused`."""
+    found: dict[str, bytes | None] = {}
     for path, text in texts.items():
+        found[path] = None
         if text is None:
-            write_file(gate, path, None, None)
             continue
         try:
-            data = encode(decode(read_for_person(gate, path, MAX_BYTES), path), text)
+            found[path] = encode(decode(read_for_person(gate, path, MAX_BYTES), path), text)
         except FileError:
-            data = text.encode("utf-8", "surrogatepass")
-        write_file(gate, path, data, None)
+            found[path] = text.encode("utf-8", "surrogatepass")
+    return found
 
 
 def copy_exact_bytes(theirs: Gate, ours: Gate, paths: Sequence[str]) -> None:

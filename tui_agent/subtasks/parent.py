@@ -103,8 +103,9 @@ class RunSession(Protocol):
 class Parent:
     """A session as its sub-tasks use it.
 
-    `open_child` opens a run's session with its copy and hand-over; `on_newest` rebases a change onto the
-    current file; `after_run` is called at the end of each run.
+    `open_child` opens a run's session with its copy and hand-over; `open_placed` opens it in the place of the settings,
+    with the contents that differ from the disk and other paths to bring, or returns None to run it here; `on_newest`
+    rebases a change onto the current file; `after_run` is called at the end of each run.
     """
 
     journal: Journal
@@ -115,6 +116,9 @@ class Parent:
     requests: Allowance
     capacity: Capacity
     open_child: Callable[[SubTask, WorkCopy, str], Awaitable[RunSession]]
+    open_placed: Callable[
+        [SubTask, str, Mapping[str, bytes | None], Sequence[str]], Awaitable[RunSession | None]
+    ]
     on_newest: Callable[[Change], Awaitable[Change]]
     after_run: Callable[[], Awaitable[None]]
 

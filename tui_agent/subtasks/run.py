@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import posixpath
 import re
 import time
-from collections.abc import Awaitable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -17,12 +19,13 @@ from msgspec.structs import replace
 
 from tui_agent.context.blocks import inert, item, name
 from tui_agent.edits.change import Change, FileStep, Pick
-from tui_agent.errors import PathRefused
+from tui_agent.errors import PathRefused, PlaceLost
 from tui_agent.files.gate import Gate
 from tui_agent.files.names import plain
 from tui_agent.log.cleanup import FOLDER
 from tui_agent.log.journal import Journal
 from tui_agent.store import events as e
+from tui_agent.store.conversation import Usage
 from tui_agent.store.graph import Cause, SubTask, needed_by
 from tui_agent.store.state import State, SubTaskProgress, Todo
 from tui_agent.subtasks import copies
@@ -83,6 +86,8 @@ def _list(title: str, items: Sequence[str] | map[str]) -> str:
 #: If `limits.turns` is 0.
 MOST_TURNS = 10
 GO_ON = "continue"
+#: Starts of a sub-task after lost workers.
+MOST_MOVES = 2
 #: Seconds between progress events.
 EVERY = 0.25
 #: Characters of a progress line.
@@ -125,6 +130,7 @@ class SubTaskRun:
         self._parent = parent
         self._task = task
         name = f"{task.id}.{task.run}"
+        self._is_here = False
         self._brought: set[str] = set()
         #: Files missing from the copy, with reasons.
         self._lost: dict[str, str] = {}
@@ -132,9 +138,14 @@ class SubTaskRun:
 
     async def __call__(self, snapshot: Awaitable[str]) -> RunOutcome:
         """Raises errors of the preparation. The copy exists until `remove`."""
-        copy = await self._parent.workspace.copies.make(self._folder, await snapshot)
-        missing, paths = await self._prepare(copy)
-        done = await self._work(copy, missing, paths)
+        done = await self._placed() if self._parent.settings.subtasks.place else None
+        if done is None:
+            parent = self._parent
+            copy = await parent.workspace.copies.make(self._folder, await snapshot)
+            self._is_here = True
+            missing, paths = await self._prepare(copy)
+            done = await self._work(lambda part: parent.open_child(self._task, copy, part), missing, paths)
+            assert done is not None
         made = {step.path for step in done.changed} | {it.rename_to or it.path for it in done.changes}
         lost = {path: why for path, why in self._lost.items() if posixpath.normpath(path) not in made}
         if not lost:
@@ -145,7 +156,42 @@ class SubTaskRun:
 
     async def remove(self) -> None:
         """Raises `FileError` or `ChildFailed`."""
-        await self._parent.workspace.copies.remove(self._folder)
+        if self._is_here:
+            await self._parent.workspace.copies.remove(self._folder)
+
+    async def _placed(self) -> RunOutcome | None:
+        """In the place of the settings, and again from the start if the worker is lost; None if it has to run here."""
+        parent, name = self._parent, self._task.id
+        there = await asyncio.to_thread(_copyable, parent.workspace.gate, self._task.files)
+        self._brought = set(there)
+        gone = [path for path in self._task.files if path not in self._brought]
+        self._lost = await asyncio.to_thread(_why_lost, parent.workspace.gate, gone)
+        tokens, cost = 0, 0.0
+        for moves in itertools.count(1):
+            try:
+                texts = copies.overlay(parent.journal.store.state, self._task, parent.storage.blobs)
+                contents = await asyncio.to_thread(copies.encoded, parent.workspace.gate, texts)
+                absent = {path for path, text in texts.items() if text is None}
+                paths = sorted({*parent.workspace.index.paths, *there, *texts} - absent)
+                done = await self._work(partial(self._open_placed, contents, there), (), paths)
+                return done and replace(
+                    done, tokens=done.tokens + tokens, cost=None if done.cost is None else done.cost + cost
+                )
+            except PlaceLost as lost:
+                used = self.child.state.usage.session if self.child else Usage()
+                tokens, cost = tokens + used.input + used.output, cost + (used.cost or 0.0)
+                if moves > MOST_MOVES:
+                    return RunOutcome("failed", reason=str(lost), cause="error", tokens=tokens, cost=cost)
+                moved = f"Moved ({moves} of {MOST_MOVES}). {lost.what}"
+                await parent.journal.record(e.SubTaskMoved(name, "running", reason=moved))
+                self._task = parent.journal.store.state.subtasks.get(name) or self._task
+                self.child = None
+        raise AssertionError
+
+    async def _open_placed(
+        self, contents: Mapping[str, bytes | None], there: Sequence[str], part: str
+    ) -> RunSession | None:
+        return await self._parent.open_placed(self._task, part, contents, there)
 
     async def _prepare(self, copy: WorkCopy) -> tuple[tuple[str, ...], list[str]]:
         parent, task = self._parent, self._task
@@ -166,8 +212,13 @@ class SubTaskRun:
         gone = {path for path, text in texts.items() if text is None}
         return sorted({*parent.workspace.index.paths, *self._brought, *texts} - gone)
 
-    async def _work(self, copy: WorkCopy, missing: tuple[str, ...], paths: list[str]) -> RunOutcome:
-
+    async def _work(
+        self,
+        open_child: Callable[[str], Awaitable[RunSession | None]],
+        missing: tuple[str, ...],
+        paths: list[str],
+    ) -> RunOutcome | None:
+        """None if `open_child` has no session for it."""
         parent = self._parent
         state = self._parent.journal.store.state
         said = (gist for m in reversed(state.chat.messages) if m.kind == "agent" and (gist := m.gist))
@@ -180,7 +231,9 @@ class SubTaskRun:
             splits=self._parent.settings.subtasks.max_depth > 1,
         )
         part = handover_text(hand_over)
-        child = await parent.open_child(self._task, copy, part)
+        child = await open_child(part)
+        if child is None:
+            return None
         self.child = child
         telling = ProgressReporter(parent.journal, self._task.id, child)
         try:

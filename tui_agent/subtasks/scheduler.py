@@ -168,7 +168,11 @@ class Scheduler:
         return [task for task in free if not copies.why_blocked(self.state, task)]
 
     def _snapshot(self) -> asyncio.Task[str]:
-        taking = asyncio.create_task(self._parent.workspace.copies.snapshot())
+        """Not for a place, which gets another copy."""
+        copying = self._parent.workspace.copies
+        taking = asyncio.create_task(
+            _nothing() if self._parent.settings.subtasks.place else copying.snapshot()
+        )
         # Retrieve the exception: all waiting tasks may be cancelled before the snapshot is ready.
         taking.add_done_callback(lambda done: done.cancelled() or done.exception())
         return taking
@@ -270,3 +274,7 @@ class Scheduler:
         found = self.state.subtasks.get(name)
         assert found is not None
         return found
+
+
+async def _nothing() -> str:
+    return ""

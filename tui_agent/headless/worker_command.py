@@ -1,0 +1,22 @@
+"""`tui-agent worker`: a sub-task of a session elsewhere."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from tui_agent.errors import UsageError
+
+
+@click.command("worker")
+def worker() -> int:
+    """Work on one sub-task of a session elsewhere.
+
+    tui-agent starts it in a place and speaks with it by its standard input and output.
+    """
+    if sys.stdin.isatty():
+        raise UsageError("tui-agent worker is started by a session", "set subtasks.place to a place")
+    from tui_agent.session.worker import run
+
+    run()
