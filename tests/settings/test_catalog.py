@@ -11,7 +11,8 @@ import pytest
 
 from tui_agent.settings import schema
 from tui_agent.settings.folders import config_folder
-from tui_agent.settings.schema import Settings, build, checked, default_values, entries, from_words, wanted
+from tui_agent.settings.schema import Settings, build, default_values, entries
+from tui_agent.settings.values import checked, from_words, wanted
 
 SHIPPED = config_folder() / "settings.toml"
 

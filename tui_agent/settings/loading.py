@@ -38,14 +38,12 @@ from tui_agent.settings.schema import (
     Settings,
     Value,
     build,
-    checked,
     default_values,
     entries,
-    from_words,
     groups,
     replaced,
-    wanted,
 )
+from tui_agent.settings.values import checked, from_words, wanted
 
 _PREFIX = "TUI_AGENT_"
 #: Variables with the prefix of settings that are not settings: folders, playback speed, parent process id,

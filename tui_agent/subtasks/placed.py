@@ -26,7 +26,8 @@ from tui_agent.model.parts import Message
 from tui_agent.model.tokens import estimate
 from tui_agent.places.link import Channel, EventHappened, Link, TextStored
 from tui_agent.processes.serve import Send
-from tui_agent.settings.schema import Settings, build, checked, entries
+from tui_agent.settings.schema import Settings, build, entries
+from tui_agent.settings.values import checked
 from tui_agent.store import events as e
 from tui_agent.store.events import LASTING, Event, Lasting
 from tui_agent.store.graph import SubTask
