@@ -77,6 +77,14 @@ def test_broken_front_matter_names_its_line(written: str, line: int) -> None:
     assert raised.value.line == line
 
 
+def test_no_text_of_a_file_has_control_characters() -> None:
+    """Escape sequences, bidi controls and tags, which write words that nobody sees."""
+    hidden = "\x1b[31m\u202e\U000e0041\x85\u2028\x00"
+    found = parse(f"---\r\ndescription: Reads{hidden} 👩‍💻 tables\r\n---\r\nDo it{hidden}\tnow.\r\n")
+    whole = found.text("description") + found.body
+    assert not set(hidden) - set("[31m") & set(whole) and "👩‍💻 tables" in whole and "\tnow." in whole
+
+
 def test_a_skill_of_the_person_is_found_and_read(tmp_path: Path, own: Path) -> None:
     skill(own / ".agents/skills/pdf", **{"form.md": "Fill"})
     skills, problems, withheld, trusted = found(tmp_path)

@@ -14,6 +14,7 @@ from support.tool_servers import BARE, ORDINARY, at_address, program
 
 from tui_agent.errors import ServerFailed
 from tui_agent.mcp_servers.client import ServerProcess
+from tui_agent.mcp_servers.offer import tool_name
 from tui_agent.mcp_servers.servers import ToolServer
 from tui_agent.settings.schema import ServerSettings
 
@@ -123,6 +124,7 @@ async def test_what_a_server_lists_is_bounded_and_checked(process: ServerProcess
     {"name": "o k", "inputSchema": SCHEMA}, {"name": "o_k", "inputSchema": SCHEMA},
     {"name": "far", "inputSchema": {"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:1/x"}}}},
     {"name": "wrong", "inputSchema": {"type": "object", "properties": {"a": {"type": 5}}}},
+    {"name": "c\\x1b[2Jd\\u202e", "inputSchema": {**SCHEMA, "description": "s\\x1b[2J\\U000e0041"}},
     {"name": "long", "description": "d" * 100_000, "inputSchema": SCHEMA},
     {"name": "large", "inputSchema": {"type": "object", "description": "d" * 100_000}},
 ]
@@ -130,8 +132,10 @@ TOOLS += [{"name": f"t{n}", "inputSchema": SCHEMA} for n in range(5_000)]
 """
     offer = await process.offer(bare(tmp_path, lies))
     names = [tool.name for tool in offer.tools]
-    assert names[:3] == ["ok", "o k", "long"] and len(names) < 1_001
-    assert "\x1b" not in offer.tools[0].description and len(offer.tools[2].description) < 1_010
+    assert names[:4] == ["ok", "o k", "c\x1b[2Jd\u202e", "long"] and len(names) < 1_001
+    assert "\x1b" not in offer.tools[0].description and len(offer.tools[3].description) < 1_010
+    assert tool_name("one", names[2]) == "one__c__2Jd_"
+    assert not {"\x1b", "\U000e0041"} & set(offer.tools[2].schema["description"])
     told = "\n".join(offer.problems)
     for words in (
         "refers to another document",

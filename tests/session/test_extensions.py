@@ -190,3 +190,20 @@ async def test_every_file_that_is_left_out_is_named(tmp_path: Path, monkeypatch:
         await session.extensions.read()
         said = [notice.text for notice in session.state.notices.items]
     assert len(said) == 6 and said[-1] == "Left out besides, 2 in number: s5/SKILL.md, s6/SKILL.md"
+
+
+@pytest.mark.parametrize("early", [True, False])
+async def test_the_word_of_a_file_that_is_left_out_is_not_sent(
+    home: Path, tmp_path: Path, early: bool
+) -> None:
+    (home / ".claude/commands/deploy.md").write_text("---\ndescription: 'open\n---\nDeploy it.\n")
+    root = repository(tmp_path / "work", {"a.py": "a\n"})
+    async with open_session(root, [reply()]) as session:
+        if not early:
+            await session.extensions.read()
+            assert session.extensions.may_have("deploy")
+        await session.chat.submit("/deploy now")
+        await session.chat.finished()
+        assert not model_of(session).requests
+        assert "/deploy cannot be used" in session.state.turn.error
+        assert "deploy.md, line 2: a quoted value" in session.state.turn.error

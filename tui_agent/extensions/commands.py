@@ -68,7 +68,7 @@ def read_commands(
                     raise Unusable("its name may contain only letters, digits, - and _")
                 document = parse(read_text(file, place.root))
             except Unusable as error:
-                problems.append(Problem(file, error.why, error.line))
+                problems.append(Problem(file, error.why, error.line, name))
                 continue
             key = name if name not in found else f"{place.origin}:{name}"
             words = document.text("description") or document.body.strip().partition("\n")[0]

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from tui_agent.extensions.places import Unusable
+from tui_agent.files.text import clean
 
 Value = str | tuple[str, ...]
 #: Maximum number of lines of a front matter.
@@ -49,8 +50,10 @@ class Document(Struct, frozen=True):
 
 
 def parse(text: str) -> Document:
-    """Parses a file; without front matter all of it is the body. Raises Unusable with the line."""
-    lines = text.splitlines()
+    """Parses a file, without control characters; without front matter all of it is the body. Raises Unusable with the
+    line."""
+    text = clean(text)
+    lines = text.split("\n")
     if not lines or lines[0].rstrip() != "---":
         return Document({}, text)
     end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "...")), None)

@@ -39,11 +39,12 @@ class ExtensionFolder(Struct, frozen=True):
 
 
 class Problem(Struct, frozen=True):
-    """An extension that is left out: its file, the line (0: none) and the reason."""
+    """An extension that is left out: its file, the line (0: none), the reason, and the word that would have called it."""
 
     path: Path
     why: str
     line: int = 0
+    called: str = ""
 
     def __str__(self) -> str:
         line = f", line {self.line}" if self.line else ""

@@ -63,7 +63,7 @@ def read_skills(
             try:
                 skill = _skill(file, folder, place)
             except Unusable as error:
-                problems.append(Problem(file, error.why, error.line))
+                problems.append(Problem(file, error.why, error.line, file.parent.name))
                 continue
             before = found.get(skill.name)
             if before is None:

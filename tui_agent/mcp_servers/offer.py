@@ -89,7 +89,7 @@ def checked_offer(server: str, raw: RawOffer) -> ServerOffer:
             problems.append(f"{server}: the tool {one_line(name)[:60]} is left out: {fault}")
         else:
             assert isinstance(schema, dict)
-            tools[full] = ServerTool(name, _words(one.get("description")), schema)
+            tools[full] = ServerTool(name, _words(one.get("description")), _cleaned(schema))
     if len(raw.tools) > MAX_TOOLS:
         problems.append(f"{server} lists more than {MAX_TOOLS:,} tools: the others are left out")
     prompts = tuple(
@@ -140,6 +140,15 @@ def _fault_of(schema: Any) -> str:
     except (ValueError, RecursionError) as error:
         return f"its schema is not valid ({one_line(str(error))[:120]})"
     return ""
+
+
+def _cleaned(value: Any, key: str = "") -> Any:
+    """Texts for people have no control characters; values that a call repeats stay as they are."""
+    if isinstance(value, dict):
+        return {name: _cleaned(part, name) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_cleaned(part, key) for part in value]
+    return clean(value) if isinstance(value, str) and key in ("description", "title", "$comment") else value
 
 
 def _references(value: Any) -> list[str]:

@@ -34,7 +34,8 @@ class Extensions:
         self._core, self._commands, self._servers = core, commands, servers
         self._loading: asyncio.Task[None] | None = None
         self._trusted: TrustedFiles | None = None
-        self._problems: list[Problem] = []
+        #: Files that are left out, by the word that would have called them.
+        self._left_out: dict[str, Problem] = {}
         #: Words of the front end, which take precedence.
         self.built_in: frozenset[str] = frozenset()
         #: By name; empty until loaded.
@@ -98,7 +99,8 @@ class Extensions:
     def may_have(self, name: str) -> bool:
         """True until they are read, which this begins."""
         self.start()
-        return self._loading is None or not self._loading.done() or name in self.names()
+        loaded = self._loading is not None and self._loading.done()
+        return not loaded or name in self.names() or name in self._left_out
 
     @call(changes=False)
     async def skill(self, name: str, path: str = "") -> str:
@@ -138,6 +140,10 @@ class Extensions:
             return await expanded(self.commands[found.key], arguments, self._output)
         if name in self._servers.prompts():
             return await self._servers.prompt(name, arguments)
+        if name in self._left_out:
+            raise SessionError(
+                f"/{name} cannot be used ({self._left_out[name]})", "correct the file, or its name"
+            )
         return text
 
     async def _output(self, command: str) -> str:
@@ -176,6 +182,7 @@ class Extensions:
         self.skills = {skill.key: skill for skill in skills}
         self.commands = {command.key: command for command in commands}
         left_out = (*problems, *others, *more)
+        self._left_out = {problem.called: problem for problem in left_out if problem.called}
         said = [f"Left out: {problem}" for problem in left_out[:5]]
         if rest := left_out[5:]:
             names = ", ".join(display_path("/".join(one.path.parts[-2:])) for one in rest[:20])
