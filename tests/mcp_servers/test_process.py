@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -105,12 +106,41 @@ async def test_a_server_that_hangs_delays_no_other(process: ServerProcess, tmp_p
         ),
         ("def called(id, params): send(id=id, result={'content': 'no list'})", "did not do plain"),
         ("def called(id, params): os.kill(os.getpid(), 9)", "ended by signal 9"),
+        (
+            'def called(id, params): sys.stdout.write(\'{"jsonrpc": "2.0", "id\'); sys.stdout.flush(); os._exit(5)',
+            "ended with status 5",
+        ),
+        ("def called(id, params): send(id=id + 1000, result={'content': []}); os._exit(6)", "status 6"),
+        ("def called(id, params): send(id=id, error={'code': 'x', 'message': 7}); os._exit(7)", "status 7"),
+        (
+            "def called(id, params): send(id=id, error={'code': 1, 'message': 'a\\x1b[2Jb'})",
+            "did not do plain",
+        ),
+        (
+            "TOOLS[0]['outputSchema'] = {'type': 'object', 'properties': {'n': {'type': 'number'}}}\n"
+            "def called(id, params): send(id=id, result={'content': [], 'structuredContent': {'n': 'nine'}})",
+            "did not do plain",
+        ),
     ],
 )
 async def test_a_call_that_goes_wrong_is_one_sentence(
     process: ServerProcess, tmp_path: Path, source: str, words: str
 ) -> None:
     assert words in await refusal(process.call(bare(tmp_path, source), "plain", {}, 30))
+
+
+async def test_pages_without_end_and_a_tool_with_the_name_of_another_server_do_no_harm(
+    process: ServerProcess, tmp_path: Path
+) -> None:
+    endless = """
+TOOLS = [{"name": "one__plain", "inputSchema": SCHEMA}]
+def listed(id):
+    send(id=id, result={"tools": [{**TOOLS[0], "name": f"one__plain{id}"}], "nextCursor": "again"})
+"""
+    offer = await process.offer(bare(tmp_path, endless, "two"))
+    assert 1 <= len(offer.tools) <= 1_000
+    assert all(tool_name("two", tool.name).startswith("two__one__plain") for tool in offer.tools)
+    assert (await process.call(bare(tmp_path, "", "one"), "plain", {}, 10)).text == "done"
 
 
 async def test_noise_on_both_streams_does_no_harm(process: ServerProcess, tmp_path: Path) -> None:
@@ -200,10 +230,24 @@ async def test_an_address_that_never_answers_is_one_sentence(
     async def keep_silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
+    async def want_login(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Its login is at the silent address."""
+        await reader.readuntil(b"\r\n\r\n")
+        where = f'Bearer resource_metadata="http://127.0.0.1:{port}/metadata"'
+        head = f"HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: {where}\r\nContent-Length: 0\r\n\r\n"
+        writer.write(head.encode())
+        await reader.read()
+
     silent = await asyncio.start_server(keep_silent, "127.0.0.1", 0)
     port = silent.sockets[0].getsockname()[1]
-    one = ToolServer("there", ServerSettings(url=f"http://127.0.0.1:{port}/mcp"))
+    protected = await asyncio.start_server(want_login, "127.0.0.1", 0)
+    ports = {"there": port, "login": protected.sockets[0].getsockname()[1]}
+    both = [ToolServer(name, ServerSettings(url=f"http://127.0.0.1:{at}/mcp")) for name, at in ports.items()]
     try:
-        assert "did not answer within 10 s" in await refusal(process.offer(one))
+        begun = time.monotonic()
+        for said in await asyncio.gather(*(refusal(process.offer(one)) for one in both)):
+            assert "did not answer within 10 s" in said
+        assert time.monotonic() - begun < 18
     finally:
         silent.close()
+        protected.close()

@@ -39,7 +39,7 @@ class ExtensionFolder(Struct, frozen=True):
 
 
 class Problem(Struct, frozen=True):
-    """An extension that is left out: its file, the line (0: none), the reason, and the word that would have called it."""
+    """An extension that is left out: its file, the line (0: none), the reason, and the word that called it."""
 
     path: Path
     why: str

@@ -21,9 +21,11 @@ from tui_agent.extensions.places import (
     Problem,
     Unusable,
     entries,
+    is_inside,
+    read_bytes,
     read_text,
 )
-from tui_agent.extensions.trusted import TrustedFiles
+from tui_agent.extensions.trusted import MAX_FILE, TrustedFiles
 from tui_agent.files.gate import Gate, read
 from tui_agent.files.names import display_path
 
@@ -54,8 +56,13 @@ def read_skills(
     for place in places:
         for file in (path for path in entries(place.folder, 2) if path.name == FILE):
             folder = Path(os.path.realpath(file.parent))
-            if place.origin == "project" and not all(map(trusted.holds, entries(file.parent))):
-                withheld.append(file)
+            covered = entries(file.parent) if place.origin == "project" else ()
+            if (changed := next((path for path in covered if not trusted.holds(path)), None)) is not None:
+                try:
+                    read_bytes(changed, place.root, MAX_FILE)
+                    withheld.append(file)
+                except Unusable as error:  # Trust cannot cover it.
+                    problems.append(Problem(changed, error.why, called=file.parent.name))
                 continue
             if len(found) >= MAX_ENTRIES:
                 problems.append(Problem(file, f"only {MAX_ENTRIES} skills are used"))
@@ -98,7 +105,11 @@ def body(skill: Skill, trusted: TrustedFiles) -> str:
         text = parse(text).body
     except Unusable as error:
         raise PathRefused(f"The skill {skill.key} cannot be used ({error.why})", "correct its file") from None
-    names = [path.relative_to(skill.folder).as_posix() for path in entries(skill.folder)]
+    names = [
+        path.relative_to(skill.folder).as_posix()
+        for path in entries(skill.folder)
+        if is_inside(path, skill.folder)
+    ]
     others = [display_path(name) for name in names if name != FILE]
     if not others:
         return text

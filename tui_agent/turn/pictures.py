@@ -156,17 +156,21 @@ async def _check_sees(context: TurnContext, names: Sequence[str]) -> None:
 
 
 def _place(context: TurnContext, name: str) -> Path | None:
-    """None if there is no such picture. Blocking."""
+    """None if there is no such picture. Raises `PathRefused`, and `FileError` for a folder or a pipe. Blocking."""
     if Path(name).suffix.lower() not in ENDINGS:
         return None
     if name.startswith(("/", "~/")):
-        outside = Path(os.path.expanduser(name))
-        return Path(os.path.realpath(outside)) if outside.is_file() else None
-    try:
-        place = context.workspace.gate.place(name, "read")
-    except PathRefused:
+        place = Path(os.path.realpath(os.path.expanduser(name)))
+    else:
+        place = context.workspace.gate.place(name, "read").absolute
+    if not os.path.lexists(place):
         return None
-    return place.absolute if place.exists and place.absolute.is_file() else None
+    if not place.is_file():
+        raise FileError(
+            f"The picture {escaped(name)} is not a regular file; nothing was sent",
+            "name another, or leave it out",
+        )
+    return place
 
 
 def _refuse_binary(context: TurnContext, mentions: Sequence[str]) -> None:
