@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 from support.tool_servers import BARE, ORDINARY, at_address, program
 
 from tui_agent.errors import ServerFailed
+from tui_agent.mcp_servers import worker
 from tui_agent.mcp_servers.client import ServerProcess
 from tui_agent.mcp_servers.offer import tool_name
 from tui_agent.mcp_servers.servers import ToolServer
@@ -241,13 +241,25 @@ async def test_an_address_that_never_answers_is_one_sentence(
     silent = await asyncio.start_server(keep_silent, "127.0.0.1", 0)
     port = silent.sockets[0].getsockname()[1]
     protected = await asyncio.start_server(want_login, "127.0.0.1", 0)
-    ports = {"there": port, "login": protected.sockets[0].getsockname()[1]}
-    both = [ToolServer(name, ServerSettings(url=f"http://127.0.0.1:{at}/mcp")) for name, at in ports.items()]
+    one, two = (
+        ToolServer(name, ServerSettings(url=f"http://127.0.0.1:{at.sockets[0].getsockname()[1]}/mcp"))
+        for name, at in (("one", silent), ("two", protected))
+    )
+
+    async def send(step: object) -> None:
+        raise AssertionError(step)
+
+    monkeypatch.setattr(worker, "LOGIN_BEGINS", 1.0)
+    login = worker.WorkerMethods(lambda name, fields: None).login
     try:
-        begun = time.monotonic()
-        for said in await asyncio.gather(*(refusal(process.offer(one)) for one in both)):
-            assert "did not answer within 10 s" in said
-        assert time.monotonic() - begun < 18
+        assert "requires a login (status 401): run `tui-agent mcp login two`" in await refusal(
+            process.offer(two)
+        )
+        said = await asyncio.gather(
+            refusal(process.offer(one)), refusal(login({"server": msgspec.to_builtins(two)}, send))
+        )
+        assert "did not answer within 10 s" in said[0]
+        assert said[1].startswith("There is no login at two: it did not answer in time")
     finally:
         silent.close()
         protected.close()

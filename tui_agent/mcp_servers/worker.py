@@ -35,8 +35,8 @@ START_SECONDS = 10.0
 MAX_PAGES = 100
 #: Seconds to wait for the end of a program that closed its output.
 NOTICED_WITHIN = 0.3
-#: Seconds for a login, and for one answer in it.
-LOGIN_SECONDS, LOGIN_BETWEEN = 600.0, 30.0
+#: Seconds for a login, for one answer in it, and until its page is known: the SDK asks at up to eight addresses.
+LOGIN_SECONDS, LOGIN_BETWEEN, LOGIN_BEGINS = 600.0, 30.0, 20.0
 #: Starts of one server within a minute.
 MOST_STARTS, WITHIN = 5, 60.0
 
@@ -239,14 +239,17 @@ class WorkerMethods:
                 await last.enter_async_context(Client(await addresses[0].transport(last), cache=None))
 
         async def show(url: str) -> None:
+            limit.reschedule(asyncio.get_running_loop().time() + LOGIN_SECONDS)
             await send({"open": url})
 
+        limit = asyncio.timeout(LOGIN_BEGINS)
         try:
-            async with asyncio.timeout(LOGIN_SECONDS):
+            async with limit:
                 await send({"done": await log_in(server, self._pasted, show, connect)})
         except Exception as error:
             _log.debug("a login failed", exc_info=True)
-            why = (addresses[0].fault(error) if addresses else "") or _reason(error)
+            late = "it did not answer in time" if limit.expired() else ""
+            why = late or (addresses[0].fault(error) if addresses else "") or _reason(error)
             raise ServerFailed(
                 f"There is no login at {server.name}: {why}", "try again, or ask its operator"
             ) from None
