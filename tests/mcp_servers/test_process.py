@@ -250,7 +250,7 @@ async def test_an_address_that_never_answers_is_one_sentence(
         raise AssertionError(step)
 
     monkeypatch.setattr(worker, "LOGIN_BEGINS", 1.0)
-    login = worker.WorkerMethods(lambda name, fields: None).login
+    login = worker.WorkerMethods(lambda fields: None).login
     try:
         assert "requires a login (status 401): run `tui-agent mcp login two`" in await refusal(
             process.offer(two)

@@ -234,13 +234,14 @@ def _frames(kind: str, count: int) -> bytes:
     return _drawn(kind, save_all=True, append_images=frames)
 
 
+def _large(path: Path) -> None:
+    path.write_bytes(_drawn("JPEG"))
+    os.truncate(path, 52_428_801)
+
+
 #: A picture, and the words of its refusal, or the size that is sent.
 PICTURES: dict[str, tuple[str, bytes | Callable[[Path], None], str | tuple[int, int]]] = {
-    "50 MB": (
-        "a.jpg",
-        lambda path: path.write_bytes(_drawn("JPEG")) and os.truncate(path, 52_428_801),
-        "too large",
-    ),
+    "50 MB": ("a.jpg", _large, "too large"),
     "30,000 wide": ("a.png", _drawn("PNG", (30_000, 40)), (1568, 2)),
     "40,000 x 40,000 as it says": ("a.png", _png_head(40_000, 40_000) + _drawn("PNG")[33:], "too large"),
     "animated WebP": ("a.webp", _frames("WEBP", 40), (60, 40)),

@@ -31,7 +31,8 @@ WITHOUT_KEY = {
         for name in ("rewind", "mode", "carry_out", "agent", "init", "config", "status", "memory")
     ),
     *(f"session_list.{name}" for name in ("rename", "everywhere", "sort", "fork", "delete")),  # in its menu
-    *(f"session.{name}" for name in ("skills", "agents", "allow_host", "hooks", "mcp", "stats", "doctor")),
+    *(f"session.{name}" for name in ("skills", "agents", "attempts", "allow_host", "hooks", "mcp")),
+    *("session.stats", "session.doctor"),
 }
 
 

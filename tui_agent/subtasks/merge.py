@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import re
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 
@@ -29,6 +30,8 @@ TURN = 0
 
 #: Attempts at one goal.
 MOST_ATTEMPTS = 8
+#: Checks, size and summary of an attempt.
+_REPORT = re.compile(r"(?:(.*?), )?(\d+ files?, \+\d+ -\d+|no change)(?:: (.*))?", re.DOTALL)
 
 
 class FileResult(Struct, frozen=True):
@@ -338,6 +341,12 @@ def report(ended: RunOutcome, blobs: Blobs) -> str:
     return ", ".join(filter(None, (checks, size))) + (f": {ended.summary}" if ended.summary else "")
 
 
+def report_parts(summary: str) -> tuple[str, str, str]:
+    """Checks, size and summary of a `report`."""
+    found = _REPORT.fullmatch(summary)
+    return (found[1] or "", found[2], found[3] or "") if found else ("", "", summary)
+
+
 def comparison(group: str, graph: Sequence[SubTask]) -> str:
     """Returns the comparison; "" if one attempt has not ended."""
     ours = [task for task in graph if task.attempt == group]
@@ -348,4 +357,4 @@ def comparison(group: str, graph: Sequence[SubTask]) -> str:
         cost = f", ${task.cost:.2f}" if task.cost else ""
         said = task.summary if task.state == "completed" else f"{task.state}: {task.reason}"
         lines.append(f"{task.id} ({task.seconds:.0f} s{cost}): {said}")
-    return "\n".join([*lines, "/take and a name puts one into the review"])
+    return "\n".join([*lines, "/take and a name puts one into the review; /attempts shows them side by side"])

@@ -77,6 +77,7 @@ _ANYWHERE = [
     Action("session.skills", "Insert a skill into the prompt"),
     Action("session.agents", "Show agents: prompts and other programs"),
     Action("session.hooks", "Show hooks: commands that run at events"),
+    Action("session.attempts", "Compare the attempts of /best side by side"),
     Action("session.mcp", "Show MCP servers and their tools"),
     Action("session.stats", "Statistics of this folder's sessions"),
     Action("session.doctor", "Check the installation: programs, keys, servers"),

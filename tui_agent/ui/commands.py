@@ -49,6 +49,7 @@ DIALOGS = {
     "session.skills": "information:choose_skill",
     "session.mcp": "information:show_servers",
     "session.agents": "information:choose_agent",
+    "session.attempts": "attempts:compare_attempts",
     "session.hooks": "information:choose_hooks",
     "session.stats": "information:show_stats",
     "session.doctor": "information:show_doctor",

@@ -96,6 +96,13 @@ VIEW_KEYS: dict[str, tuple[ViewKey, ...]] = {
         ViewKey("turn"),
     ),
     "versions": (ViewKey("earlier", "version(1)"), ViewKey("later", "version(-1)"), ViewKey("columns")),
+    "attempts": (
+        ViewKey("take", first=True),
+        ViewKey("next", "attempt(1)", first=True),
+        ViewKey("previous", "attempt(-1)", first=True),
+        ViewKey("next_file", "file(1)"),
+        ViewKey("previous_file", "file(-1)"),
+    ),
     "history": (
         ViewKey("choose", first=True),
         ViewKey("next_file", "next_file(1)"),
@@ -122,6 +129,7 @@ DIALOGS: dict[str, tuple[str, ...]] = {
     "merge": ("dialog", "answer", "preview", "merge"),
     "versions": ("dialog", "preview", "versions"),
     "history": ("dialog", "preview", "history"),
+    "attempts": ("dialog", "attempts"),
 }
 #: Ids in `keys.toml` besides actions; their keys work only in their view.
 VIEW_IDS = frozenset(f"{table}.{key.name}" for table, keys in VIEW_KEYS.items() for key in keys)
