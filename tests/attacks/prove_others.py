@@ -26,8 +26,8 @@ KINDS: dict[str, tuple[str, ...]] = {
         "turn/test_secret_values.py::test_what_a_command_wrote_with_a_mask_is_not_taken",
     ),
     "a repository elsewhere": (
-        "git/test_hostile_repositories.py::test_a_repository_that_names_another_folder_or_none_is_not_taken",
-        "git/test_hostile_repositories.py::test_a_repository_elsewhere_is_said_at_the_start",
+        "files/test_hostile_repositories.py::test_a_repository_that_names_another_folder_or_none_is_not_taken",
+        "files/test_hostile_repositories.py::test_a_repository_elsewhere_is_said_at_the_start",
     ),
     "folders of others in the temporary folder": ("files/test_temporary.py",),
     "a redirect to another host": (

@@ -170,6 +170,8 @@ def parse_config(text: str) -> Entries:
             if name is None or not section:
                 raise ValueError("a line that cannot be read")
             value, at = _value(text, name.end()) if name[2] else ("true", _line_end(text, name.end()))
+            if not name[2] and text[name.end() : at].strip():
+                raise ValueError("a line that cannot be read")
             found.append((section + name[1].lower(), value))
     return tuple(found)
 
