@@ -60,7 +60,7 @@ def test_values_are_those_that_git_reads(tmp_path: Path, name: str) -> None:
 def test_a_file_that_git_refuses_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "config").write_text(text)
     assert as_git_reads(tmp_path / "config") is None
-    with pytest.raises(ValueError, match="an? "):
+    with pytest.raises(ValueError, match=r"an? "):
         parse_config(text)
 
 
