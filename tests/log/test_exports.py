@@ -122,6 +122,43 @@ def test_git_reads_each_name_in_a_patch(tmp_path: Path, name: str) -> None:
     assert (tmp_path / name).read_text() == "one\ntwo"
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "modes", "head"),
+    [
+        ("a\n", "b\n", (None, None), "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@"),
+        ("a\n", "b\n", (0o644, 0o755), "diff --git a/x b/x\nold mode 100644\nnew mode 100755\n--- a/x\n"),
+        ("a\n", "a\n", (0o755, 0o644), "diff --git a/x b/x\nold mode 100755\nnew mode 100644\n"),
+        (None, "b\n", (None, 0o755), "diff --git a/x b/x\nnew file mode 100755\n--- /dev/null\n+++ b/x\n"),
+        (
+            "a\n",
+            None,
+            (0o755, None),
+            "diff --git a/x b/x\ndeleted file mode 100755\n--- a/x\n+++ /dev/null\n",
+        ),
+        ("a\n", "a\n", (0o644, 0o644), ""),
+        (b"\xff", "b\n", (None, None), "x is left out: it is not UTF-8 text"),
+        ("gone", "b\n", (None, None), "x is left out: its texts were deleted"),
+    ],
+)
+def test_a_patch_has_the_header_that_git_writes(
+    tmp_path: Path,
+    before: str | bytes | None,
+    after: str | None,
+    modes: tuple[int | None, int | None],
+    head: str,
+) -> None:
+    blobs = Blobs(tmp_path / "blobs")
+
+    def key(text: str | bytes | None) -> str:
+        data = text.encode() if isinstance(text, str) else text
+        return "" if data is None else "0" * 32 if data == b"gone" else blobs.put(data)
+
+    step = FileStep("x", key(before), key(after), mode=modes[0], mode_after=modes[1])
+    patch, omissions = as_patch([CheckpointMade(Checkpoint("k1", 1, (step,), ()))], blobs, SecretValues())
+    assert (patch.startswith(head) and not omissions) if "left out" not in head else omissions == [head]
+    assert bool(patch) is head.startswith("diff")
+
+
 async def test_an_undone_session_gives_no_patch(workspace: Path, capfd: pytest.CaptureFixture[str]) -> None:
     done = export(capfd, await make(workspace, undo=True), "patch")
     assert done.out == "" and done.err == "This session has applied no change.\n"
