@@ -12,7 +12,7 @@ from tui_agent.answers.plans import FileAction
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.secret_values import SecretValues
 from tui_agent.log.log import Log
-from tui_agent.log.snapshot import PAGES, messages_before, messages_of, pages_before
+from tui_agent.log.snapshot import PAGES, messages_before, pages_before
 from tui_agent.log.web_page import as_web_page
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask

@@ -1,7 +1,8 @@
 """Mutants: single changes of behaviour at random places, each of which the package's own tests have to notice.
 
 A mutant is made in a copy of the project. It is killed if the tests of its package's folder fail or take much longer
-than without it. `--seed N` chooses other mutants. The list of survivors is printed; one that changes what a user sees calls for a test.
+than without it. The list of survivors is printed; one that changes what a user sees calls for a test. Other mutants
+are chosen with `--seed N`.
 """
 
 from __future__ import annotations
