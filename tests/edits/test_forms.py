@@ -297,3 +297,79 @@ def test_a_diff_that_removes_a_file_shows_lines_that_it_has() -> None:
     assert forms.propose(right, "a = 1\n").kind == "delete"
     with pytest.raises(EditFailed, match="lines that the file does not have"):
         forms.propose(wrong, "a = 1\n")
+
+
+@pytest.mark.parametrize(
+    ("new", "found"),
+    [
+        ("a\n<<<<<<< SEARCH\nb\n", "<<<<<<< SEARCH"),
+        ("a\n>>>>>>> REPLACE  \n", ">>>>>>> REPLACE"),
+        ("*** Begin Patch\n", "*** Begin Patch"),
+        ("<<<<<<< ours\na\n=======\nb\n>>>>>>> theirs\n", "<<<<<<< ours"),
+        ("<<<<<<< ours\na\n>>>>>>> theirs\n", ""),
+        ("=======\n>>>>>>> theirs\n", ""),
+        ("<<<<<<< ours\na\n=======\nb\n", ""),
+        (" <<<<<<< SEARCH\n", ""),
+        ("Title\n=======\n", ""),
+        ("<<<<<<< " + "x" * 300 + "\n=======\n>>>>>>> y\n", "<<<<<<< " + "x" * 192),
+    ],
+)
+def test_a_leftover_marker_is_found_unless_the_file_had_it(new: str, found: str) -> None:
+    assert forms.leftover_marker("a\n", new) == found
+    assert forms.leftover_marker(new, new) == ""
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "text"),
+    [
+        ({"edits": (("a", "A"),)}, {"edits": (("c", "C"),)}, "A\nb\nC\n"),
+        ({"edits": (("a", "x"),)}, {"edits": (("x", "y"),)}, "y\nb\nc\n"),
+        ({"content": "x\ny\n"}, {"edits": (("y", "Y"),)}, "x\nY\n"),
+        ({"edits": (("a", "A"),)}, {"content": "new\n"}, None),
+        ({"edits": (("a", "A"),)}, {"edits": (("a", "B"),)}, None),
+    ],
+)
+def test_further_steps_are_located_in_the_file_or_in_the_result(
+    first: dict[str, Any], then: dict[str, Any], text: str | None
+) -> None:
+    def request(fields: dict[str, Any], **more: Any) -> ChangeRequest:
+        edits = tuple(EditHunk(*pair) for pair in fields.get("edits", ()))
+        return ChangeRequest("x.py", content=fields.get("content"), edits=edits, **more)
+
+    asked = request(first, then=(request(then),))
+    if text is None:
+        with pytest.raises(EditFailed):
+            forms.propose(asked, "a\nb\nc\n")
+    else:
+        assert forms.propose(asked, "a\nb\nc\n").new_text == text
+
+
+@pytest.mark.parametrize(
+    ("fields", "base", "kind", "text"),
+    [
+        ({"executable": True}, "a\n", "edit", "a\n"),
+        ({"rename_to": "y.py"}, "a\n", "rename", None),
+        ({"content": "b\n"}, None, "create", "b\n"),
+        ({"edits": (EditHunk("", "b\n"),)}, "", "edit", "b\n"),
+        ({"edits": (EditHunk(" \n", "b\n"),)}, None, "create", "b\n"),
+        ({"diff": (EditHunk("", "b\n", final_newline=False),)}, None, "create", "b"),
+    ],
+)
+def test_the_kind_of_a_change(fields: dict[str, Any], base: str | None, kind: str, text: str | None) -> None:
+    made = forms.propose(ChangeRequest("x.py", **fields), base)
+    assert (made.kind, made.new_text) == (kind, text)
+
+
+@pytest.mark.parametrize(
+    ("fields", "base", "why"),
+    [
+        ({}, "a\n", "is empty"),
+        ({"delete": True}, None, "does not exist"),
+        ({"rename_to": "y.py"}, None, "does not exist"),
+        ({"edits": (EditHunk("a", "b"),)}, None, "nothing to search in"),
+        ({"edits": (EditHunk("q", "b"),)}, "a\n", "."),
+    ],
+)
+def test_a_change_that_cannot_be_made(fields: dict[str, Any], base: str | None, why: str) -> None:
+    with pytest.raises(EditFailed, match=why):
+        forms.propose(ChangeRequest("x.py", **fields), base)

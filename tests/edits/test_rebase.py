@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tui_agent.edits.change import Change
-from tui_agent.edits.rebase import is_nothing, joined, remaining, with_texts
+from tui_agent.edits.rebase import followed, is_nothing, joined, rebased, remaining, with_texts
 from tui_agent.files.text import md5
 
 
@@ -98,3 +98,75 @@ def test_what_deletes_or_makes_again_where_the_other_ended_is_no_conflict() -> N
     moved = replace(texts.change("b", "two\n", "two\n"), kind="rename", rename_to="b.txt")
     both = joined(made, moved, texts.get, texts.keep)
     assert (both.kind, both.path, both.rename_to, both.base) == ("create", "b.txt", "", "")
+
+
+@pytest.mark.parametrize(
+    ("fields", "now", "state", "text"),
+    [
+        ({}, "one\nTWO\n", "applied", None),
+        ({}, "zero\n\n\none\ntwo\n", "merged", "zero\n\n\none\nTWO\n"),
+        ({}, "one\n2\n", "conflict", None),
+        ({}, None, "conflict", None),
+        ({"kind": "create"}, "one\nTWO\n", "applied", None),
+        ({"kind": "create"}, "other\n", "conflict", None),
+        ({"kind": "delete"}, "other\n", "conflict", None),
+        ({"executable": True}, "one\nTWO\n", "merged", "one\nTWO\n"),
+        ({"kind": "rename", "rename_to": "b.txt"}, "one\nTWO\n", "merged", "one\nTWO\n"),
+    ],
+)
+def test_an_open_change_moves_to_the_current_text(
+    fields: dict[str, object], now: str | None, state: str, text: str | None
+) -> None:
+    texts = Texts()
+    base, new = "one\ntwo\n", "one\nTWO\n"
+    change = replace(texts.change("c", base, new), **fields)
+    moved = rebased(change, base, new, now, md5((now or "").encode()), texts.keep)
+    assert moved.state == state and bool(moved.reason)
+    if text is None:
+        assert (moved.base, moved.new) == (change.base, change.new)
+        assert set(moved.hunks) == ({"applied"} if state == "applied" else {"pending"})
+    else:
+        assert texts[moved.new] == text and moved.base == md5((now or "").encode())
+
+
+@pytest.mark.parametrize(
+    ("rung", "by_hand", "asks"),
+    [("", False, False), ("exact", False, False), ("near", False, True), ("near", True, False)],
+)
+def test_a_guess_on_another_version_is_asked_about(rung: str, by_hand: bool, asks: bool) -> None:
+    texts = Texts()
+    change = replace(texts.change("c", "one\ntwo\n", "one\nTWO\n"), rung=rung, by_hand=by_hand)
+    now = "zero\n\n\none\ntwo\n"
+    assert bool(rebased(change, "one\ntwo\n", "one\nTWO\n", now, "h", texts.keep).ask) is asks
+
+
+@pytest.mark.parametrize(
+    ("fields", "hunks", "expected"),
+    [
+        ({}, True, ("b.txt", "", "edit", "pending")),
+        ({"kind": "rename", "rename_to": "b.txt"}, True, ("b.txt", "", "edit", "pending")),
+        ({"kind": "rename", "rename_to": "b.txt"}, False, ("b.txt", "", "edit", "applied")),
+        (
+            {"kind": "rename", "rename_to": "b.txt", "executable": True},
+            False,
+            ("b.txt", "", "edit", "pending"),
+        ),
+        ({"kind": "rename", "rename_to": "c.txt"}, False, ("b.txt", "c.txt", "rename", "pending")),
+    ],
+)
+def test_a_change_follows_its_renamed_file(
+    fields: dict[str, object], hunks: bool, expected: tuple[str, str, str, str]
+) -> None:
+    change = replace(Texts().change("c", "one\n", "two\n" if hunks else "one\n"), **fields)
+    moved = followed(change, "b.txt")
+    assert (moved.path, moved.rename_to, moved.kind, moved.state) == expected
+
+
+def test_a_deletion_and_an_edit_of_one_file_do_not_go_together() -> None:
+    texts = Texts()
+    edit = texts.change("one", "a\n", "b\n")
+    gone = replace(texts.change("two", "a\n", ""), kind="delete", new="")
+    both = joined(edit, gone, texts.get, texts.keep)
+    assert (both.state, both.rival) == ("conflict", "one")
+    same = joined(gone, replace(gone, id="three"), texts.get, texts.keep)
+    assert (same.state, same.kind) == ("pending", "delete")

@@ -196,3 +196,60 @@ def test_applies_are_undone_in_any_order(order: list[int], back: list[int]) -> N
         before, after = steps[number]
         disk = applied(resolve.undo(STEP, before, after, OnDisk(disk, "h"))).text or ""
     assert disk == BASE
+
+
+@pytest.mark.parametrize(
+    ("hunks", "state", "picks", "skipped", "reopened"),
+    [
+        (("skipped", "skipped", "skipped"), "skipped", [None], True, ("pending",) * 3),
+        (("skipped", "skipped", "pending"), "pending", [0], True, ("pending", "skipped", "pending")),
+        (("skipped", "pending", "pending"), "pending", [1], False, ("skipped", "pending", "pending")),
+        (("skipped", "applied", "skipped"), "applied", [0, 1], False, ("pending", "applied", "skipped")),
+        (("skipped", "applied", "skipped"), "applied", [2], True, ("skipped", "applied", "pending")),
+        ((), "skipped", [None], True, ()),
+        ((), "applied", [None], False, ()),
+    ],
+)
+def test_what_was_skipped_is_pending_again(
+    hunks: Any, state: Any, picks: list[int | None], skipped: bool, reopened: tuple[str, ...]
+) -> None:
+    some = change(hunks=hunks, state=state)
+    chosen = [Pick("c1.1", number) for number in picks]
+    assert resolve.is_skipped(some, chosen) is skipped
+    assert resolve.unskipped(some, chosen) == ("pending", reopened)
+    assert not resolve.is_skipped(change(hunks=hunks, state=state, reason="replaced by c2.1"), chosen)
+
+
+def reverted(disk: str | None, picks: list[int], **fields: Any) -> Write | Conflict:
+    some = change(hunks=("applied",) * 3, state="applied", **fields)
+    chosen = [Pick("c1.1", number) for number in picks] or [Pick("c1.1")]
+    return resolve.revert(some, BASE, NEW, OnDisk(disk, "h"), chosen)
+
+
+def test_applied_hunks_leave_the_file_and_later_edits_stay() -> None:
+    write = applied(reverted("top\n" + NEW, []))
+    assert (write.path, write.text, write.state) == ("a.py", "top\n" + BASE, "undone")
+    write = applied(reverted(NEW, [1]))
+    assert write.text == NEW.replace("SIX\n", "line 6\n")
+    assert (write.state, write.hunks) == ("pending", ("applied", "pending", "applied"))
+    conflict = reverted(NEW.replace("SIX", "mine"), [1])
+    assert isinstance(conflict, Conflict) and "changed since" in conflict.reason
+    gone = reverted(None, [])
+    assert isinstance(gone, Conflict) and "no longer there" in gone.reason
+
+
+def test_a_renamed_file_goes_back_with_its_last_hunk() -> None:
+    moved = {"kind": "rename", "rename_to": "b.py", "written": "n"}
+    assert applied(reverted(NEW, [], **moved)).rename_to == "a.py"
+    assert applied(reverted(NEW, [0], **moved)).rename_to == ""
+
+
+def test_only_what_is_applied_is_reverted() -> None:
+    with pytest.raises(EditFailed, match="nothing of the change"):
+        resolve.revert(change(), BASE, NEW, OnDisk(NEW, "h"), [Pick("c1.1")])
+    made = change(kind="create", base="", hunks=("applied",), state="applied", written="n")
+    write = applied(resolve.revert(made, None, NEW, OnDisk(NEW, "h"), [Pick("c1.1")]))
+    assert (write.text, write.state, write.hunks) == (None, "undone", ("pending",))
+    deleted = change(kind="delete", new="", hunks=("applied",), state="applied")
+    write = applied(resolve.revert(deleted, BASE, None, OnDisk(None, ""), [Pick("c1.1")]))
+    assert (write.text, write.state) == (BASE, "undone")

@@ -32,7 +32,7 @@ class Bench:
         self.context = ToolContext(
             state=lambda: self.state,
             settings=self.settings,
-            workspace=cast(Workspace, None),
+            workspace=cast(Workspace, self.fields.pop("workspace", None)),
             model=cast(Model, None),
             blobs=cast(Blobs, None),
             calls=self.calls,

@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from support.sessions import calls, model_of, open_session, reply
+from support.tool_contexts import Bench
 from support.trees import make_tree, until
 
 from tui_agent.headless.run import UnfinishedWork
 from tui_agent.session.session import Session
 from tui_agent.settings.loading import Layer, narrowed
-from tui_agent.settings.schema import PermissionSettings
+from tui_agent.settings.schema import PermissionSettings, Settings
 from tui_agent.store.event import Event
 from tui_agent.store.state import PermissionDecision, State
 from tui_agent.store.turn_events import PermissionDecided
-from tui_agent.tools.permission import _as_words, _fits, refusal_of_path
+from tui_agent.tools.call_hooks import BeforeCall, CallHooks
+from tui_agent.tools.context import SessionCalls
+from tui_agent.tools.permission import (
+    STORE,
+    _as_words,
+    _fits,
+    approved,
+    digest_of,
+    forget_approval,
+    has_tool,
+    permitted,
+    refusal_of_path,
+    store_approval,
+    stored_approvals,
+    verdict_of,
+)
+from tui_agent.tools.search_text import TOOL as SEARCH_TOOL
+from tui_agent.tools.tool import CallContext, Invocation, Tool
 
 DONE = reply("Done.")
 open_asking = partial(open_session, protocol="tools", interactive=True)
@@ -188,3 +209,147 @@ def test_a_denied_command_is_found_however_it_is_written(command: str) -> None:
 @pytest.mark.parametrize("command", ["git status", "echo 'git push'", "gitk push", "git 'unclosed"])
 def test_another_command_is_not_denied(command: str) -> None:
     assert not _fits("run_command(git push*)", "run_command", _as_words((command,)))
+
+
+PROBE = Tool(
+    name="probe",
+    key="probes",
+    words="For tests.",
+    entry={"type": "object"},
+    example={},
+    place=99,
+    run=SEARCH_TOOL.run,
+    acts=True,
+    targets=lambda call: tuple(str(entry) for entry in call.entries),
+    shown=lambda call: " ".join(map(str, call.entries)),
+)
+
+
+def permission_bench(
+    answers: list[Any] | None = None, only: Any = (), hooks: BeforeCall | None = None, **rules: Any
+) -> Bench:
+    async def nothing(*words: Any) -> Any:
+        raise AssertionError(words)
+
+    async def answered(*words: Any) -> BeforeCall:
+        return hooks or BeforeCall()
+
+    chosen = replace(Settings(), permissions=PermissionSettings(**rules), mode="auto")
+    hooked = CallHooks(before=nothing, asked=answered, after=nothing, compacting=nothing) if hooks else None
+    fields = {"only": only, "workspace": SimpleNamespace(root=Path("/work"))}
+    return Bench(answers=answers, settings=chosen, calls=SessionCalls(hooks=hooked), fields=fields)
+
+
+@pytest.mark.parametrize(
+    ("rules", "hooked", "answers", "hooks", "allowed", "by"),
+    [
+        ({}, BeforeCall(), None, None, True, ""),
+        ({"ask": ("probe",)}, BeforeCall(), None, None, False, "nobody"),
+        ({"ask": ("probe",)}, BeforeCall(), ["once"], None, True, "person"),
+        ({"ask": ("probe",)}, BeforeCall(), ["no"], None, False, "person"),
+        ({"ask": ("probe",)}, BeforeCall(), ["unknown"], None, False, "person"),
+        ({"deny": ("probe",)}, BeforeCall(verdict="allow"), ["once"], None, False, "rule"),
+        ({"deny": ("prob*",), "allow": ("probe",)}, BeforeCall(), ["once"], None, False, "rule"),
+        ({}, BeforeCall(refused="no"), None, None, False, ""),
+        ({}, BeforeCall(verdict="ask"), ["once"], None, True, "person"),
+        ({}, BeforeCall(verdict="ask"), None, None, False, "nobody"),
+        ({"ask": ("probe",)}, BeforeCall(verdict="allow"), None, None, False, "nobody"),
+        ({"ask": ("probe",)}, BeforeCall(), ["once"], BeforeCall(refused="why"), False, "hook"),
+        ({"ask": ("probe",)}, BeforeCall(), ["no"], BeforeCall(verdict="allow"), False, "person"),
+        ({}, BeforeCall(verdict="ask"), ["no"], BeforeCall(verdict="allow"), True, ""),
+    ],
+)
+async def test_rules_hooks_and_the_person_decide_in_this_order(
+    rules: dict[str, Any],
+    hooked: BeforeCall,
+    answers: list[Any] | None,
+    hooks: BeforeCall | None,
+    allowed: bool,
+    by: str,
+) -> None:
+    bench = permission_bench(answers, hooks=hooks, **rules)
+    refused = await permitted(bench.context, PROBE, Invocation("c", "probe", ("x",)), bench.emit, hooked)
+    assert (refused is None) is allowed
+    assert refused is None or (
+        refused.denied and not refused.ok and refused.text.startswith("Error: not done:")
+    )
+    decided = [event.decision for event in bench.events if isinstance(event, PermissionDecided)]
+    assert [one.by for one in decided] == ([by] if by else [])
+    assert all((one.answer != "no") is allowed for one in decided)
+
+
+@pytest.mark.parametrize(
+    ("only", "entries", "allowed"),
+    [
+        ((), ("x",), True),
+        (({"probe": ()},), ("x",), True),
+        (({"pro*": ("x*",)},), ("x1", "x2"), True),
+        (({"probe": ("x*",)},), ("x1", "y"), False),
+        (({"other": ()},), ("x",), False),
+        (({"probe": ()}, {"other": ()}), ("x",), False),
+        (({"probe": ("x",), "prob?": ()},), ("y",), True),
+    ],
+)
+def test_a_sub_task_uses_the_tools_of_its_agents(only: Any, entries: tuple[str, ...], allowed: bool) -> None:
+    context = permission_bench(only=only).context
+    verdict, rule = verdict_of(context, PROBE, Invocation("c", "probe", entries))
+    assert (verdict, bool(rule)) == (("allow", False) if allowed else ("deny", True))
+
+
+def test_a_pattern_of_an_agent_covers_simple_commands_only() -> None:
+    context = permission_bench(only=({"probe": ("git *",)},)).context
+    exact = dataclasses.replace(PROBE, exact=True)
+    for command, verdict in (("git log", "allow"), ("git log; rm x", "deny"), ("git log > x", "deny")):
+        assert verdict_of(context, exact, Invocation("c", "probe", (command,)))[0] == verdict
+
+
+@pytest.mark.parametrize(
+    ("only", "names", "expected"),
+    [
+        ((), ("probe", "call_tool"), (True, True)),
+        (({"probe": ()},), ("probe", "call_tool"), (True, False)),
+        (({"time__now": ()},), ("probe", "describe_tool"), (False, True)),
+        (({"probe": ()}, {"other": ()}), ("probe", "other"), (False, False)),
+    ],
+)
+def test_the_tools_that_agents_have(only: Any, names: tuple[str, ...], expected: tuple[bool, ...]) -> None:
+    assert tuple(has_tool(only, name) for name in names) == expected
+
+
+def test_lasting_approvals_are_kept_and_forgotten_one_by_one(tmp_path: Path) -> None:
+    assert stored_approvals(tmp_path) == set()
+    store_approval(tmp_path, "a")
+    store_approval(tmp_path, "b")
+    assert stored_approvals(tmp_path) == {"a", "b"}
+    forget_approval(tmp_path, "a")
+    forget_approval(tmp_path, "c")
+    assert stored_approvals(tmp_path) == {"b"}
+    (tmp_path / STORE).write_text("{")
+    assert stored_approvals(tmp_path) == set()
+
+
+def test_an_approval_covers_what_was_shown_or_the_session() -> None:
+    context = permission_bench().context
+    one, other = (Invocation("c", "probe", (), arguments=text) for text in ("1", "2"))
+    digests = {
+        digest_of(context, PROBE, call, found)
+        for call in (one, other)
+        for found in (CallContext(), CallContext(covers="landlock"))
+    }
+    assert len(digests) == 4
+    session = CallContext(remembered="session")
+    assert digest_of(context, PROBE, one, session) == digest_of(context, PROBE, other, session)
+
+
+@pytest.mark.parametrize(
+    ("remembered", "answers", "counted"),
+    [
+        ("exactly", ("once", "session", "always", "no"), (False, True, True, False)),
+        ("session", ("once", "session", "always", "no"), (True, True, True, False)),
+        ("never", ("once", "session", "always", "no"), (False, False, False, False)),
+    ],
+)
+def test_how_long_an_answer_counts(remembered: Any, answers: Any, counted: tuple[bool, ...]) -> None:
+    before = [PermissionDecided(PermissionDecision(answer, "probe", "", answer=answer)) for answer in answers]
+    found = approved(Bench(before).context, CallContext(remembered=remembered))
+    assert tuple(answer in found for answer in answers) == counted
