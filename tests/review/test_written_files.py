@@ -47,7 +47,7 @@ def written(path: str, kind: Any, text: str | bytes | None = None, **fields: Any
     if text is None:
         return ChangedPath(path, kind, **fields)
     data = text.encode() if isinstance(text, str) else text
-    file = tempfile.TemporaryFile()
+    file = tempfile.TemporaryFile()  # noqa: SIM115 the change owns it
     file.write(data)
     file.flush()
     return ChangedPath(path, kind, size=len(data), contents=file, **fields)
