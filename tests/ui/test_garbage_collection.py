@@ -77,6 +77,21 @@ async def test_all_of_it_is_collected_when_it_is_much(
     collector.close()
 
 
+async def test_new_objects_and_older_ones_are_collected_in_two_rounds(
+    idle: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each takes tens of milliseconds after a long reply; a key between them is handled."""
+    collector, rounds = Garbage(lambda: idle[0]), []
+    collector.begin()
+    monkeypatch.setattr(garbage_collection, "MOST_ADDED", -(10**9))
+    monkeypatch.setattr(garbage_collection.gc, "collect", lambda generation=2: rounds.append(generation))
+    monkeypatch.setattr(collector, "_collect", lambda quiet: (rounds.append(0), Garbage._collect(collector, quiet)))
+    collector.collect_soon()
+    await until(lambda: 2 in rounds)
+    assert rounds == [0, 1, 0, 2]
+    collector.close()
+
+
 async def test_much_of_it_waits_for_the_keys_of_a_turn(
     idle: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -200,7 +200,7 @@ async def test_what_a_turn_leaves_is_collected_when_no_key_has_come_for_a_while(
 ) -> None:
     monkeypatch.setattr(garbage_module, "MOST_ADDED", -(10**9))  # all that is left is looked at
     asked, gone = asyncio.Event(), asyncio.Event()
-    keys_came = [0.0, QUIET / 2, QUIET]
+    keys_came = [0.0, QUIET / 2, QUIET, QUIET]  # the last for the older objects
 
     def idle() -> float:
         asked.set()

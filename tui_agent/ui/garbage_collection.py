@@ -24,13 +24,13 @@ from tui_agent.processes.serve import trim_memory
 #: Threshold of generation 0, in objects: about 1 ms of work.
 COLLECT_AFTER = 10_000
 #: Thresholds of generations 1 and 2; automatic full collections are disabled.
-OFTEN, NEVER = 10, 1_000_000
+OFTEN, NEVER = 3, 1_000_000
 #: Idle seconds before collecting after a turn.
 QUIET = 0.25
 #: Idle seconds before a full collection, which takes 0.1 s.
 AWAY = 60.0
-#: Seconds without a key before a full collection during a turn.
-NO_KEY = 0.1
+#: Seconds without a key before a full collection during a turn: more than between two keys of a word.
+NO_KEY = 0.5
 #: Memory blocks (70 bytes on average) added since the last full collection that trigger another: when idle,
 #: during a turn while no key is pressed, and immediately.
 MOST_ADDED, MANY_ADDED, TOO_MUCH_ADDED = 30_000, 60_000, 200_000
@@ -47,7 +47,8 @@ class Garbage:
         self._loop: asyncio.AbstractEventLoop | None = None
         #: Memory blocks in use after the last full collection.
         self._stayed = 0
-        self._everything = self._collecting = False
+        #: Whether the next collection includes older objects, and the frozen ones.
+        self._older = self._everything = self._collecting = False
         self._not_before = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -80,7 +81,7 @@ class Garbage:
             gc.disable()
 
     def _on_collection(self, phase: str, info: dict[str, Any]) -> None:
-        """Collector callback, called in any thread after about 100,000 new objects."""
+        """Collector callback, called in any thread after about 40,000 new objects."""
         if phase == "stop" and info["generation"] == 1 and not self._collecting and self._loop is not None:
             with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self.collect_soon)
@@ -102,22 +103,25 @@ class Garbage:
         if not self._may_begin(quiet, everything):
             self._wait(quiet, everything)
             return
-        self._collecting = True
+        older, self._collecting = self._older or everything, True
         if everything:
             gc.unfreeze()
-        else:
-            gc.collect(1)
-        if everything or self._added() > MOST_ADDED:
+        if older:
             _clear_regions()
             gc.collect()
             self._stayed = sys.getallocatedblocks()
+        else:
+            gc.collect(1)
         if everything:
             gc.freeze()
         self._collecting = False
+        self._older = not older and self._added() > MOST_ADDED
         end = time.monotonic()
         asyncio.get_running_loop().run_in_executor(None, trim_memory)
         self._not_before = end + (end - begin) / SHARE
-        if not everything:
+        if self._older:
+            self._wait(quiet)  # apart from the first, so that a key between them is handled
+        elif not everything:
             self._wait(AWAY, everything=True)
 
     def _may_begin(self, quiet: float, everything: bool) -> bool:
