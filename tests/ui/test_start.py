@@ -274,7 +274,7 @@ async def test_a_start_looks_up_few_styles_lays_out_seldom_and_draws_little_agai
         app = WorkspaceApp(opened)
         async with app.run_test(size=SIZE) as pilot:
             await pilot.pause(0.1)
-            assert done["apply"] <= 40, "the first frame has a widget for what is seen in it"
+            assert done["apply"] <= 35, "the first frame has a widget for what is seen in it"
             drawn.clear()
             gate.set()
             while not app.workspace_screen.ready:

@@ -135,6 +135,8 @@ class ScreenCommands:
         actions = self._screen.host.keys.after_leader()
         session = self._screen.session
         can = {key: it for key, it in actions.items() if session and not why_not(it.id, session.state)}
+        if not self._screen.leader.is_attached:  # no part of the first frame
+            self._screen.mount(self._screen.leader)
         self._screen.leader.begin(actions, can if session else actions)
 
     def offer(self, pane: str, at: Offset) -> None:

@@ -87,7 +87,6 @@ class WorkspaceScreen(
             from tui_agent.ui.announcements import Announcements
 
             yield Announcements(self.host.keys, self._title_of)
-        yield self.leader
         yield Static("opening …", id="opening", markup=False)
 
     @property

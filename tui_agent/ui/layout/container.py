@@ -75,7 +75,6 @@ class TabLine(Widget):
         if (tabs, front, focused) == (self._tabs, self._front, self._focused):
             return
         self._tabs, self._front, self._focused = tabs, front, focused
-        self.set_class(focused, "-focused")
         self.refresh()
 
     def render(self) -> Content:
@@ -176,7 +175,7 @@ class PaneContainer(Widget):
         #: Mounted panes, and placeholders for visible panes not yet mounted.
         self._by_id: dict[str, Widget] = {}
         self._composed = False
-        self._lines = [TabLine() for _ in PANES]
+        self._lines: list[TabLine] = []
         self._arrangement = LayoutSlice()
         self.needs: Needs = AT_FIRST
         self._in_places = RegionLayout()
@@ -270,8 +269,9 @@ class PaneContainer(Widget):
     def regions(self, size: Size) -> dict[Widget, Region]:
         """The region of each displayed child."""
         found: dict[Widget, Region] = {}
-        for line, place in zip(self._lines, self.areas(size), strict=False):
-            found[line] = place.header
+        places = self.areas(size)
+        found.update(zip(self._lines, (place.header for place in places), strict=False))
+        for place in places:
             if place.front in self._by_id:
                 found[self._by_id[place.front]] = place.body
         return found
@@ -311,6 +311,10 @@ class PaneContainer(Widget):
         self._title_lines(self.areas(self.size))
 
     def _title_lines(self, found: list[Area]) -> None:
+        added = [TabLine() for _ in found[len(self._lines) :]]
+        self._lines += added
+        if self._composed:
+            self.mount(*added)
         for line, place in zip(self._lines, found, strict=False):
             line.display = place.header.height > 0
             line.show(
