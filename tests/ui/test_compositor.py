@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from msgspec.structs import replace
 from support.screens import Driven, on_screen
+from support.sessions import reply
 from textual import events
 from textual.app import App
+from textual.binding import BindingsMap
+from textual.filter import ANSIToTruecolor
 from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
 from tui_agent.settings.schema import CheckCommand
+from tui_agent.ui.panes import PANES
 from tui_agent.ui.panes.status import StatusPane
 from tui_agent.ui.textual_patches import spans as screen_compositor
+from tui_agent.ui.textual_patches.guard import missing
 from tui_agent.ui.textual_patches.spans import PiecesUpdate, SpanCompositor
 from tui_agent.ui.widgets.prompt import Prompt
 from tui_agent.ui.widgets.prompt_lines import OfferLine
@@ -53,6 +60,58 @@ async def test_a_fault_in_a_frame_ends_the_screen(tmp_path: Path, monkeypatch: p
             it.screen._refresh_layout()  # what it lays out is drawn in a round of the loop of its own
             monkeypatch.setattr(SpanCompositor, "render_update", broken)
             await it.until(lambda: it.app._exception, "the fault")
+
+
+async def test_a_key_and_a_scroll_do_no_work_a_second_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counts, since each of these took 0.3 to 1 ms of a key."""
+    done: Counter[str] = Counter()
+
+    def counted(owner: type, name: str, counts: Callable[..., bool] = lambda *_: True) -> None:
+        original = getattr(owner, name)
+
+        def wrapped(*given: Any, **more: Any) -> Any:
+            done[name] += counts(*given)
+            return original(*given, **more)
+
+        monkeypatch.setattr(owner, name, wrapped)
+
+    long = "\n\n".join(f"Paragraph {number} has *words*." for number in range(200))
+    async with on_screen(tmp_path, [reply("Long.", message=long)], size=(160, 48)) as it:
+        await it.session.chat.submit("tell me")
+        await it.session.chat.finished()
+        await it.shows("Paragraph 199")
+        for key in ("pageup", "pageup", "pagedown", "pagedown", "w"):
+            await it.press(key)
+        await it.pilot.pause(0.2)
+        counted(SpanCompositor, "_arrange_root")
+        counted(BindingsMap, "apply_keymap")
+        counted(ANSIToTruecolor, "apply", lambda _, segments, *__: any(one.text.strip() for one in segments))
+        asked = missing.cache_info().misses
+        for key in ("pageup", "pageup", "pagedown", "pagedown"):
+            await it.press(key)
+        assert done["_arrange_root"] <= 5, "a scroll lays the screen out once"
+        assert not done["apply_keymap"], "no widget of a workspace has keys before the focus"
+        assert done["apply"] < 40, "a row that is drawn again has its colours"
+        await it.press(*"ords")
+        assert missing.cache_info().misses == asked, "names of libraries are looked for once"
+
+
+async def test_only_the_application_has_keys_before_the_focus_of_a_workspace(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    async with on_screen(tmp_path, size=(160, 48)) as it:
+        await it.session.files.open("a.py")
+        for pane in PANES:
+            it.screen.focus_pane(pane)
+            await it.pilot.pause()
+        first = {
+            type(node).__name__
+            for node in it.screen.walk_children(with_self=True)
+            for found in node._bindings.key_to_bindings.values()
+            if any(binding.priority for binding in found)
+        }
+        assert not first
 
 
 async def a_widget_is_told_that_it_is_shown_whoever_asked_for_its_place_before(it: Driven) -> None:

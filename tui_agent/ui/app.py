@@ -290,11 +290,11 @@ class WorkspaceApp(
         await super().on_event(event)
 
     def is_typed(self, key: str) -> bool:
-        typed = len(key) == 1 or (key in ("enter", "backspace") and isinstance(self.screen, WorkspaceScreen))
-        return typed and key not in self.keys.single(APP)
+        # Of the widgets in a workspace only the application has keys before the focus.
+        return (len(key) == 1 or isinstance(self.screen, WorkspaceScreen)) and key not in self.keys.of_app
 
     def _is_urgent(self, event: Typed) -> bool:
-        return isinstance(event, events.Key) and event.key in self.keys.single(APP)
+        return isinstance(event, events.Key) and event.key in self.keys.of_app
 
     # ── opening ──────────────────────────────────────────────────────────────────────────────────────────
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from msgspec import Struct
@@ -49,7 +50,7 @@ _SHOWN = {
 }
 
 
-class Keys(Struct, frozen=True):
+class Keys(Struct, frozen=True, dict=True):
     """Keys by action id. A key that begins with `leader ` is the second of two.
 
     `faults` are sentences about ignored entries and conflicting keys.
@@ -77,6 +78,11 @@ class Keys(Struct, frozen=True):
 
     def single(self, pane: str) -> frozenset[str]:
         return _named(key for name, keys in self.by_action.items() if place_of(name) == pane for key in keys)
+
+    @cached_property
+    def of_app(self) -> frozenset[str]:
+        """The keys that the application handles before the focused widget; asked for each key."""
+        return self.single(APP)
 
     def matches(self, key: str, *names: str) -> bool:
         return key in _named(one for name in names for one in self.by_action.get(name, ()))

@@ -53,6 +53,7 @@ def module_of(name: str) -> ModuleType | None:
         return None
 
 
+@cache  # some patches ask at each key and frame
 def missing(owner: type, attributes: str = "", **methods: str) -> str:
     """Describes the missing members of a class, or returns "". `attributes` is a space-separated list of
     names set or declared by the class."""

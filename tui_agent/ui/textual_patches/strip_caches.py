@@ -35,6 +35,9 @@ class NoCache:
     def get(self, key: object, default: object = None) -> object:
         return default
 
+    def __bool__(self) -> bool:
+        return False
+
     def __setitem__(self, key: object, value: object) -> None:
         pass
 
@@ -64,7 +67,13 @@ def _made(strip: Strip, segments: Iterable[Segment], cell_length: int | None = N
 
 
 def _filtered(strip: Strip, line_filter: LineFilter, background: Color) -> Strip:
+    asked: Any = (line_filter, background)
+    if strip._filter_cache.get(asked):
+        return strip
     segments = line_filter.apply(strip._segments, background)
-    if all(new.style is old.style for new, old in zip(segments, strip._segments, strict=False)):
+    styles = zip((new.style for new in segments), (old.style for old in strip._segments), strict=False)
+    if all(new is old or new == old for new, old in styles):  # a filter may return a style of equal value
+        # Only that it is unchanged: the strip itself would be a reference cycle.
+        strip._filter_cache = {**(strip._filter_cache or {}), asked: True}  # ty: ignore[invalid-assignment]
         return strip
     return Strip(segments, strip._cell_length)

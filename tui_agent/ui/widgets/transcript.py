@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
 from typing import Protocol
 
 from textual import events
@@ -99,13 +99,18 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
 
     def pre_layout(self, layout: Layout) -> None:
         """Measure visible and nearby messages first on a width change."""
-        y, reach = -self.scroll_y, self.outer_size.height
-        for block in [
-            *(self._blocks[number] for number in sorted(self._blocks)),
-            *filter(None, [self._live]),
-        ]:
-            block.near = y < 2 * reach and -reach < y + block.outer_size.height
-            y += block.outer_size.height + 1
+        first, reach = self.scroll_y, self.outer_size.height
+        for block, top, end in self._lines_of_blocks():
+            block.near = top - first < 2 * reach and -reach < end - first
+
+    def _lines_of_blocks(self) -> Iterator[tuple[MessageBlock, int, int]]:
+        """Yields each block with its lines in the last layout. `virtual_region` would lay the screen out again
+        after each scroll."""
+        top, live = 0, filter(None, [self._live])
+        for block in [*(self._blocks[number] for number in sorted(self._blocks)), *live]:
+            end = top + block.outer_size.height
+            yield block, top, end
+            top = end + 1
 
     @property
     def following(self) -> bool:
@@ -377,10 +382,14 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         """Returns `None` while following."""
         if self._back_to is not None or self.following:
             return self._back_to
-        top = round(self.scroll_y)
-        regions = ((number, self._blocks[number].virtual_region) for number in sorted(self._blocks))
+        first = round(self.scroll_y)
         return next(
-            (ScrollPosition(n, max(top - region.y, 0)) for n, region in regions if region.bottom > top), None
+            (
+                ScrollPosition(block.message.number, max(first - top, 0))
+                for block, top, end in self._lines_of_blocks()
+                if block.message is not None and end > first
+            ),
+            None,
         )
 
     def _tell_soon(self) -> None:
