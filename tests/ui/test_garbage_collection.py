@@ -85,7 +85,9 @@ async def test_new_objects_and_older_ones_are_collected_in_two_rounds(
     collector.begin()
     monkeypatch.setattr(garbage_collection, "MOST_ADDED", -(10**9))
     monkeypatch.setattr(garbage_collection.gc, "collect", lambda generation=2: rounds.append(generation))
-    monkeypatch.setattr(collector, "_collect", lambda quiet: (rounds.append(0), Garbage._collect(collector, quiet)))
+    monkeypatch.setattr(
+        collector, "_collect", lambda quiet: (rounds.append(0), Garbage._collect(collector, quiet))
+    )
     collector.collect_soon()
     await until(lambda: 2 in rounds)
     assert rounds == [0, 1, 0, 2]

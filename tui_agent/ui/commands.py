@@ -17,6 +17,7 @@ from tui_agent.ui.recent_actions import RecentActions
 
 if TYPE_CHECKING:
     from textual.geometry import Offset
+    from textual.widget import Widget
 
     from tui_agent.session.session import Session
     from tui_agent.store.state import State
@@ -83,6 +84,7 @@ class CommandHost(Protocol):
     def do(self, action_id: str) -> Awaitable[None]: ...
     def do_in(self, name: str, action: str) -> Awaitable[None]: ...
     def run_worker(self, work: Coroutine[Any, Any, object], *, group: str, exclusive: bool) -> object: ...
+    def mount(self, *widgets: Widget) -> object: ...
 
 
 class ScreenCommands:
