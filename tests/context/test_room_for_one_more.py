@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.sessions import calls, model_of, open_session, reply
 
+from tui_agent.answers.plans import FileAction
+from tui_agent.context.known_files import KnownFile
+from tui_agent.edits.change import Change
+from tui_agent.model.parts import calls_of
 from tui_agent.session.session import Session
+from tui_agent.store import events as e
+from tui_agent.store.event import Lasting
+from tui_agent.store.graph import SubTask
+from tui_agent.store.state import Todo
 
 WINDOW = 100_000  # as the scripted model has it; a token has four characters
 LONG = "words and words " * 40
@@ -35,6 +44,142 @@ def todos(count: int) -> list[dict[str, Any]]:
     return [
         {"text": f"{number} {LONG}", "aiText": LONG * 3, "done": number % 3 == 0} for number in range(count)
     ]
+
+
+def many_calls(kind: str, count: int) -> Any:
+    """A reply with so many function calls."""
+    arguments = {
+        "search_text": lambda n: {"pattern": f"one of many patterns, number {n}", "glob": "**/*.py"},
+        "read_files": lambda n: {
+            "actions": [{"type": "file", "name": f"File {n}", "patterns": [f"src/{n}.py"]}]
+        },
+        "set_todos": lambda n: {"todos": [{"text": f"todo {n}"}]},
+        "propose_changes": lambda n: {"changes": [{"path": f"{n}.txt", "content": LONG}]},
+        "no_such_tool": lambda n: {"argument": LONG, "n": n},
+    }[kind]
+    return calls(*[(kind, arguments(number)) for number in range(count)])
+
+
+def large(kind: str, chance: random.Random, name: Callable[[str], str]) -> list[Lasting]:
+    """Events that make one part of the state large; `name` gives names of any length."""
+    many = range(chance.choice((300, 3_000)))
+    match kind:
+        case "notices":
+            return [
+                e.NoticeGiven("warning", f"{name('Notice')} {LONG}", in_chat=n % 2 == 0)
+                for n in range(10_000)
+            ]
+        case "facts":
+            return [e.ModelOwesNews(f"{n} {name('Fact')} {LONG}") for n in many]
+        case "plan":
+            actions = [FileAction(f"{n} {name('Step')}", (f"{name('p')}/{n}.py",)) for n in range(5_000)]
+            return [e.PlanMade(1, "model", tuple(actions), faults=(LONG,) * 99)]
+        case "todos":
+            return [e.TodosAdded(tuple(Todo(f"t{n}", f"{name('Todo')} {LONG}", LONG) for n in many))]
+        case "known files":
+            files = [
+                KnownFile(f"{name('d')}/{n}.py", f"{n:032x}", 1, 9, 1, whole=n % 2 == 0) for n in range(3_000)
+            ]
+            return [
+                *(e.FileLoaded(file) for file in files),
+                e.KnownFilesDropped(tuple(f.path for f in files[::3])),
+            ]
+        case "stale files":
+            files = [KnownFile(f"{name('s')}/{n}.py", f"{n:032x}", 1, 9, 1) for n in range(500)]
+            stale = (e.FreshnessChanged(file.path, "disk") for file in files)
+            return [*(e.FileLoaded(file) for file in files), *stale]
+        case "sub-tasks":
+            tasks = tuple(
+                SubTask(f"s{n}", f"{name('Goal')} {LONG}", (f"{name('f')}{n}",)) for n in range(1_000)
+            )
+            ended = (e.SubTaskEnded(task.id, "completed", LONG * 9, reason=LONG) for task in tasks[::2])
+            return [e.SubTasksProposed(tasks), *ended]
+        case "skills":
+            listed = tuple((f"{name('skill')}-{n}", LONG) for n in many)
+            return [e.SkillsListed(listed), e.AgentsListed(listed)]
+        case "changes":
+            hashed = "0" * 32
+            made = (
+                Change(f"c{n}", 1, f"{name('c')}/{n}.py", "edit", base=hashed, new=hashed) for n in range(999)
+            )
+            return [e.ChangeProposed(change) for change in made]
+        case "goal and memory":
+            return [e.GoalSet(f"{name('Goal')} {LONG * 999}"), e.MemoryEdited(LONG * 2_000)]
+        case "listing":
+            entries = tuple((f"{name('entry')}{n}", "file", n) for n in range(100))
+            return [e.DirectoryListed("src", entries, total=10**9) for _ in many[:300]]
+    raise AssertionError(kind)
+
+
+LARGE = (
+    *("notices", "facts", "plan", "todos", "known files", "stale files", "sub-tasks", "skills", "changes"),
+    *("goal and memory", "listing"),
+)
+
+
+@pytest.mark.parametrize("window", [16_000, WINDOW])
+@pytest.mark.parametrize(
+    "kind", ["search_text", "read_files", "set_todos", "propose_changes", "no_such_tool"]
+)
+async def test_a_reply_of_thousands_of_calls(tmp_path: Path, kind: str, window: int) -> None:
+    opened = open_session(
+        tmp_path,
+        [many_calls(kind, 3_000), *[calls(text="Done.")] * 9],
+        protocol="tools",
+        overrides=(f"context.window={window}",),
+    )
+    async with opened as session:
+        await says(session, "do it")
+        assert session.state.turn.error == ""
+        said = [notice.text for notice in session.state.notices.items]
+        assert any("3,000 calls: only the first 128" in text for text in said)
+        if kind == "propose_changes":
+            assert len(session.state.review.open) == 1_000, "changes of the other calls are kept"
+        model_of(session).replies = [calls(text="Hello.")] * 3
+        await says(session, "hello")
+        assert session.state.turn.error == ""
+        request = model_of(session).requests[-1]
+        assert sum(len(str(message)) for message in request.messages) < window * 4
+        assert all(
+            len(calls_of(message)) <= 128 for one in model_of(session).requests for message in one.messages
+        )
+
+
+@pytest.mark.parametrize("window", [16_000, WINDOW])
+@pytest.mark.parametrize("length", [8, 200_000])
+@pytest.mark.parametrize("kind", LARGE)
+async def test_each_part_of_the_state(tmp_path: Path, kind: str, length: int, window: int) -> None:
+    """With many names, or with one that is very long."""
+    await grown(tmp_path, [kind], random.Random(kind), length, window)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_any_parts_of_the_state_together(tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    kinds = chance.sample(LARGE, 4)
+    await grown(tmp_path, kinds, chance, chance.choice((8, 200_000)), chance.choice((16_000, WINDOW)))
+
+
+async def grown(folder: Path, kinds: Sequence[str], chance: random.Random, length: int, window: int) -> None:
+    given = [length]
+
+    def name(words: str) -> str:
+        """The first name is as long as asked for."""
+        return f"{words}{'x' * given.pop()}" if given else words
+
+    overrides = (f"context.window={window}",)
+    async with open_session(folder, [reply("One.")], overrides=overrides) as session:
+        await says(session, "one")
+        for kind in kinds:
+            await session.journal.record(*large(kind, chance, name))
+            given = [length]
+        for words in ("hello", "continue"):
+            model_of(session).replies = [reply("Hello.")] * 5
+            await says(session, words)
+            assert session.state.turn.error == "", session.state.turn.error
+            request = model_of(session).requests[-1]
+            assert sum(len(str(message)) for message in request.messages) < window * 4
+            assert words in str(request.messages[-1])
 
 
 def deep(levels: int) -> str:

@@ -21,6 +21,7 @@ from tui_agent.tools import registry
 from tui_agent.tools.context import Emit, ToolContext
 from tui_agent.tools.tool import Invocation, Tool, ToolResult
 from tui_agent.turn.calls import HEAD, MOST_CALLS, TAIL
+from tui_agent.turn.reply import MOST_KEPT_CALLS
 
 DONE = reply("Done.")
 CHANGE = {"path": "a.py", "edits": [{"search": "x = 1", "replace": "x = 2"}]}
@@ -207,14 +208,16 @@ async def test_an_expression_that_takes_for_ages_is_stopped(workspace: Path) -> 
         assert "took over 1 s on one line" in results(session)["call_0"]
 
 
-async def test_five_hundred_calls_each_get_a_result(workspace: Path) -> None:
+async def test_of_five_hundred_calls_those_that_a_conversation_takes_get_a_result(workspace: Path) -> None:
     asked = calls(*(("search_text", {"pattern": f"v{n}", "glob": "a.py"}) for n in range(500)))
     async with open_session(workspace, [asked, DONE], protocol="tools") as session:
         await ask(session)
         answered = list(results(session).values())
-        assert len(answered) == 500
+        assert len(answered) == MOST_KEPT_CALLS
         assert sum("found nowhere" in text for text in answered) == MOST_CALLS
         assert all(f"at most {MOST_CALLS} calls" in text for text in answered[MOST_CALLS:])
+        told = str(model_of(session).requests[-1].messages[-1])
+        assert f"The answer had 500 calls: only the first {MOST_KEPT_CALLS} of them were taken." in told
 
 
 async def test_bad_calls_get_errors_and_the_turn_goes_on(workspace: Path) -> None:

@@ -180,6 +180,8 @@ LESS = (0.8, 0.5)
 NEARLY = 0.9
 #: Maximum number of changes in one response.
 MOST_CHANGES = 1_000
+#: Maximum number of calls in one response: OpenAI's limit for a message of a conversation.
+MOST_KEPT_CALLS = 128
 #: Maximum number of parse faults in one response.
 MOST_FAULTS = 100
 
@@ -406,12 +408,15 @@ def _bounded(reply: Reply, letters: int) -> Reply:
         )
     if (count := len(reply.changes)) > MOST_CHANGES:
         faults.append(f"The answer held {count:,} changes: the first {MOST_CHANGES:,} were taken.")
+    if (count := len(reply.calls)) > MOST_KEPT_CALLS:
+        faults.append(f"The answer had {count:,} calls: only the first {MOST_KEPT_CALLS} of them were taken.")
     if (count := len(faults)) > MOST_FAULTS:
         faults = [*faults[:MOST_FAULTS], f"{count - MOST_FAULTS:,} more faults of the answer are not listed."]
     return replace(
         reply,
         changes=reply.changes[:MOST_CHANGES],
         refused=reply.refused[:MOST_CHANGES],
+        calls=reply.calls[:MOST_KEPT_CALLS],
         faults=tuple(faults),
     )
 
