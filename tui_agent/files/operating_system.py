@@ -36,6 +36,8 @@ _SENTENCES = {
     errno.ENAMETOOLONG: ("its name is too long", "choose a shorter one"),
     errno.EMFILE: ("too many files are open", "close some, or raise the limit with `ulimit -n`"),
     errno.EIO: ("the disk reported an error", "check the disk"),
+    errno.ESTALE: ("the network disk was disconnected", "mount it again"),
+    errno.ENOTCONN: ("the network disk was disconnected", "mount it again"),
 }
 
 

@@ -7,9 +7,11 @@ checksums validate records. It includes newer pages of the write-ahead file.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import struct
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -409,6 +411,8 @@ def refusal(path: Path, error: sqlite3.Error | None) -> SessionError:
             return NotKept(
                 f"{name} cannot be saved, the disk is full", "free some space; the session stays open"
             )
+        case "disk I/O error":
+            return not_kept(path, _fault_of(path.parent))
         case "attempt to write a readonly database":
             return NotKept(
                 f"{name} cannot be saved, {display_path(str(path))} is read-only", "give write permission"
@@ -422,6 +426,18 @@ def refusal(path: Path, error: sqlite3.Error | None) -> SessionError:
         case _ if any(sign in words for sign in _SIGNS_OF_DAMAGE):
             return Damaged(f"{name} is damaged", RECOVER)
     return SessionError(f"{name} cannot be used ({words})", f"look at {display_path(str(path))}")
+
+
+def _fault_of(folder: Path) -> OSError:
+    """The system's reason, which SQLite hides: writes a temporary file."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(4096))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        return error
+    return OSError(errno.EIO, os.strerror(errno.EIO))
 
 
 def not_kept(path: Path, error: OSError) -> SessionError:
