@@ -11,8 +11,10 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from random import Random
 
 import pytest
+from support.terminal_answers import ALL
 from support.terminal_program import SHELL, Program, running
 
 F5, F7, LEADER = b"\x1b[15~", b"\x1b[18~", b"\x0f"
@@ -31,6 +33,19 @@ def test_letters_in_one_write_go_where_the_key_before_them_leads(program: Progra
     program.type(F5 + F7 + LEADER + b"zq" + b"add tests")
     program.shows("add tests")
     assert program.process.poll() is None
+
+
+def test_megabytes_of_answers_are_no_keys(program: Program) -> None:
+    program.until(lambda: "Files" in program.text, "the files")
+    program.type(F7)
+    random, sent = Random(9), 0
+    while sent < 2_000_000:
+        flood = "".join(random.choices(ALL, k=50)) + f"\x1b]52;c;{'QUFh' * 25_000}\x1b\\"
+        program.send(flood.encode("utf-8", "surrogateescape"))
+        sent += len(flood)
+    program.type(b"hello there")
+    program.shows("hello there")
+    assert "Files" in program.text and program.process.poll() is None
 
 
 @pytest.mark.parametrize(("words", "term"), [(["demo"], "dumb"), (["demo", "--plain"], "xterm-256color")])

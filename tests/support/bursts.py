@@ -41,7 +41,7 @@ UP, DOWN, LEFT, RIGHT, HOME, END = (f"\x1b[{letter}" for letter in "ABDCHF")
 F2, F3, F4, F5 = "\x1bOQ", "\x1bOR", "\x1bOS", "\x1b[15~"
 F6, F7, F8, F9 = "\x1b[17~", "\x1b[18~", "\x1b[19~", "\x1b[20~"
 ALT_ENTER, ALT_A, ALT_C = "\x1b[13;3u", "\x1b[97;3u", "\x1b[99;3u"
-FIND, REPLACE, SYMBOL, LINE = "\x06", "\x1c", "\x12", "\x07"
+FIND, REPLACE, SYMBOL, LINE = "\x06", "\x1c", LEADER + "8", "\x0c"
 PANES = (F3, F4, F5, F7, LEADER + "p", LEADER + "o", LEADER + "k", F6, "\t")
 #: Whole sequences that people type at once, by what they are about.
 PHRASES: dict[str, Sequence[str]] = {

@@ -12,7 +12,7 @@ import sys
 import termios
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 
@@ -140,6 +140,19 @@ class Program:
 
     def type(self, keys: bytes) -> None:
         os.write(self.master, keys)
+
+    def send(self, data: bytes) -> None:
+        """Any amount, as fast as the program reads it."""
+        rest = memoryview(data)
+
+        def all_sent() -> bool:
+            nonlocal rest
+            with suppress(BlockingIOError):
+                while rest:
+                    rest = rest[os.write(self.master, rest) :]
+            return not rest
+
+        self.until(all_sent, "read by the program")
 
     def jobs(self) -> dict[int, set[str]]:
         """The process groups that a shell made in the terminal's session, each with the letters of its processes'

@@ -6,7 +6,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from support.bursts import ESC, F3, F4, F5, F7, F8, LEADER, burst, two_programs
+from support.bursts import DOWN, ESC, F3, F4, F5, F7, F8, LEADER, SELDOM, burst, click, two_programs
+
+from tui_agent.ui.layout.container import TabLine
 
 #: Deletes up to the start of the line.
 CLEAR = "\x15"
@@ -51,3 +53,42 @@ async def test_keys_that_come_together_do_what_they_do_one_by_one(tmp_path: Path
             typed = burst(random, SIZE)
             answers = 0.5 * (number % 2)
             assert await both.compare(typed, random, answers) == "", f"burst {number}: {typed!r}"
+
+
+PASTE = "\x1b[200~pasted text\x1b[201~"
+LISTS = (LEADER + "o", LEADER + "p", LEADER + "k", F3, F5)
+
+
+@pytest.mark.timeout(300)
+async def test_keys_right_after_the_plain_screen_was_asked_for(tmp_path: Path) -> None:
+    random = Random(3)
+    async with two_programs(tmp_path, SIZE) as both:
+        await both.propose()
+        for typed in random.sample(SELDOM, 5):
+            assert await both.compare([typed], random) == "", repr(typed)
+
+
+@pytest.mark.timeout(300)
+async def test_a_click_right_after_a_paste_into_a_list(tmp_path: Path) -> None:
+    random = Random(4)
+    async with two_programs(tmp_path, SIZE) as both:
+        await both.propose()
+        for number, pane in enumerate(LISTS):
+            typed = pane + PASTE + click(random.randint(1, SIZE[0]), random.randint(2, SIZE[1])) + DOWN + "x"
+            assert await both.compare([typed], random, 0.3 * (number % 2)) == "", repr(typed)
+
+
+@pytest.mark.timeout(300)
+async def test_a_click_on_a_tab_whose_title_changes(tmp_path: Path) -> None:
+    """Its width changes with the number of changes in it, so the other titles move."""
+    random = Random(5)
+    async with two_programs(tmp_path, SIZE) as both:
+        for number in range(6):
+            if number % 3 == 0:
+                await both.propose()
+            lines = [line for line in both.slow.it.screen.query(TabLine) if len(line._tabs) > 1]
+            assert lines, "no titles beside each other"
+            region = random.choice(lines).region
+            x = random.randint(region.x + 1, region.right)
+            typed = F5 + random.choice(("s", "a", "sn", "D")) + click(x, region.y + 1) + "x"
+            assert await both.compare([typed], random) == "", repr(typed)

@@ -333,7 +333,7 @@ def test_who_types_has_the_focus() -> None:
 def test_megabytes_of_answers_cost_no_memory_and_no_key() -> None:
     random, parser = Random(2), TerminalInput()
     flood = "".join(random.choices(ALL, k=700))
-    flood += "\x1b]52;c;" + "QUFh" * (3_000_000 // 4) + "\x1b\\" + "\x1b[I\x1b[O" * 1_000 + "\x1b[I"
+    flood += "\x1b]52;c;" + "QUFh" * (10_000_000 // 4) + "\x1b\\" + "\x1b[I\x1b[O" * 1_000 + "\x1b[I"
     tracemalloc.start()
     said: list[str] = []
     for at in range(0, len(flood), 65536):
