@@ -47,7 +47,7 @@ def todos(count: int) -> list[dict[str, Any]]:
 
 
 def many_calls(kind: str, count: int) -> Any:
-    """A reply with so many function calls."""
+    """A reply with `count` function calls."""
     arguments = {
         "search_text": lambda n: {"pattern": f"one of many patterns, number {n}", "glob": "**/*.py"},
         "read_files": lambda n: {

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ for _ in range(3):
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = power.built(tmp_path_factory.mktemp("power"))
     if found is None:
-        pytest.skip("there is no C compiler to make the disk with")
+        raise pytest.skip.Exception("there is no C compiler to make the disk with")
     return found
 
 
@@ -76,7 +76,7 @@ class Program:
 
 
 @contextmanager
-def program(folder: Path, library: Path, below: Path) -> Iterator[Program]:
+def program(folder: Path, library: Path, below: Path) -> Generator[Program]:
     work, control = folder / "work", folder / "control"
     work.mkdir(exist_ok=True)
     (work / "a.txt").write_text("one\n")
@@ -94,8 +94,8 @@ def program(folder: Path, library: Path, below: Path) -> Iterator[Program]:
             late.cancel()
 
 
-async def found(work: Path) -> tuple[str, str, list[str]]:
-    """What a later start finds: the draft, the unsaved text of the editor, the states of the changes."""
+async def found(work: Path) -> tuple[str, str, Sequence[str]]:
+    """Of a later start: the draft, the unsaved text of the editor, the states of the changes."""
     async with open_session(work, services=False, session="last") as session:
         buffer = session.state.buffers.get("a.txt")
         states = [change.state for change in session.state.review.changes]
@@ -149,7 +149,7 @@ async def test_a_folder_that_fails_in_the_middle_of_a_session(
 async def test_one_call_that_fails_once(
     tmp_path: Path, home: Path, library: Path, kind: str, code: int
 ) -> None:
-    """In the home: an apply succeeds or is taken back, and what is typed is kept."""
+    """In the home: an apply succeeds or is taken back, and the typed text is kept."""
     work = tmp_path / "work"
     with program(tmp_path, library, home) as it:
         it.does("say")
@@ -215,8 +215,7 @@ async def test_two_programs_that_hold_the_lock_of_the_log_in_turn(
 
 
 async def _main(work: Path) -> None:
-    """Do what is asked for on standard input."""
-    lines = iter(sys.stdin.readline, "")
+    """Follow the lines of standard input."""
     async with open_session(work, [CHANGE] * 9) as session:
 
         async def does(what: str, words: str) -> str:
@@ -251,7 +250,7 @@ async def _main(work: Path) -> None:
                     os._exit(0)
             return session.state.session.not_kept
 
-        while line := await asyncio.to_thread(next, lines, ""):
+        while line := await asyncio.to_thread(sys.stdin.readline):
             sys.stdout.write(json.dumps(await does(*json.loads(line))) + "\n")
             sys.stdout.flush()
 
