@@ -274,6 +274,12 @@ async def test_bad_requests_are_refused_and_change_nothing(
             await connection.new_session(cwd=str(workspace))
 
 
+def frame(number: int | None, method: str, **parameters: Any) -> bytes:
+    """A request, or without a number a notification."""
+    named = {} if number is None else {"id": number}
+    return json.dumps({"jsonrpc": "2.0", **named, "method": method, "params": parameters}).encode() + b"\n"
+
+
 @pytest.mark.parametrize(
     "frames",
     [
@@ -283,8 +289,17 @@ async def test_bad_requests_are_refused_and_change_nothing(
         b"\xff\xfe\n",
         b'{"a": ' * 50_000 + b"\n",
         b"null\n" * 1000,
+        b'"' + b"x" * 100_000_000 + b'"\n',
+        frame(1, "no/such_method") + frame(None, "no/such_notice"),
+        frame(1, "initialize", protocolVersion=1) * 2,
+        frame(1, "session/prompt", sessionId="x", prompt=[]) + frame(None, "session/cancel", sessionId="x"),
+        b'{"jsonrpc": "2.0", "id": 99, "result": {}}\n{"jsonrpc": "2.0", "id": null, "error": 7}\n',
+        frame(1, "initialize", protocolVersion="one") + frame(2, "session/new", cwd=[]),
     ],
-    ids=["cut", "list", "nothing", "bytes", "deep", "many"],
+    ids=[
+        *("cut", "list", "nothing", "bytes", "deep", "many", "100 MB", "unknown", "doubled", "too early"),
+        *("answers", "types"),
+    ],
 )
 def test_frames_that_are_none_end_nothing_but_themselves(
     workspace: Path, provider: Provider, frames: bytes

@@ -54,21 +54,33 @@ def acp(set_up: bool) -> int:
 async def _check(
     source: asyncio.StreamReader, checked: asyncio.StreamReader, target: asyncio.StreamWriter
 ) -> None:
-    """Answers lines that are not JSON objects with an error, because the SDK ends at some of them; a line
-    that is too long ends the input."""
+    """Answers lines that are too long or not JSON objects with an error, because the SDK ends at some of them."""
+    is_too_long = False
     try:
-        while line := await source.readline():
+        while True:
             try:
-                is_object = isinstance(json.loads(line), dict)
+                line = await source.readuntil(b"\n")
+            except asyncio.LimitOverrunError as error:
+                await source.readexactly(error.consumed)
+                is_too_long = True
+                continue
+            except asyncio.IncompleteReadError:
+                return  # the end; without a line break, a frame is cut
+            try:
+                is_object = not is_too_long and isinstance(json.loads(line), dict)
             except (ValueError, RecursionError):
                 is_object = False
+            is_too_long = False
             if is_object:
                 checked.feed_data(line)
             else:
-                refusal = {"code": -32700, "message": "Parse error: a line holds one JSON object"}
+                refusal = {
+                    "code": -32700,
+                    "message": f"Parse error: a line holds one JSON object of at most {LONGEST_FRAME:,} bytes",
+                }
                 target.write(json.dumps({"jsonrpc": "2.0", "id": None, "error": refusal}).encode() + b"\n")
                 await target.drain()
-    except (ValueError, OSError):
-        pass  # too long, or the editor has gone
+    except OSError:
+        pass  # the editor has gone
     finally:
         checked.feed_eof()
