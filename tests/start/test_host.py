@@ -13,32 +13,20 @@ import socket
 import subprocess
 import sys
 import termios
-import time
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.hosts import TUI_AGENT, host_sockets, hosting, spare_of, until
 from support.program import run
 from support.terminal_program import PATIENCE, SHELL, Program, running
 
-from tui_agent.cli import ROOM_FOR_TITLE, tui_agent
+from tui_agent.cli import tui_agent
 from tui_agent.control import launcher
 
 INSTALLED = (str(Path(sys.executable).parent / "tui-agent"),)
-#: The launcher with more patience, because other tests run on this machine.
-PATIENT = """
-import sys
-sys.path.insert(0, sys.argv[1])
-import launcher
-launcher.ANSWER_WITHIN = launcher.MADE_WITHIN = launcher.ACCEPT_WITHIN = 60
-sys.exit(launcher.main(sys.argv[3:], sys.argv[2]))
-"""
-TUI_AGENT = (
-    *(sys.executable, "-IS", "-c", PATIENT, str(Path(launcher.__file__).parent)),
-    str(Path(sys.executable).parent / "tui-agent-cold"),
-)
 QUIT = b"\x03\x03"
 #: A colour of the screen without colours, and the first words of the plain screen.
 ACCENTS = {"NO_COLOR": b"5;231", "TERM": b"Chat"}
@@ -67,38 +55,6 @@ def workspace(tmp_path: Path) -> Path:
     folder = tmp_path / "workspace"
     folder.mkdir()
     return folder
-
-
-def until(holds: Callable[[], Any], what: str) -> Any:
-    deadline = time.monotonic() + PATIENCE
-    while not (found := holds()):
-        assert time.monotonic() < deadline, f"never: {what}"
-        time.sleep(0.02)
-    return found
-
-
-def host_sockets() -> list[Path]:
-    return [path for path in Path(os.environ["TMPDIR"]).glob("*/host-*") if path.suffix != ".lock"]
-
-
-def spare_of(host: int) -> int:
-    """The newest program of the host."""
-    done = subprocess.run(
-        ["ps", "-o", "pid=", "--ppid", str(host)], capture_output=True, text=True, check=False
-    )
-    return max(map(int, done.stdout.split()), default=0)
-
-
-@contextmanager
-def hosting(idle: int = 600) -> Generator[subprocess.Popen[bytes]]:
-    words = [sys.executable, "-P", "-m", "tui_agent.start.host", str(idle), " " * ROOM_FOR_TITLE]
-    host = subprocess.Popen(words, cwd="/", stdin=subprocess.DEVNULL, start_new_session=True)
-    try:
-        until(lambda: host_sockets() and spare_of(host.pid), "a host")
-        yield host
-    finally:
-        host.kill()
-        host.wait()
 
 
 def session(folder: Path) -> dict[str, Any]:
