@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import ssl
 import sys
 from collections.abc import AsyncGenerator
@@ -109,10 +110,13 @@ async def served(folder: Path, *words: str) -> AsyncGenerator[Served]:
 async def output_until(terminal: ClientConnection, words: bytes) -> bytes:
     """The bytes that the terminal got until these words."""
     found = b""
-    async with asyncio.timeout(PATIENCE):
-        while words not in found:
-            message = await terminal.recv()
-            found += message if isinstance(message, bytes) else b""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while words not in found:
+                message = await terminal.recv()
+                found += message if isinstance(message, bytes) else b""
+    except TimeoutError:
+        raise AssertionError(f"{words!r} is not in {found!r}") from None
     return found
 
 
@@ -240,6 +244,49 @@ async def test_a_bad_frame_ends_at_most_its_page(workspace: Path, frame: str | b
         async with it.terminal(cookie) as page:
             await page.send('{"size": [80, 24]}')
             await output_until(page, b"Chat")
+
+
+EDITOR = """
+import os, signal, sys
+def interrupted(*_):
+    with open(sys.argv[1], "w") as file:
+        file.write(f"interrupted in {os.path.basename(os.getcwd())}")
+    sys.exit(0)
+signal.signal(signal.SIGINT, interrupted)
+assert os.tcgetpgrp(os.open("/dev/tty", os.O_RDWR)) == os.getpgrp()
+print("IN THE", "EDITOR", flush=True)
+signal.pause()
+"""
+
+
+async def test_an_editor_is_in_the_foreground_of_the_page_and_ends_with_it(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = tmp_path / "editor.py"
+    script.write_text(EDITOR)
+    monkeypatch.setenv("TUI_AGENT_MODEL", "openai/test-model")
+    monkeypatch.setenv("VISUAL", shlex.join([sys.executable, str(script)]))
+    async with served(workspace) as it:
+        cookie = await it.sign_in()
+        async with it.terminal(cookie) as page:
+            await page.send('{"size": [100, 30]}')
+            await output_until(page, b"Chat")
+            await page.send(b"a request")
+            await output_until(page, b"request")
+            await page.send(b"\x18\x05")
+            await output_until(page, b"IN THE EDITOR")
+            await page.send(b"\x03")
+            await output_until(page, b"interrupted")
+            await page.send(b" typed")
+            await output_until(page, b"typed")
+            await page.send(b"\x18\x05")
+            await output_until(page, b"IN THE EDITOR")
+        async with it.terminal(cookie) as page:
+            await page.send('{"size": [100, 30]}')
+            await output_until(page, f"interrupted in {Path.cwd().name} typed".encode())
+            async with asyncio.timeout(PATIENCE):
+                while await (await asyncio.create_subprocess_exec("pgrep", "-f", script)).wait() == 0:  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
 
 
 @needs_openssl

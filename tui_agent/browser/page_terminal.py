@@ -24,6 +24,8 @@ _AT_ONCE = 65_536
 _WIDEST, _NARROWEST = 1000, 2
 #: The terminal that xterm.js emulates.
 _ENVIRONMENT = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "TERM_PROGRAM": "xterm.js"}
+#: Runs a program whose terminal is the one that is named first: a session's first terminal is its own.
+_IN_TERMINAL = ("/bin/sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1')
 #: Seconds within which a session must accept a terminal, or release it at its end.
 _WITHIN = 30.0
 
@@ -36,6 +38,8 @@ class PageTerminal:
         self.session = ""
         self._master, self._slave = pty.openpty()
         self._connection: socket.socket | None = None
+        #: The program that runs in the terminal in place of the session, such as an editor.
+        self._program: asyncio.Task[None] | None = None
         os.set_blocking(self._master, False)
         self._set_size(columns, rows)
 
@@ -55,7 +59,7 @@ class PageTerminal:
             self._connection.close()
         self._connection = await asyncio.to_thread(sockets.reach, place, _WITHIN)
         self.session = place.session
-        message = {"type": "attach", "environment": _ENVIRONMENT, "can_stop": False}
+        message = {"type": "attach", "environment": _ENVIRONMENT, "can_stop": False, "can_run": True}
         rights = array.array("i", [self._slave, self._slave])
         try:
             self._connection.sendmsg(
@@ -134,9 +138,25 @@ class PageTerminal:
                 del buffer[: end + 1]
                 if message.get("type") in ("moved", "ended"):
                     await self._released()
+                if message.get("type") == "run" and (self._program is None or self._program.done()):
+                    self._program = asyncio.create_task(self._run(message["words"], message["folder"]))
                 if message.get("type") in ("moved", "ended", "detached", "result"):
                     return message
         return {}
+
+    async def _run(self, words: list[str], folder: str) -> None:
+        """Starts a program in the terminal, and reports its end. A page that goes ends it by SIGHUP."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *(*_IN_TERMINAL, os.ttyname(self._slave), *words),
+                cwd=folder,
+                env={**os.environ, **_ENVIRONMENT},
+                start_new_session=True,
+            )
+            status = await process.wait()
+        except OSError:  # the folder is gone
+            status = 127
+        self._send({"type": "ran", "status": status})
 
     async def _released(self) -> None:
         assert self._connection is not None

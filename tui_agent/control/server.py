@@ -99,14 +99,14 @@ class ControlServer:
     def adopt(self, lent: LentTerminal) -> Client:
         """The client whose terminal the session before has used."""
         client = Client(self, lent.connection)
-        client.is_launcher, client.can_stop = True, lent.can_stop
+        client.is_launcher, client.can_stop, client.can_run = True, lent.can_stop, lent.can_run
         self._clients.add(client)
         return client
 
     def lend(self, client: Client) -> LentTerminal:
         """Releases a client, for the next session of this process."""
         self._clients.discard(client)
-        return LentTerminal(client.release(), client.can_stop)
+        return LentTerminal(client.release(), client.can_stop, client.can_run)
 
     def state_changed(self) -> None:
         """Sends the state to all clients if it differs from the last, for example after an attach."""
@@ -250,6 +250,7 @@ class LentTerminal(NamedTuple):
 
     connection: socket.socket
     can_stop: bool
+    can_run: bool
 
     def send(self, line: Mapping[str, Any]) -> None:
         """The last line to the launcher, which may have ended."""
@@ -268,8 +269,8 @@ class Client:
         self.wants_events = True
         #: Whether it gets the streamed thinking of the model.
         self.wants_thoughts = False
-        #: Whether it is a job of a shell, and runs programs in its terminal.
-        self.can_stop = False
+        #: Whether it is a job of a shell, and whether it runs programs in its terminal.
+        self.can_stop = self.can_run = False
         self._server, self._connection = server, connection
         self._loop = asyncio.get_running_loop()
         self._input, self._output = bytearray(), bytearray()

@@ -127,7 +127,7 @@ class Spare:
             os._exit(0)
         _set_title(request["words"])
         debug_log.start(user_folders().state)
-        self._lent = LentTerminal(connection, True)
+        self._lent = LentTerminal(connection, True, True)
         if any(wanted[name] != value for name, value in self._drawn_as.items()) or os.environ.get("NO_COLOR"):
             self._wanted = wanted
             return None

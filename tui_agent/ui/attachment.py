@@ -223,6 +223,7 @@ class Attachment:
             self._park(f"{self._words()}; this window can be closed")
         self._client = client
         client.is_launcher, client.can_stop = True, message.get("can_stop") is True
+        client.can_run = client.can_stop or message.get("can_run") is True
         variables = message.get("environment")
         adopt(variables if isinstance(variables, dict) else {})
         self._draw_on(*descriptors)
@@ -261,7 +262,7 @@ class Attachment:
 
     async def run_in_terminal(self, words: Sequence[str]) -> int | None:
         """Lets the launcher run a program that owns the terminal. Returns its exit status; None without a launcher."""
-        if self._client is None or not self._client.can_stop:
+        if self._client is None or not self._client.can_run:
             return None
         self._program = asyncio.get_running_loop().create_future()
         self._client.send({"type": "run", "words": list(words), "folder": os.getcwd()})
