@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faults.test_full_home import full
 from support.program import run
 from support.ssh_server import PROGRAM, FarHost, far_host
 from support.terminal_program import Program, running
@@ -102,3 +103,24 @@ def test_a_far_side_that_does_not_fit_is_one_sentence(host: FarHost, workspace: 
         done = run("ssh", "--", bad, folder=tmp_path)
         assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
     assert not (tmp_path / "x").exists()
+
+
+def test_a_far_shell_that_prints_and_a_far_home_that_is_full(
+    host: FarHost, workspace: Path, tmp_path: Path, home: Path
+) -> None:
+    words = 'printf "Welcome to this host\\n"; echo \'{"id": 7}\'; echo \'{"id"\'; printf "no line break"'
+    (host.folder / ".bashrc").write_text(f"{words}\n")
+    begun = run("--bg", "", str(workspace), folder=tmp_path).stdout.strip()
+    listed = run("ps", "--json", folder=tmp_path, environment={"TUI_AGENT_REMOTE__HOSTS": '["far"]'}).stdout
+    rows = [json.loads(line) for line in listed.splitlines()]
+    assert [(row["id"], row.get("host")) for row in rows] == [(begun, None), (begun, "far")]
+    run("stop", begun, folder=tmp_path)
+    with full(home):
+        program = Program("ssh", "far", str(workspace), folder=tmp_path, home=home)
+        with running(program, sign="Choose a model by its digit"):
+            program.type(b"kept in memory")
+            program.shows("kept in memory")
+            program.until(lambda: running_sessions(tmp_path), "its socket")
+            host.drop()
+            program.until(lambda: program.written.count(b"\x1b[?1049h") == 2, "the screen again")
+            program.shows("kept in memory")

@@ -26,7 +26,7 @@ def sessions_of(host: str) -> list[Line]:
         try:
             value = json.loads(line)
         except (ValueError, RecursionError):
-            continue  # A shell may print its own lines first.
+            continue
         if isinstance(value, dict) and isinstance(value.get("id"), str):
             found.append({**value, "host": host})
     return found
@@ -67,7 +67,8 @@ def shell_words(script: str) -> str:
 def _output(host: str, to_do: str, *words: str) -> bytes:
     """The output of a command of tui-agent there. Raises `SessionError`."""
     options = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=5")
-    script = shell_words(shlex.join(("tui-agent", *words)))
+    # A shell may print its own lines first, and no line break after the last.
+    script = shell_words(f"echo; {shlex.join(('tui-agent', *words))}")
     try:
         done = subprocess.run(
             [ssh_program(host), *options, "--", host, script],
