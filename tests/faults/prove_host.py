@@ -15,7 +15,7 @@ import sys
 import tempfile
 import termios
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import get_context
@@ -77,7 +77,7 @@ def _series(kind: str, seed: int, kills: int) -> list[tuple[bool, str]]:
 
 
 @contextmanager
-def _scene(kind: str, chance: random.Random) -> Iterator[_Scene]:
+def _scene(kind: str, chance: random.Random) -> Generator[_Scene]:
     """A home folder, a model and a session."""
     with (
         tempfile.TemporaryDirectory(prefix="tui-agent-", ignore_cleanup_errors=True) as name,
