@@ -29,6 +29,21 @@ def wanted(name: str, *patterns: str, **fields: object) -> dict[str, object]:
             wanted("isBusy", "busy.ts"),
             ["a.ts"],
         ),
+        # A file name stands for the spellings of its words.
+        (
+            {"src/tasks.ts": "export function selectTasks() {}\n"},
+            wanted("Choice", "select_tasks.ts"),
+            ["src/tasks.ts"],
+        ),
+        ({"app/base.py": "DEFAULTS = {}\n"}, wanted("Settings", "app/defaults.py"), ["app/base.py"]),
+        (
+            {"a.ts": "export type Filter = string;\n", "b.ts": "let x: Filter;\n"},
+            wanted("x", "filter.ts"),
+            ["a.ts"],
+        ),
+        # One word in small letters is too ordinary, and a comparison defines nothing.
+        ({"a.py": "def filter():\n"}, wanted("x", "filter.py"), []),
+        ({"a.py": "if x:\n    pass\nRETRIES == 3\n"}, wanted("x", "retries.py"), []),
         # Two files define it, no file defines it, or the words are ordinary: the person knows.
         ({"a.py": "def to_csv():\n", "b.py": "def to_csv():\n"}, wanted("x", "to_csv.py"), []),
         ({"a.py": "to_csv()\n"}, wanted("x", "to_csv.py"), []),

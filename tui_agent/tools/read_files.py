@@ -21,7 +21,7 @@ from tui_agent.context.file_contents import LoadedFile
 from tui_agent.context.known_files import LoadedBy
 from tui_agent.planning.chain import OTHER_CASE, Attempt, ChainLimits, try_patterns
 from tui_agent.planning.near_names import completed, names_one, nearest
-from tui_agent.planning.references import looks_like_identifier
+from tui_agent.planning.references import looks_like_identifier, spellings
 from tui_agent.store import events as e
 from tui_agent.store.events import ActionsAdded
 from tui_agent.store.state import Decision
@@ -49,6 +49,7 @@ _WORD = re.compile(r"[A-Za-z_]\w{2,80}")
 _DEFINES = (
     r"^\s*(?:export\s+|default\s+|pub\s+|public\s+|static\s+|async\s+)*"
     r"(?:def|class|func(?:\s*\([^)]*\))?|fn|function|const|let|var|type|interface|struct|enum|trait)\s+(?:{names})\b"
+    r"|^(?:{names})\s*(?::[^=\n]*)?=[^=]"
 )
 
 
@@ -103,6 +104,17 @@ def carried_over(context: ToolContext) -> list[FileAction]:
     ]
 
 
+def _identifiers(action: FileAction) -> list[str]:
+    """Identifiers in the action's words, and those that its file names can stand for: `filter.ts` for `Filter` and
+    `FILTER`, `select_tasks.ts` for `selectTasks` too."""
+    files = [pattern.rpartition("/")[2] for pattern in action.patterns]
+    words = [word for word in _WORD.findall(" ".join((action.name, *files))) if looks_like_identifier(word)]
+    stems = [stem for file in files if _WORD.fullmatch(stem := file.partition(".")[0])]
+    found = dict.fromkeys((*words, *stems))
+    spelled = [it for word in list(found)[:MOST_WORDS] for it in (*spellings(word), word.upper())]
+    return [it for it in dict.fromkeys(spelled) if it.isidentifier() and (it in words or not it.islower() or "_" in it)]
+
+
 class _Outcome(Struct, frozen=True):
     """The hit, the missed attempts, or the user's decision."""
 
@@ -151,11 +163,10 @@ class _Search:
         index, tried = self._context.workspace.index, any(attempt.outcome != "miss" for attempt in missed)
         if action.fallback != "ask_user" or action.all or tried or len(index) > MOST_SEARCHED:
             return ""
-        written = (action.name, *(pattern.rpartition("/")[2] for pattern in action.patterns))
-        words = [word for word in _WORD.findall(" ".join(written)) if looks_like_identifier(word)]
-        if not words:
+        names = _identifiers(action)
+        if not names:
             return ""
-        expression = _DEFINES.format(names="|".join(dict.fromkeys(words[:MOST_WORDS])))
+        expression = _DEFINES.format(names="|".join(names))
         found = await search_text(self._context, SearchRequest(expression, regex=True))
         paths = {path for path, _ in found.hits}
         return "" if len(paths) != 1 or escape(*paths) in action.extra else paths.pop()
