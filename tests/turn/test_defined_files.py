@@ -41,6 +41,13 @@ def wanted(name: str, *patterns: str, **fields: object) -> dict[str, object]:
             wanted("x", "filter.ts"),
             ["a.ts"],
         ),
+        # The folder of the pattern decides between two definitions.
+        (
+            {"apps/billing/base.py": "RETRIES = 3\n", "apps/auth/base.py": "RETRIES = 3\n"},
+            wanted("x", "billing/retries.py"),
+            ["apps/billing/base.py"],
+        ),
+        ({"a/base.py": "RETRIES = 3\n", "b/base.py": "RETRIES = 3\n"}, wanted("x", "c/retries.py"), []),
         # One word in small letters is too ordinary, and a comparison defines nothing.
         ({"a.py": "def filter():\n"}, wanted("x", "filter.py"), []),
         ({"a.py": "if x:\n    pass\nRETRIES == 3\n"}, wanted("x", "retries.py"), []),

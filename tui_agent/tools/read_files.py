@@ -159,7 +159,8 @@ class _Search:
             await self._emit(e.AttemptEnded(missed[-1]))
 
     async def _defined_in(self, action: FileAction, missed: Sequence[Attempt]) -> str:
-        """The only file that defines an identifier of the action, before the user is asked; "" if there is none."""
+        """The only file that defines an identifier of the action, or the only one in a folder that its patterns name,
+        before the user is asked; "" if there is none."""
         index, tried = self._context.workspace.index, any(attempt.outcome != "miss" for attempt in missed)
         if action.fallback != "ask_user" or action.all or tried or len(index) > MOST_SEARCHED:
             return ""
@@ -169,6 +170,9 @@ class _Search:
         expression = _DEFINES.format(names="|".join(names))
         found = await search_text(self._context, SearchRequest(expression, regex=True))
         paths = {path for path, _ in found.hits}
+        if len(paths) > 1:
+            folders = {part for pattern in action.patterns for part in pattern.split("/")[:-1] if part.isidentifier()}
+            paths = {path for path in paths if folders & {*path.split("/")[:-1]}}
         return "" if len(paths) != 1 or escape(*paths) in action.extra else paths.pop()
 
     async def _carry_on(self, action: FileAction, loaded_by: LoadedBy) -> None:
