@@ -180,7 +180,8 @@ class ScriptedModel:
         candidates = [path for path in self._candidates(missing) if path not in self.seen]
         if candidates:
             return self._reply(view, "", {"files": [self._exact(path) for path in candidates[:8]]})
-        if self._looked == 1 and not self._searches and not self._planned:
+        in_vain = self._searches and self._looked == 2 and not self._found
+        if ((self._looked == 1 and not self._searches) or in_vain) and not self._planned:
             actions = [self._action(skill) for skill in missing]
             if self._name == "missing":
                 self.errors.append("a file that is not there")

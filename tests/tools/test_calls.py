@@ -208,6 +208,20 @@ async def test_an_expression_that_takes_for_ages_is_stopped(workspace: Path) -> 
         assert "took over 1 s on one line" in results(session)["call_0"]
 
 
+async def test_a_search_for_a_file_name_names_the_files(workspace: Path) -> None:
+    (workspace / "Setup.cfg").write_text("[x]\n")
+    asked = calls(
+        ("search_text", {"pattern": "setup.CFG"}),
+        ("search_text", {"pattern": "setup.cfgs"}),
+        ("search_text", {"pattern": "setup.cfg", "regex": True}),
+    )
+    async with open_session(workspace, [asked, DONE], protocol="tools") as session:
+        await ask(session)
+        first, *rest = results(session).values()
+        assert first.endswith("found nowhere in a file; paths that contain it: Setup.cfg")
+        assert all(text.endswith("found nowhere") for text in rest)
+
+
 async def test_of_five_hundred_calls_those_that_a_conversation_takes_get_a_result(workspace: Path) -> None:
     asked = calls(*(("search_text", {"pattern": f"v{n}", "glob": "a.py"}) for n in range(500)))
     async with open_session(workspace, [asked, DONE], protocol="tools") as session:

@@ -53,11 +53,15 @@ class TextSearch(Struct, frozen=True):
     places: tuple[str, ...] = ()
     error: str = ""
     hits: tuple[tuple[str, int], ...] = ()
+    #: Paths that contain the pattern, if no text does.
+    named: tuple[str, ...] = ()
 
     @property
     def section(self) -> str:
         where = f" in {name(self.request.glob)}" if self.request.glob else ""
         found = self.error or "\n".join(self.places) or "found nowhere"
+        if self.named:
+            found += f" in a file; paths that contain it: {', '.join(map(name, self.named))}"
         return f"## SEARCH RESULTS\n“{name(self.request.pattern)}”{where}\n{found}"
 
 
@@ -66,13 +70,14 @@ async def search_text(context: ToolContext, request: SearchRequest) -> TextSearc
     import regex
 
     rules = context.settings.permissions
+    paths = [path for path in context.workspace.index.paths if not refusal_of_path(rules, TOOL.name, path)]
     try:
         expression = regex.compile(request.pattern) if request.regex else None
         hits: list[tuple[str, int]] = []
         places = await asyncio.to_thread(
             search_files,
             context.workspace.gate,
-            [path for path in context.workspace.index.paths if not refusal_of_path(rules, TOOL.name, path)],
+            paths,
             request,
             expression,
             context.state().secrets,
@@ -82,7 +87,9 @@ async def search_text(context: ToolContext, request: SearchRequest) -> TextSearc
         return TextSearch(request, error=f"not an expression that can be searched: {item(str(error))}")
     except TimeoutError:
         return TextSearch(request, error=f"stopped: the expression took over {MATCH_SECONDS:g} s on one line")
-    return TextSearch(request, tuple(places), hits=tuple(hits))
+    sought = "" if places or request.regex else request.pattern.strip().lower()
+    named = [path for path in paths if sought in path.lower()][:NAMED] if len(sought) > 2 else []
+    return TextSearch(request, tuple(places), hits=tuple(hits), named=tuple(named))
 
 
 def search_files(
