@@ -29,7 +29,7 @@ def wanted(name: str, *patterns: str, **fields: object) -> dict[str, object]:
             wanted("isBusy", "busy.ts"),
             ["a.ts"],
         ),
-        # A file name stands for the spellings of its words.
+        # The identifier has another spelling than the file name.
         (
             {"src/tasks.ts": "export function selectTasks() {}\n"},
             wanted("Choice", "select_tasks.ts"),
@@ -48,7 +48,7 @@ def wanted(name: str, *patterns: str, **fields: object) -> dict[str, object]:
             ["apps/billing/base.py"],
         ),
         ({"a/base.py": "RETRIES = 3\n", "b/base.py": "RETRIES = 3\n"}, wanted("x", "c/retries.py"), []),
-        # One word in small letters is too ordinary, and a comparison defines nothing.
+        # A lower-case word is too ordinary, and a comparison defines nothing.
         ({"a.py": "def filter():\n"}, wanted("x", "filter.py"), []),
         ({"a.py": "if x:\n    pass\nRETRIES == 3\n"}, wanted("x", "retries.py"), []),
         # Two files define it, no file defines it, or the words are ordinary: the person knows.

@@ -105,14 +105,18 @@ def carried_over(context: ToolContext) -> list[FileAction]:
 
 
 def _identifiers(action: FileAction) -> list[str]:
-    """Identifiers in the action's words, and those that its file names can stand for: `filter.ts` for `Filter` and
-    `FILTER`, `select_tasks.ts` for `selectTasks` too."""
+    """Identifiers in the action's words, and other spellings of its file names: `filter.ts` gives `Filter` and
+    `FILTER`, `select_tasks.ts` gives `selectTasks` too."""
     files = [pattern.rpartition("/")[2] for pattern in action.patterns]
     words = [word for word in _WORD.findall(" ".join((action.name, *files))) if looks_like_identifier(word)]
     stems = [stem for file in files if _WORD.fullmatch(stem := file.partition(".")[0])]
     found = dict.fromkeys((*words, *stems))
     spelled = [it for word in list(found)[:MOST_WORDS] for it in (*spellings(word), word.upper())]
-    return [it for it in dict.fromkeys(spelled) if it.isidentifier() and (it in words or not it.islower() or "_" in it)]
+    return [
+        it
+        for it in dict.fromkeys(spelled)
+        if it.isidentifier() and (it in words or not it.islower() or "_" in it)
+    ]
 
 
 class _Outcome(Struct, frozen=True):
@@ -171,7 +175,9 @@ class _Search:
         found = await search_text(self._context, SearchRequest(expression, regex=True))
         paths = {path for path, _ in found.hits}
         if len(paths) > 1:
-            folders = {part for pattern in action.patterns for part in pattern.split("/")[:-1] if part.isidentifier()}
+            folders = {
+                part for pattern in action.patterns for part in pattern.split("/")[:-1] if part.isidentifier()
+            }
             paths = {path for path in paths if folders & {*path.split("/")[:-1]}}
         return "" if len(paths) != 1 or escape(*paths) in action.extra else paths.pop()
 
