@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -17,10 +17,11 @@ from pydantic import AnyUrl
 
 from tui_agent.files.numbers import amount
 from tui_agent.mcp_servers.servers import ToolServer, login_name
+from tui_agent.model.login.flow import redirect_listener
 from tui_agent.model.login.store import Login, LoginStore
 
-#: Path of the page that a login leads back to, and seconds for a browser to ask for it.
-CALLBACK, HEAD_SECONDS = "/callback", 10.0
+#: Path of the page that a login leads back to.
+CALLBACK = "/callback"
 #: Seconds before its end at which a token is refreshed.
 EARLY = 30.0
 
@@ -173,20 +174,18 @@ async def log_in(
 
     `connect` makes the request that the server refuses without a login. Returns False if it refuses nothing.
     """
-    found: asyncio.Future[AuthorizationCodeResult] = asyncio.get_running_loop().create_future()
-
-    async def code() -> AuthorizationCodeResult:
-        done, _ = await asyncio.wait((found, pasted), return_when=asyncio.FIRST_COMPLETED)
-        if found in done:
-            return found.result()
-        return _code_in(urlsplit(pasted.result().strip()).query)
 
     async def show(url: str) -> None:
         if urlsplit(url).scheme not in ("http", "https") or not url.isprintable():
             raise WantsLogin("its login page is not an http or https address")
         await open_page(url)
 
-    async with _listener(found) as port:
+    async with redirect_listener(CALLBACK) as (port, found):
+
+        async def code() -> AuthorizationCodeResult:
+            done, _ = await asyncio.wait((found, pasted), return_when=asyncio.FIRST_COMPLETED)
+            return _code_in(found.result() if found in done else urlsplit(pasted.result().strip()).query)
+
         access = ServerAccess(server, f"http://127.0.0.1:{port}{CALLBACK}", show, code)
         await connect(access)
     if access.context.current_tokens is None:
@@ -201,43 +200,6 @@ def _code_in(query: str) -> AuthorizationCodeResult:
         raise WantsLogin(f"the login was denied ({error[0][:100]})")
     state, issuer = fields.get("state", [None])[0], fields.get("iss", [None])[0]
     return AuthorizationCodeResult(code=fields.get("code", [""])[0], state=state, iss=issuer)
-
-
-@asynccontextmanager
-async def _listener(found: asyncio.Future[AuthorizationCodeResult]) -> AsyncGenerator[int]:
-    """Listens on a free port of the loopback interface for the page that leads back."""
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            async with asyncio.timeout(HEAD_SECONDS):
-                head = await reader.readuntil(b"\r\n\r\n")
-            method, _, rest = head.decode("latin-1").partition(" ")
-            parts = urlsplit(rest.split(" ", 1)[0])
-            words = "Page not found."
-            if method == "GET" and parts.path == CALLBACK and parts.query:
-                words = "Return to the terminal. You can close this page."
-                if not found.done():
-                    try:
-                        found.set_result(_code_in(parts.query))
-                    except WantsLogin as denied:
-                        found.set_exception(denied)
-            page = f"<!doctype html><meta charset=utf-8><title>tui-agent</title><p>{words}</p>".encode()
-            writer.write(
-                b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nConnection: close\r\n"
-                + f"Content-Length: {len(page)}\r\n\r\n".encode()
-                + page
-            )
-            await writer.drain()
-        except (OSError, ValueError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # Another program, or a browser that went away.
-        finally:
-            writer.close()
-
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    try:
-        yield server.sockets[0].getsockname()[1]
-    finally:
-        server.close()
 
 
 async def with_token(server: ToolServer) -> ServerAccess:

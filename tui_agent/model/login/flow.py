@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 from msgspec import Struct
 
@@ -21,6 +23,8 @@ from tui_agent.model.login.services import LoginService
 from tui_agent.model.login.store import Login
 
 _SECONDS = 30.0
+#: Time for a browser to send the head of its request.
+_HEAD_SECONDS = 10.0
 _MOST_BYTES = 1 << 20
 _SAID_CHARACTERS = 200
 
@@ -241,3 +245,46 @@ def denied(title: str) -> LoginFailed:
 
 def ended(service: LoginService) -> LoginEnded:
     return LoginEnded(f"The login to {service.title} has expired", f"run `tui-agent login {service.name}`")
+
+
+@asynccontextmanager
+async def redirect_listener(path: str) -> AsyncGenerator[tuple[int, asyncio.Future[str]]]:
+    """A free port of the loopback interface, and the query with which the login page redirects to `path` there.
+
+    Accepts only a GET with a code or an error.
+    """
+    found: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(_HEAD_SECONDS):
+                head = await reader.readuntil(b"\r\n\r\n")
+                method, _, rest = head.decode("latin-1").partition(" ")
+                parts = urlsplit(rest.split(" ", 1)[0])
+                query = parse_qs(parts.query)
+                if method != "GET" or not secrets.compare_digest(parts.path.encode(), path.encode()):
+                    status, words = "404 Not Found", "Page not found."
+                elif not query.get("code") and not query.get("error"):
+                    status, words = "400 Bad Request", "The address holds no code."
+                else:
+                    if not found.done():
+                        found.set_result(parts.query)
+                    outcome = "You are logged in" if query.get("code") else "The login was denied"
+                    status, words = "200 OK", f"{outcome}: return to the terminal. You can close this page."
+                page = f"<!doctype html><meta charset=utf-8><title>tui-agent</title><p>{words}</p>".encode()
+                writer.write(
+                    f"HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\n"
+                    f"Content-Length: {len(page)}\r\nConnection: close\r\n\r\n".encode()
+                    + page
+                )
+                await writer.drain()
+        except (OSError, ValueError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            pass  # Another program, or a browser that closed the connection.
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1], found
+    finally:
+        server.close()
