@@ -1,21 +1,20 @@
-r"""What the terminal sends, as events: keys, pastes, the mouse and the focus; its answers are swallowed whole.
+r"""Decodes the terminal's output to events: keys, pastes, mouse and focus. Discards the terminal's answers.
 
-A terminal answers what any program asked it, also one that has ended: late, in pieces, mixed with keys. An answer is
-an escape sequence that means no key. Its length is told by its form (ECMA-48, section 5.4 and 5.6), never by what is
-known of it:
+A terminal answers the questions of every program, even of one that has ended: late, in pieces, and mixed with keys.
+Every escape sequence that is not a key is such an answer. Its form determines its length (ECMA-48, sections 5.4 and
+5.6):
 
 - CSI: `ESC [`, any number of characters from `0x20` to `0x3F`, one from `0x40` to `0x7E`;
-- OSC, DCS, APC, PM and SOS: `ESC` and one of `] P _ ^ X`, then anything up to `ESC \`, BEL or the 8-bit ST;
-- each introducer also as the one C1 character that it stands for, alone as a byte or in UTF-8.
+- OSC, DCS, APC, PM and SOS: `ESC` and one of `] P _ ^ X`, then any text up to `ESC \`, BEL or the 8-bit ST;
+- each introducer also as its C1 character, as a single byte or in UTF-8.
 
-A sequence that never ends gives the keyboard back: after `SILENCE` seconds without a byte, after `LONGEST` seconds in
-which no more came than a person types, after `MOST` characters, or at the next Esc, Ctrl+C, Ctrl+X or Ctrl+Z. Nothing
-of it is kept, so that its size costs no memory. A paste has no such limit: it ends at its end, or at Ctrl+C once it has
-been open for `OPEN_PASTE` seconds.
+An unterminated sequence is dropped after `SILENCE` seconds without a byte, after `LONGEST` seconds at typing speed,
+after `MOST` characters, or at the next Esc, Ctrl+C, Ctrl+X or Ctrl+Z. Its text is not stored. A paste has no such
+limit: it ends at its end mark, or at Ctrl+C after `OPEN_PASTE` seconds.
 
-An Esc that nothing follows for `ESCAPE_DELAY` is a key. What is read within `SILENCE` after it, more than one
-character at once, is the rest of a sequence where it has the form of an answer. Behind `^` and `X` anything may stand:
-there only the end of the string tells, and what comes without that is keys, told when that is sure.
+An Esc is a key if nothing follows for `ESCAPE_DELAY`. Several characters read at once within `SILENCE` after it are
+the rest of a sequence if they have the form of an answer. After `^` and `X` any text is valid: only the end of the
+string distinguishes it from keys, which are reported once that is certain.
 """
 
 from __future__ import annotations
@@ -37,26 +36,26 @@ from tui_agent.ui.textual_patches.sequences import (
     parser,
 )
 
-#: Seconds without a byte after which a sequence that has begun is over.
+#: Seconds without a byte that end a sequence.
 SILENCE = 1.0
-#: Seconds after which it is over where fewer than so many characters a second came.
+#: Seconds that end it at a slower rate, and that rate in characters per second.
 LONGEST, TYPED = 10.0, 50
-#: Characters after which it is over in any case.
+#: Maximum characters of a sequence.
 MOST = 64_000_000
-#: Seconds after which a paste without its end is told on, and Ctrl+C ends it.
+#: Seconds after which an open paste is reported and Ctrl+C ends it.
 OPEN_PASTE = 2.0
-#: Characters in one read that nobody types: behind a paste that Ctrl+C ended they are the rest of it.
+#: Minimum characters of a read that is not typed. After Ctrl+C in a paste such a read is the rest of the paste.
 NOT_TYPED = 16
 
 ESC, CTRL_C = "\x1b", "\x03"
-#: No key has a sequence of more characters.
+#: Maximum characters of a key's sequence.
 LONGEST_KEY = 256
-#: What is held of a string once something of it has come.
+#: Placeholder for the discarded text of a string.
 _SOMETHING = "…"
 _PASTE, _PASTE_ENDS = "\x1b[200~", "\x1b[201~"
-#: Ctrl+C as terminals send it: the control character, and in the forms that tell modifiers.
+#: Ctrl+C as a control character and in the forms with modifiers.
 _CTRL_C = re.compile(r"\x03|\x1b\[99;5u|\x1b\[27;5;99~")
-#: C1 characters by the letter that follows Esc in their other form; `surrogateescape` makes lone bytes of them.
+#: C1 characters, decoded or as undecodable bytes (`surrogateescape`).
 _C1 = re.compile("(?<![\udca0-\udcff])[\x80-\x9f\udc80-\udc9f]")
 _ANY_PASTE_END = re.compile("(?:\x1b\\[|[\x9b\udc9b])201~")
 _PASTE_OR_C1 = re.compile(
@@ -65,7 +64,7 @@ _PASTE_OR_C1 = re.compile(
 _LONE_BYTE = re.compile("[\udc80-\udcff]")
 _STRING_ENDS = re.compile("[\x03\x07\x18\x1a\x1b]")
 _CSI = re.compile(r"\x1b\[[ -?]*([@-~]?)")
-#: iTerm2's answer to `CSI 1337 n`, against the form of all other sequences; its beginning is the event of the focus.
+#: iTerm2's answer to `CSI 1337 n`, which has no standard form and begins with the focus event.
 _ITERM = re.compile(r"\x1b\[ITERM2 [\d.]*(n?)")
 _FOCUS_IN, _BEHIND_FOCUS = "\x1b[I", "TERM2 "
 _MOUSE = re.compile(r"\x1b\[<\d{1,5};\d{1,5};\d{1,5}[Mm]")
@@ -76,14 +75,14 @@ _KEY = re.compile(
 _MODIFIED = re.compile(r"\x1b\[27;(?P<mods>\d{1,3});(?P<code>\d{1,7})~")
 _CURSOR = re.compile(r"\x1b\[\d+;\d+R")
 _FRAMES_AS_ONE = re.compile(r"\x1b\[\?2026;[1-4]\$y")
-#: How the rest of a sequence begins whose Esc came so long before it that it was a key, and what may become that.
+#: Beginning of a sequence whose Esc was already reported as a key; and beginnings that are still too short for that.
 _WITHOUT_ESC = re.compile(
     r"\[[\d;<=>?A-FHIMOP-SZu]|\][\dlLI]|P(?:[>!@]|\d{1,4}(?:[$+!]|\Z|(?:;\d{0,4}){1,2}q))|_G|[\]P_][^\x1b]*\x1b\\"
 )
 _INTRODUCERS = re.compile(r"[\[\]P_^X][\d;<=>?!]{0,30}")
-#: How strings begin that may hold anything: behind a late Esc only their end tells them from what is typed.
+#: Introducers of strings with any text. After a late Esc only the end distinguishes them from typed text.
 _ANYTHING = ("^", "X")
-#: Characters without an end after which such a string is one all the same.
+#: Characters after which such text is a string even without an end.
 MOST_TYPED = 65_536
 _STRINGS = "]P_^X"
 #: OSC 11: asks for the background colour, answered as `rgb:RRRR/GGGG/BBBB` with one to four digits each.
@@ -93,7 +92,7 @@ _LONGEST_COLOUR = 64
 
 
 class PasteWaits(events.Event, bubble=False):
-    """A paste has been without its end for `OPEN_PASTE` seconds; or, if not `open`, that is over."""
+    """A paste has been open for `OPEN_PASTE` seconds; or, if not `open`, it has ended."""
 
     def __init__(self, open: bool) -> None:
         super().__init__()
@@ -109,7 +108,7 @@ class BackgroundReported(events.Event, bubble=False):
 
 
 class TerminalInput:
-    """`feed` takes what was read, cut anywhere; `tick` is called several times a second and says what time decides."""
+    """`feed` decodes input, which can be cut anywhere. Call `tick` several times a second for decisions by time."""
 
     def __init__(
         self,
@@ -118,30 +117,30 @@ class TerminalInput:
         clock: Callable[[], float] = time.monotonic,
         background: bool = False,
     ) -> None:
-        """`bound` says of a key whether it does something. background: `ASK_BACKGROUND` was sent."""
+        """`bound`: whether a key has a function. `background`: whether `ASK_BACKGROUND` was sent."""
         self._parser = parser(debug)
         self._bound = bound
         self._clock = clock
-        #: The beginning of a sequence that is not whole; of a string only the last characters.
+        #: Beginning of an incomplete sequence; only the last characters of a string.
         self._held = ""
         self._in_string = False
-        #: Whether an answer about the background is awaited; the start of the current string until then.
+        #: Whether the background's answer is pending, and the beginning of the current string.
         self._background = background
         self._string = ""
         self._begun = self._heard = 0.0
         self._size = 0
-        #: When an Esc became a key because nothing followed, and what came since that may belong to it all the same.
+        #: Time of the last Esc that was reported as a key, and later input that can still belong to it.
         self._escaped = -SILENCE
         self._since_escape = ""
-        #: One character behind that Esc that is a key if no more follows at once; and what is one string, or keys.
+        #: The first character after that Esc, a key unless more follows at once; and text that is a string or keys.
         self._introducer = self._undecided = ""
-        #: Time of a focus event without a later event: the next read may show that it began an answer.
+        #: Time of a focus event that can be the beginning of an answer.
         self._focused = -SILENCE
-        #: The pieces of a paste that has not ended; what may be the beginning of its end comes last.
+        #: Pieces of an open paste; the last can contain the beginning of the end mark.
         self._pasted: list[str] | None = None
         self._paste_begun = 0.0
         self._paste_told = False
-        #: Ctrl+C ended a paste whose end has not come.
+        #: Whether the end mark of a paste that Ctrl+C ended is missing.
         self._end_missing = False
         self._blurred = False
         self._focus: Message | None = None
@@ -149,7 +148,7 @@ class TerminalInput:
         self._frames_told = False
 
     def feed(self, text: str) -> Iterator[Message]:
-        """What was read, decoded as UTF-8 with `surrogateescape` or `replace`."""
+        """`text` is decoded as UTF-8 with `surrogateescape` or `replace`."""
         now = self._heard = self._clock()
         if self._end_missing:
             text = yield from self._rest_of_paste(text)
@@ -165,7 +164,7 @@ class TerminalInput:
         goes_on = len(self._held)
         if (
             self._in_string and self._held == ESC
-        ):  # the first half of ST, or what ends the string and begins another sequence
+        ):  # The first half of ST, or the beginning of another sequence.
             if text.startswith("\\"):
                 text, self._held = text[1:], ""
                 yield from self._answered()
@@ -207,7 +206,7 @@ class TerminalInput:
             yield from self._give_up()
 
     def close(self) -> Iterator[Message]:
-        """What is left when nothing more is read: keys, and the text of a paste that has not ended."""
+        """Reports the remaining keys and the text of an open paste."""
         if typed := self._introducer + self._undecided:
             self._introducer = self._undecided = ""
             yield from self._take(typed)
@@ -215,8 +214,7 @@ class TerminalInput:
             yield from self._end_paste("".join(self._pasted))
 
     def _after_escape(self, text: str, now: float) -> str:
-        """What was read shortly after an Esc that was a key: with that Esc where it is how a sequence goes on, of which
-        nobody types two characters at once."""
+        """Adds the Esc again if several characters read at once continue a sequence. Returns "" if undecided."""
         came, keys = self._since_escape + text, self._introducer + text
         self._escaped, self._since_escape, self._introducer = now - SILENCE, "", ""
         if len(text) > 1 and _WITHOUT_ESC.match(came):
@@ -232,7 +230,7 @@ class TerminalInput:
         return keys
 
     def _decided(self, text: str, now: float) -> str:
-        """What does not belong to a string that may hold anything; nothing while that cannot be told."""
+        """Returns the text after a string of any text, or all if it is not a string; "" if undecided."""
         came = self._in_seven_bits(self._undecided + text)
         typed = self._undecided and len(text) == 1 and now - self._begun >= SILENCE
         self._undecided = ""
@@ -249,7 +247,7 @@ class TerminalInput:
         return came[end.end() :] if end[0] == "\a" else came
 
     def _waited_long_enough(self, now: float) -> str | None:
-        """Returns None if there is nothing yet."""
+        """Returns undecided text that has become keys, or None."""
         found, silent = self._introducer or self._undecided, now - self._heard
         long = constants.ESCAPE_DELAY if self._introducer else SILENCE
         if not found or (silent < long and (self._introducer or now - self._begun < LONGEST)):
@@ -260,7 +258,7 @@ class TerminalInput:
     # ── sequences ────────────────────────────────────────────────────────────────────────────────────────
 
     def _read(self, text: str, at: int, goes_on: int) -> Generator[Message, None, int]:
-        """Read up to the next change of state, and return where that is; `goes_on` is how much was held before."""
+        """Reads up to the next change of state, and returns its offset. `goes_on`: number of characters held before."""
         while at < len(text):
             if text[at] != ESC:
                 end = text.find(ESC, at)
@@ -285,7 +283,7 @@ class TerminalInput:
         return at
 
     def _hold(self, text: str, goes_on: int) -> None:
-        """Keep the beginning of a sequence; of one that is too long for a key, only what makes it one."""
+        """Stores the beginning of a sequence; a placeholder if it is too long for a key."""
         if not goes_on:
             self._begun, self._size = self._clock(), 0
         self._size += len(text) - goes_on
@@ -297,7 +295,7 @@ class TerminalInput:
             yield BackgroundReported(is_dark(*colour.groups()))
 
     def _into_string(self, text: str, at: int) -> int:
-        """Leave out what belongs to a string; where that ends."""
+        """Skips the text of a string, and returns its end."""
         match = _STRING_ENDS.search(text, at)
         if match is None:
             self._size += len(text) - at
@@ -336,7 +334,7 @@ class TerminalInput:
                 yield from self._key(character)
 
     def _sequence(self, text: str) -> Iterator[Message]:
-        """What a whole sequence means: nothing where it is an answer."""
+        """Reports the event of a complete sequence; none for an answer."""
         self._focused = self._clock() if text == _FOCUS_IN else -SILENCE
         if text == ESC:
             yield from self._with_earlier(events.Key("escape", ESC))
@@ -365,7 +363,7 @@ class TerminalInput:
     # ── pastes ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _into_paste(self, text: str, at: int) -> Generator[Message, None, int]:
-        """Keep what belongs to a paste, in whole pieces: letter by letter takes most of a second a megabyte."""
+        """Stores the text of a paste in large pieces: single characters would take almost a second per megabyte."""
         assert self._pasted is not None
         held = self._pasted.pop()
         whole, at = held + text[at:], at - len(held)
@@ -374,11 +372,11 @@ class TerminalInput:
             until = found.start() if found else len(whole)
             keys = (
                 key for key in _CTRL_C.finditer(whole, 0, until) if key.end() > len(held)
-            )  # not from before
+            )  # Not stored earlier.
             if stopped := next(keys, None):
                 self._end_missing, found = True, stopped
         if found is None:
-            rest = max(0, len(whole) - 12)  # its end, or Ctrl+C, may have begun
+            rest = max(0, len(whole) - 12)  # Possible beginning of the end mark or of Ctrl+C.
             self._pasted += [whole[:rest], whole[rest:]]
             return len(text)
         yield from self._end_paste("".join([*self._pasted, whole[: found.start()]]))
@@ -393,9 +391,9 @@ class TerminalInput:
             yield from self._with_earlier(events.Paste(_LONE_BYTE.sub("\ufffd", text.replace("\x00", ""))))
 
     def _rest_of_paste(self, text: str) -> Generator[Message, None, str]:
-        """What comes of a paste that Ctrl+C ended is text; returns what does not belong to it.
+        """Reports the rest of a paste that Ctrl+C ended, and returns the text after it.
 
-        That is the text before its end, and before that a read of more than anybody types.
+        Without an end mark, only a read too long for typing is part of the paste.
         """
         before, ends, after = text.partition(_PASTE_ENDS)
         begins = text.find(_PASTE)
@@ -413,8 +411,7 @@ class TerminalInput:
     # ── events ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _with_earlier(self, event: Message) -> Iterator[Message]:
-        """A letter with Alt, which most terminals send as Esc and the letter, writes nothing where it is a
-        key."""
+        """A character with Alt (sent as Esc and the character) inserts nothing if it has a function."""
         self._focused = -SILENCE
         yield from self._late()
         if self._blurred and isinstance(event, (events.Key, events.Paste, events.MouseDown)):
@@ -425,7 +422,7 @@ class TerminalInput:
         yield event
 
     def _late(self) -> Iterator[Message]:
-        """Of the focus and of where the mouse is only the last counts: a flood of them is one."""
+        """Reports only the last focus event and the last mouse position."""
         if (focus := self._focus) is not None:
             self._focus = None
             blurred = isinstance(focus, events.AppBlur)
@@ -443,7 +440,7 @@ def _as_escape(match: re.Match[str]) -> str:
 
 
 def _end_of(text: str, at: int) -> int:
-    """Where a sequence that begins with Esc ends; 0 where that has not come."""
+    """Returns the end of a sequence that begins with Esc; 0 if it is incomplete."""
     after = text[at + 1 : at + 2]
     if not after:
         return 0
@@ -453,7 +450,7 @@ def _end_of(text: str, at: int) -> int:
         return _end_of_csi(text, at)
     if after == "O":
         end = at + 2
-        while text[end : end + 1].isdecimal():  # modifiers, of old terminals
+        while text[end : end + 1].isdecimal():  # Modifiers of old terminals.
             end += 1
         return 0 if end == len(text) else end + (text[end].isprintable() and text[end].isascii())
     return at + 2
@@ -467,23 +464,23 @@ def _end_of_csi(text: str, at: int) -> int:
     match = _ITERM.match(text, at) or _CSI.match(text, at)
     assert match is not None
     end = match.end()
-    if not match[1]:  # what cannot belong to it ends it
+    if not match[1]:  # An invalid character ends it.
         return 0 if end == len(text) else end
-    if text[at:end] == "\x1b[M":  # a button in three bytes, of which two may have come as one letter
+    if text[at:end] == "\x1b[M":  # A button in three bytes; two can be decoded as one character.
         size = 0
         while size < 3:
             if end == len(text):
                 return 0
             size += 1 if text[end] < "\x80" else len(text[end].encode("utf-8", "surrogateescape"))
             end += 1
-    elif text[at:end] == "\x1b[[":  # a function key of a Linux console
+    elif text[at:end] == "\x1b[[":  # A function key of the Linux console.
         return 0 if end == len(text) else end + (text[end].isascii() and text[end].isalpha())
     return end
 
 
 def _key_sequence(text: str) -> str:
-    """The sequence of a key in the form that Textual reads; empty where it is none."""
-    if _CURSOR.fullmatch(text):  # Shift+F3 in one terminal, a place in all
+    """Returns the sequence of a key in Textual's form; "" for others."""
+    if _CURSOR.fullmatch(text):  # Shift+F3 in one terminal; a cursor position in all.
         return ""
     known = ANSI_SEQUENCES_KEYS.get(text)
     if known is not None:
@@ -492,7 +489,7 @@ def _key_sequence(text: str) -> str:
         code, mods = match["code"], match["mods"]
         return _kitty(code, mods, code if mods == "2" else "", "u")
     match = _KEY.fullmatch(text)
-    if match is None or match["kind"] == "3":  # let go
+    if match is None or match["kind"] == "3":  # Key release.
         return ""
     return _kitty(match["code"], match["mods"] or "", match["text"] or "", match["end"])
 
@@ -512,6 +509,6 @@ def _is_character(code: str) -> bool:
 
 
 def is_dark(red: str, green: str, blue: str) -> bool:
-    """Whether a background takes light text: luma below one half (ITU-R BT.601). Hexadecimal components."""
+    """Whether a background needs light text: luma below one half (ITU-R BT.601). Hexadecimal components."""
     parts = [int(part, 16) / (16 ** len(part) - 1) for part in (red, green, blue)]
     return 0.299 * parts[0] + 0.587 * parts[1] + 0.114 * parts[2] < 0.5
