@@ -69,7 +69,7 @@ def open_screen(options: ScreenOptions) -> int:
 
 
 def screen_arguments(options: ScreenOptions) -> dict[str, Any]:
-    """By the settings of the user and of the folder."""
+    """Returns the arguments that the settings of the user and the folder imply."""
     from tui_agent.settings import loading, trust
     from tui_agent.settings.folders import user_folders
 
@@ -499,21 +499,21 @@ def _shown_commands() -> list[str]:
 
 
 def _parted(argv: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """Before `--`, the `--` if there is one, and after it."""
+    """Returns the arguments before `--`, the `--` itself if present, and those after it."""
     words = list(argv)
     place = words.index("--") if "--" in words else len(words)
     return words[:place], words[place : place + 1], words[place + 1 :]
 
 
 def _shown() -> Callable[[], None]:
-    """On standard error; returns a function that stops it."""
+    """Shows a line on standard error. Returns a function that stops it."""
     from tui_agent import debug_log
 
     return debug_log.show(output.record)
 
 
 def _trace(debug: bool) -> None:
-    """For --debug."""
+    """Prints the traceback with `--debug`."""
     if debug:
         import logging
 

@@ -122,7 +122,7 @@ def defer_output() -> Generator[None]:
 
 
 def to_stream(stream: TextIO) -> None:
-    """For a child: its parent logs its standard error."""
+    """Logs to standard error, which the parent of a child logs."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_Redacting("%(name)s: %(message)s"))
     logging.getLogger().addHandler(handler)
@@ -162,7 +162,7 @@ class _LazyHandler(logging.Handler):
         self._queue_handler.emit(record)
 
     def writable(self) -> bool:
-        """By permissions, for writing or creating the file."""
+        """Whether permissions allow writing or creating the file."""
         for path in (self.folder / NAME, self.folder, *self.folder.parents):
             if path.exists():
                 return os.access(path, os.W_OK) and (path.is_dir() or path.name == NAME)
@@ -221,7 +221,7 @@ class _Redacting(logging.Formatter):
 
 
 def _writer(folder: Path) -> tuple[QueueListener, logging.Handler]:
-    """With the non-blocking handler that feeds it."""
+    """Returns the writer and the non-blocking handler that feeds it."""
     from copy import copy
     from logging.handlers import QueueHandler, QueueListener, RotatingFileHandler
     from queue import Queue

@@ -313,13 +313,13 @@ class Fences:
         return end
 
     def quotes(self, at: int) -> bool:
-        """Inside a mixed fence, or in a code span of its line."""
+        """Whether the place is in a mixed fence or in a code span."""
         quoted = self.holds(at)
         self.quoted = self.quoted or quoted
         return quoted
 
     def holds(self, at: int) -> bool:
-        """As `quotes`, for a place without an executable item."""
+        """Like `quotes`, for a place without an executable item."""
         if not self._ends or self._ends[-1][1] <= at:
             next((end for end in self._more if end > at), None)
         number = bisect_right(self._begins, at) - 1

@@ -273,7 +273,7 @@ class ReplyBuilder:
         )
 
     def _bounded(self, entries: list[Any], label: str) -> list[Any]:
-        """Up to the limit; reports omissions."""
+        """Returns entries up to the limit; reports omissions."""
         if len(entries) > MOST_ENTRIES:
             self.faults.append(
                 f"{label}: of {len(entries):,} entries only the first {MOST_ENTRIES:,} are read."

@@ -279,7 +279,7 @@ def hidden_spans(text: str) -> Iterator[HiddenSpan]:
 
 
 def _next(wanted: LazyRegex, text: str, at: int) -> re.Match[str] | None:
-    """In slices, so that no call holds the interpreter lock for long."""
+    """Searches in slices, so that no call holds the interpreter lock for long."""
     while at < len(text):
         end = _line_end(text, at + _SLICE)
         if found := wanted.search(text, at, end):

@@ -73,7 +73,7 @@ class _Open:
         )
 
     def _line(self, moved: int) -> int | None:
-        """From the header, unless it is miscounted and thus guessed."""
+        """Returns the line of the header; None if the header is miscounted."""
         if self.header is None:
             return None
         starts = []

@@ -415,7 +415,7 @@ class Reply(Struct, frozen=True):
     others: dict[str, tuple[dict[str, Any], ...]] = {}
 
     def entries(self, key: str) -> tuple[Any, ...]:
-        """Under a structured reply's key, in either dialect."""
+        """Returns the entries under a key of a structured reply, in either dialect."""
         match key:
             case "todos":
                 return self.todos or ()

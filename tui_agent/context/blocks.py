@@ -74,7 +74,7 @@ def item(text: str) -> str:
 
 
 def name(text: str) -> str:
-    """On one line: invisible characters and line breaks are spelled out."""
+    """Returns the name on one line, with invisible characters and line breaks escaped."""
     return inert(escaped(text))
 
 
@@ -88,7 +88,7 @@ def cell(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """As an XML attribute; special characters become entities (XML 1.0, 2.3 and 3.3.3)."""
+    """Returns an XML attribute; special characters become entities (XML 1.0, 2.3 and 3.3.3)."""
     return f'"{replaced(text.translate(_ENTITIES), _entity)}"'
 
 

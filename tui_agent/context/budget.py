@@ -128,9 +128,9 @@ _CONTENTS = ("content", "edits", "diff")
 
 
 def emptied(message: Message, keep: Collection[str] = (), *, answered: bool = True) -> Message:
-    """Without file contents; proposed changes to paths in `keep` are preserved. The table of known files is
-    removed, because a later message repeats it. `answered`: the turn is over, so listings and search results
-    are removed too."""
+    """Returns the messages without file contents; proposed changes to paths in `keep` are preserved. The table
+    of known files is removed, because a later message repeats it. `answered`: the turn is over, so listings and
+    search results are removed too."""
     match message["role"]:
         case "user" | "tool":
             text = _without_contents(str(message.get("content") or ""), answered)

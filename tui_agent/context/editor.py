@@ -69,7 +69,7 @@ def excerpt(file: OpenFile) -> Excerpt:
 
 
 def blocks(files: Sequence[OpenFile]) -> dict[str, str]:
-    """By name, in sending order."""
+    """Returns the blocks by name, in sending order."""
     active = next((file for file in files if file.active), None)
     found: dict[str, str] = {}
     if active is not None:
@@ -90,7 +90,7 @@ def blocks(files: Sequence[OpenFile]) -> dict[str, str]:
 
 
 def references(files: Sequence[OpenFile], in_view: Mapping[str, str]) -> dict[str, str]:
-    """For files whose text is already in the prompt, by block name; `in_view` maps paths to hashes."""
+    """Returns blocks, by name, for files whose text is already in the prompt. `in_view` maps paths to hashes."""
     known = (file for file in attached(files) if in_view.get(file.path) == file.md5)
     return {f"file:{file.path}": _header(file, excerpt(file), ' unchanged="true"/>') for file in known}
 

@@ -18,7 +18,7 @@ def fenced(text: str, language: str = "") -> str:
 
 
 def head_and_tail(text: str, letters: int) -> tuple[str, int]:
-    """About `letters` characters from both ends, and the number of omitted lines.
+    """Returns about `letters` characters from both ends, and the number of omitted lines.
 
     Both ends are always included: a line that would displace others is cut in the middle.
     """

@@ -191,7 +191,7 @@ def cost(size: int, lines: int) -> int:
 
 
 def numbered(text: str, ranges: Sequence[Range] = ()) -> str:
-    """With line numbers (`1: `) and normalized line breaks."""
+    """Adds line numbers (`1: `) and normalizes line breaks."""
     lines = [line for piece in pieces(text) for line in piece.splitlines()]
     if not ranges:
         return "\n".join(f"{number}: {line}" for number, line in enumerate(lines, 1))
@@ -232,7 +232,7 @@ class FilesInPrompt(Struct, frozen=True):
 
 
 def read_files_result(files: Iterable[LoadedFile], in_view: FilesInPrompt) -> str:
-    """As JSON; contents already in view are references."""
+    """Returns JSON; references replace contents that are already in view."""
     entries = [_entry(file, in_view) for file in files]
     return json_inert(json.dumps({"type": "read_files", "files": entries}, ensure_ascii=False))
 

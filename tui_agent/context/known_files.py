@@ -51,7 +51,7 @@ class KnownFile(Struct, frozen=True):
 
     @property
     def hash(self) -> str:
-        """Of the newest version known to the model; after an undo, of the current text."""
+        """The hash of the newest version known to the model; after an undo, of the current text."""
         if self.freshness == "undone":
             return self.written or self.md5  # `md5` is current if the file was read since
         seen = self.md5 or self.written
@@ -86,7 +86,7 @@ class Touch(Struct, frozen=True):
 
 
 def following(touch: Touch, before: Touch | None) -> Touch:
-    """With the times of the previous touch of the same file."""
+    """Returns the touch with the times of the previous touch of the same file."""
     read_at, edited_at, outside_at = (
         (before.read_at, before.edited_at, before.outside_at) if before else (0.0, 0.0, 0.0)
     )

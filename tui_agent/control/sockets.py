@@ -150,7 +150,7 @@ def connect(place: SessionSocket, timeout: float = 2.0) -> socket.socket:
 
 
 def reach(place: SessionSocket, timeout: float = 2.0) -> socket.socket:
-    """As `connect`, but raises only `SessionError`."""
+    """Like `connect`, but raises only `SessionError`."""
     try:
         return connect(place, timeout)
     except OSError as error:

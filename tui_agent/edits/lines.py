@@ -191,7 +191,7 @@ BOM = "\ufeff"
 
 
 def split(text: str) -> list[str]:
-    """As in git, form feeds and Unicode separators do not end a line."""
+    """Form feeds and Unicode separators do not end a line, as in git."""
     lines: list[str] = []
     for piece in pieces(text):
         parts = piece.split("\n")

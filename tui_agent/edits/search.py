@@ -60,7 +60,7 @@ class Search:
     def occurrences(
         self, lines: Sequence[str], start: Place = (0, 0), end: Place | None = None
     ) -> Occurrences:
-        """Between two places, each a row and a column. Raises `EditFailed` on timeout."""
+        """Searches between two places, each a row and a column. Raises `EditFailed` on timeout."""
         deadline = time.monotonic() + SECONDS
         last, end_column = end or (len(lines) - 1, len(lines[-1]) if lines else 0)
         found: list[Occurrence] = []

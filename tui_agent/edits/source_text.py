@@ -230,7 +230,7 @@ def _starts(lines: list[str]) -> list[int]:
 
 
 def every(text: str, wanted: str) -> list[int]:
-    """Up to `MOST_PLACES` offsets, including overlapping ones."""
+    """Returns up to `MOST_PLACES` offsets, including overlapping ones."""
     found: list[int] = []
     at = text.find(wanted)
     while at >= 0 and len(found) < MOST_PLACES:

@@ -54,7 +54,7 @@ class HookResult(Struct, frozen=True):
 
 
 def environment(hook: Hook, root: Path) -> dict[str, str]:
-    """Of the person's hooks the whole environment; of a workspace's no keys."""
+    """Returns the whole environment for the person's hooks, and no keys for a workspace's hooks."""
     whole = dict(os.environ) if hook.origin != "project" else for_any()
     if hook.origin == "project":
         whole.pop("PYTHONPATH", None)

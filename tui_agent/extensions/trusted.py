@@ -67,7 +67,7 @@ class TrustedFiles:
         return bool(known) and digest_of(path, self.root, MAX_FILE) == known
 
     def holds_bytes(self, path: Path, digest: str) -> bool:
-        """As `holds`, for content that was read already."""
+        """Like `holds`, for content that was read already."""
         name = path.relative_to(self.root).as_posix()
         return self._everything or self._digests.get(name) == digest
 

@@ -56,7 +56,7 @@ class Blobs:
         return key
 
     def put_unsynced(self, data: bytes) -> str:
-        """As `put`, but durable only after `settle`, which must precede durable references."""
+        """Like `put`, but durable only after `settle`, which must precede durable references."""
         key = md5(data)
         try:
             there = self._read(key)
@@ -85,7 +85,7 @@ class Blobs:
                         self._hold(key, data, file_error(error, self.folder, "written"))
 
     def sync(self) -> None:
-        """As `settle`, but raises FileError on failure."""
+        """Like `settle`, but raises FileError on failure."""
         with self._settling:
             try:
                 if waiting := list(self._unsynced):

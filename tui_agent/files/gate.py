@@ -110,7 +110,7 @@ class Gate:
         return status is not None and self.secrets.is_linked(spot.real, status)
 
     def find(self, path: str, purpose: Purpose) -> PathHandle:
-        """As `place`; access through the returned descriptor is safe from path races."""
+        """Like `place`; access through the returned descriptor is safe from path races."""
         # The components of a relative path; empty for the root
         if "\0" in path:
             raise _refused(path, "it contains a NUL character", "name it without")
@@ -201,14 +201,14 @@ def read(gate: Gate, path: str, limit: int) -> bytes:
 
 
 def read_judged(gate: Gate, path: str, limit: int) -> tuple[bytes, bool]:
-    """As `read`, but returns whether the file looks like a secret, for callers that ask the user."""
+    """Like `read`, but returns whether the file looks like a secret, for callers that ask the user."""
     with gate.find(path, "read") as spot, _opened(spot, path) as file:
         spot.status = os.fstat(file.fileno())  # of the opened file, not of an earlier one
         return _content(file, path, limit), gate.is_secret(spot)
 
 
 def read_for_person(gate: Gate, path: str, limit: int) -> bytes:
-    """As `read`, but any file, for local use: the editor, comparing, merging and undoing."""
+    """Reads any file, for local use: the editor, comparing, merging and undoing."""
     with gate.find(path, "read") as spot, _opened(spot, path) as file:
         return _content(file, path, limit)
 

@@ -205,7 +205,7 @@ def _found(text: str, cut: bool) -> Iterator[Hit]:
 
 
 def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """As `finditer`, one call per piece: a call blocks other threads."""
+    """Like `finditer`, with one call per piece, because a call blocks other threads."""
     at = begin = 0
     while begin < len(text):
         end = begin + PIECE

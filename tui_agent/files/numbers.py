@@ -25,7 +25,7 @@ def whole_number(text: str | bytes | None, default: int = 0, *, least: int = 0, 
 
 
 def based_number(text: str | None, base: int, default: int = 0, *, most: int = LARGEST) -> int:
-    """As `whole_number`, in base 8 or 16, without sign and prefix."""
+    """Like `whole_number`, in base 8 or 16, without sign and prefix."""
     digits = text or ""
     if len(digits) > LONGEST_NUMBER or not (digits.isascii() and digits.isalnum()):
         return default

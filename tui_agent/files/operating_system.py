@@ -70,7 +70,7 @@ def stamp_of(path: Path | str) -> Stamp | None:
 
 
 def inode_of(path: Path | str) -> int:
-    """Without following links; 0 if missing."""
+    """Returns 0 if the path is missing. Does not follow links."""
     try:
         return os.lstat(path).st_ino
     except (OSError, ValueError):

@@ -58,7 +58,7 @@ def write_private(path: Path, content: bytes, *, sync: bool = True) -> None:
 
 
 def replace_private(path: Path, content: bytes, *, sync: bool = True) -> None:
-    """As `write_private`, in an existing folder, possibly the user's. Raises OSError."""
+    """Like `write_private`, in an existing folder, possibly the user's. Raises OSError."""
     temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
     descriptor = open_private(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW)
     try:

@@ -102,7 +102,7 @@ def is_secret(path: str) -> bool:
 
 
 def is_store(path: str) -> bool:
-    """As `is_secret` among third-party files: certificates and test keys do not count."""
+    """Like `is_secret` for third-party files: certificates and test keys do not count."""
     *folders, name = _components(path)
     if _SAMPLES.match(name):
         return False

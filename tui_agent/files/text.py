@@ -53,7 +53,7 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """As `clean`; line breaks and tabs become visible too."""
+    """Like `clean`, with line breaks and tabs made visible too."""
     text = clean(text)
     return "".join(_BREAKS.get(c, c) for c in text) if "\n" in text or "\t" in text else text
 

@@ -213,7 +213,7 @@ def git(
 
 
 def git_without_repository(root: str, *arguments: str, feed: bytes | None = None) -> Result:
-    """With an empty temporary repository. Raises ChildFailed as `git` does."""
+    """Runs git with an empty temporary repository. Raises ChildFailed."""
     avoid_programs_in(root)
     try:
         with temporary_folder() as empty:
@@ -287,7 +287,7 @@ def tracked(root: str, paths: Sequence[str]) -> list[str]:
 
 
 def ignored_apart(repository: Repository, paths: Sequence[str]) -> set[str]:
-    """As `ignored`, one by one, if git cannot decide for all; no path is behind a link. Paths in submodules
+    """Like `ignored`, one by one, if git cannot decide for all; no path is behind a link. Paths in submodules
     count as ignored, and all paths if git fails."""
     told = git(repository.root, "ls-files", "-z", "--stage")
     if not told.ok:
@@ -334,7 +334,7 @@ def ignored_folders(repository: Repository) -> set[str]:
 
 
 def ignored_folders_without_repository(root: str, depth: int = 0) -> set[str]:
-    """As `ignored_folders`; nested repositories use their own rules."""
+    """Like `ignored_folders`; nested repositories use their own rules."""
     told = git_without_repository(
         root, "status", "--porcelain", "-z", "--ignored=matching", "--untracked-files=all"
     )
@@ -384,7 +384,7 @@ def _started(
 
 
 def opened(root: str) -> GitFolder | None:
-    """Unless its owner is another user and it is not marked safe."""
+    """Returns the repository, unless another user owns it and it is not marked safe."""
     avoid_programs_in(root)
     found = find_git_folder(root)
     if found is None or not found.is_foreign:

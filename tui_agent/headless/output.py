@@ -76,7 +76,7 @@ def open_streams() -> None:
 
 
 def silence() -> None:
-    """At interpreter exit."""
+    """Discards further output, so that a flush at the exit cannot fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
@@ -115,5 +115,5 @@ def error(text: str, err: SupportsWrite | None = None) -> None:
 
 
 def record(text: str) -> None:
-    """For --debug."""
+    """Writes to standard error, for `--debug`."""
     sys.stderr.write(clean(text) + "\n")

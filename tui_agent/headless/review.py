@@ -20,7 +20,7 @@ Decision = Literal["apply", "skip", "undo", "redo"]
 
 
 def _command(decision: Decision, words: str) -> click.Command:
-    """Without arguments it concerns all changes, or the last apply or undo."""
+    """Without arguments the command concerns all changes, or the last apply or undo."""
 
     @click.command(decision, help=words)
     @click.argument("changes", metavar="[CHANGE]...", nargs=-1)

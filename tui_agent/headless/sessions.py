@@ -249,7 +249,7 @@ def _events(session: str) -> list[Any]:
 
 
 def write_lost(lost: list[str]) -> None:
-    """To standard error."""
+    """Writes the sentences to standard error."""
     for sentence in lost:
         note(sentence)
 

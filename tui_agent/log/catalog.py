@@ -51,8 +51,8 @@ T = TypeVar("T")
 
 
 def list_sessions(data: Path, workspace: Path | None = None, words: str = "") -> list[SessionEntry]:
-    """Of a workspace, by default of all, newest first. With `words`, only sessions that contain all of them
-    in one line or in their name.
+    """Returns the sessions of a workspace, by default of all, newest first. With `words`, only sessions that
+    contain all of them in one line or in their name.
 
     A damaged or too new session has a note. An unreadable one is omitted.
     """
@@ -130,7 +130,7 @@ def requests(data: Path, session: str) -> list[FoundLine]:
 
 
 def _use(data: Path, read: Callable[[sqlite3.Connection], T], fresh: bool = True) -> T | None:
-    """On the refreshed catalog. A damaged file is rebuilt, or replaced by a database in memory."""
+    """Runs a query on the refreshed catalog. A damaged file is rebuilt, or replaced by a database in memory."""
     if not (data / "sessions").is_dir():
         return None
     path = data / NAME

@@ -79,7 +79,7 @@ def clean(data: Path, limit: int, *, young: bool = False, now: float | None = No
 
 
 def keep_within(data: Path, limit: int) -> str:
-    """Once a day. Returns a sentence if texts were removed or if more space needs the user's consent."""
+    """Cleans once a day. Returns a sentence if texts were removed or if more space needs the user's consent."""
     last = data / LAST
     try:
         if last.exists() and time.time() - last.stat().st_mtime < DAY:
@@ -98,7 +98,7 @@ def keep_within(data: Path, limit: int) -> str:
 
 
 def readable(size: int) -> str:
-    """In binary units, such as `1.4 GiB`."""
+    """Returns binary units, such as `1.4 GiB`."""
     amount = float(size)
     for unit in ("bytes", "KiB", "MiB"):
         if amount < 1024:
@@ -108,7 +108,7 @@ def readable(size: int) -> str:
 
 
 def used(data: Path) -> int:
-    """In bytes."""
+    """Returns bytes."""
     return Blobs(data / "blobs").size()
 
 

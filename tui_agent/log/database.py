@@ -111,7 +111,7 @@ def _rows(page: bytes, number: int, pages: dict[int, bytes]) -> Iterator[tuple[i
 
 
 def _payload(page: bytes, at: int, length: int, pages: dict[int, bytes]) -> bytes:
-    """With its overflow pages."""
+    """Returns a cell's payload with its overflow pages."""
     usable = len(page)
     most, least = usable - 35, (usable - 12) * 32 // 255 - 23
     if length <= most:
@@ -235,7 +235,7 @@ def make(path: Path, *, sync: bool = True) -> None:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """For writing, from one thread at a time. Raises SessionError."""
+    """Opens it for writing, from one thread at a time. Raises SessionError."""
     try:
         connection = sqlite3.connect(_address(path, "rw"), _PATIENCE, 0, None, False, uri=True)
     except sqlite3.Error as error:
@@ -256,7 +256,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """Also on a read-only disk. Raises SessionError.
+    """Works on a read-only disk too. Raises SessionError.
 
     A cleanly closed log is opened as immutable, which creates no files next to it.
     """
@@ -354,7 +354,8 @@ class LogWriter:
 def read_records(
     connection: sqlite3.Connection, after: int = 0, types: Sequence[str] = ()
 ) -> Iterator[Record]:
-    """After number `after`, in order, optionally of some `types`. A damaged page costs only its own records."""
+    """Yields the records after number `after`, optionally of some `types`. A damaged page costs only its own
+    records."""
     of_types = f" AND type IN ({', '.join('?' for _ in types)})" if types else ""
     query = f"SELECT {_COLUMNS} FROM records WHERE number > ?{of_types} ORDER BY number"
     number = after
@@ -379,7 +380,7 @@ def checksum_of(connection: sqlite3.Connection, number: int) -> int | None:
 
 
 def read_growing(connection: sqlite3.Connection) -> list[tuple[str, Record]]:
-    """By key, oldest first. Raises sqlite3.Error."""
+    """Returns the records by key, oldest first. Raises sqlite3.Error."""
     rows = connection.execute(f"SELECT key, {_COLUMNS} FROM growing ORDER BY number, at, key").fetchall()
     return [(from_sql(row[0]), Record(*row[1:])) for row in rows]
 
@@ -506,7 +507,7 @@ class Ranks:
         self._last = 0.0
 
     def next(self, now: float) -> float:
-        """Above all earlier ranks; `now` is in seconds since 1970."""
+        """Returns a rank above all earlier ones; `now` is in seconds since 1970."""
         try:
             descriptor = open_private(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
         except OSError:

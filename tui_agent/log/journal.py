@@ -96,7 +96,7 @@ class _StoredEvents(Struct, frozen=True):
 
 
 def store_refused(folder: Path, late: RefusedEvents, *, sync: bool) -> None:
-    """If possible; errors cannot be reported at this stage. Without `sync` the file survives this process but
+    """Ignores errors, which cannot be reported at this stage. Without `sync` the file survives this process but
     not a power failure."""
     events = [(body.type, body.data) for body in map(_body, late.events) if body is not None]
     kept = [(event.key, body.type, body.data) for event in late.growing if (body := _body(event)) is not None]
@@ -106,7 +106,7 @@ def store_refused(folder: Path, late: RefusedEvents, *, sync: bool) -> None:
 
 
 def forget_refused(folder: Path) -> None:
-    """After all events were appended."""
+    """Call it once all events are appended."""
     with suppress(OSError):
         os.unlink(folder / REFUSED)
 
@@ -216,7 +216,7 @@ class Journal:
         await self._append(lasting)
 
     async def record_soon(self, *events: Lasting) -> None:
-        """Without waiting for the disk: the events are durable only after a later `record` returns. Raises
+        """Does not wait for the disk: the events are durable only after a later `record` returns. Raises
         RecordRefused."""
         async with self._in_order:
             if self.log is not None:
@@ -398,7 +398,7 @@ class Journal:
         error: SessionError,
         durable: asyncio.Future[None],
     ) -> None:
-        """After a disk failure, folds the events and writes them later."""
+        """Folds events that a disk failure refused, to write them later."""
         self._on_its_way.pop(durable)
         self._growing = {**given_up, **self._growing}
         for event in kept:

@@ -197,7 +197,7 @@ class Log:
         self._enqueue(lambda writer: writer.set_meta(values))
 
     def load(self) -> LogContents:
-        """After pending writes. Blocking. Raises SessionError if the file cannot be opened."""
+        """Waits for pending writes. Blocking. Raises SessionError if the file cannot be opened."""
         self._settle()
         return load(self.path)
 
@@ -277,7 +277,7 @@ class Log:
                 return jobs
 
     def _commit(self, jobs: Sequence[_Job]) -> None:
-        """If one is invalid, retry each in its own transaction."""
+        """Commits all jobs in one transaction; if one is invalid, each in its own."""
         if not jobs:
             return
         try:
@@ -337,7 +337,7 @@ def events_of(path: Path, lost: list[str] | None = None) -> Iterator[Lasting]:
 
 
 def timed_events_of(path: Path, lost: list[str] | None = None) -> Iterator[tuple[float, Lasting]]:
-    """As `events_of`, with the time of each record in seconds since 1970."""
+    """Like `events_of`, with the time of each record in seconds since 1970."""
     lost = [] if lost is None else lost
     number = 0
     for record in _records(path, lost):
@@ -378,7 +378,7 @@ def _lasting(connection: sqlite3.Connection) -> tuple[list[Lasting], list[str], 
 
 
 def growing_of(connection: sqlite3.Connection) -> tuple[list[Growing], list[str]]:
-    """And a sentence for each unreadable event."""
+    """Returns the growing events, and a sentence for each unreadable one."""
     growing: list[Growing] = []
     lost: list[str] = []
     try:

@@ -84,7 +84,7 @@ def from_json(data: bytes) -> Any:
 
 
 def lasting(record: Record) -> Lasting | str:
-    """Or a sentence that states the error."""
+    """Returns the event, or a sentence that states the error."""
     found = _event(record, f"record {record.number}", LASTING)
     return found if isinstance(found, str | Lasting) else f"record {record.number} is out of place"
 

@@ -41,7 +41,7 @@ _TABLE = "CREATE TABLE IF NOT EXISTS messages (number INTEGER PRIMARY KEY, body 
 def messages_before(
     path: Path, before: int, count: int, keep: bool = True, lost: list[str] | None = None
 ) -> tuple[ChatMessage, ...]:
-    """Up to `count` messages with numbers below `before`, oldest first. With `keep`, caches newly computed
+    """Returns up to `count` messages with numbers below `before`, oldest first. With `keep`, caches newly computed
     pages. Adds a sentence about each unreadable record to `lost`."""
     folder = path.parent
     found = pages_before(folder, before, count)
@@ -65,7 +65,7 @@ def messages_before(
 
 
 def messages_of(events: Iterable[Event]) -> list[ChatMessage]:
-    """With their changes."""
+    """Returns messages with their changes."""
     return list(in_order(events))
 
 
@@ -192,7 +192,7 @@ def lasting_part(state: State) -> State:
 
 
 def fingerprint() -> str:
-    """Of the state's types and code. Snapshots with another one are ignored."""
+    """Identifies the state's types and code. Snapshots with another fingerprint are ignored."""
     sources = sorted(Path(slices.__file__).parent.glob("*.py"))
     crc = 0
     for source in sources:
@@ -211,7 +211,7 @@ class ReadState(Struct, frozen=True):
 
 
 def read_state(path: Path) -> ReadState:
-    """With growing events. Raises SessionError."""
+    """Includes growing events. Raises SessionError."""
     folder = path.parent
     with closing(database.connect_to_read(path)) as connection:
         last = database.last_number(connection)

@@ -88,7 +88,7 @@ def _kind(message: Message) -> Literal["", "summary"]:
 
 
 def _in_our_words(message: Message, names: Mapping[str, str]) -> Iterator[Message]:
-    """Without unreadable parts; nothing if no part is left."""
+    """Omits unreadable parts; yields nothing if no part is left."""
     said = [_text_and_images(block, names) for block in _blocks(message)]
     text = "\n\n".join(words for words, _ in said if words)
     images = [image for _, found in said for image in found]
@@ -128,7 +128,8 @@ def _blocks(message: Message) -> list[Message]:
 
 
 def known_files(folder: Path, messages: Sequence[Message], workspace: Path) -> list[Lasting]:
-    """For the workspace files in `task_metadata.json` that the agent's context holds. Raises SessionError.
+    """Returns entries for the workspace files in `task_metadata.json` that the agent's context holds. Raises
+    SessionError.
 
     It stores no contents: a file unmodified since then counts as partly seen in its present state, any other
     as changed.
@@ -178,7 +179,7 @@ def _known_file(gate: Gate, path: str, records: Sequence[Message], times: Sequen
 
 
 def _at(record: Message, key: str) -> float:
-    """In seconds since the epoch (stored in milliseconds); 0 if missing."""
+    """Returns seconds since 1970 (stored as milliseconds); 0 if missing."""
     value = record.get(key)
     return value / 1000 if isinstance(value, int | float) and 0 < value < MOST_MILLISECONDS else 0.0
 
@@ -279,7 +280,7 @@ def _is_message(value: Any) -> bool:
 
 
 def _words(message: Message) -> Iterator[str]:
-    """Without file contents, command output and text added by the program."""
+    """Removes file contents, command output and text that the program added."""
     content = message["content"]
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     for block in blocks:

@@ -40,8 +40,8 @@ KEY = re.compile(r"[0-9a-f]{32}")
 
 
 def known_secrets(events: Sequence[Event], cache: Path | None = None) -> SecretValues:
-    """Of the session's folder at present. With `cache` (a folder of ours), also of its repository's history
-    if commands ran. Blocking."""
+    """Returns the values in the session's folder at present. With `cache` (a folder of ours), also of its
+    repository's history if commands ran. Blocking."""
     roots = [event.workspace for event in events if isinstance(event, e.SessionStarted)]
     decisions = {event.digest: event.choice for event in events if isinstance(event, e.SecretDecided)}
     known = KnownSecrets(*roots)
@@ -167,7 +167,7 @@ def as_patch(events: Sequence[Event], blobs: Blobs, secrets: SecretValues) -> tu
 
 
 def _file_patch(path: str, base: str | None, new: str | None, modes: tuple[str, ...]) -> str:
-    """With git's header. None: the file does not exist."""
+    """Includes git's header. None: the file does not exist."""
     old_name, new_name = (_git_name(f"{side}/{path}") for side in "ab")
     head = [f"diff --git {old_name} {new_name}"]
     if base is None:

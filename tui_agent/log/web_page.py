@@ -137,7 +137,7 @@ class _Page:
         return f"<h2>Todos</h2><ul>{rows}</ul>" if rows else ""
 
     def graph(self, tasks: Sequence[SubTask]) -> str:
-        """As an SVG: dependencies from left to right."""
+        """Returns an SVG, with dependencies from left to right."""
         if not tasks:
             return ""
         places = {

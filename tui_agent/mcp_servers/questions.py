@@ -52,7 +52,7 @@ class Questions:
         return asked
 
     def sampling(self, server: str) -> SamplingFnT:
-        """For a server that may use the model; of other content than text the model gets the kind only."""
+        """Answers a server that may use the model, which gets only the kind of content other than text."""
 
         async def sample(
             context: Any, params: mcp_types.CreateMessageRequestParams

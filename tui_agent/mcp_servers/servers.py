@@ -166,7 +166,7 @@ def read_entries(data: bytes, where: str) -> tuple[dict[str, ServerSettings], li
 
 
 def from_tables(tables: Mapping[str, Any], where: str) -> tuple[dict[str, ServerSettings], list[str]]:
-    """As `read_entries`, for tables by name, in the spellings of several agents."""
+    """Like `read_entries`, for tables by name, in the spellings of several agents."""
     found: dict[str, ServerSettings] = {}
     problems = []
     for name, table in list(tables.items())[:MAX_SERVERS]:

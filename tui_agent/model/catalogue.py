@@ -69,7 +69,7 @@ async def model(client: httpx.AsyncClient, route: Route) -> KnownModel | None:
 async def answer(
     client: httpx.AsyncClient, route: Route, *, again: bool = False, kept_as: Route
 ) -> ListAnswer:
-    """From the cache unless `again` is set. Errors are returned as a sentence."""
+    """Uses the cache unless `again` is set. Returns errors as a sentence."""
     place = (kept_as.address, kept_as.key)
     async with _locks.setdefault(place, asyncio.Lock()):
         kept = await _cached(kept_as)
@@ -158,7 +158,7 @@ def _headers(route: Route) -> dict[str, str]:
 
 
 def _failure_reason(error: Exception) -> str:
-    """As the end of `openai: …`."""
+    """Returns the end of `openai: …`."""
     match error:
         case httpx.HTTPStatusError(response=response) if response.status_code in (401, 403):
             return f"the key was refused ({response.status_code})"

@@ -190,12 +190,12 @@ class CanWarm(Protocol):
 
 class Model(Protocol):
     async def start(self) -> None:
-        """In the background. Requests can be sent immediately."""
+        """Starts in the background. Requests can be sent immediately."""
 
     async def abilities(self, model: str) -> Abilities: ...
 
     async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
-        """Without `wait`, estimates if counting would block."""
+        """Estimates if counting would block, unless `wait` is set."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:

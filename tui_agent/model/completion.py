@@ -145,7 +145,7 @@ class Refusals:
                 self._parts.add((request.model, part, value))
 
     def left_out(self, request: ModelRequest) -> ModelRequest:
-        """Without previously rejected parts."""
+        """Removes previously rejected parts."""
         refused = {
             part
             for model, part, value in self._parts
@@ -338,7 +338,7 @@ def _says_something(chunk: Chunk) -> bool:
 
 
 def _extend(limit: asyncio.Timeout, wire: Wire, seconds: float) -> None:
-    """At each sign of activity, up to a maximum, because litellm hides empty events."""
+    """Extends the deadline at each sign of activity, up to a maximum, because litellm hides empty events."""
     loop = asyncio.get_running_loop()
     begun = since = loop.time()
 

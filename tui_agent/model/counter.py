@@ -22,7 +22,7 @@ _THREADS = 2
 
 
 def count(model: str, texts: Sequence[str]) -> TokenCount:
-    """Without network access."""
+    """Does not use the network."""
     name, own = vocabulary(model)
     encoding = load(name)
     if encoding is None:

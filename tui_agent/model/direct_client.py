@@ -97,7 +97,7 @@ class DirectTransport:
             return await self._send(request, route, "chat", wire, shape)
 
     async def connect(self, model: str) -> None:
-        """If there is a key. Also refreshes a login's token."""
+        """Connects if a key exists. Also refreshes a login's token."""
         try:
             variables = await self._logins.variables(model, os.environ)
         except ModelError:
@@ -288,7 +288,7 @@ async def _certificates_for(address: str) -> None:
 
 
 async def ready() -> DirectTransport:
-    """With all that a first request imports."""
+    """Imports everything that a first request needs."""
     import anyio
 
     await asyncio.to_thread(client)

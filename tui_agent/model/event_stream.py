@@ -149,7 +149,7 @@ async def _refused(response: httpx.Response, wire: Wire) -> httpx.Response:
 
 
 async def _unpacked(response: httpx.Response) -> AsyncIterator[bytes]:
-    """In pieces of at most `MOST_PIECE_BYTES`, so that callers can enforce size limits. Raises
+    """Yields pieces of at most `MOST_PIECE_BYTES`, so that callers can enforce size limits. Raises
     `httpx.HTTPError`."""
     if response.headers.get("content-encoding", "").strip().lower() not in ("gzip", "x-gzip", "deflate"):
         async for piece in response.aiter_bytes():

@@ -167,7 +167,7 @@ def _now(headers: Mapping[str, str]) -> float:
 
 
 def _seconds(value: str | None, now: float) -> float | None:
-    """From a number, duration, timestamp or date; 0 for a past time."""
+    """Parses a number, duration, timestamp or date; 0 for a past time."""
     if value is None:
         return None
     value = value.strip()
@@ -359,7 +359,7 @@ def codes_in(body: object, deep: int = 0) -> Iterator[str]:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """With members of groups, without duplicates."""
+    """Includes members of groups, without duplicates."""
     left, seen = [error], set[int]()
     while left:
         error = left.pop(0)

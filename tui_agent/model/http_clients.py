@@ -24,7 +24,7 @@ _of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = Wea
 def watched_client(
     verify: LazySSLContext | bool, *, cert: str | None = None, **options: Any
 ) -> httpx.AsyncClient:
-    """Without a connection limit. Raises httpx errors for an invalid proxy."""
+    """Returns a client without a connection limit. Raises httpx errors for an invalid proxy."""
     read_in_blocks()
 
     def transport(proxy: str | None = None) -> ValidatingTransport:

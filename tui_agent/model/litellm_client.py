@@ -41,7 +41,7 @@ _logged: Final[set[tuple[str, str]]] = set()
 
 @cache
 def litellm() -> ModuleType:
-    """With its local price table; no telemetry, callbacks, `.env` or retries."""
+    """Imports litellm with its local price table, and without telemetry, callbacks, `.env` and retries."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     os.environ["LITELLM_MODE"] = "PRODUCTION"  # avoids reading a .env file, which can be untrusted
     import litellm
@@ -350,7 +350,7 @@ def _plain_tools() -> dict[str, bool]:
 
 
 def abilities(model: str) -> Abilities:
-    """From litellm's table."""
+    """Reads litellm's table."""
     try:
         info = litellm().get_model_info(model)
         provider = str(info.get("litellm_provider") or "")

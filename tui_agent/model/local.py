@@ -446,7 +446,7 @@ class ProviderFiles:
         return (model, md5) in self._ids
 
     async def upload(self, model: str, path: str, md5: str, text: str) -> str:
-        """Once per content. Raises a `ModelError` and adds `model` to `refused`."""
+        """Uploads each content once. Raises a `ModelError` and adds `model` to `refused`."""
         if (model, md5) not in self._ids:
             try:
                 self._ids[model, md5] = await self._model.upload(model, path.rpartition("/")[2], text)

@@ -187,7 +187,7 @@ def _path(route: Route) -> Path:
 
 
 def cached_listing(route: Route) -> Listing:
-    """Of any age; empty without one. Blocks."""
+    """Returns a listing of any age; empty if there is none. Blocks."""
     try:
         path = _path(route)
         if path.stat().st_size > 2 * MOST_BYTES:

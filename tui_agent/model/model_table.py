@@ -127,7 +127,7 @@ class Route(Struct, frozen=True):
 
     @property
     def wire(self) -> WireName:
-        """At other addresses, that of compatible servers."""
+        """The dialect of requests; at other addresses that of compatible servers."""
         if self.own or self.rules.responses_only or not self.rules.wire_elsewhere:
             return self.rules.wire
         return self.rules.wire_elsewhere
@@ -213,7 +213,7 @@ def abilities(name: str, made: Route, known: KnownModel | None = None) -> Abilit
 
 
 def cost(made: Route, usage: UsageChunk, known: KnownModel | None = None) -> float | None:
-    """In dollars: as reported by the provider, otherwise by price; None if unknown."""
+    """Dollars, as reported by the provider, otherwise by price; None if unknown."""
     if usage.cost is not None:
         return usage.cost
     known = known or made.known
@@ -221,7 +221,7 @@ def cost(made: Route, usage: UsageChunk, known: KnownModel | None = None) -> flo
 
 
 def from_listing(entry: Any) -> tuple[str, KnownModel] | None:
-    """From OpenRouter's listing, https://openrouter.ai/docs/api-reference/list-available-models; None if
+    """Parses an entry of OpenRouter's listing, https://openrouter.ai/docs/api-reference/list-available-models; None if
     invalid."""
     match entry:
         case {"id": str(name)}:

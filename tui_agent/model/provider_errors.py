@@ -155,7 +155,7 @@ def _tls_words(failure: Failure) -> str | None:
 
 
 def _url_of(error: BaseException) -> str:
-    """From an exception of httpx or an SDK, or ""."""
+    """Returns the address in an exception of httpx or an SDK, or ""."""
     try:
         return str(getattr(getattr(error, "request", None), "url", ""))
     except RuntimeError:  # httpx raises it for an exception without a request.
@@ -243,7 +243,7 @@ def _refused(kind: FailureKind, model: str, failure: Failure) -> Meaning:
 
 
 def _other(model: str, failure: Failure) -> ModelError:
-    """With a status the request was rejected, without one the response was unreadable."""
+    """A status means a rejected request; without one the response was unreadable."""
     if not failure.status:
         what = f"The answer of {model} is invalid ({failure.said})"
         return ModelError(what, "send the request again, or see `tui-agent doctor`")

@@ -78,7 +78,7 @@ def about_the_end(provider: str, model: str, known: KnownModel, day: date | None
 
 
 def _lasting(provider: str, day: date) -> Iterable[str]:
-    """For a provider without a table, the models of all others."""
+    """Yields the models of all other providers if this one has no table."""
     models = table().models
     if provider in models:
         return [
@@ -146,7 +146,7 @@ LOCAL_ADDRESSES = {
 
 @cache
 def all_providers() -> tuple[Provider, ...]:
-    """In the order of the rules, then litellm's."""
+    """Ordered as in the rules; those of litellm follow."""
     direct = (_of_rules(name) for name in rules.providers())
     return (*direct, *_LITELLMS)
 

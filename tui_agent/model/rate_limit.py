@@ -26,7 +26,7 @@ class Pace:
         return max(0.0, self._until - self._clock())
 
     def hold(self, seconds: float, why: str) -> None:
-        """As requested by the provider."""
+        """Delays requests as long as the provider asks."""
         self._until, self.why = max(self._until, self._clock() + seconds), why
 
     def wait_for_slot(self) -> float:
@@ -61,16 +61,16 @@ class Allowance:
         return f"This prompt has made {made}, the limit of limits.requests"
 
     def renew(self) -> None:
-        """For a new prompt."""
+        """Restores the full allowance for a new prompt."""
         self._made, self.told = 0, False
 
     def reserve(self) -> None:
-        """Before the request is announced. Raises `LimitReached`."""
+        """Call it before the request is announced. Raises `LimitReached`."""
         self._count()
         self._reserved += 1
 
     def take(self) -> None:
-        """Unless it was reserved. Raises `LimitReached`."""
+        """Counts a request unless it was reserved. Raises `LimitReached`."""
         if self._reserved:
             self._reserved -= 1
         else:

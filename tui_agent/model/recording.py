@@ -207,7 +207,7 @@ def _ended(chunks: list[Timed], error: RecordedError | None) -> list[Timed]:
 
 
 def without_secrets(chunks: Sequence[Timed]) -> list[Timed]:
-    """Also secrets split between chunks of the same text or call."""
+    """Removes secrets, even if they are split between chunks of the same text or call."""
     clean = [
         (seconds, EndChunk(chunk.reason, chunk.why) if isinstance(chunk, EndChunk) else chunk)
         for seconds, chunk in chunks

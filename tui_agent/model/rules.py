@@ -168,7 +168,7 @@ def rules_of(provider: str, model: str = "") -> Rules:
 
 
 def family_of(provider: str, model: str) -> str:
-    """From the rules, otherwise the name without a date."""
+    """Returns the family in the rules, otherwise the name without a date."""
     return rules_of(provider, model).family or re.sub(r"-(?:\d{4}-\d\d-\d\d|\d{8})$", "", model)
 
 

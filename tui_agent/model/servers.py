@@ -116,7 +116,7 @@ def is_no_key(key: str) -> bool:
 
 
 def root_of(address: str) -> str:
-    """Without the OpenAI API's path."""
+    """Removes the path of the OpenAI API."""
     return address.removesuffix("/").removesuffix("/v1")
 
 
@@ -203,7 +203,7 @@ async def examine(address: str, name: str, key: str = "") -> ServerModel | None:
 
 
 async def listed(address: str, key: str = "") -> Any:
-    """As returned by `read`: under `/v1`, or beside the chat completions."""
+    """Reads the list under `/v1`, or beside the chat completions."""
     listing = await read(f"{root_of(address)}/v1/models", key)
     if entries(listing) or listing is None or address.rstrip("/").endswith("/v1"):
         return listing

@@ -22,7 +22,7 @@ def reply_room(window: int) -> int:
 
 
 def vocabulary(model: str) -> tuple[Vocabulary, bool]:
-    """And whether it is exact or only the nearest available."""
+    """Returns the vocabulary, and whether it is exact or only the nearest available."""
     name = model.rpartition("/")[2]
     if name.startswith(_O200K):
         return "o200k_base", True

@@ -75,8 +75,8 @@ class _BlockedImports:
 
 
 def import_httpx() -> None:
-    """Without its optional command line, which imports Rich, Pygments and Click (0.1 s of processor time; the
-    rest takes 0.07 s), and without HTTP/2."""
+    """Imports httpx without its optional command line, which imports Rich, Pygments and Click (0.1 s of
+    processor time; the rest takes 0.07 s), and without HTTP/2."""
     if "httpx" in sys.modules:
         return
     finder = _BlockedImports("click", "h2")

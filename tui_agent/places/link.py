@@ -150,7 +150,7 @@ class Link:
         ]
 
     def post(self, frame: Frame) -> None:
-        """Without waiting. Frames for a side that is gone are dropped."""
+        """Does not wait. Drops frames for a side that is gone."""
         if self._lost is None:
             self._out.append(frame)
             self._news.set()

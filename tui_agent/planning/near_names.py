@@ -111,7 +111,7 @@ def _best(wanted: Sequence[_WantedFile], found: Mapping[str, Sequence[str]]) -> 
 def _add_path(
     path: str, name: str, found: dict[str, list[str]], beginnings: Collection[str], *, cut: bool = False
 ) -> None:
-    """If its normalized name is wanted; the first two characters exclude nearly all."""
+    """Adds a path if its normalized name is wanted; the first two characters exclude nearly all."""
     if name[:2].lower() not in beginnings and not (set(name[:2]) & _JOINTS):
         return
     key = _key((name.rpartition(".")[0] or name) if cut else name)
@@ -136,7 +136,7 @@ def _rank(path: str, wanted: _WantedFile) -> tuple[int, int, bool, bool]:
 
 
 def _pattern(best: Sequence[str]) -> str:
-    """For the nearest file, or for several equally near files. "" for none or too many."""
+    """Returns a pattern for the nearest files; "" for none or too many."""
     if not best:
         return ""
     if len(best) == 1:
@@ -162,7 +162,7 @@ _SIGNS = re.compile(r"[*?\[\]{}]")
 
 
 def names_one(pattern: str) -> bool:
-    """In any folder: `**/schema.ts`, but not `src/*` or `**/*Schema*`."""
+    """Whether it names one file in any folder: `**/schema.ts`, but not `src/*` or `**/*Schema*`."""
     name = pattern.rpartition("/")[2]
     return bool(name) and not _SIGNS.search(re.sub(r"\\.", "", name))
 

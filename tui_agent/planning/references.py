@@ -77,7 +77,7 @@ class MaskedText:
 
 
 def find_references(masked: MaskedText) -> list[Reference]:
-    """In text order. In fenced blocks, only tracebacks count."""
+    """Ordered as in the text. In fenced blocks, only tracebacks count."""
     references: list[Reference] = []
     for expression in _TRACE:
         found = masked.take(expression)
@@ -257,7 +257,7 @@ MOST_IN_CHAIN: Final = 20
 
 
 def chain_for_path(path: str, index: Index) -> tuple[str, ...]:
-    """For an exact or approximate path or file name."""
+    """Returns patterns for an exact or approximate path or file name."""
     folder, _, name = path.rpartition("/")
     stem, dot, extension = name.rpartition(".")
     stem = stem or name
@@ -284,8 +284,8 @@ def chain_for_path(path: str, index: Index) -> tuple[str, ...]:
 
 
 def chain_for_module(parts: list[str], source: str = "") -> tuple[str, ...]:
-    """For `a.b.c`, `@/a/b/c` or an import path: the module, the package, the module that defines the name.
-    `source` is the most common base folder of such paths."""
+    """Returns patterns for `a.b.c`, `@/a/b/c` or an import path: the module, the package, the module that
+    defines the name. `source` is the most common base folder of such paths."""
     whole, holder = "/".join(map(escape, parts)), "/".join(map(escape, parts[:-1]))
     patterns = [
         f"{source}/{whole}.*" if source else f"{whole}.*",
@@ -413,7 +413,7 @@ def parts_of(word: str) -> list[str]:
 
 
 def spellings(word: str) -> list[str]:
-    """As written, then in snake_case, kebab-case, camelCase, PascalCase and without separators."""
+    """Returns the name as written, then in snake_case, kebab-case, camelCase, PascalCase and without separators."""
     humps = parts_of(word)
     if not humps:
         return [word]

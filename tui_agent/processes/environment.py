@@ -70,7 +70,7 @@ _OURS = str(Path(__file__).parents[2])
 
 
 def for_any(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """For every child: no keys, tokens or addresses; PYTHONPATH holds only this package."""
+    """Variables for every child: no keys, tokens or addresses; PYTHONPATH holds only this package."""
     environ = os.environ if environ is None else environ
     return {**_chosen(environ, _ANY, _ANY_FAMILIES), "PATH": search_path(environ), "PYTHONPATH": _OURS}
 
@@ -99,7 +99,7 @@ def avoid_programs_in(folder: str) -> None:
 
 
 def search_path(environ: Mapping[str, str] | None = None, *, trusted: bool = False) -> str:
-    """Without relative entries and, unless `trusted`, without excluded folders."""
+    """Omits relative entries and, unless `trusted`, excluded folders."""
     environ = os.environ if environ is None else environ
     whole = environ.get(WHOLE_PATH) if trusted else None
     return os.pathsep.join(

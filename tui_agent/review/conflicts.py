@@ -81,7 +81,7 @@ class ConflictResolver:
         await self._journal.record(e.ChangeReworked(edited))
 
     async def comment(self, change: Change, pick: Pick, text: str) -> None:
-        """For the model's next request."""
+        """Adds a comment for the model's next request."""
         noted = replace(change, comments=(*change.comments, Comment(text, pick.hunk)))
         called = change.called[0].lower() + change.called[1:]
         about = f"hunk {pick.hunk + 1} of {called}" if pick.hunk is not None else called

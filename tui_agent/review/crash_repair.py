@@ -36,7 +36,7 @@ def batch_name(point: Checkpoint, undone: bool) -> str:
 
 
 def repair_others(data: Path, root: Path, own: Path) -> list[str]:
-    """In the workspace `root`. Returns one sentence each. Blocking.
+    """Repairs the workspace `root`. Returns a sentence per repair. Blocking.
 
     Open sessions are skipped; their writes are in progress.
     """

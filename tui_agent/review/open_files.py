@@ -99,7 +99,7 @@ class OpenFiles:
         return False
 
     async def restore(self) -> None:
-        """After a resume, with unsaved text."""
+        """Restores files and unsaved text after a resume."""
         active = self.state.buffers.active
         for buffer in self.state.buffers.open:
             await self._take_from_disk(buffer.path)
@@ -220,7 +220,7 @@ class OpenFiles:
         anchor: tuple[int, int],
         from_outside: bool = False,
     ) -> None:
-        """To the text before or after a merge, with its base file."""
+        """Changes to the text before or after a merge, with its base file."""
         before, _ = self._merges[path]
         if version.stored is None:
             self._stored.pop(path, None)
@@ -235,7 +235,7 @@ class OpenFiles:
         self._journal.flush()
 
     async def reload_changed(self, path: str) -> None:
-        """Or reports a clash with unsaved text."""
+        """Loads the newer file, or reports a clash with unsaved text."""
         if self.state.buffers.get(path) is None:
             return
         try:

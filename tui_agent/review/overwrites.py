@@ -40,7 +40,7 @@ class Overwrites:
         core.journal.store.subscribe(self._note)
 
     def look_later(self, paths: Iterable[str]) -> None:
-        """At files that a program may have changed, after the current decision."""
+        """Checks files that a program may have changed, after the current decision."""
         if recent := [path for path in paths if path in self._until]:
             task = asyncio.get_running_loop().create_task(self._look(recent))
             self._looking.add(task)

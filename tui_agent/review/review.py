@@ -59,7 +59,7 @@ async def changes_of(
 
 
 def left_out(path: str, error: Exception) -> str:
-    """As a sentence."""
+    """Returns a sentence."""
     return f"{path} is left out: {error.what if isinstance(error, TuiAgentError) else error}"
 
 
@@ -107,7 +107,7 @@ def _merged(change: Change, base: str, now: CurrentFile, new: str, blobs: Blobs)
 
 
 def with_skips(change: Change, known: Change, blobs: Blobs) -> Change:
-    """With the hunks skipped that are skipped in an earlier change of the same file. Blocking."""
+    """Skips the hunks that are skipped in an earlier change of the same file. Blocking."""
     parts = hunks(text_under(blobs, known.base) or "", text_under(blobs, known.new) or "")
     skipped = {
         (part.removed, part.added)
@@ -241,7 +241,7 @@ class Review:
 
     @call(changes=True)
     async def apply(self, picks: Sequence[Pick] = ()) -> None:
-        """By default all pending changes, all or nothing.
+        """Applies all pending changes by default, all or nothing.
 
         Waits for a streaming reply before applying all. Raises `EditFailed` on a conflict; the model is then
         asked again, as part of the proposing turn.
@@ -271,13 +271,13 @@ class Review:
 
     @call(changes=False)
     async def would_write(self) -> tuple[list[WriteTarget], list[str]]:
-        """With all open changes, and unplaceable changes."""
+        """Returns the files with all open changes, and the unplaceable changes."""
         async with self._one_at_a_time:
             return await self._applier.would_write(self._journal.store.state.review.open)
 
     @call(changes=True)
     async def skip(self, picks: Sequence[Pick] = ()) -> None:
-        """By default all pending and conflicting changes."""
+        """Skips all pending and conflicting changes by default."""
         async with self._one_at_a_time:
             picks = await self._as_seen(picks)
             waiting = [change for change in self.state.review.changes if change.waits]
@@ -308,7 +308,7 @@ class Review:
 
     @call(changes=False)
     async def preview(self, checkpoint: str) -> list[Preview]:
-        """On each current file: undo, or redo of an undone apply."""
+        """Previews undo, or redo of an undone apply, on each current file."""
         return await self._history.preview(checkpoint)
 
     @call(changes=False)
@@ -335,7 +335,7 @@ class Review:
 
     @call(changes=True)
     async def comment(self, pick: Pick, text: str) -> None:
-        """To the next request."""
+        """Adds a comment to the next request."""
         if text.strip():
             async with self._one_at_a_time:
                 (pick,) = await self._as_seen([pick])
@@ -343,14 +343,14 @@ class Review:
 
     @call(changes=True)
     async def undo(self, checkpoint: str = "") -> None:
-        """By default the last apply that is not undone."""
+        """Undoes the last apply by default."""
         await self._look()
         async with self._alone():
             await self._looked_at_again(lambda: self._history.undo(checkpoint))
 
     @call(changes=True)
     async def redo(self, checkpoint: str = "") -> None:
-        """By default the last undone apply."""
+        """Redoes the last undone apply by default."""
         await self._look()
         async with self._alone():
             await self._looked_at_again(lambda: self._history.redo(checkpoint))
@@ -404,7 +404,7 @@ class Review:
 
     @call(changes=False)
     async def heal(self) -> list[str]:
-        """After a crash or disk error. Returns sentences about the repairs."""
+        """Repairs files after a crash or disk error. Returns sentences about the repairs."""
         return await self._writer.heal(recorded_names(self.state.review))
 
     @asynccontextmanager

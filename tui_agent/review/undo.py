@@ -70,12 +70,12 @@ class UndoHistory:
         self._writer = writer
 
     async def undo(self, name: str) -> None:
-        """By default the last apply. Raises `EditFailed` on a conflict. Conflicts are added to the review."""
+        """Undoes the last apply by default. Raises `EditFailed` on a conflict. Conflicts are added to the review."""
         point = _named(self._review, name, undone=False)
         await self._move(point, undone=not point.undone)
 
     async def redo(self, name: str) -> None:
-        """By default the last undone apply."""
+        """Redoes the last undone apply by default."""
         point = _named(self._review, name, undone=True)
         await self._move(point, undone=not point.undone)
 
@@ -88,7 +88,7 @@ class UndoHistory:
         return self._journal.store.state.known
 
     async def preview(self, name: str) -> list[Preview]:
-        """On each current file."""
+        """Previews each current file."""
         point = next((point for point in self._review.checkpoints if point.id == name), None)
         if point is None:
             raise SessionError(f"There is no apply {name}", "choose one from the list")

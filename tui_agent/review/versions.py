@@ -99,7 +99,7 @@ class Versions:
         return await asyncio.to_thread(diff_of, path, before, await self._writer.on_disk(path))
 
     async def commit(self, message: str, plan: CommitPlan) -> str:
-        """With hooks. Raises `FileError` with git's reason."""
+        """Runs hooks. Raises `FileError` with git's reason."""
         if not message.strip():
             raise FileError("A commit needs a message", "write one")
         if not plan.files:
@@ -127,7 +127,7 @@ class Versions:
             task.add_done_callback(self._tasks.discard)
 
     async def _keep(self, point: Checkpoint) -> None:
-        """In the background: the texts are already stored, git is an additional copy."""
+        """Runs in the background: the texts are already stored, git is an additional copy."""
         paths = [step.path for step in point.files if not is_secret(step.path)]
         try:
             made = await self._workspace.repository.checkpoint(self.state.session.id, point.id, paths)
@@ -148,7 +148,7 @@ def _no_repository() -> SessionError:
 
 
 def for_model(paths: Sequence[str], diff: str, cut: bool, gate: Gate) -> str:
-    """Without files that look like or contain secrets. Blocking."""
+    """Omits files that look like or contain secrets. Blocking."""
     shown = gate.without_secrets(paths)
     hidden = set(paths) - set(shown)
     head, *parts = diff.split("diff --git ")

@@ -139,7 +139,7 @@ class Writer:
         return await asyncio.to_thread(self.read_current, path)
 
     def read_current(self, path: str) -> CurrentFile:
-        """As `current`. Blocking."""
+        """Like `current`. Blocking."""
         gate = self._workspace.gate
         if not gate.place(path, "write").exists:
             return CurrentFile(path, None, "", TextFile(""))
@@ -243,7 +243,7 @@ class Writer:
         return replace(target, hashed=self._blobs.put_unsynced(encode(target.now.stored, target.text)))
 
     def _outcome(self, targets: Sequence[WriteTarget], batch: BatchResult) -> WriteOutcome:
-        """With concurrent edits merged in. Blocking."""
+        """Merges concurrent edits. Blocking."""
         written = {step.path: step for step in batch.steps}
         done = []
         for target in targets:

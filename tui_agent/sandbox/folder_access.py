@@ -48,7 +48,7 @@ class FolderAccess:
         self.close()
 
     def status(self, path: str) -> os.stat_result | None:
-        """Without following a link; None if missing, or if its parent path contains a link or a file."""
+        """Does not follow a link; None if missing, or if its parent path contains a link or a file."""
         try:
             folder, name = self._parent(path)
             return os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -62,7 +62,7 @@ class FolderAccess:
         return []
 
     def listing(self, path: str) -> list[str]:
-        """As `names`, but raises OSError."""
+        """Like `names`, but raises OSError."""
         descriptor = self._listed(path)
         try:
             return sorted(os.listdir(descriptor))

@@ -146,7 +146,7 @@ class LayerReader:
         return await self._read(_Asked(path, layers, plan, since, apart=apart))
 
     async def of_paths(self, layers: int, plan: ViewPlan, since: float, paths: Sequence[str]) -> Read:
-        """As `of_layer`, but only these paths."""
+        """Like `of_layer`, but only these paths."""
         return await self._read(_Asked(f"{len(plan.overlays) - 1}/u", layers, plan, since, paths=paths))
 
     async def of_copy(self, plan: ViewPlan, files: Copied, since: float, apart: Sequence[str] = ()) -> Read:

@@ -132,7 +132,7 @@ class AgentTurns:
         self._open.clear()
 
     async def _do(self, name: str, prompt: str, turn: _Turn) -> None:
-        """By ACP if the profile has it, otherwise without a terminal."""
+        """Uses ACP if the profile has it, otherwise the command without a terminal."""
         if name in self._open and self._open[name][0].running:
             run, agent = self._open[name]
         else:

@@ -165,7 +165,7 @@ class Chat:
 
     @call(changes=False)
     def set_attended(self, attended: bool) -> None:
-        """Without a terminal, queued messages and the next batch wait; a goal is pursued."""
+        """Queued messages and the next batch wait for a terminal; a goal is pursued."""
         self._turns.set_attended(attended)
 
     @call(changes=True)
@@ -177,7 +177,7 @@ class Chat:
 
     @call(changes=False)
     async def export(self, target: Path) -> None:
-        """As Markdown with mode 0600 and masked secrets. Raises `SessionError` without a log, and
+        """Writes Markdown with mode 0600 and masked secrets. Raises `SessionError` without a log, and
         `FileError`."""
         if self._log is None:
             raise SessionError("This session is only in memory", "copy the text that you need")

@@ -104,7 +104,7 @@ class Checks:
 
     @call(changes=False)
     async def offer(self) -> None:
-        """Unless checks are configured or the user has decided."""
+        """Offers checks unless some are configured or the user has decided."""
         if self._settings.checks.commands or self._settings.checks.run == "none":
             return
         if await asyncio.to_thread(self._accepted) is None:
@@ -136,7 +136,7 @@ class Checks:
 
     @call(changes=True)
     async def accept(self, checks: Sequence[CheckCommand] | None = None) -> None:
-        """For the folder, by default those offered; an empty list declines all permanently."""
+        """Accepts checks for the folder, by default those offered; an empty list declines all permanently."""
         offered = self.state.checks.offered
         if checks is None and not offered:
             raise SessionError("No checks were found", "add [[checks.commands]] to settings.toml")
@@ -187,7 +187,7 @@ class Checks:
 
     @call(changes=True)
     async def again(self) -> None:
-        """On the open changes, or on the unmodified folder. Raises `SessionError`."""
+        """Runs checks on the open changes, or on the unmodified folder. Raises `SessionError`."""
         if not await asyncio.to_thread(self.chosen):
             offered = ", ".join(check.name for check in self.state.checks.offered)
             remedy = (

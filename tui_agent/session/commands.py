@@ -300,7 +300,7 @@ class Commands:
 
     @call(changes=True)
     async def run_here(self, command: str) -> str:
-        """In the real folder, where writes persist. Raises `SessionError`."""
+        """Runs in the real folder, where writes persist. Raises `SessionError`."""
         _check(command)
         return await self._run_in_folder(self._running.new_id(), command, "person", None)
 
@@ -368,14 +368,14 @@ class Commands:
 
     @call(changes=False)
     def last_output(self) -> str:
-        """As text for the model. Raises `SessionError` without a last command."""
+        """Returns text for the model. Raises `SessionError` without a last command."""
         last = self._last()
         state = "passed" if last.ok else f"ended with {last.status}" if last.how == "exit" else last.how
         return f"`{last.command}` {state}:\n\n{fenced(last.output.rstrip())}\n"
 
     @call(changes=False)
     def whole_output(self, number: str) -> str:
-        """Without the middle if long. Blocking. Raises `FileError` or `SessionError`."""
+        """Omits the middle if long. Blocking. Raises `FileError` or `SessionError`."""
         from tui_agent.sandbox.output import Output, printed
 
         result = next((one for one in self.state.commands.results if one.id == number), None)

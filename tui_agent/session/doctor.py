@@ -94,7 +94,7 @@ class Report(Struct, frozen=True):
 
 
 async def examine(workspace: Path, folders: Folders) -> Report:
-    """Without network access beyond this machine."""
+    """Uses no network beyond this machine."""
     loaded = await asyncio.to_thread(load, folders, workspace, trust.is_trusted(workspace, folders))
     around = await asyncio.to_thread(surroundings)
     why = await asyncio.to_thread(why_not_writable, folders.data)

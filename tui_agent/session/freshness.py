@@ -112,16 +112,16 @@ class FreshnessWatch:
                 await self._open_files.reload_changed(buffer.path)
 
     async def check_everything(self) -> None:
-        """After a resume or missed changes."""
+        """For use after a resume or missed changes."""
         state = self._journal.store.state
         await self.check_paths([*state.known.files, *(buffer.path for buffer in state.buffers.open)])
 
     async def check_known_files(self) -> None:
-        """Before a request, independently of the watcher."""
+        """For use before a request, independently of the watcher."""
         await self._check(list(self._journal.store.state.known.files.values()))
 
     async def find_renamed(self) -> None:
-        """Before a write."""
+        """For use before a write."""
         known = self._journal.store.state.known
         entries = [entry for entry in known.files.values() if entry.freshness not in ("deleted", "renamed")]
         gone = await asyncio.to_thread(self._renames.missing, entries)

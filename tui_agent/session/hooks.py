@@ -116,7 +116,7 @@ class Hooks:
 
     @property
     def root(self) -> Path:
-        """Also for a sub-task in its copy."""
+        """The folder of the session, also for a sub-task in its copy."""
         return self._parent.root if self._parent else self._core.workspace.root
 
     @property
@@ -282,7 +282,7 @@ class Hooks:
         return BeforeCall(answers.blocked, verdict, entries_now, answers.context)
 
     async def _asked(self, tool: str, entries: tuple[Any, ...]) -> BeforeCall:
-        """Before the person is asked. Input that a hook changed is not used, and the person is asked instead."""
+        """Runs hooks before the person is asked. Does not use input that a hook changed."""
         from tui_agent.tools.call_hooks import BeforeCall
 
         hooked = await self._for_calls("PermissionRequest", tool, entries, {"permission_suggestions": []})

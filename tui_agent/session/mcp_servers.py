@@ -261,7 +261,7 @@ class McpServers:
         return self._process
 
     async def _answer(self, question: ServerQuestion) -> tuple[str, dict[str, Any]]:
-        """In the turn that waits for the server; declines without one."""
+        """Answers in the turn that waits for the server; declines if there is none."""
         waiting = self._asking.get(question.server)
         if not waiting:
             await self._notice(

@@ -150,7 +150,7 @@ async def _made(provider: str, listing: Listing) -> tuple[Offer, ...]:
 
 
 def offers_of(provider: str, listing: Listing, day: date) -> Iterator[Offer]:
-    """With table data, newest first; without a list, those of the table. Retired last."""
+    """Returns models with table data, newest first, retired last. Without a list, those of the table."""
     known = {name: it for name, it in table().models.get(provider, {}).items() if is_chat(name)}
     listed = {one.name: one for one in listing.models}
     if not listed:
@@ -376,7 +376,7 @@ class ModelAccess:
 
     @call(changes=False)
     async def reach(self, environment: Mapping[str, str]) -> None:
-        """For this run. Raises `ModelError`."""
+        """Makes the model available for this run. Raises `ModelError`."""
         self._reached.update(environment)
         if isinstance(self.model, CanReach):
             await self.model.reach(environment)

@@ -56,8 +56,8 @@ async def open_session(
     ahead: EarlyChild | None = None,
     model_ahead: ChildProcess | None = None,
 ) -> Session:
-    """In its last state. Raises `SessionError`. A workspace child started `ahead` is adopted, or closed if
-    unsuitable; likewise the model's child, which a replay does not need."""
+    """Opens a session in its last state. Raises `SessionError`. A workspace child started `ahead` is adopted,
+    or closed if unsuitable; likewise the model's child, which a replay does not need."""
     folders = folders or user_folders()
     found = await asyncio.to_thread(_find, opening, folders)
     state, kept, loaded, workspace = found.state, found.storage, found.loaded, found.workspace
@@ -124,7 +124,7 @@ class _Found(Struct, frozen=True):
 
 
 def _find(opening: Opening, folders: Folders) -> _Found:
-    """In one thread call; each separate call would wait for the screen."""
+    """Runs in one thread call; each separate call would wait for the screen."""
     kept, state, not_kept = _take(opening, folders)
     workspace = Path(state.session.workspace) if state.session.id else opening.workspace
     standing = trust.trust_status(workspace, folders)

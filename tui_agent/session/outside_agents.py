@@ -239,7 +239,7 @@ class AgentRun:
     # ── from the view to the review ──────────────────────────────────────────────────────────────────────
 
     async def _follow(self) -> None:
-        """Until cancelled."""
+        """Follows the view until cancelled."""
         assert self._view is not None
         plan = self._view.plan
         layer = f"/proc/{os.getpid()}/fd/{self._view.layers}/{len(plan.overlays) - 1}/u"
@@ -514,7 +514,7 @@ class OutsideAgents:
 
     @call(changes=True)
     async def open(self, words: Sequence[str], *, by_name: bool = False) -> AgentRun:
-        """For a command, or for the profile that `words[0]` names. Raises `TuiAgentError`."""
+        """Opens a view for a command, or for the profile that `words[0]` names. Raises `TuiAgentError`."""
         load = load_profile if by_name else None
         folders = self._core.folders
         profile = await asyncio.to_thread(

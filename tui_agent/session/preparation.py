@@ -54,7 +54,7 @@ class Preparation:
         self._interactive = True
 
     def start(self, *, interactive: bool) -> None:
-        """With the first message, or immediately in headless mode."""
+        """Starts with the first message, or immediately in headless mode."""
         self._interactive = interactive
         if not interactive:
             self._begin()

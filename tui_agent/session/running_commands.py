@@ -184,7 +184,7 @@ class RunningCommands:
         return explained(ended, what.view, full=result.full)
 
     def _masked(self, output: Output) -> Output:
-        """Before the output is cut."""
+        """Masks the output before it is cut."""
         from tui_agent.sandbox.output import Output
 
         self._secrets.look(self._journal.store.state.secrets)

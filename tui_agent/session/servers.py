@@ -92,13 +92,13 @@ class Servers:
         return shared
 
     def add(self, number: str, server: Server, task: asyncio.Task[None]) -> None:
-        """Until its task is done."""
+        """Keeps a server until its task is done."""
         self.running[number] = server
         task.add_done_callback(lambda _: self.running.pop(number, None))
         self._look_soon()
 
     def to_start_again(self) -> list[Server]:
-        """And clears them."""
+        """Returns the servers, and clears the list."""
         waiting, self._waiting = self._waiting, []
         return waiting
 

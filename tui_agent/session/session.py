@@ -155,7 +155,7 @@ class Session:
 
     @property
     def only(self) -> tuple[Mapping[str, tuple[str, ...]], ...]:
-        """Of a sub-task's agents; empty if it has all."""
+        """Tools of a sub-task's agents; empty if it has all."""
         return self._part.only if self._part else ()
 
     @cached_property
@@ -243,7 +243,7 @@ class Session:
 
     @call(changes=False)
     async def notify_opening(self) -> None:
-        """Once."""
+        """Runs once."""
         sentences, self._opening_notices = self._opening_notices, []
         await self.journal.record(*(e.NoticeGiven("warning", sentence) for sentence in sentences))
 
@@ -333,7 +333,7 @@ class Session:
 
     @call(changes=True)
     async def set_mode(self, mode: Mode) -> None:
-        """At once and for later turns."""
+        """Sets the mode at once and for later turns."""
         if mode != self.mode:
             await self.journal.record(e.ModeChosen(mode))
 

@@ -197,7 +197,7 @@ async def _agent_of(parent: Session, task: SubTask) -> AgentPrompt | None:
 
 
 def settings_of(settings: Settings, task: SubTask, agent: AgentPrompt | None = None) -> Settings:
-    """With the limits of sub-tasks and without questions."""
+    """Returns settings with the limits of sub-tasks and without questions."""
     off = (*settings.tools.off, *(agent.off if agent else ()))
     own = settings.subtasks
     return replace(

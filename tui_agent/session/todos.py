@@ -43,7 +43,7 @@ class Todos:
 
     @call(changes=True)
     async def move(self, todo: str, step: int) -> None:
-        """Up if negative, within the list."""
+        """Moves up if negative, within the list."""
         at = self.state.todos.index(self._named(todo))
         place = max(0, min(len(self.state.todos) - 1, at + step))
         if place != at:

@@ -168,8 +168,8 @@ class TrialViews:
         pending: bool = True,
         tools: Sequence[str] = (),
     ) -> PreparedView:
-        """With pending and unsaved content, unless `pending` is False. Raises `SessionError`. `seeded` is
-        called once the content is fixed; `tools` are additional readable folders."""
+        """Prepares a view with pending and unsaved content, unless `pending` is False. Raises `SessionError`.
+        `seeded` is called once the content is fixed; `tools` are additional readable folders."""
         from tui_agent.sandbox.folder_copy import RunFolder
         from tui_agent.sandbox.view_plan import Limits, NoView, fitting, plan
 
@@ -221,7 +221,7 @@ class TrialViews:
         return found
 
     async def replaced_by(self, contents: Mapping[str, bytes | None]) -> list[Seed]:
-        """As `replaced`, with these contents instead of pending and unsaved ones."""
+        """Like `replaced`, with these contents instead of pending and unsaved ones."""
         await self._scanned()
         return await asyncio.to_thread(self._judged, contents)
 
@@ -306,7 +306,7 @@ class TrialViews:
         return (*self._settings.reveal, *self._revealed.globs)
 
     async def offer_emptied(self) -> None:
-        """Once per file and folder."""
+        """Offers each file and folder once."""
         found = await asyncio.to_thread(self._of(self._root).last, self._reveal)
         new = await asyncio.to_thread(self._revealed.unoffered, [one.path for one in found])
         if new and (new := await self._workspace.tracked(new)):
@@ -454,7 +454,7 @@ class TrialViews:
         )
 
     async def _say_what_is_shown(self) -> None:
-        """Once each."""
+        """Says each sentence once."""
         from tui_agent.sandbox.hidden_files import is_revealed, sent_by_person
 
         found = self._judge.last

@@ -120,7 +120,7 @@ class Turns:
         await begun
 
     def ask_again(self, conflicts: Sequence[Change]) -> None:
-        """For conflicts of an apply, immediately or after the turn."""
+        """Asks about conflicts of an apply, immediately or after the turn."""
         self._conflicts += conflicts
         if not self.running:
             self._stopped = False
@@ -283,7 +283,7 @@ class Turns:
             self._begin(following, (), None, unasked=True)
 
     def _goes_on_by_itself(self) -> bool:
-        """In mode `auto` or in a sub-task: after progress, and if no apply waits for the user."""
+        """Whether it continues in mode `auto` or in a sub-task: after progress, and if no apply waits for the user."""
         context, state = self._context(), self.state
         settings, auto = context.settings, context.mode == "auto"
         if not (auto or context.part) or state.turn.limit or (auto and state.review.open):

@@ -234,7 +234,7 @@ async def _work(output: int, home: Path) -> None:
 
 
 def _end(home: Path) -> NoReturn:
-    """Without waiting for threads."""
+    """Exits without waiting for threads."""
     shutil.rmtree(home, ignore_errors=True)
     if os.getpgrp() == os.getpid():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)

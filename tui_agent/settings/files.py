@@ -39,7 +39,7 @@ class ConfigFault(Struct, frozen=True):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Or "". Dotted keys also match by their last part."""
+    """Returns the nearest name, or "". Dotted keys also match by their last part."""
     from difflib import get_close_matches
 
     known = tuple(known)
@@ -104,7 +104,7 @@ def read_own(folder: Path, *parts: str) -> bytes:
 
 
 def reason_of(error: OSError) -> str:
-    """In a few words, without the path."""
+    """Returns a few words, without the path."""
     return (error.strerror or str(error)).lower()
 
 

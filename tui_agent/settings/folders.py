@@ -30,7 +30,7 @@ class Folders(Struct, frozen=True):
 
 
 def user_folders(environ: Mapping[str, str] | None = None) -> Folders:
-    """Under `TUI_AGENT_HOME` if set, otherwise the platform's defaults (XDG on Linux)."""
+    """Folders under `TUI_AGENT_HOME` if set, otherwise the platform's defaults (XDG on Linux)."""
     home = (os.environ if environ is None else environ).get(HOME_VARIABLE, "")
     if home:
         root = Path(os.path.abspath(os.path.expanduser(home)))
@@ -74,7 +74,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def config_folder() -> Path:
-    """In the installed package, or at the top of a checkout."""
+    """The folder in the installed package, or at the top of a checkout."""
     return _shipped("config")
 
 

@@ -267,7 +267,7 @@ _LIMITS = frozenset(
 
 
 def narrowed(layer: Layer, below: Mapping[str, Value]) -> Layer:
-    """By the permitted settings; `below` holds the effective values without the workspace."""
+    """Returns the layer with only the permitted settings; `below` holds the effective values without the workspace."""
     refused = {key: why for key, value in layer.values.items() if (why := _why_not(key, value, below[key]))}
     faults = tuple(
         ConfigFault(

@@ -443,7 +443,7 @@ class SettingEntry(msgspec.Struct, frozen=True):
 
 @cache
 def entries() -> Mapping[str, SettingEntry]:
-    """By dotted key, in schema order."""
+    """Returns values by dotted key, in schema order."""
     found: dict[str, SettingEntry] = {}
     for field in msgspec.structs.fields(Settings):
         if isinstance(field.default, msgspec.Struct):
@@ -460,7 +460,7 @@ RETIRED: Mapping[str, Any] = {"autonomy": Literal["manual", "assisted", "auto"],
 
 
 def replaced(values: Mapping[str, Value]) -> dict[str, Value]:
-    """With today's settings for those of earlier versions: the mode is `auto` only if both old settings
+    """Replaces settings of earlier versions by today's: the mode is `auto` only if both old settings
     allowed it."""
     found = {key: value for key, value in values.items() if key not in RETIRED}
     if len(found) < len(values):

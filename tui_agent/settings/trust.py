@@ -66,8 +66,8 @@ def trust_scope(workspace: Path) -> tuple[TrustedWorkspace, Entries]:
 
 
 def trust(workspace: Path, folders: Folders, seen: TrustedWorkspace | None = None) -> TrustedWorkspace:
-    """As it was when `seen`, by default as it is now; later changes are not trusted. Raises SettingsError if
-    the decision cannot be stored."""
+    """Trusts the folder as it was when `seen`, by default as it is now; later changes are not trusted. Raises
+    SettingsError if the decision cannot be stored."""
     entry = seen or trust_scope(workspace)[0]
     files = entry.files
     if any(not digest for digest in files.values()) or len(files) > MAX_FILES:
@@ -87,7 +87,7 @@ def trusted_filters(workspace: Path, folders: Folders) -> str:
 
 
 def fingerprint(workspace: Path) -> str:
-    """Of the repository's current filters; "" without a repository."""
+    """Fingerprint of the repository's current filters; "" without a repository."""
     found = find_git_folder(str(workspace))
     return found.fingerprint if found else ""
 

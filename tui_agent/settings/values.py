@@ -59,7 +59,7 @@ _TABLES: Mapping[type, str] = {
 
 
 def wanted(key: str) -> str:
-    """As the end of a sentence: `a whole number from 1 to 100`."""
+    """Returns the end of a sentence: `a whole number from 1 to 100`."""
     match msgspec.inspect.type_info(_type(key)):
         case msgspec.inspect.BoolType():
             return "true or false"

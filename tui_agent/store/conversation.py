@@ -62,7 +62,7 @@ class OpenRequest(Struct, frozen=True):
     prices: tuple[float, float] | None = None
 
     def estimate(self, letters: int) -> Usage:
-        """After `letters` characters of the response."""
+        """Estimates the usage after `letters` characters of the response."""
         output = estimated_tokens(letters)
         cost = None
         if self.prices is not None:

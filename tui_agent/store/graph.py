@@ -70,7 +70,7 @@ class SubTask(Struct, frozen=True):
 
     @property
     def run(self) -> int:
-        """Among all runs of the session with this id."""
+        """Number among all runs of the session with this id."""
         return self.earlier + self.runs
 
     @property
@@ -117,7 +117,7 @@ def together(before: Sequence[SubTask], added: Sequence[SubTask]) -> tuple[SubTa
 
 
 def priorities(tasks: Sequence[SubTask]) -> dict[str, int]:
-    """By id, the length of the longest dependent path, including the task."""
+    """Returns, by id, the length of the longest dependent path, including the task."""
     behind: dict[str, list[str]] = {task.id: [] for task in tasks}
     for task in tasks:
         for name in task.dependencies:

@@ -494,7 +494,7 @@ class State(Struct, frozen=True):
 
     @property
     def check_marks(self) -> list[CheckMark]:
-        """Of the latest round; empty if all its changes are decided."""
+        """Marks of the latest round; empty if all its changes are decided."""
         if self.checks.where == "trial" and not self.review.open and not self.checks.running:
             return []
         return marks(self.checks, [self.holds(result) for result in self.checks.results])

@@ -51,7 +51,7 @@ class PermissionQuestion(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """Without punctuation."""
+        """A sentence without final punctuation."""
         if self.answers:
             return self.shown
         if not self.tool:

@@ -112,13 +112,13 @@ def overlay(state: State, task: SubTask, blobs: Blobs) -> Texts:
 
 
 def write_texts(gate: Gate, texts: Mapping[str, str | None]) -> None:
-    """With each file's own encoding. Blocking. Raises `FileError` and `PathRefused`."""
+    """Writes each file in its own encoding. Blocking. Raises `FileError` and `PathRefused`."""
     for path, data in encoded(gate, texts).items():
         write_file(gate, path, data, None)
 
 
 def encoded(gate: Gate, texts: Mapping[str, str | None]) -> dict[str, bytes | None]:
-    """With each file's own encoding. Blocking. Raises `PathRefused`."""
+    """Encodes each file in its own encoding. Blocking. Raises `PathRefused`."""
     found: dict[str, bytes | None] = {}
     for path, text in texts.items():
         found[path] = None

@@ -139,7 +139,7 @@ class ResultMerger:
         return next(there, None) or next((change for change in waiting if change.path == path), None)
 
     async def together(self, beside: Change | None, change: Change) -> Change:
-        """On the current file, or a conflict."""
+        """Returns a change of the current file, or a conflict."""
         if beside is not None:
             read = partial(text_under, self._blobs)
             change = await asyncio.to_thread(joined, beside, change, read, self._blobs.put_text)

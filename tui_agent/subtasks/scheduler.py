@@ -84,7 +84,7 @@ class Scheduler:
             await parent.workspace.copies.prepare(folder)
 
     def child(self, task: str) -> RunSession | None:
-        """Of a running sub-task."""
+        """Returns the child of a running sub-task."""
         run = self._runs.get(task)
         return run.child if run else None
 

@@ -54,7 +54,7 @@ class SubTasks:
 
     @call(changes=False)
     def child(self, task: str) -> RunSession | None:
-        """Of a running sub-task."""
+        """Returns the child of a running sub-task."""
         return self._scheduler.child(task)
 
     @call(changes=False)
@@ -98,7 +98,7 @@ class SubTasks:
 
     @call(changes=True)
     async def run(self, task: str) -> None:
-        """As soon as its dependencies are done."""
+        """Runs it as soon as its dependencies are done."""
         found = self._task(task)
         if found.state not in ("pending", "ready"):
             raise SessionError(f"The sub-task {task} is {found.state}", "retry it to run it again")

@@ -151,4 +151,4 @@ class ToolContext:
 
 
 async def unheard(event: Event) -> None:
-    """For steps run only for their result."""
+    """Discards events of steps that run only for their result."""

@@ -42,7 +42,7 @@ def _addresses(call: Invocation) -> tuple[str, ...]:
 
 
 def hosts(call: Invocation) -> tuple[str, ...]:
-    """Once each, with the port unless it is the scheme's; the address itself if it has none."""
+    """Returns each host once, with the port unless it is the scheme's; the address itself if it has none."""
     found = []
     for address in _addresses(call):
         try:

@@ -80,7 +80,7 @@ async def _listing(context: ToolContext, request: DirectoryAction) -> DirectoryL
 
 
 def _list(gate: Gate, index: Index, request: DirectoryAction, links: Sequence[str] = ()) -> DirectoryListing:
-    """With `links`, which the index lacks."""
+    """Adds `links`, which the index lacks."""
     folder = request.path.strip().removeprefix("./").strip("/")
     about = DirectoryListing(request.path, filter=request.filter, recursive=request.recursive)
     if folder in ("", "."):

@@ -116,7 +116,7 @@ async def load(context: ToolContext, path: str, loaded_by: LoadedBy, action: str
 
 
 def known_file(file: LoadedFile, turn: int, before: KnownFile | None) -> KnownFile:
-    """Of a file the model is about to see."""
+    """Returns the entry of a file that the model is about to see."""
     same = before is not None and before.freshness == "fresh" and before.md5 == file.md5
     seen_whole = before is not None and same and before.whole
     shown = (*before.shown, *file.ranges) if before is not None and same else file.ranges
@@ -264,7 +264,7 @@ async def load_files(
     action: str = "",
     ranges: Sequence[plans.Range] = (),
 ) -> LoadedFiles:
-    """Or some of their lines."""
+    """Loads files, or some of their lines."""
     read = in_part(await read_files(context, paths, loaded_by, held, emit, action=action), ranges)
     fitting, rest = await that_fit(context, held, read.files)
     fitting, rest = await named_fit(context, held, fitting, rest, emit)
@@ -299,7 +299,7 @@ async def that_fit(
 
 
 def in_part(read: FilesRead, ranges: Sequence[plans.Range]) -> FilesRead:
-    """To existing lines of `ranges`; the whole file if there are none."""
+    """Limits files to existing lines of `ranges`; the whole file if there are none."""
     if not ranges:
         return read
     return replace(
@@ -349,7 +349,7 @@ def free_room(context: ToolContext) -> int:
 
 
 async def shortened(context: ToolContext, file: LoadedFile, room: int) -> LoadedFile | None:
-    """At most `room` tokens, preferred lines first; None if it would be too short to be useful."""
+    """Returns at most `room` tokens, preferred lines first; None if it would be too short to be useful."""
     if room < LEAST_PART:
         return None
     wanted = wanted_of(context, file)
@@ -415,7 +415,7 @@ async def costs_of(context: ToolContext, files: Sequence[LoadedFile]) -> list[in
 
 
 def least_bytes(file: LoadedFile) -> int:
-    """In a request; 0 for an excerpt."""
+    """Minimum bytes in a request; 0 for an excerpt."""
     return 0 if file.ranges or file.file_id else len(file.text)
 
 
@@ -433,7 +433,7 @@ def window_of(state: State) -> int:
 
 
 async def _in_requests(context: ToolContext, files: Sequence[LoadedFile]) -> list[str]:
-    """In a thread, because files can be long."""
+    """Runs in a thread, because files can be long."""
     view = FilesInPrompt(context.state().conversation.files)
 
     def in_request(file: LoadedFile) -> str:

@@ -109,7 +109,7 @@ def _refusal(why: str) -> ToolResult:
 def verdict_of(
     context: ToolContext, tool: Tool, call: Invocation, found: CallContext = _ANYWHERE
 ) -> tuple[Verdict, str]:
-    """With the rule that decided it; "" for the tool's default."""
+    """Returns the verdict and the rule that decided it; "" for the tool's default."""
     rules, targets = context.settings.permissions, tool.targets(call)
     if not all(_covers(one, tool, targets) for one in context.only):
         return "deny", "`tools` of the sub-task's agent"

@@ -131,7 +131,7 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
 
 
 def _result(call: Invocation, proposed: Sequence[Change], resend: Sequence[Change]) -> ToolResult:
-    """Without a call to answer, failures are queued as news for the model."""
+    """Failures are queued as news for the model if there is no call to answer."""
     placed = [change for change in proposed if change.is_open and change.state != "conflict"]
     others = [change for change in proposed if change not in placed]
     lines = ["Proposed; the person decides:"] if placed else []
@@ -167,7 +167,7 @@ async def _beside_sub_tasks(context: ToolContext, change: Change) -> Change:
 async def _change(
     context: ToolContext, turn: int, number: int, request: ChangeRequest, todo: str, spelled: dict[str, str]
 ) -> tuple[Change, bool]:
-    """On the newest version of its file, and whether the model should be asked again."""
+    """Returns the change on the newest version of its file, and whether the model should be asked again."""
     request = request.with_texts(restored)  # Remove escapes that kept text from closing its block.
     try:
         if context.workspace.gate.ignore_case:

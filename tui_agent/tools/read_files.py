@@ -59,7 +59,7 @@ async def find_files(
     held: Sequence[LoadedFile],
     emit: Emit,
 ) -> LoadedFiles:
-    """In order, then all decisions the user made during the search."""
+    """Executes actions in order, then all decisions that the user made during the search."""
     search = _Search(context, held, emit)
     for action, loaded_by in actions:
         if action.name not in context.progress.settled:
@@ -80,7 +80,7 @@ def renamed(context: ToolContext, actions: Iterable[FileAction]) -> Iterator[Fil
 
 
 def named_once(actions: Iterable[FileAction], taken: set[str]) -> tuple[FileAction, ...]:
-    """By appending a number."""
+    """Makes names unique by appending a number."""
     unique: list[FileAction] = []
     for action in actions:
         name, number = action.name, 1
@@ -138,7 +138,7 @@ class _Search:
         self.loaded = LoadedFiles()
 
     async def find(self, action: FileAction, loaded_by: LoadedBy) -> None:
-        """After an unreadable hit the chain continues with the next pattern."""
+        """Continues with the next pattern after an unreadable hit."""
         if action.batch:
             return await self._carry_on(action, loaded_by)
         missed: list[Attempt] = []
@@ -218,7 +218,7 @@ class _Search:
             await self._follow(pending.pop(0))
 
     async def _try(self, action: FileAction, after: Attempt | None) -> _Outcome:
-        """From the pattern after `after`. The caller reports a hit once it is readable."""
+        """Begins with the pattern after `after`. The caller reports a hit once it is readable."""
         missed: list[Attempt] = []
         async for attempt in try_patterns(action, self._context.workspace.index, self._limits(), after):
             progress = self._context.progress
@@ -246,7 +246,7 @@ class _Search:
         return replace(limits, plan_left=limits.plan_left - self._seconds)
 
     async def _follow(self, decision: Decision) -> None:
-        """About an action of this turn; withdraws its loaded files."""
+        """Executes a decision about an action of this turn; withdraws its loaded files."""
         plan = self._context.state().plan
         slot = next((slot for slot in plan.actions if slot.action.name == decision.action), None)
         if slot is None:
@@ -275,7 +275,7 @@ class _Search:
         self.loaded = self.loaded.plus(LoadedFiles(facts=(fact,)))
 
     async def _load(self, action: FileAction, hit: Attempt, loaded_by: LoadedBy) -> str:
-        """If no file is readable, returns the reason and emits nothing."""
+        """Returns the reason and emits nothing if no file is readable."""
         chosen: Sequence[str] = hit.paths
         if action.all:
             chosen = await asyncio.to_thread(_by_size, self._context.workspace.root, hit.paths)

@@ -287,7 +287,7 @@ def _describe(off: frozenset[str]) -> Tool:
 
 def _call(off: frozenset[str], as_calls: bool) -> Tool:
     async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
-        """Under the permissions of each tool's own name."""
+        """Calls tools under the permissions of each tool's own name."""
         results = [await _one(entry, call, context, emit) for entry in call.entries]
         if len(results) == 1:
             return results[0]

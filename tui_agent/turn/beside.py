@@ -84,7 +84,7 @@ async def answer_beside(context: TurnContext, question: str, emit: Emit) -> str:
 async def answer_server(
     context: TurnContext, system: str, messages: Sequence[dict[str, str]], most: int, emit: Emit
 ) -> str:
-    """Without the conversation and functions; emits only the usage. Raises `ModelError` and `LimitReached`."""
+    """Asks without the conversation and functions; emits only the usage. Raises `ModelError` and `LimitReached`."""
     name = context.state().model.name
     said = [{"role": one["role"], "content": one["text"]} for one in messages]
     request = ModelRequest(

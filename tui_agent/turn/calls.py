@@ -179,7 +179,7 @@ async def _answer(context: TurnContext, tool: Tool, call: Invocation, emit: Emit
 
 
 def bounded(text: str) -> str:
-    """With the number of omitted characters in the middle."""
+    """Replaces the middle by the number of omitted characters."""
     if len(text) <= HEAD + TAIL:
         return text
     left_out = len(text) - HEAD - TAIL

@@ -157,7 +157,7 @@ class _RequestReducer:
         await self._rebuild("files", _by_rank(self._state, self._earlier.files), most)
 
     async def begin_again(self) -> None:
-        """For another model or dialect, or after uploads expired, with only the files in view."""
+        """Restarts for another model or dialect, or after uploads expired, with only the files in view."""
         state = self._state
         ranked = [
             (entry, rank)
@@ -167,7 +167,7 @@ class _RequestReducer:
         await self._rebuild("model" if needs_begin(state) else "files", ranked)
 
     async def condense(self, request: ComposedRequest) -> None:
-        """Until the request has `reset_to`; fills the rest with files."""
+        """Shortens the request to `reset_to`; fills the rest with files."""
         older = self._state.conversation.messages[1:]
         if await self._is_held_back(older):
             return
@@ -293,7 +293,7 @@ class _RequestReducer:
     async def _rebuild(
         self, why: Why, ranked: Sequence[tuple[KnownFile, int]], most: int = sys.maxsize
     ) -> None:
-        """With `ranked` files up to `reset_to`. Changes nothing if the request would then exceed `most`
+        """Adds `ranked` files up to `reset_to`. Changes nothing if the request would then exceed `most`
         tokens."""
         context, state, own = self._context, self._state, self._earlier.blobs
         before = state.conversation.messages[1:]

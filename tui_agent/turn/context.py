@@ -143,7 +143,7 @@ class Texts:
         return found
 
     def get(self, gate: Gate, path: str, limit: int, decisions: Decisions) -> Text:
-        """At most `limit` bytes."""
+        """Returns at most `limit` bytes."""
 
         def read() -> SecretFinding:
             return find_secrets_in_file(gate, path, limit)

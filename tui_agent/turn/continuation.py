@@ -38,7 +38,7 @@ _SECONDS = re.compile(r"\b\d+(?:[.,]\d+)? ?(?:ms|s|sec|seconds)\b")
 
 
 async def ask_about_cost(context: TurnContext, emit: Emit) -> None:
-    """Once, if the turn has cost `limits.ask_at_cost`; with an unknown price, after half of
+    """Asks once, if the turn has cost `limits.ask_at_cost`; with an unknown price, after half of
     `limits.requests`. Raises `LimitReached` if the user declines or cannot be asked."""
     what = "" if context.part else _cost_reached(context)
     if not what:

@@ -281,7 +281,7 @@ def _sizes(contexts: Sequence[ContextFile], working: Sequence[LoadedFile]) -> Si
 
 
 def as_plain_text(messages: Sequence[Message]) -> list[Message]:
-    """For another model or dialect: function calls become text."""
+    """Function calls become text, for another model or dialect."""
     carried: list[Message] = []
     for message in messages:
         match message["role"]:
@@ -430,7 +430,7 @@ async def within(context: TurnContext, text: str, most: int) -> str:
 
 
 async def shorten_summaries(context: TurnContext, most: int, emit: Emit) -> None:
-    """To `most` tokens each."""
+    """Shortens summaries to `most` tokens each."""
     messages = context.state().conversation.messages[1:]
     kept = await asyncio.to_thread(context.sent.read, context.blobs, messages)
     carried = []

@@ -60,7 +60,7 @@ async def mask_request(context: TurnContext, request: ModelRequest) -> ModelRequ
 
 
 async def notify_masked(context: TurnContext, emit: Emit) -> None:
-    """Once per session."""
+    """Notifies once per session."""
     if said := context.secrets.pending_notice():
         await emit(e.NoticeGiven("warning", said))
 
@@ -172,7 +172,7 @@ class Answer:
         return []
 
     def forget(self) -> None:
-        """Before a retry."""
+        """Forgets the attempt before a retry."""
         self.letters, self.end = 0, None
         self._pieces = []
 

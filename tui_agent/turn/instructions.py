@@ -27,7 +27,7 @@ MOST_ASKED = 10
 
 
 async def instruct(context: TurnContext, files: Sequence[LoadedFile], emit: Emit) -> tuple[ContextFile, ...]:
-    """With `files` in view."""
+    """Sends instructions for `files` in view."""
     paths = _touched(context.state(), files)
     places, unlisted, look = await asyncio.to_thread(_first_look, context, paths)
     hidden = await context.workspace.ignored(unlisted) if unlisted else set()

@@ -353,7 +353,7 @@ def _is_outdated(context: TurnContext, path: str, md5: str) -> bool:
 
 
 async def upload(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
-    """To the provider's file storage, if enabled. After a failure, files are sent as text, with one notice
+    """Uploads to the provider's file storage, if enabled. After a failure, files are sent as text, with one notice
     per model."""
     state, store = context.state(), context.provider_files
     model = state.model.name

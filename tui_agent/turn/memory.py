@@ -17,7 +17,7 @@ BATCH_NAMED = 20
 
 
 def remembered(state: State, turn: int, again: Mapping[str, KnownFile] = MappingProxyType({})) -> str:
-    """For a turn that continues earlier work, and beside a summary. `again` are files as they were before
+    """Returns text for a turn that continues earlier work, and beside a summary. `again` are files as they were before
     this turn reloaded them."""
     room = int(state.model.window * SHARE * CHARACTERS_A_TOKEN) or MOST
     return section(memory_of(state, turn, again), min(MOST, room))

@@ -60,7 +60,7 @@ class Picture(Struct, frozen=True):
 
     @property
     def image(self) -> dict[str, str]:
-        """As `ModelRequest` describes images."""
+        """Returns an image in the form of `ModelRequest`."""
         return {"media_type": self.media_type, "data": self.data, "tokens": str(self.tokens)}
 
     @property

@@ -148,7 +148,7 @@ async def _planner(context: TurnContext, words: RequestReading, request: str) ->
 
 
 async def _ask_planner(context: TurnContext, request: str, planner: ModelRequest, emit: Emit) -> Plan | None:
-    """Once more with the faults if the plan is invalid, and without a schema if that was refused."""
+    """Asks once more with the faults if the plan is invalid, and without a schema if that was refused."""
     write = _as_ending if _is_ending(context, planner) else _messages
     messages = await asyncio.to_thread(write, context, request, planner.schema is None)
     for attempt in range(1, MOST_ANSWERS + 1):

@@ -233,7 +233,7 @@ async def ask(context: TurnContext, draft: Draft, earlier: EarlierMessages, emit
 
 
 def _told_room(words: str, size: int) -> int:
-    """If the refusal of a request of `size` tokens names the window; otherwise 0."""
+    """Returns the window that the refusal of a request of `size` tokens names; otherwise 0."""
     window, asked = sizes_in(words)
     if not window:
         return 0
@@ -250,7 +250,7 @@ class _Size:
         self._less = list(LESS)
 
     def reduce(self, size: int, refusal: ContextTooLong, known: int = 0) -> None:
-        """To at most `known` if the server has reported its window. Raises `refusal` after the last attempt."""
+        """Reduces to at most `known` if the server has reported its window. Raises `refusal` after the last attempt."""
         if not self._less:
             raise refusal
         self.ceiling, self.refusal = int(size * self._less.pop(0)), refusal
@@ -358,7 +358,7 @@ class _ReplyAnswer(Answer):
                 return reader.feed(text)
 
     def is_worth_keeping(self) -> bool:
-        """If it contains complete changes, which a retry might not propose again."""
+        """Whether it contains complete changes, which a retry might not propose again."""
         return bool(self.reader.finish(cut=True).changes)
 
     def finish(self, model: str) -> Reply:
@@ -375,7 +375,7 @@ class _ReplyAnswer(Answer):
         return replace(reply, why=self.why if reply.cut else "")
 
     def message(self, reply: Reply) -> Message:
-        """With its parts in order and its calls as parsed."""
+        """Returns a message with its parts in order and its calls as parsed."""
         came = self.end.parts if self.end else ()
         parts: list[Part] = [] if came else [TextPart(self.text)] if self.text else []
         calls = list(reply.calls)

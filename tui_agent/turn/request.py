@@ -132,7 +132,7 @@ class Draft(Struct, frozen=True):
 
     @property
     def everything(self) -> LoadedFiles:
-        """With files requested by calls."""
+        """All files, including those that calls request."""
         loaded = self.loaded
         for one in self.answered:
             loaded = loaded.plus(one.result.loaded)
@@ -246,7 +246,7 @@ async def compose(context: TurnContext, draft: Draft, state: State | None = None
 
 
 def parts_of(messages: Sequence[SentMessage], head: int) -> dict[str, int]:
-    """In tokens; the head counts as system."""
+    """Returns tokens; the head counts as system."""
     files = sum(message.files for message in messages)
     rules = sum(message.instructions for message in messages)
     system = sum(m.tokens - m.files - m.instructions for m in messages if m.role == "system")

@@ -51,7 +51,7 @@ async def run(
 
 
 async def retry_conflicts(context: TurnContext, conflicts: Sequence[Change], emit: Emit) -> str:
-    """For changes that conflicted when applied: reloads their files and asks the model again. Returns and
+    """Reloads the files of changes that conflicted when applied, and asks the model again. Returns and
     raises as `run` does."""
     await context.workspace.ready()
     retries = Retries(told=True)

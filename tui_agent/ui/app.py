@@ -409,7 +409,7 @@ class WorkspaceApp(
         return self._copied
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Inside tmux, which ignores OSC 52 by default, copy through tmux."""
+        """Copies through tmux inside tmux, which ignores OSC 52 by default."""
         if os.environ.get("TMUX"):
             self._copied = text
             self.run_worker(self._copy_in_tmux(text), group="clipboard")

@@ -132,7 +132,7 @@ def _login(answer: WebAnswer, before: Login) -> Login:
 
 
 def claims(token: str) -> dict[str, Any]:
-    """Without verifying the signature; {} if invalid."""
+    """Does not verify the signature; {} if invalid."""
     part = token.partition(".")[2].partition(".")[0]
     try:
         found = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))

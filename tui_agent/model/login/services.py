@@ -89,7 +89,7 @@ BASES = {
 
 
 def base(name: str, otherwise: str) -> str:
-    """Without a trailing slash."""
+    """Returns an address without a trailing slash."""
     return (os.environ.get(BASES[name]) or otherwise).rstrip("/")
 
 

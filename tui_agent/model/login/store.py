@@ -92,7 +92,7 @@ class LoginStore:
         self.folder = user_folders().state if folder is None else folder
 
     def names(self) -> dict[str, Login]:
-        """Without tokens in the keyring."""
+        """Omits tokens in the keyring."""
         try:
             # Reads a file, and restricts its permissions if possible
             path = self.folder / FILE

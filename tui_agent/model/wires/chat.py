@@ -238,7 +238,7 @@ class ChatReader(ReplyReader):
         return place
 
     def _keep_details(self, details: list[dict[str, Any]]) -> None:
-        """With the same index and type: concatenates texts, overwrites other fields."""
+        """Concatenates texts with the same index and type; overwrites other fields."""
         for detail in details:
             key = repr((detail.get("type"), detail.get("index")))
             entry = self._newest.get(key)

@@ -79,7 +79,7 @@ def render(
 
 
 def accepted_schema(schema: Any) -> Any:
-    """Without keywords that structured output rejects, and without a list of types beside an `enum`."""
+    """Removes keywords that structured output rejects, and without a list of types beside an `enum`."""
     match schema:
         case {"properties": dict(properties)}:
             inner = {name: accepted_schema(one) for name, one in properties.items()}

@@ -65,7 +65,7 @@ class ReplyReader:
         raise NotImplementedError
 
     def parts(self) -> tuple[Part, ...]:
-        """In the provider's order."""
+        """Ordered as the provider sent them."""
         made = (self._parts[place].part() for place in sorted(self._parts))
         return tuple(part for part in made if not is_empty(part))
 

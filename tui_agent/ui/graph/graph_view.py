@@ -181,7 +181,8 @@ class GraphView(LineView):
         return [*segments, Segment(" ", Style.null())]
 
     def _mark_and_facts(self, name: str) -> tuple[Piece, Piece]:
-        """In a wide node: the time and activity of a running task, of others the reason that they wait and the goal."""
+        """Returns the facts of a wide node: time and activity of a running task; for others the reason to wait
+        and the goal."""
         task = self._tasks[name]
         fact = self._facts.get(name) or Fact(mark_of(task))
         if self._room < _ROOMS[0]:

@@ -243,7 +243,7 @@ class Blocks:
         return _styled(children, style)
 
     def _code(self, code: str, info: str) -> Iterator[TextLine]:
-        """Without a language the code stays plain: guessing would load all lexers."""
+        """Code without a language stays plain: guessing would load all lexers."""
         code = clean(code.rstrip("\n"))
         first = "".join(self._first)
         yield head_of(info, first)

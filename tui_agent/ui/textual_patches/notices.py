@@ -41,7 +41,7 @@ def _remove(toast: Widget) -> AwaitRemove:
 
 
 def dismiss_notices(app: App[Any], which: Callable[[list[Notification]], list[Notification]]) -> None:
-    """Without the private names they only expire."""
+    """Notices only expire if the private names are missing."""
     if usable("one notice", missing(App, "_notifications", _unnotify="self notification refresh")):
         for notice in which(list(app._notifications)):
             app._unnotify(notice)
