@@ -118,7 +118,7 @@ class Extensions:
     def model_of(self, text: str) -> str:
         """ "" for the current one."""
         called = _CALLED.fullmatch(text.strip())
-        kind, found = self._reached().get(called[1] if called else "", ("", None))
+        kind, found = self._reached().get(called[1], ("", None)) if called else ("", None)
         return self.commands[found.key].model if kind == "command" and found else ""
 
     @call(changes=False)
