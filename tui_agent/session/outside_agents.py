@@ -170,7 +170,8 @@ class AgentRun:
         """Returns the exit status, once all changes are in the review."""
         assert self._view is not None
         status = (await self._view.ended(self._number)).status
-        await self.propose_all()
+        if self._view is not None:  # The session was not closed.
+            await self.propose_all()
         return status
 
     async def propose_all(self) -> None:
@@ -573,4 +574,7 @@ class OutsideAgents:
     @call(changes=False)
     async def close(self) -> None:
         for run in list(self.running.values()):
+            run.stop()
+            with suppress(TuiAgentError, OSError):
+                await run.propose_all()
             await self.end(run)

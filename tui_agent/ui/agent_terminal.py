@@ -80,7 +80,8 @@ class AgentTerminal:
             shown.write(self._filter.leave())
             await shown.drained()
             shown.close()
-            termios.tcsetattr(source, termios.TCSANOW, before)
+            with suppress(termios.error):  # The terminal is gone.
+                termios.tcsetattr(source, termios.TCSANOW, before)
             if self._is_open:
                 self._read_on()
 
