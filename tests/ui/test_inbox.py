@@ -104,9 +104,15 @@ async def test_a_question_of_another_session_is_counted_and_answered(workspace: 
         await driven.press("down", "enter")
         await driven.until(lambda: said, "the answer")
         assert said == [{"type": "answer", "text": "2"}]
-        await driven.press("tab", *"never here", "enter")
+        await driven.press("tab", *"never", "escape")
+        typed = driven.session.state.input.typed
+        assert typed == {f"inbox:{ASKS['id']}": "never"}
+        await driven.press("tab")
+        await driven.shows("Answer “never”")
+        await driven.press("end", *" here", "enter")
         await driven.until(lambda: len(said) == 2, "the second answer")
         assert said[1] == {"type": "answer", "text": "never here"}
+        assert not driven.session.state.input.typed
         server.close()
         await driven.until(lambda: not driven.session.state.others, "no sessions without a terminal")
 

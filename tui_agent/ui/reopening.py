@@ -25,6 +25,7 @@ _CALLED = {
     "commit": "a commit message",
     "comment": "a comment on a change",
     "hunk": "an edited change",
+    "inbox": "an answer to another session",
     "memory": "the next request",
     "merge": "a conflict of a merge",
     "place": "a conflict",

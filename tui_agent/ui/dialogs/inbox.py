@@ -206,9 +206,10 @@ class Inbox(Chooser):
 
     @work(exclusive=True, group="answer")
     async def _answer(self, other: OtherSession) -> None:
-        chosen = await self.app.push_screen_wait(answering(other))
+        chosen = await self.app.push_screen_wait(answering(other, self._session))
         if not chosen:
             return
+        self._session.chat.set_typed(f"inbox:{other.id}", "")
         try:
             if other.host:
                 await asyncio.to_thread(remote.answer, other.host, other.id, chosen)
@@ -229,17 +230,20 @@ _ANSWERS = {
 }
 
 
-def answering(other: OtherSession) -> Chooser:
-    """Returns the number of an answer, or typed text."""
+def answering(other: OtherSession, session: Session) -> Chooser:
+    """Returns the number of an answer, or typed text, which is stored until it is sent."""
+    place = f"inbox:{other.id}"
 
     def rows(words: str) -> Iterable[ChooserRow]:
+        session.chat.set_typed(place, words)
         if typed := words.strip():
             yield ChooserRow(typed, label(f"Answer “{typed}”"))
         else:
             for number, choice in enumerate(other.choices, 1):
                 yield ChooserRow(str(number), label(f"{number}  {_ANSWERS.get(choice, choice)}"))
 
-    return Chooser(other.asks or "", lambda words: list(rows(words)), "{choose} selects, or type an answer")
+    hint, typed = "{choose} selects, or type an answer", session.state.input.typed.get(place, "")
+    return Chooser(other.asks or "", lambda words: list(rows(words)), hint, text=typed)
 
 
 async def show_inbox(app: Host, session: Session) -> None:
