@@ -52,13 +52,17 @@ LINE = {"search": "line 3\n", "replace": "the model's line\n"}
 
 
 class Place(NamedTuple):
-    """A place for text: the keys that lead there, the words beside it, and the preparation of the session."""
+    """A place for text: the keys that lead there, the words beside it, and the preparation of the session.
+
+    `early`: typed before the screen is there. `waits`: behind work that never ends.
+    """
 
     keys: str
     beside: str = ""
     prepare: Callable[[Session, Path], Awaitable[None]] | None = None
     replies: tuple[Reply, ...] = ()
     early: bool = False
+    waits: bool = False
 
 
 async def _propose(session: Session, work: Path) -> None:
@@ -114,6 +118,7 @@ CHANGE = (reply("One line.", fileChanges=[{"path": "a.txt", "edits": [LINE]}]),)
 PLACES: dict[str, Place] = {
     "the prompt": Place(F7),
     "the prompt, before it is there": Place("", early=True),
+    "the prompt, while keys wait": Place(F7, waits=True),
     "the editor": Place(F4, "a.txt", _open),
     "the editor, beside a clash": Place(F4, "Changed on disk", _clash),
     "a commit message": Place(LEADER + "i" + BACK_TAB, "Commit", _modify),
@@ -176,12 +181,13 @@ async def _prepare(place: Place, work: Path) -> None:
             await place.prepare(session, work)
 
 
-def _started(work: Path, home: Path) -> Program:
-    return Program("--continue", folder=work, home=home, module="tests.proofs.sabotage")
+def _started(work: Path, home: Path, waits: bool = False) -> Program:
+    variables = {"PROOF_LETTERS_WAIT": "1"} if waits else {}
+    return Program("--continue", folder=work, home=home, module="tests.proofs.sabotage", variables=variables)
 
 
 def _type_and_kill(place: Place, work: Path, home: Path, words: str, later: float) -> None:
-    with running(_started(work, home), "Chat") as program:
+    with running(_started(work, home, place.waits), "Chat") as program:
         if place.early:
             program.type(words.encode())
             program.until(lambda: words in program.text, f"{words!r} typed", 20)
@@ -192,7 +198,8 @@ def _type_and_kill(place: Place, work: Path, home: Path, words: str, later: floa
             program.until(lambda: place.beside in program.text, place.beside, 20)
             program.settle()  # Keys that still wait are shown by nothing.
             program.type(words.encode())
-            program.until(lambda: words in program.text, f"{words!r} typed", 20)
+            if not place.waits:
+                program.until(lambda: words in program.text, f"{words!r} typed", 20)
         time.sleep(later)  # the promise is about this time
 
 

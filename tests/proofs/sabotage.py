@@ -5,9 +5,10 @@ A module `prove_*.py` lists in `SABOTAGES` those that it must notice; `make faul
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Any
 from unittest.mock import patch
 
@@ -99,8 +100,22 @@ def _users(real: Any) -> list[tuple[Any, str]]:
     ]
 
 
+@contextmanager
+def letters_wait() -> Generator[None]:
+    """For the whole life of the program, as behind work that never ends."""
+    from textual.events import Key
+
+    from tui_agent.ui.keys.keyboard import Keyboard
+
+    real, forever = Keyboard._busy, asyncio.Future[None](loop=asyncio.new_event_loop())
+    held = lambda self, event: forever if isinstance(event, Key) and event.is_printable else real(self, event)  # noqa: E731
+    with patch.object(Keyboard, "_busy", held):
+        yield
+
+
 if __name__ == "__main__":  # the program, with the break that its environment names
     from runpy import run_module
 
-    with sabotaged(os.environ.get("PROOF_SABOTAGE", "")):
+    waiting = letters_wait() if os.environ.get("PROOF_LETTERS_WAIT") else nullcontext()
+    with sabotaged(os.environ.get("PROOF_SABOTAGE", "")), waiting:
         run_module("tui_agent", run_name="__main__", alter_sys=True)

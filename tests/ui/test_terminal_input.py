@@ -145,6 +145,8 @@ def test_what_is_typed_behind_the_focus_is_typed() -> None:
     told(parser, ["\x1b[O\x1b[I"])
     assert told(parser, ["T"]) + later(parser, clock, 0.15) == ["T"], "a letter waits a tenth of a second"
     assert told(parser, ["T"]) == ["T"]
+    assert told(parser, ["\x1b[ITE"]) == []
+    assert words(parser.close()) == ["T", "E"]
 
 
 def test_answers_between_keys_change_nothing() -> None:

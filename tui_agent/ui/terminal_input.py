@@ -210,6 +210,8 @@ class TerminalInput:
         if typed := self._introducer + self._undecided:
             self._introducer = self._undecided = ""
             yield from self._take(typed)
+        if self._held.startswith(_FOCUS_IN):
+            yield from self._give_up()
         if self._pasted is not None:
             yield from self._end_paste("".join(self._pasted))
 
