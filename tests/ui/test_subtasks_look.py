@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tui_agent.store.graph import SubTask, faults
+from tui_agent.ui.panes.subtasks_rows import title
 from tui_agent.ui.panes.subtasks_view_options import ViewOptions, moved_to, read_look, visible_tasks
 
 CHAIN = (
@@ -60,6 +61,14 @@ def test_the_cursor_goes_to_what_runs_where_it_follows_and_where_its_task_is_gon
     still = tuple(replace(task, state="pending") for task in CHAIN)
     assert moved_to(ViewOptions("d", follows=True), still).cursor == "d"
     assert moved_to(ViewOptions("d"), ()).cursor == ""
+
+
+def test_a_task_that_waits_for_the_user_is_first_and_counted():
+    asking = replace(CHAIN[-1], id="asks", dependencies=(), state="ready", wanted=False)
+    begun = replace(asking, id="begins", wanted=True)
+    assert moved_to(ViewOptions("gone"), (*CHAIN, begun, asking)).cursor == "asks"
+    words = title("Sub-tasks", (*CHAIN, begun, asking), len(CHAIN) + 2)
+    assert words.startswith("Sub-tasks ") and "?1 ●1" in words, words
 
 
 def test_what_was_saved_comes_back_and_anything_else_is_the_default():

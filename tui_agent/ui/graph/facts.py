@@ -64,6 +64,11 @@ def mark_of(task: SubTask) -> Piece:
     return TICKED if task.auto_execute else TASKS[task.state]
 
 
+def waits_for_user(task: SubTask) -> bool:
+    """Whether nothing but the user's approval is missing for its start."""
+    return task.state == "ready" and not task.wanted
+
+
 def waited_for(task: SubTask, done: set[str]) -> list[str]:
     return [name for name in task.dependencies if name not in done]
 

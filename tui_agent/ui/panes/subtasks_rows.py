@@ -9,7 +9,7 @@ from tui_agent.settings.schema import Settings
 from tui_agent.store.conversation import Usage
 from tui_agent.store.graph import DONE_STATES, OPEN_STATES, SubTask, layers
 from tui_agent.store.state import SubTaskProgress
-from tui_agent.ui.graph.facts import PHASES, Fact, clock, dollars, short_count
+from tui_agent.ui.graph.facts import PHASES, Fact, clock, dollars, short_count, waits_for_user
 from tui_agent.ui.panes.subtasks_view_options import ViewOptions
 from tui_agent.ui.widgets.hints import Hint
 from tui_agent.ui.widgets.line_view import Line, Piece
@@ -28,14 +28,15 @@ _NEAR = 0.9
 def title(
     name: str, tasks: Sequence[SubTask], shown: int, silent: int = 0, changes: Sequence[Change] = ()
 ) -> str:
-    """E.g. `Sub-tasks 12/60 ●3 ✗1 ⚠2 ◌1 · 4 stalled · 9 hidden`; zero counts are omitted. `silent` counts
-    running tasks without recent output, ⚠ tasks with conflicting `changes`."""
+    """E.g. `Sub-tasks 12/60 ?2 ●3 ✗1 ⚠2 ◌1 · 4 stalled · 9 hidden`; zero counts are omitted. `silent` counts
+    running tasks without recent output, ? tasks that wait for the user, ⚠ tasks with conflicting `changes`."""
     if not tasks:
         return name
     states = [task.state for task in tasks]
     running, failed, hidden = states.count("running"), states.count("failed"), len(tasks) - shown
     counts = [
         f"{name} {sum(state in DONE_STATES for state in states)}/{len(tasks)}",
+        f"?{asking}" if (asking := sum(map(waits_for_user, tasks))) else "",
         f"●{running}" if running else "",
         f"✗{failed}" if failed else "",
         f"⚠{len(disputed)}" if (disputed := _disputed(tasks, changes)) else "",

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.store.graph import DONE_STATES, SubTask
+from tui_agent.ui.graph.facts import waits_for_user
 
 
 class ViewOptions(Struct, frozen=True):
@@ -52,11 +53,9 @@ def moved_to(look: ViewOptions, tasks: Sequence[SubTask]) -> ViewOptions:
 
 
 def _first(tasks: Sequence[SubTask]) -> str:
-    for state in ("running", "ready"):
-        for task in tasks:
-            if task.state == state:
-                return task.id
-    return tasks[0].id if tasks else ""
+    """The first task that waits for the user, or else that runs, or else the first."""
+    first = sorted(tasks, key=lambda task: (not waits_for_user(task), task.state != "running"))
+    return first[0].id if first else ""
 
 
 def _is_seen(task: SubTask, look: ViewOptions, wanted: Sequence[str]) -> bool:
