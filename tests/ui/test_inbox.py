@@ -15,9 +15,10 @@ from support.sessions import reply
 
 from tui_agent.control import sockets
 from tui_agent.control.server import Client, ControlServer
+from tui_agent.edits.change import Change
 from tui_agent.headless.event_lines import lines_with_end
 from tui_agent.store import events as e
-from tui_agent.store.state import OtherSession, State
+from tui_agent.store.state import OtherSession, ReviewSlice, State
 from tui_agent.ui.dialogs.inbox import inbox_rows
 
 
@@ -150,6 +151,15 @@ def test_other_sessions_are_sorted_by_urgency(name: str) -> None:
     rows = inbox_rows(State(), others)
     assert [row.state for row in rows] == order
     assert OtherSession("x", "/a", name).waits_for_user == (order.index(name) < 3)
+
+
+@pytest.mark.parametrize(
+    ("conflicts", "last"), [(5, "m4.py"), (6, "m5.py"), (7, "and 2 others"), (40, "and 35 others")]
+)
+def test_a_kind_has_six_rows_at_most_and_none_for_one_other(conflicts: int, last: str) -> None:
+    changes = tuple(Change(str(at), 1, f"m{at}.py", "edit", "conflict") for at in range(conflicts))
+    rows = inbox_rows(State(review=ReviewSlice(changes=changes)), [])
+    assert len(rows) == min(conflicts, 6) and rows[-1].words == last
 
 
 async def test_a_client_that_wants_states_gets_no_events(workspace: Path) -> None:

@@ -17,7 +17,7 @@ from tui_agent.store.commands import CommandsSlice, RunningCommand
 from tui_agent.store.state import Batch, ReplySlice, State, ToolUse, TurnSlice
 from tui_agent.ui.dialogs.chooser import Chooser
 from tui_agent.ui.widgets import prompt_lines
-from tui_agent.ui.widgets.messages import CallLine, grouped
+from tui_agent.ui.widgets.messages import CallLine, call_words, grouped
 from tui_agent.ui.widgets.prompt_lines import PermissionLine, ProgressLine, fitted
 from tui_agent.ui.widgets.session_calls import GROUP
 
@@ -31,6 +31,19 @@ def workspace(tmp_path: Path) -> Path:
 
 def search(pattern: str) -> tuple[str, dict[str, str]]:
     return "search_text", {"pattern": pattern}
+
+
+@pytest.mark.parametrize(
+    ("name", "shown", "words"),
+    [
+        ("spawn_subtasks", "a, b, c", "proposed a, b, c"),
+        ("spawn_subtasks", "a, b, c, d", "proposed 4 sub-tasks"),
+        ("read_files", "a.py, b.py, c.py, d.py", "read 4 files"),
+        ("run_command", "echo a, b, c, d", "ran echo a, b, c, d"),
+    ],
+)
+def test_many_names_are_counted(name: str, shown: str, words: str) -> None:
+    assert call_words(ToolUse("1", name, shown)) == words
 
 
 async def test_a_run_of_reads_is_one_line_that_opens_by_enter_and_by_a_click(workspace: Path) -> None:

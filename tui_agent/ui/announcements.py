@@ -13,10 +13,13 @@ from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.panes import PANES
 from tui_agent.ui.safe_text import counted, one_line, plain
 from tui_agent.ui.screen_reader import to_speech
+from tui_agent.ui.widgets.line_view import fit
 from tui_agent.ui.widgets.waiting import waiting_for_person
 
 #: Visible rows, and the number of retained sentences.
 ROWS, KEPT = 4, 200
+#: Cells of a command in a sentence; the transcript has the whole.
+_SPOKEN = 60
 _PHASES = {
     "planning": "Making a plan.",
     "finding": "Finding files.",
@@ -92,12 +95,12 @@ def _of_commands(before: State, now: State) -> Iterator[str]:
     known = {command.id for command in before.commands.running}
     for command in now.commands.running:
         if command.id not in known:
-            yield f"Running {command.command}."
+            yield f"Running {fit(command.command, _SPOKEN)}."
     known = {result.id for result in before.commands.results}
     for result in now.commands.results:
         if result.id not in known:
             how = "done" if result.status == 0 else f"ended with status {result.status}"
-            yield f"{result.command}: {how}, {counted(len(result.output.splitlines()), 'line')}."
+            yield f"{fit(result.command, _SPOKEN)}: {how}, {counted(len(result.output.splitlines()), 'line')}."
     if before.checks.results != now.checks.results:
         for check in now.checks.results:
             if check not in before.checks.results:

@@ -73,10 +73,11 @@ def _own(state: State) -> Iterator[InboxRow]:
         yield InboxRow("asks", place, place, "asks", "$warning", asks)
     for kind, colour in (("conflict", "$warning"), ("failed", "$failed")):
         found = [change for change in state.review.changes if change.state == kind]
-        for change in found[:MOST_OF_KIND]:
+        most = MOST_OF_KIND if len(found) > MOST_OF_KIND + 1 else len(found)  # no row for *and 1 other*
+        for change in found[:most]:
             words = f"{change.path} · {change.reason}" if change.reason else change.path
             yield InboxRow(change.id, review, review, kind, colour, words, change=change.id)
-        if (more := len(found) - MOST_OF_KIND) > 0:
+        if more := len(found) - most:
             words = f"and {counted(more, 'other')}"
             yield InboxRow(f"more {kind}", review, review, kind, colour, words)
     for mark in state.check_marks:

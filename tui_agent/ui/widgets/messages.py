@@ -54,24 +54,24 @@ MOST_NAMES = 3
 
 
 class CallWords(NamedTuple):
-    """Words for a tool: done, running, and its calls in a count. `counts`: the subject is names that are counted."""
+    """Words for a tool: done, running, and its calls in a count. `counts`: what many names are."""
 
     done: str
     doing: str
     calls: str
-    counts: bool = False
+    counts: str = ""
 
 
 WORDS = {
-    "read_files": CallWords("read", "reading", "reads", counts=True),
+    "read_files": CallWords("read", "reading", "reads", counts="files"),
     "list_directory": CallWords("listed", "listing", "listings"),
     "search_text": CallWords("searched for", "searching for", "searches"),
     "find_files": CallWords("looked for", "looking for", "file searches"),
-    "propose_changes": CallWords("changed", "changing", "proposals", counts=True),
+    "propose_changes": CallWords("changed", "changing", "proposals", counts="files"),
     "run_command": CallWords("ran", "running", "commands"),
     "set_todos": CallWords("noted", "noting todos", "todo lists"),
     "suggest_next": CallWords("suggested", "suggesting next steps", "suggestions"),
-    "spawn_subtasks": CallWords("proposed", "proposing sub-tasks", "sub-task lists"),
+    "spawn_subtasks": CallWords("proposed", "proposing sub-tasks", "sub-task lists", counts="sub-tasks"),
     "fetch_page": CallWords("fetched", "fetching", "pages"),
     "use_skill": CallWords("used the skill", "reading the skill", "skills"),
 }
@@ -352,7 +352,7 @@ def call_words(use: ToolUse) -> str:
         files, _, lines = use.amount.partition(", ")
         return f"{words.done} {names[0] if len(names) == 1 else files} {lines}".rstrip()
     many = words.counts and len(names) > MOST_NAMES
-    return f"{words.done} {f'{len(names)} files' if many else use.shown or use.amount}".rstrip()
+    return f"{words.done} {f'{len(names)} {words.counts}' if many else use.shown or use.amount}".rstrip()
 
 
 def grouped(uses: Sequence[ToolUse]) -> list[list[ToolUse]]:
