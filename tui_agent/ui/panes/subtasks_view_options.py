@@ -53,7 +53,7 @@ def moved_to(look: ViewOptions, tasks: Sequence[SubTask]) -> ViewOptions:
 
 
 def _first(tasks: Sequence[SubTask]) -> str:
-    """The first task that waits for the user, or else that runs, or else the first."""
+    """Tasks that wait for the user rank before those that run, and these before all others."""
     first = sorted(tasks, key=lambda task: (not waits_for_user(task), task.state != "running"))
     return first[0].id if first else ""
 

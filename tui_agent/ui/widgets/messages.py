@@ -54,7 +54,7 @@ MOST_NAMES = 3
 
 
 class CallWords(NamedTuple):
-    """Words for a tool: done, running, and its calls in a count. `counts`: what many names are."""
+    """Words for a tool: done, running, and its calls in a count. `counts` is the noun of many subjects."""
 
     done: str
     doing: str
@@ -351,8 +351,9 @@ def call_words(use: ToolUse) -> str:
     if use.name == "propose_changes" and use.ok:
         files, _, lines = use.amount.partition(", ")
         return f"{words.done} {names[0] if len(names) == 1 else files} {lines}".rstrip()
-    many = words.counts and len(names) > MOST_NAMES
-    return f"{words.done} {f'{len(names)} {words.counts}' if many else use.shown or use.amount}".rstrip()
+    if words.counts and len(names) > MOST_NAMES:
+        return f"{words.done} {len(names)} {words.counts}"
+    return f"{words.done} {use.shown or use.amount}".rstrip()
 
 
 def grouped(uses: Sequence[ToolUse]) -> list[list[ToolUse]]:
