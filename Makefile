@@ -76,14 +76,14 @@ cov: set-up ## Run the tests and say which lines they do not reach
 LOCKED = uv pip compile --quiet --generate-hashes --no-emit-index-url --no-header --universal pyproject.toml
 
 lock: ## Write requirements.lock and requirements-slim.lock from pyproject.toml (needs uv)
-	$(LOCKED) --extra dev --extra mcp --extra acp --extra grammars -o requirements.lock
+	$(LOCKED) --extra dev --extra mcp --extra acp --extra cluster --extra grammars -o requirements.lock
 	@mkdir -p build && printf '%s\n' "litellm; python_version < '0'" "pillow; python_version < '0'" >build/left-out.txt
 	$(LOCKED) --override build/left-out.txt --constraint requirements.lock -o requirements-slim.lock
 
 newest: set-up ## The newest versions that pyproject.toml allows, in an environment of their own: the screen's tests there
 	@test -x build/newest/bin/python || .venv/bin/python -m venv build/newest
 	@build/newest/bin/python -m pip install --quiet --disable-pip-version-check --upgrade \
-		--upgrade-strategy eager --editable '.[dev,mcp,acp,grammars]'
+		--upgrade-strategy eager --editable '.[dev,mcp,acp,cluster,grammars]'
 	@build/newest/bin/python -m pytest $(or $(ARGS),tests/ui)
 
 models: set-up ## Make the table of models from the newest litellm of the package registry
@@ -112,7 +112,7 @@ sbom: set-up ## Write the components (CycloneDX) and licences of an installation
 	@.venv/bin/python -m venv --clear build/installed
 	@sed -n 's/ *\\$$//; /^[a-z0-9]/p' requirements.lock >build/versions.txt
 	@build/installed/bin/python -m pip install --quiet --disable-pip-version-check --constraint build/versions.txt \
-		'.[mcp,acp,grammars]'
+		'.[mcp,acp,cluster,grammars]'
 	@build/installed/bin/python -m pip uninstall --quiet --yes pip
 	@build/sbom/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --of JSON \
 		--output-file build/sbom.json build/installed/bin/python

@@ -187,6 +187,16 @@ WRONG = {
 }
 
 
+async def test_a_place_that_closes_standard_input_is_told_apart(folder: Path):
+    async with in_place(
+        folder, GoalModel({}), [TASK], {"run": "sh -c 'exec \"$@\" </dev/null' sh {command}"}
+    ) as session:
+        await session.subtasks.run("a")
+        await session.subtasks.settled()
+        (task,) = session.state.subtasks.tasks
+        assert "keep it open, such as -i of docker run" in task.reason
+
+
 @pytest.mark.parametrize("words", WRONG)
 async def test_one_sentence_for_a_place_that_does_not_fit(folder: Path, tmp_path: Path, words: str):
     install(tmp_path / "installed", f"echo x >> {tmp_path}/starts\n{words}")

@@ -59,10 +59,11 @@ def workers(words: str = "worker") -> list[int]:
     return found
 
 
-def nothing_left() -> None:
+def nothing_left(temporary: Path | None = None) -> None:
     """Waits until no worker, no process that one started and no folder of one is left."""
     until = time.monotonic() + 10
-    while (left := [*_marked(), *Path(tempfile.gettempdir()).glob("tui-agent-worker-*")]) != []:
+    folder = temporary or Path(tempfile.gettempdir())
+    while (left := [*_marked(), *folder.glob("tui-agent-worker-*")]) != []:
         assert time.monotonic() < until, left
         time.sleep(0.05)
 

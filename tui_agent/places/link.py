@@ -134,6 +134,7 @@ class Link:
     """One side. `handlers` answer the other side's calls; `taken` gets its events and contents, in order."""
 
     def __init__(self, channel: Channel, handlers: Mapping[str, Handler], taken: Taken | None = None) -> None:
+        """With `taken`, the first frame may take as long as a queue."""
         self.sent = self.received = 0
         self._channel, self._handlers, self._taken = channel, handlers, taken
         self._frames = Frames()
@@ -219,7 +220,8 @@ class Link:
     async def _read(self) -> None:
         try:
             while True:
-                async with asyncio.timeout(SILENCE if self._hello.done() else None):
+                is_begun = self._hello.done() or self._taken is None
+                async with asyncio.timeout(SILENCE if is_begun else None):
                     data = await self._channel.receive()
                 if not data:
                     self._lose(self._channel.reason())

@@ -90,8 +90,10 @@ def _script(script: str, before: str, *, remote: bool) -> list[str]:
 
 
 def place_of(settings: PlaceSettings) -> CommandPlace:
-    """Raises `SessionError` if its command line cannot be used."""
+    """Raises `SessionError` if its command line cannot be used, and for a place that only sub-tasks can use."""
     remedy = f"correct `run` of the place {settings.name}"
+    if settings.kind == "dask":
+        raise SessionError(f"Only sub-tasks run in {settings.name}", 'name a place of kind "command"')
     try:
         words = tuple(shlex.split(settings.run))
     except ValueError as error:
@@ -138,9 +140,14 @@ def split_place(command: str) -> tuple[str, str]:
 
 def named(places: Sequence[PlaceSettings], name: str) -> CommandPlace:
     """Raises `SessionError`."""
+    return place_of(settings_named(places, name))
+
+
+def settings_named(places: Sequence[PlaceSettings], name: str) -> PlaceSettings:
+    """Raises `SessionError`."""
     for one in places:
         if one.name == name:
-            return place_of(one)
+            return one
     known = ", ".join(one.name for one in places)
     raise SessionError(
         f"There is no place {name}" if name else "There is no place after the @",

@@ -416,6 +416,7 @@ class Commands:
 
     @call(changes=False)
     async def close(self) -> None:
+        await self.places.close()
         await self.views.close()
         await self._servers.close()
         await self._running.stop(list(self._running.runs))

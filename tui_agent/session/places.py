@@ -22,6 +22,7 @@ from tui_agent.store.commands import By
 
 if TYPE_CHECKING:
     from tui_agent.places.contents import Contents
+    from tui_agent.places.dask_place import Cluster
     from tui_agent.places.link import Channel
     from tui_agent.places.place import CommandPlace
     from tui_agent.places.runner import PlaceRunner
@@ -43,6 +44,8 @@ class SessionPlaces:
         self._views = views
         self._original = str(copied or core.workspace.root)
         self._swept = False
+        #: By the address of the scheduler.
+        self._clusters: dict[str, Cluster] = {}
         self._accepted: list[PlaceSettings] = []
         self._answers = FolderAnswers(core.folders.data / STORE, core.workspace.root)
 
@@ -81,6 +84,12 @@ class SessionPlaces:
         found = found_in(self._workspace.root)
         return None if found and any(one.name == found[1].name for one in self.settings) else found
 
+    def settings_of(self, name: str) -> PlaceSettings:
+        """Raises `SessionError` if there is none of this name."""
+        from tui_agent.places.place import settings_named
+
+        return settings_named(self.settings, name)
+
     def get(self, name: str, by: By) -> CommandPlace:
         """Raises `SessionError` if there is none of this name, or if the model may not use it."""
         from tui_agent.places.place import named
@@ -118,16 +127,23 @@ class SessionPlaces:
 
     async def open_worker(
         self, name: str, replaced: Mapping[str, bytes | None], more: Sequence[str]
-    ) -> tuple[Channel, Sequence[str]]:
+    ) -> tuple[Channel, Contents, bool]:
         """A worker with the folder as on disk, in which `replaced` has other contents, and with the files `more`.
-        Returns its channel and its paths. Raises `SessionError` and `PlaceLost`."""
+        Returns its channel, the contents, and whether it has them. Raises `SessionError` and `PlaceLost`."""
         from tui_agent.places.worker import ProcessChannel
 
-        place = self.get(name, "person")
+        settings = self.settings_of(name)
         await self._workspace.ready()
         contents = await self.contents(name, await self._views.replaced_by(replaced), more)
+        if settings.kind == "dask":
+            from tui_agent.places.dask_place import Cluster, DaskChannel
+
+            cluster = self._clusters.setdefault(settings.run, Cluster(name, settings.run))
+            distant = DaskChannel(cluster)
+            await distant.open()
+            return distant, contents, False
         try:
-            runner = await self._opened(place, contents)
+            runner = await self._opened(self.get(name, "person"), contents)
         except SessionError as error:
             raise PlaceLost(error.what, error.remedy) from error
         channel = ProcessChannel(runner, name)
@@ -136,7 +152,11 @@ class SessionPlaces:
         except BaseException:
             await runner.remove()
             raise
-        return channel, sorted(contents.items)
+        return channel, contents, True
+
+    @call(changes=False)
+    async def close(self) -> None:
+        await asyncio.gather(*(cluster.close() for cluster in self._clusters.values()))
 
     async def _opened(
         self, place: CommandPlace, contents: Contents, exports: str = "", pending: tuple[str, ...] = ()

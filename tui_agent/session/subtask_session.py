@@ -131,12 +131,14 @@ async def open_placed(
 ) -> PlacedSession | None:
     """In the place of the settings; None for an agent of another maker, which runs here. For `contents` and `more` see
     `SessionPlaces.open_worker`. Raises `SessionError` and `PlaceLost`."""
+    from tui_agent.places.dask_place import packed
+
     agent = await _agent_of(parent, task)
     if task.agent and agent is None:
         return None
     settings, places = settings_of(parent.loaded.settings, task, agent), parent.commands.places
     name = settings.subtasks.place
-    commands = places.get(name, "person").settings.model
+    commands = places.settings_of(name).model
     checks = tuple(
         replace(check, place="")
         for check in await asyncio.to_thread(parent.checks.chosen)
@@ -144,7 +146,7 @@ async def open_placed(
     )
     folder = folder_of(parent.storage.folder, task)
     log = await asyncio.to_thread(_log, folder) if parent.storage.log is not None else None
-    channel, paths = await places.open_worker(name, contents, more)
+    channel, brought, is_there = await places.open_worker(name, contents, more)
     model = task.model or (agent.model if agent else "") or parent.models.name
     child = PlacedSession(
         channel,
@@ -159,7 +161,7 @@ async def open_placed(
         model,
         shared_settings(replace(settings, checks=replace(settings.checks, commands=checks))),
         parent.prompts.words,
-        list(paths),
+        sorted(brought.items),
         name,
         commands,
         parent.start_folder,
@@ -169,7 +171,7 @@ async def open_placed(
         await asyncio.to_thread(_instructions, parent.folders.config, settings.instructions.names),
     )
     try:
-        await child.begin(assignment)
+        await child.begin(assignment, None if is_there else packed(brought))
     except BaseException:
         await child.close()
         raise

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import secrets
 import shutil
 import signal
+import stat
 import sys
 import tarfile
 from contextlib import suppress
@@ -18,13 +20,14 @@ from msgspec.structs import replace
 
 from tui_agent import __version__
 from tui_agent.edits.change import Pick
-from tui_agent.errors import FileError, PlaceLost, SessionError
+from tui_agent.errors import FileError, PlaceLost, SessionError, UsageError
 from tui_agent.files.blobs import Blobs
 from tui_agent.log.core import Core
 from tui_agent.log.journal import Journal
 from tui_agent.log.storage import Storage
 from tui_agent.model.rate_limit import Allowance
 from tui_agent.places.link import PROTOCOL, EventHappened, Hello, Link, TextStored
+from tui_agent.places.remains import RUN, end_all, home_of
 from tui_agent.processes.serve import Handler, Send, redirect_output
 from tui_agent.session.session import Session
 from tui_agent.settings.folders import HOME_VARIABLE, user_folders
@@ -206,20 +209,22 @@ def _unpack(archive: Path, root: Path) -> None:
 
 
 def run() -> NoReturn:
-    """Works until standard input ends. The process group ends with it."""
-    output = redirect_output()
-    # Named after the run, so that the script which started it can remove it.
-    name = os.environ.get("TUI_AGENT_RUN") or os.getpid()
-    home = Path(os.environ.get("TMPDIR") or "/tmp", f"tui-agent-worker-{name}")
+    """Works until standard input ends. All processes of the run end with it."""
+    if not stat.S_ISFIFO(mode := os.fstat(0).st_mode) and not stat.S_ISSOCK(mode):
+        raise UsageError(
+            "Standard input is closed", "keep it open, such as -i of docker run and kubectl exec"
+        )
+    output, name = redirect_output(), os.environ.setdefault(RUN, secrets.token_hex(8))
+    home = home_of(name)
     home.mkdir(mode=0o700)
     os.environ[HOME_VARIABLE] = str(home)
     try:
-        asyncio.run(_work(output, home))
+        asyncio.run(_work(output, home, name))
     finally:
-        _end(home)
+        _end(name)
 
 
-async def _work(output: int, home: Path) -> None:
+async def _work(output: int, home: Path, name: str) -> None:
     streams = StandardStreams(output)
     await streams.open()
     worker = Worker(streams, home)
@@ -230,13 +235,10 @@ async def _work(output: int, home: Path) -> None:
     with suppress(TimeoutError):
         async with asyncio.timeout(PATIENCE + 0.3):
             await worker.close()
-    _end(home)
+    _end(name)
 
 
-def _end(home: Path) -> NoReturn:
+def _end(name: str) -> NoReturn:
     """Exits without waiting for threads."""
-    shutil.rmtree(home, ignore_errors=True)
-    if os.getpgrp() == os.getpid():
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        os.killpg(0, signal.SIGTERM)
+    end_all(name)
     os._exit(0)

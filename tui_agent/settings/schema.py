@@ -246,12 +246,12 @@ class CheckCommand(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PlaceSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """`run` reaches the place: `{command}` is one word of it, `{view}` the path of the copy. `copy` is how the folder
-    gets there. `model`: whether the model may run commands there."""
+    """`run` reaches the place: `{command}` is one word of it, `{view}` the path of the copy; for kind `dask` it is the
+    address of the scheduler. `copy` is how the folder gets there. `model`: whether the model may run commands there."""
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][\w.-]{0,39}$")]
     run: Annotated[str, Meta(pattern=r"^ *[^\x00-\x20\x7f][^\x00-\x1f\x7f]*\Z", max_length=4_096)]
-    kind: Literal["command"] = "command"
+    kind: Literal["command", "dask"] = "command"
     copy: Literal["mount", "rsync", "bundle"] = "mount"
     model: bool = False
 

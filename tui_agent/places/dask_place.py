@@ -1,0 +1,184 @@
+"""Places of kind `dask`: workers on the machines of a Dask cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from tui_agent import __version__
+from tui_agent.errors import PlaceLost
+from tui_agent.places.contents import Contents, tar_stream
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+#: Seconds to reach the scheduler, and for the end of a task that was ended.
+CONNECT, PATIENCE = 10.0, 1.5
+#: Bytes of a piece of a copy.
+PIECE = 1 << 20
+
+
+class Cluster:
+    """The connection of a session to a scheduler."""
+
+    def __init__(self, name: str, address: str) -> None:
+        self.name, self._address = name, address
+        self._client: Client | None = None
+        self._connecting = asyncio.Lock()
+
+    async def client(self) -> Client:
+        """Raises `PlaceLost`."""
+        async with self._connecting:
+            if self._client is not None and self._client.status in ("closed", "closing", "connecting"):
+                await self._client.close()
+                self._client = None
+            if self._client is None:
+                self._client = await self._connected()
+            return self._client
+
+    async def _connected(self) -> Client:
+        try:
+            client = await asyncio.to_thread(_client_class)
+        except ImportError as error:
+            raise PlaceLost(
+                f"The place {self.name} needs distributed, which is not installed",
+                "pip install 'tui-agent[cluster]'",
+            ) from error
+        try:
+            return await client(self._address, asynchronous=True, timeout=CONNECT, set_as_default=False)
+        except (OSError, TimeoutError, ValueError) as error:
+            raise PlaceLost(
+                f"The scheduler of {self.name} cannot be reached at {self._address}",
+                "start it, and see that `run` has its address",
+            ) from error
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+
+
+def _client_class() -> Any:
+    from distributed import Client
+
+    return Client
+
+
+class DaskChannel:
+    """A worker that a task of the cluster runs, as a `Channel`.
+
+    The first start of the task has it; the scheduler's repetitions are refused and count as a loss.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._start = self._said = ""
+        self._granted: Any = None
+        self._begun = asyncio.Event()
+        self._getting: asyncio.Task[Any] | None = None
+
+    async def open(self) -> None:
+        """Raises `PlaceLost`."""
+        self._client = client = await self._cluster.client()
+        from distributed import Queue
+
+        from tui_agent.places import dask_worker
+
+        self._queue, self._words = Queue, dask_worker
+        self._task = f"tui-agent-{secrets.token_hex(8)}"
+        self._out = await Queue(dask_worker.names(self._task, "")[0], client=client)
+        self._future = client.submit(dask_worker.work, self._task, key=self._task, pure=False, retries=0)
+        self._ending = asyncio.ensure_future(_end_of(self._future))
+
+    async def send(self, data: bytes) -> None:
+        await self._begun.wait()
+        if self._client.status != "running":
+            raise BrokenPipeError
+        await self._granted.put(data)
+
+    async def receive(self) -> bytes:
+        while True:
+            self._getting = self._getting or asyncio.ensure_future(self._out.get())
+            await asyncio.wait([self._getting, self._ending], return_when=asyncio.FIRST_COMPLETED)
+            if not self._getting.done():
+                self._said = self._said or self._ending.result()
+                return b""
+            try:
+                start, data, said = self._getting.result()
+            except Exception as error:  # whatever the client of a lost scheduler raises
+                self._said = f"{type(error).__name__}: {str(error)[:200]}"
+                return b""
+            finally:
+                self._getting = None
+            if data:
+                if start == self._start:
+                    return data
+            elif said:
+                if start == self._start:
+                    self._said = said
+                    return b""
+            else:
+                first = self._granted is None
+                queue = await self._queue(self._words.names(self._task, start)[1], client=self._client)
+                await queue.put(self._words.GRANTED if first else b"")
+                if not first:
+                    self._said = "its machine was lost"
+                    return b""
+                self._start, self._granted = start, queue
+                self._begun.set()
+
+    async def close(self) -> None:
+        """A task that has not begun is withdrawn."""
+        with suppress(Exception):  # The scheduler may be gone.
+            async with asyncio.timeout(2 * PATIENCE):
+                if self._granted is not None:
+                    await self._granted.put(b"")
+                    await asyncio.wait([self._ending], timeout=PATIENCE)
+                await self._client.cancel([self._future], force=True)
+                self._out.close()
+                if self._granted is not None:
+                    self._granted.close()
+        for task in filter(None, (self._getting, self._ending)):
+            task.cancel()
+
+    def reason(self) -> PlaceLost:
+        name = self._cluster.name
+        if "No module named 'tui_agent" in self._said:
+            return PlaceLost(
+                f"tui-agent is not installed in {name}", f"install tui-agent {__version__} there"
+            )
+        words = f" ({self._said})" if self._said else ""
+        return PlaceLost(f"The worker in {name} ended early{words}", "see the dashboard of the cluster")
+
+
+async def _end_of(future: Any) -> str:
+    """How the task ended."""
+    try:
+        error = await future.exception()
+    except Exception as raised:  # a cancelled task, or a lost scheduler
+        error = raised
+    return "" if error is None else f"{type(error).__name__}: {str(error)[:200]}"
+
+
+async def packed(contents: Contents) -> AsyncGenerator[bytes, None]:
+    """A compressed archive of the contents, in pieces."""
+    import zlib
+
+    compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
+    archive = tar_stream(contents, {path: item.mtime for path, item in contents.items.items()}, {})
+
+    def next_piece() -> bytes:
+        made = bytearray()
+        for data in archive:
+            made += compressor.compress(data)
+            if len(made) >= PIECE:
+                return bytes(made)
+        return bytes(made) + compressor.flush()
+
+    while True:
+        piece = await asyncio.to_thread(next_piece)
+        yield piece
+        if len(piece) < PIECE:
+            return
