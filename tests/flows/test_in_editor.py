@@ -7,6 +7,7 @@ import base64
 import io
 import json
 import os
+import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -321,3 +322,9 @@ def test_frames_that_are_none_end_nothing_but_themselves(
         program.stdin.close()
         assert program.wait(PATIENCE) == 0
         assert "Traceback" not in program.stderr.read()
+
+
+def test_a_file_as_standard_input_is_refused(workspace: Path) -> None:
+    words = [sys.executable, "-m", "tui_agent", "acp"]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE, check=False)
+    assert done.returncode == 2 and b"standard input is a file" in done.stderr

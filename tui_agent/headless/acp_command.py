@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import stat
 import sys
 from typing import Any, cast
 
@@ -27,6 +28,11 @@ def acp(set_up: bool) -> int:
     """
     if set_up:
         os.execv(sys.executable, [sys.executable, "-m", "tui_agent"])
+    kind = os.fstat(0).st_mode
+    if not (stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) or os.isatty(0)):
+        raise UsageError(
+            "standard input is a file, and tui-agent acp waits for an editor there", "start it from an editor"
+        )
     try:
         import acp as sdk
     except ImportError as error:
