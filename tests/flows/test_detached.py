@@ -8,11 +8,12 @@ import signal
 import termios
 import time
 from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from faults.test_full_home import full
 from support.program import run, started
 from support.provider import Answer, Provider
 from support.terminal_program import PATIENCE, SHELL, Program, running
@@ -350,3 +351,59 @@ def test_a_program_with_its_own_terminal_gets_it_back_after_a_visit(
         program.type(b"\x03\x03")
         exits(program)
     assert run("stop", other, folder=workspace).returncode == 0
+
+
+def test_of_several_attaches_at_once_one_has_the_session(
+    workspace: Path, home: Path, provider: Provider
+) -> None:
+    begun = run("--bg", "", str(workspace), folder=workspace).stdout.strip()
+    with ExitStack() as last:
+        programs = [Program("attach", begun, folder=workspace, home=home) for _ in range(5)]
+        for program in programs:
+            last.enter_context(running(program, sign=""))
+
+        def ended() -> list[Program]:
+            for program in programs:
+                program.look()
+            return [program for program in programs if program.process.poll() is not None]
+
+        programs[0].until(lambda: len(ended()) == 4, "the end of all but one")
+        (only,) = set(programs) - set(ended())
+        only.type(b"typed")
+        only.shows("typed")
+        assert all(program.process.returncode == 0 for program in ended())
+        assert all(termios.tcgetattr(program.master)[3] & termios.ICANON for program in ended())
+        assert session_when(workspace, lambda it: it["attached"])["id"] == begun
+
+
+def test_a_terminal_that_closes_in_a_paste_leaves_a_session_that_can_be_used(
+    workspace: Path, home: Path, provider: Provider
+) -> None:
+    with running(Program(".", folder=workspace, home=home), sign="Chat") as program:
+        found = session_when(workspace, lambda it: it["attached"])
+        os.set_blocking(program.master, False)
+        rest = b"\x1b[200~" + b"pasted text\n" * 900_000
+        until = time.monotonic() + 1
+        while time.monotonic() < until:
+            program.look()
+            with suppress(BlockingIOError):
+                rest = rest[os.write(program.master, rest[:65_536]) :]
+        assert rest, "the paste has not ended"
+        os.close(program.master)
+        program.master = os.open(os.devnull, os.O_RDWR)
+        session_when(workspace, lambda it: not it["attached"])
+        with running(Program("attach", folder=workspace, home=home), sign="Chat") as another:
+            another.type(b"\x03 typed after it")
+            another.shows("typed after it")
+            assert session_when(workspace, lambda it: it["attached"])["pid"] == found["pid"]
+
+
+def test_a_full_folder_of_sockets_leaves_a_session_that_only_its_terminal_reaches(
+    workspace: Path, home: Path, provider: Provider
+) -> None:
+    with (
+        full(sockets.folder().parent),
+        running(Program(".", folder=workspace, home=home), sign="Chat") as program,
+    ):
+        program.type(b"typed")
+        program.shows("typed")

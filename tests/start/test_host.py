@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import termios
+import time
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -337,6 +338,56 @@ def answer_to(place: str, data: bytes, given: list[int]) -> bytes:
         except (BrokenPipeError, ConnectionResetError):
             pass  # closed before it was read
     return answer
+
+
+def test_a_launcher_that_is_killed_early_leaves_a_host_for_the_next_start(
+    workspace: Path, home: Path
+) -> None:
+    with hosting() as host:
+        for milliseconds in range(0, 200, 16):
+            program = Program(".", folder=workspace, home=home, command=TUI_AGENT)
+            time.sleep(milliseconds / 1000)  # the moment itself is what is tried
+            program.process.kill()
+            program.process.wait()
+            os.close(program.master)
+        other = workspace / "other"
+        other.mkdir()
+        with running(Program(".", folder=other, home=home, command=TUI_AGENT), sign="Chat") as program:
+            program.type(b"typed")
+            program.shows("typed")
+            assert host.poll() is None
+
+            def of_host() -> bool:
+                lines = map(json.loads, run("ps", "--json", folder=other).stdout.splitlines())
+                found = [line for line in lines if line["workspace"] == str(other)]
+                return len(found) == 1 and is_from_host(found[0], program)
+
+            until(of_host, "a session of the host")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may make namespaces without a user namespace")
+@pytest.mark.parametrize("kind", ["--mount", "--net", "--ipc", "--uts", "--cgroup"])
+def test_another_namespace_finds_no_host(workspace: Path, home: Path, kind: str) -> None:
+    with hosting():
+        program = Program(
+            ".",
+            folder=workspace,
+            home=home,
+            command=("unshare", kind, *TUI_AGENT),
+            starter=("import os, sys; os.execvp(sys.argv[1], sys.argv[1:])",),
+        )
+        with running(program, sign="Chat"):
+            assert not is_from_host(session(workspace), program)
+
+
+def test_variables_that_are_not_text(workspace: Path, home: Path) -> None:
+    variables = {"ODD": os.fsdecode(b"\xff\xfe=\n"), os.fsdecode(b"\xe9"): ""}
+    with hosting():
+        program = Program(".", folder=workspace, home=home, command=TUI_AGENT, variables=variables)
+        with running(program, sign="Chat"):
+            assert is_from_host(session(workspace), program)
+            program.type(b"typed")
+            program.shows("typed")
 
 
 def test_several_starts_at_once_all_succeed(workspace: Path, home: Path) -> None:
