@@ -110,7 +110,8 @@ class _Editor:
 async def _editor(env: dict[str, str]) -> AsyncGenerator[Any]:
     import acp
 
-    async with acp.spawn_agent_process(_Editor(), *TUI_AGENT, "acp", env=env) as (connection, _):
+    client: Any = _Editor()
+    async with acp.spawn_agent_process(client, *TUI_AGENT, "acp", env=env) as (connection, _):
         await connection.initialize(protocol_version=acp.PROTOCOL_VERSION)
         yield connection
 
