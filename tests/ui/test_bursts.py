@@ -92,3 +92,16 @@ async def test_a_click_on_a_tab_whose_title_changes(tmp_path: Path) -> None:
             x = random.randint(region.x + 1, region.right)
             typed = F5 + random.choice(("s", "a", "sn", "D")) + click(x, region.y + 1) + "x"
             assert await both.compare([typed], random) == "", repr(typed)
+
+
+@pytest.mark.timeout(300)
+async def test_presses_outside_the_screen_change_nothing(tmp_path: Path) -> None:
+    """A program before this one may have asked for pixels, and the screen may have become smaller."""
+    async with two_programs(tmp_path, SIZE) as both:
+        await both.propose()
+        for pane in (F5, F7 + "x", LEADER + "o", LEADER + "i"):
+            assert await both.compare([pane], Random(6)) == ""
+            before = await both.fast.state()
+            for button in (0, 2, 64, 35):
+                await both.fast.types(f"\x1b[<{button};1203;845M\x1b[<{button};1203;845m")
+            assert await both.fast.state() == before, pane

@@ -135,10 +135,16 @@ class Keyboard:
             self.handled += isinstance(event, events.Key | events.Paste | events.MouseDown)
             if _by_place(event) and self._is_to_be_drawn(event):
                 await self.drawn()
-            await self._effects(self._dispatch(event))
+            await self._effects(None if self._is_outside(event) else self._dispatch(event))
             self._handling = False
             if not self._queue:
                 self._rested.set()
+
+    def _is_outside(self, event: Typed) -> bool:
+        """A press on a larger screen, or in pixels for another program: Textual would take the focus away."""
+        if not isinstance(event, events.MouseEvent) or self._app.mouse_captured is not None:
+            return False
+        return (event.screen_x, event.screen_y) not in self._app.screen.region
 
     async def _next(self) -> Typed:
         """Returns the next event once it can be handled."""
