@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from tui_agent.context.blocks import inert
 from tui_agent.context.known_files import MAX_BYTES, KnownFile, Touch
@@ -65,7 +65,11 @@ def events_of(messages: Sequence[Message], session: str, workspace: Path, blobs:
             events.append(e.TurnStarted(turn, words))
         events.append(e.RequestSent(turn, "main", (sent,), model=MODEL, prefix_share=1.0))
     talk = tuple(
-        SentMessage(one["role"], blobs.put_text(as_sent(one)), kind=_kind(one))
+        SentMessage(
+            one["role"],
+            blobs.put_text(as_sent(one)),
+            kind="summary" if one["content"].startswith(SUMMARY) else "",
+        )
         for one in conversation(messages)
     )
     return [*events, e.ConversationBegun(turn, "first", talk, model=MODEL), e.TurnEnded(turn, True)]
@@ -81,10 +85,6 @@ def conversation(messages: Sequence[Message]) -> list[Message]:
         if not 0 < number < last:
             talk += _in_our_words(message, names)
     return talk
-
-
-def _kind(message: Message) -> Literal["", "summary"]:
-    return "summary" if message["content"].startswith(SUMMARY) else ""
 
 
 def _in_our_words(message: Message, names: Mapping[str, str]) -> Iterator[Message]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from tui_agent.context.known_files import KnownFile, freshness_mark
@@ -38,7 +38,8 @@ def memory_of(state: State, turn: int, again: Mapping[str, KnownFile] = MappingP
         todos=tuple(TodoNote(todo.text, todo.details, todo.done) for todo in state.todos),
         batches=tuple(map(_progress, state.batches)),
         pending=tuple(dict.fromkeys(change.path for change in state.review.open)),
-        stale=_stale(files) | {path: _mark(entry, True) for path, entry in again.items() if entry.stale},
+        stale={entry.path: _mark(entry, False) for entry in files if entry.stale}
+        | {path: _mark(entry, True) for path, entry in again.items() if entry.stale},
         modified={turn: tuple(paths) for turn, paths in found.items()},
         active=tuple(
             entry.path for entry in files if max(entry.seen_turn, entry.modified_turn) >= turn - ACTIVE_TURNS
@@ -53,10 +54,6 @@ def _progress(batch: Batch) -> str:
     waits += " …" if len(batch.left) > BATCH_NAMED else ""
     now = f"; {len(batch.now)} go with this request" if batch.now else ""
     return f"{batch.name}: {batch.done} of {batch.total} files are done{now}{waits}. What is asked for: {batch.request}"
-
-
-def _stale(files: Sequence[KnownFile]) -> dict[str, str]:
-    return {entry.path: _mark(entry, False) for entry in files if entry.stale}
 
 
 def _mark(entry: KnownFile, again: bool) -> str:

@@ -68,7 +68,11 @@ async def plan(context: TurnContext, request: str, attachments: Sequence[str], e
     if context.ask is None:  # On a screen, the plan shows the missing files.
         for fault in made.faults:
             await emit(e.NoticeGiven("info", fault))
-    mentioned = {action.name for action in actions if _is_mention(action, request, attachments)}
+    mentioned = {
+        action.name
+        for action in actions
+        if action.name in attachments or any(f"@{pattern}" in request for pattern in action.patterns)
+    }
     mentioned.update(action.name for action in carried)
     wanted: list[tuple[FileAction, LoadedBy]] = [
         (action, "mention" if action.name in mentioned else "plan") for action in actions
@@ -90,10 +94,6 @@ def _batch_action(context: TurnContext, request: str) -> list[FileAction]:
             words = f"carried on: {batch.done} of {batch.total} files are done"
             return [FileAction(batch.name, (batch.pattern,), words, all=True, batch=batch.id)]
     return []
-
-
-def _is_mention(action: FileAction, request: str, attachments: Sequence[str]) -> bool:
-    return action.name in attachments or any(f"@{pattern}" in request for pattern in action.patterns)
 
 
 async def make_plan(context: TurnContext, request: str, emit: Emit) -> tuple[Plan, str]:

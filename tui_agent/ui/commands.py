@@ -257,7 +257,9 @@ class ScreenCommands:
                 self._screen.host.notify(said, timeout=STOP_WITHIN, markup=False)
                 return
             self._go_on()
-        if session is not None and (session.state.turn.running or _runs(session.state)):
+        if session is not None and (
+            session.state.turn.running or session.state.commands.running or session.state.checks.running
+        ):
             self._stop()
         arrangement.go_to_the_chat()
 
@@ -284,7 +286,3 @@ class ScreenCommands:
             await doing
         except TuiAgentError as error:
             await session.notice(str(error), "error")
-
-
-def _runs(state: State) -> bool:
-    return bool(state.commands.running or state.checks.running)

@@ -89,7 +89,11 @@ class PlainScreen:
         elif isinstance(widget, OptionList):
             line = _highlighted(widget)
         elif isinstance(widget, LineView):
-            marked = (y for y in range(region.height) if _begins(strips[region.y + y], region.x))
+            marked = (
+                y
+                for y in range(region.height)
+                if strips[region.y + y].crop(region.x, region.x + 1).text in ("▌", "›")
+            )
             line = next(marked, 0)
         return Offset(region.x, min(max(region.y + line, region.y), max(region.bottom - 1, region.y)))
 
@@ -112,10 +116,6 @@ def _announced(screen: Screen[object]) -> Widget | None:
     behind = screen.app.screen_stack[0]
     found = behind.query("Announcements") if screen is not behind else ()
     return next(iter(found), None)
-
-
-def _begins(strip: Strip, x: int) -> bool:
-    return strip.crop(x, x + 1).text in ("▌", "›")
 
 
 def _highlighted(options: OptionList) -> int:

@@ -114,15 +114,14 @@ def tokens(count: int) -> str:
 
 def price(offer: Offer) -> str:
     """Dollars per million input and output tokens, `$2 / $10`; "" if unknown."""
-    return "".join(f"${it} / ${out}" for it, out in _prices(offer))
+    return "".join(
+        f"${it} / ${out}"
+        for it, out in [(_dollars(it.input), _dollars(it.output)) for it in offer.known.prices[:1]]
+    )
 
 
 def abilities(offer: Offer) -> str:
     return " ".join(word for letter, word in ABILITIES.items() if letter in offer.known.can)
-
-
-def _prices(offer: Offer) -> list[tuple[str, str]]:
-    return [(_dollars(it.input), _dollars(it.output)) for it in offer.known.prices[:1]]
 
 
 def _dollars(for_a_token: float) -> str:

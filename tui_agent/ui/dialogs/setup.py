@@ -40,7 +40,10 @@ async def set_up(app: Host, session: Session) -> None:
     def rows(words: str) -> list[ChooserRow]:
         models = [*options, ModelOption(_LIST, "more models, and keys for other providers", "")]
         steps = [
-            *((it.value, "Model", it.words, _mark(session, it)) for it in models),
+            *(
+                (it.value, "Model", it.words, "in use" if it.value == session.models.name else it.why)
+                for it in models
+            ),
             (_CHECKS, "Checks", *_check_words(session, checks)),
             (_THEME, "Theme", app.theme, "in use"),
             (_INIT, "Files", "let the model propose an AGENTS.md", "/init"),
@@ -77,10 +80,6 @@ async def set_up(app: Host, session: Session) -> None:
                 if app.next is not None:  # the rehearsal takes the place of this session
                     return
                 first = _CHECKS
-
-
-def _mark(session: Session, option: ModelOption) -> str:
-    return "in use" if option.value == session.models.name else option.why
 
 
 def _check_words(session: Session, checks: Sequence[ListedCheck]) -> tuple[str, str]:

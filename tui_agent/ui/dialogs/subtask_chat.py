@@ -138,7 +138,7 @@ class SubTaskView(Dialog[None]):
             return
         self._show_head()
         self._keep_time(running=task.state == "running")
-        child = self._child(task)
+        child = self._session.subtasks.child(task.id) if task.state == "running" else None
         drawn = (task.runs, task.state == "running", child is None)
         if drawn != self._drawn:
             self._drawn = drawn
@@ -164,9 +164,6 @@ class SubTaskView(Dialog[None]):
             parts((f"{mark.text} ", f"${mark.ink}"), (task.id, "bold $accent"), f"  {task.state}{told}")
         )
         self.query_one("#goal", Static).update(plain(task.goal))
-
-    def _child(self, task: SubTask) -> RunSession | None:
-        return self._session.subtasks.child(task.id) if task.state == "running" else None
 
     async def _open(self, child: RunSession | None) -> None:
         source: Source | None = child

@@ -121,15 +121,13 @@ def load_keys(name: str = DEFAULT, folders: Sequence[Path] = ()) -> Keys:
     for position, path in enumerate(files):
         if path.is_file():
             found = _read(path, faults)
-            by_action.update(_harmless(path, found, by_action, faults) if _is_workspaces(path) else found)
+            by_action.update(
+                _harmless(path, found, by_action, faults) if path.parent.name == WORKSPACE_FOLDER else found
+            )
         elif position < len(files) - len(folders):
             faults.append(f"There is no set of keys {name!r}: choose default or vim")
     faults += conflicts(by_action)
     return Keys(by_action, tuple(faults), name == VIM)
-
-
-def _is_workspaces(path: Path) -> bool:
-    return path.parent.name == WORKSPACE_FOLDER
 
 
 def _harmless(

@@ -145,7 +145,11 @@ def _opened_at(size: Size, needs: Needs) -> Needs:
 
 def columns_of(size: Size, layout: LayoutSlice, needs: Needs) -> list[tuple[LayoutColumn, int, int]]:
     """Returns the non-empty columns with their left edges and widths."""
-    named = [column for column in LAYOUTS[mode_of(size.width)] if _left(column, layout)]
+    named = [
+        column
+        for column in LAYOUTS[mode_of(size.width)]
+        if any(_shown(cell, layout) for _, row in column.rows for cell in row)
+    ]
     columns = list(_unfolded(named, layout, needs))
     if any(name_of("column", column.rows[0][1]) in layout.sizes for column in columns):
         columns = [
@@ -160,7 +164,7 @@ def columns_of(size: Size, layout: LayoutSlice, needs: Needs) -> list[tuple[Layo
         used = layout.tabs.get(IN_USE, "chat")
         columns = [
             column._replace(share=CENTRE_SHARE, least=CENTRE, most=999)
-            if _holds_pane(column, used)
+            if any(used in cell.panes for _, row in column.rows for cell in row)
             else column
             for column in columns
         ]
@@ -291,16 +295,8 @@ def _place(mode: Mode, panes: tuple[str, ...], layout: LayoutSlice, needs: Needs
     return Area(key, panes, front, header, body)
 
 
-def _holds_pane(column: LayoutColumn, pane: str) -> bool:
-    return any(pane in cell.panes for _, row in column.rows for cell in row)
-
-
 def _shown(cell: Cell, layout: LayoutSlice) -> tuple[str, ...]:
     return tuple(pane for pane in cell.panes if pane not in layout.hidden)
-
-
-def _left(column: LayoutColumn, layout: LayoutSlice) -> bool:
-    return any(_shown(cell, layout) for _, row in column.rows for cell in row)
 
 
 def _columns(columns: Sequence[LayoutColumn], width: int) -> tuple[list[int], list[int]]:

@@ -82,7 +82,8 @@ class TabLine(Widget):
 
     @property
     def _gap(self) -> int:
-        return _GAP if self._needed() <= self.size.width else 1
+        needed = sum(len(title) + _GAP for _, title in self._tabs) - _GAP
+        return _GAP if needed <= self.size.width else 1
 
     def _labels(self) -> list[Content]:
         """If they do not fit, all drop their details, then shorten their names; counts remain."""
@@ -103,9 +104,6 @@ class TabLine(Widget):
         for found in _MARKS.finditer(words.plain.partition(" · ")[0]):
             words = words.stylize(f"${_COLOURS[found[0].strip()[0]]}", *found.span())
         return words
-
-    def _needed(self) -> int:
-        return sum(len(title) + _GAP for _, title in self._tabs) - _GAP
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         self._pressed = ""
@@ -278,7 +276,9 @@ class PaneContainer(Widget):
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         x, y = event.screen_x, event.screen_y
-        self._held = next((p.front for p in self._found if p.body.right == x and _beside(p, y)), "")
+        self._held = next(
+            (p.front for p in self._found if p.body.right == x and p.header.y <= y < p.body.bottom), ""
+        )
         below = any(p.front and p.header.contains(x, y) for p in self._found)
         over = (p.front for p in self._found if p.body.bottom == y and p.body.x <= x < p.body.right)
         self._axis = "width" if self._held else "height"
@@ -326,7 +326,3 @@ class PaneContainer(Widget):
     def _title(self, name: str) -> str | Content:
         pane = self.pane(name)
         return pane.title_text if pane else PANES[name].title
-
-
-def _beside(place: Area, y: int) -> bool:
-    return place.header.y <= y < place.body.bottom

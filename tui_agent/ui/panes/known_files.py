@@ -75,12 +75,15 @@ def heading(width: int) -> Line:
 def known_rows(files: Iterable[KnownFile], width: int) -> list[Row]:
     """A row per file (key: path), stale files first, then by recency."""
     columns = columns_for(width)
-    ordered = sorted(files, key=lambda file: (_rank(file), -file.seen_turn, file.path))
+    ordered = sorted(
+        files,
+        key=lambda file: (
+            0 if file.stale else 1 if file.freshness == "edited" else 2,
+            -file.seen_turn,
+            file.path,
+        ),
+    )
     return [Row(file.path, partial(_row, file, columns, width)) for file in ordered]
-
-
-def _rank(file: KnownFile) -> int:
-    return 0 if file.stale else 1 if file.freshness == "edited" else 2
 
 
 def _row(file: KnownFile, columns: tuple[KnownColumn, ...], width: int) -> Line:
