@@ -89,3 +89,42 @@ def test_a_log_that_cannot_be_read_keeps_everything(data: Path) -> None:
     (broken / "log.sqlite3").write_bytes(b"no database at all" * 100)
     done = clean(data, 0)
     assert done.removed == 0 and done.why_not
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [
+        (0, "0 bytes"),
+        (1_023, "1023 bytes"),
+        (1_024, "1.0 KiB"),
+        (1_536, "1.5 KiB"),
+        (5 * 1_024**2, "5.0 MiB"),
+        (3 * 1_024**3, "3.0 GiB"),
+        (2_000 * 1_024**3, "2000.0 GiB"),
+    ],
+)
+def test_sizes_in_words(size: int, words: str) -> None:
+    assert cleanup.readable(size) == words
+
+
+@pytest.mark.parametrize(
+    ("done", "words"),
+    [
+        (cleanup.CleanupResult(1_024, 1_024), "1.0 KiB of 2.0 KiB of undo data"),
+        (cleanup.CleanupResult(4_096, 4_096), "4.0 KiB of 2.0 KiB of undo data; --yes deletes the oldest"),
+        (
+            cleanup.CleanupResult(4_096, 1_024, removed=3),
+            "1.0 KiB of 2.0 KiB of undo data; 3 texts deleted (3.0 KiB)",
+        ),
+        (
+            cleanup.CleanupResult(4_096, 4_096, young=1_024),
+            "4.0 KiB of 2.0 KiB of undo data; 1.0 KiB are from the last 30 days: --young includes them",
+        ),
+        (
+            cleanup.CleanupResult(4_096, 4_096, why_not="a log is damaged"),
+            "4.0 KiB of 2.0 KiB of undo data; nothing was removed: a log is damaged",
+        ),
+    ],
+)
+def test_a_cleanup_in_words(done: cleanup.CleanupResult, words: str) -> None:
+    assert cleanup.cleanup_summary(done, 2_048) == words

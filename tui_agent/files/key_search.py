@@ -42,14 +42,16 @@ def read_text(path: str) -> bytes | None:
         descriptor = os.open(path, _READ)
     except OSError:
         return None
-    with os.fdopen(descriptor, "rb", buffering=0) as file:
+    try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
             return None
-        try:
+        with open(descriptor, "rb", buffering=0, closefd=False) as file:
             data = file.read(LARGEST)
-        except OSError:
-            return None
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
     return data if encoding_of(data) else None
 
 
