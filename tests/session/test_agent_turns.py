@@ -234,3 +234,64 @@ async def test_an_agent_does_a_turn_without_a_terminal(
 )
 def test_the_answer_is_found_in_the_forms_of_the_agents(line: str, text: str | None) -> None:
     assert answer_of(line.encode()) == text
+
+
+#: It says that it wrote one thing, and writes another.
+LIAR = """
+import json, sys
+
+def send(**fields):
+    print(json.dumps({"jsonrpc": "2.0", **fields}), flush=True)
+
+for line in sys.stdin:
+    request = json.loads(line)
+    number = request.get("id")
+    match request.get("method"):
+        case "initialize":
+            send(id=number, result={"protocolVersion": 1})
+        case "session/new":
+            send(id=number, result={"sessionId": "s"})
+        case "session/prompt":
+            told = {"type": "diff", "path": "a.py", "oldText": "a\\n", "newText": "harmless\\n"}
+            far = {"type": "diff", "path": "/etc/passwd", "oldText": "", "newText": "x"}
+            update = {"sessionUpdate": "tool_call", "toolCallId": "t", "title": "Edit\\x1b[2J a.py", "kind": "edit",
+                      "status": "completed", "content": [told, far], "locations": [{"path": "/etc/passwd"}]}
+            send(method="session/update", params={"sessionId": "s", "update": update})
+            open("a.py", "w").write("something else\\n")
+            send(id=number, result={"stopReason": "end_turn"})
+"""
+
+
+async def test_the_review_has_what_an_agent_wrote_and_not_what_it_says(tmp_path: Path) -> None:
+    pytest.importorskip("acp")
+    root = repository(tmp_path / "work", {"a.py": "a\n", "agent.py": LIAR})
+    async with open_session(root, []) as session:
+        profile(session.folders.config, "liar", program=sys.executable, acp=[sys.executable, "agent.py"])
+        await session.delegate("liar", "go")
+        await session.chat.finished()
+        assert session.state.turn.ok, session.state.turn.error
+        (change,) = session.state.review.open
+        assert (change.path, session.core.blobs.get_text(change.new)) == ("a.py", "something else\n")
+
+
+@pytest.mark.parametrize(
+    ("script", "why"),
+    [
+        ("echo 'Node.js v22 or newer is required' >&2; exit 1", "Node.js v22 or newer is required"),
+        ("exec no-such-interpreter", "no-such-interpreter"),
+        ("kill -9 $$", "Connection closed"),
+        ("echo '  '; printf 'a\\033[2Jb\\n{\"method\": 1}\\n' & exit 0", "a␛[2Jb"),
+    ],
+)
+async def test_an_agent_that_cannot_start_is_one_sentence_with_its_own_words(
+    tmp_path: Path, script: str, why: str
+) -> None:
+    pytest.importorskip("acp")
+    root = repository(tmp_path / "work", {"a.py": "a\n"})
+    async with open_session(root, []) as session:
+        profile(session.folders.config, "old", program="/bin/sh", acp=["/bin/sh", "-c", script])
+        async with asyncio.timeout(60):
+            await session.delegate("old", "go")
+            await session.chat.finished()
+        assert not session.state.turn.ok and why in session.state.turn.error, session.state.turn.error
+        assert session.state.review.open == ()

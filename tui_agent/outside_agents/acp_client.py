@@ -12,11 +12,12 @@ from importlib import import_module
 from typing import Any, Literal, Protocol
 
 from tui_agent.errors import SessionError
+from tui_agent.files.text import one_line
 
 #: Seconds for the first answers of an agent.
 READY_WITHIN = 60.0
-#: Bytes of one line.
-MOST_LINE = 50 << 20
+#: Bytes of one line, and of the end of the output, for the reason of an agent that did not start.
+MOST_LINE, MOST_WORDS = 50 << 20, 4096
 
 Part = Literal["message", "reasoning"]
 #: Characters of a tool call's title and of its output.
@@ -51,6 +52,24 @@ async def load_sdk() -> Any:
         ) from error
 
 
+class _Output(asyncio.StreamReader):
+    """The messages of an agent, and the end of its output, which has its errors too."""
+
+    def __init__(self) -> None:
+        super().__init__(limit=MOST_LINE)
+        self._end = b""
+
+    def feed_data(self, data: Any) -> None:
+        self._end = (self._end + data)[-MOST_WORDS:]
+        super().feed_data(data)
+
+    @property
+    def last_words(self) -> str:
+        """The last line besides messages."""
+        lines = map(str.strip, reversed(self._end.decode("utf-8", "replace").splitlines()))
+        return one_line(next((line for line in lines if line and not line.startswith("{")), ""))[:200]
+
+
 class AcpAgent:
     """One conversation with an agent."""
 
@@ -58,6 +77,7 @@ class AcpAgent:
         self._sdk = sdk
         self._listener: AcpListener | None = None
         self._connection: Any = None
+        self._output = _Output()
         self._session = ""
         self._transports: list[asyncio.BaseTransport] = []
         #: Titles of tool calls that have not ended, by id.
@@ -71,16 +91,15 @@ class AcpAgent:
     async def connect(self, source: int, target: int) -> None:
         """Connects to the pipes of a started agent: its output and its input. Both are closed by `close`."""
         loop = asyncio.get_running_loop()
-        reader = asyncio.StreamReader(limit=MOST_LINE)
         from_agent, _ = await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(source, "rb", 0)
+            lambda: asyncio.StreamReaderProtocol(self._output), os.fdopen(source, "rb", 0)
         )
         to_agent, protocol = await loop.connect_write_pipe(
             lambda: asyncio.streams.FlowControlMixin(loop), os.fdopen(target, "wb", 0)
         )
         self._transports = [from_agent, to_agent]
         writer = asyncio.StreamWriter(to_agent, protocol, None, loop)
-        self._connection = self._sdk.connect_to_agent(_Client(self), writer, reader)
+        self._connection = self._sdk.connect_to_agent(_Client(self), writer, self._output)
 
     async def begin(self, folder: str, mode: str) -> None:
         """Raises `SessionError` with the agent's reason."""
@@ -103,7 +122,8 @@ class AcpAgent:
             raise SessionError("The agent did not answer", "run it full screen with /agent") from error
         except Exception as error:
             raise SessionError(
-                f"The agent did not start ({error})", "log in outside of tui-agent, or run it with /agent"
+                f"The agent did not start ({self._output.last_words or error})",
+                "log in outside of tui-agent, or run it with /agent",
             ) from error
 
     async def prompt(self, text: str, listener: AcpListener) -> str:
