@@ -5,7 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tui_agent.context.excerpts import fenced, head_and_tail, holds, summary_line
-from tui_agent.context.file_contents import PortionRequest, Portions
+from tui_agent.context.file_contents import (
+    FilesInPrompt,
+    LoadedFile,
+    PortionRequest,
+    Portions,
+    bundle_section,
+)
 
 LINES = [f"line {number}" for number in range(1, 1_001)]
 
@@ -133,3 +139,37 @@ def test_a_definition_is_nearer_than_a_mention_and_a_frequent_word_is_ignored() 
     frequent = "".join(f"word = {n}\n" for n in range(100))
     assert Portions(frequent, PortionRequest(words="word")).fitting(300)[0][0] == 1
     assert Portions("a.needle_x needle\n", PortionRequest(words="needle")).fitting(100) == ((1, 1),)
+
+
+def test_bundled_files_have_their_facts_and_contents() -> None:
+    assert bundle_section([]) == ""
+    one = LoadedFile("a.py", "m1", "x = 1\n", 6, "bundle", action="named by AGENTS.md")
+    other = LoadedFile("b.py", "m2", "y\nz\n", 4, "bundle")
+    assert bundle_section([one, other]) == (
+        "## AUTO-BUNDLED FILES\n### a.py (6 bytes, 1 lines, md5 m1)\nnamed by AGENTS.md\n1: x = 1\n\n"
+        "### b.py (4 bytes, 2 lines, md5 m2)\n1: y\n2: z"
+    )
+
+
+@pytest.mark.parametrize(
+    ("sent", "proposed", "attached", "expected"),
+    [
+        ({}, {}, {}, None),
+        ({"a.py": "m"}, {}, {}, {"unchanged": True}),
+        ({"a.py": "other"}, {}, {}, None),
+        ({}, {"a.py": "m"}, {}, {"asProposed": True}),
+        ({}, {"a.py": "m"}, {"a.py": "m"}, {"attached": True}),
+        ({"b.py": "m"}, {}, {}, {"sameAs": "b.py"}),
+    ],
+)
+def test_a_content_in_view_is_a_reference(
+    sent: dict[str, str],
+    proposed: dict[str, str],
+    attached: dict[str, str],
+    expected: dict[str, object] | None,
+) -> None:
+    view = FilesInPrompt(sent, proposed, attached)
+    assert view.reference(LoadedFile("a.py", "m", "x\n", 2, "plan")) == expected
+    if proposed and not attached:
+        assert view.reference(LoadedFile("a.py", "m", "x\n", 2, "request")) is None
+    assert FilesInPrompt({"b.py": "m"}).reference(LoadedFile("a.py", "m", "", 0, "plan")) is None
