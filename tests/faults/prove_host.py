@@ -63,10 +63,11 @@ def _series(kind: str, seed: int, kills: int) -> list[tuple[bool, str]]:
     chance, cases = random.Random(seed), []
     while len(cases) < kills:
         with ExitStack() as last:
-            scene = last.enter_context(_scene(kind, chance))
+            scene = None
             while len(cases) < kills:
                 held, what = True, ""
                 try:
+                    scene = scene or last.enter_context(_scene(kind, chance))
                     scene.kill(len(cases) + 1)
                 except Exception as error:
                     held, what = False, f"seed {seed}, kill {len(cases)}: {type(error).__name__}: {error}"

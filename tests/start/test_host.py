@@ -211,6 +211,20 @@ def test_a_stopped_spare_gets_no_terminal(workspace: Path, home: Path) -> None:
         os.kill(spare, signal.SIGKILL)
 
 
+def test_a_host_that_ends_while_it_hands_a_terminal_over_costs_nothing(workspace: Path, home: Path) -> None:
+    with hosting() as host:
+        spare = spare_of(host.pid)
+        os.kill(spare, signal.SIGSTOP)
+        program = Program(".", folder=workspace, home=home, command=TUI_AGENT)
+        until(lambda: spare_of(host.pid) != spare, "the next spare, because this one has a connection")
+        host.kill()
+        host.wait()
+        os.kill(spare, signal.SIGCONT)
+        with running(program, sign="Chat"):  # a spare that was not ready yet has ended, and the start is cold
+            program.type(b"typed")
+            program.shows("typed")
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -120,7 +120,8 @@ class Spare:
                 raise UnusualStart
             size = b"%dx%d" % tuple(request["size"])
             connection.send(b'{"type": "accepted"}\n')
-            self._channel.send(ACCEPTED + size)
+            with suppress(OSError):  # the host has just ended, which a session survives
+                self._channel.send(ACCEPTED + size)
         except _UNUSUAL:
             with suppress(OSError):
                 connection.send(b'{"type": "refused"}\n')
