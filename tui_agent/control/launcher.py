@@ -61,6 +61,7 @@ COLD_WORDS = (
         "sessions",
         "serve",
         "setup",
+        "worker",
         "hooks",
         "ssh",
         "acp",
