@@ -1,8 +1,8 @@
 """Mutants: single changes of behaviour at random places, each of which the package's own tests have to notice.
 
 A mutant is made in a copy of the project. It is killed if the tests of its package's folder fail or take much longer
-than without it. The list of survivors is printed; one that changes what a user sees calls for a test. Other mutants
-are chosen with `--seed N`.
+than without it. The tests that run its lines are tried first, and all tests of the folder if these pass. The list of
+survivors is printed; one that changes what a user sees calls for a test. Other mutants are chosen with `--seed N`.
 """
 
 from __future__ import annotations
@@ -10,16 +10,20 @@ from __future__ import annotations
 import ast
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Final, NamedTuple
+
+import coverage
+import pytest
 
 from tests.proofs.tally import Tally
 
@@ -35,6 +39,11 @@ COPIES: Final = 2
 COPIED: Final = ("tui_agent", "tests", "config", "themes", "docs", "pyproject.toml", "README.md")
 #: A mutant that takes this many times as long as the tests without it loops; the seconds are for a busy machine.
 LONGER, AT_LEAST = 4, 60
+#: More tests are not named on a command line.
+MOST_NAMED: Final = 500
+#: Tests of a package that may fail without a mutant, on a busy machine.
+MOST_FAILED: Final = 3
+_FAILED: Final = re.compile(r"^FAILED (\S+::.*?)(?: - .*)?$", re.MULTILINE)
 _COMPARED: Final[dict[type[ast.cmpop], str]] = {
     ast.Lt: "<=",
     ast.LtE: "<",
@@ -47,6 +56,8 @@ _COMPARED: Final[dict[type[ast.cmpop], str]] = {
     ast.Is: "is not",
     ast.IsNot: "is",
 }
+#: The same for a limit, which a test is not expected to know exactly.
+_REVERSED: Final[dict[type[ast.cmpop], str]] = {ast.Lt: ">=", ast.LtE: ">", ast.Gt: "<=", ast.GtE: "<"}
 _COMPUTED: Final[dict[type[ast.operator], str]] = {
     ast.Add: "-",
     ast.Sub: "+",
@@ -84,9 +95,13 @@ def prove(tally: Tally, scale: float, seed: int = 1) -> None:
             copies.put(_copy(Path(place) / str(number)))
         with ThreadPoolExecutor(COPIES) as pool:
             packages = sorted({mutant.package for mutant in chosen})
-            times = dict(zip(packages, pool.map(lambda name: _baseline(copies, name), packages), strict=True))
+            baselines = dict(
+                zip(packages, pool.map(lambda one: _baseline(copies, one), packages), strict=True)
+            )
             for mutant, killed in zip(
-                chosen, pool.map(lambda one: _is_killed(copies, one, times[one.package]), chosen), strict=True
+                chosen,
+                pool.map(lambda one: _is_killed(copies, one, baselines[one.package]), chosen),
+                strict=True,
             ):
                 source = (ROOT / mutant.module).read_bytes()
                 tally.case(mutant.package, killed, what=mutant.described(source))
@@ -102,21 +117,28 @@ def mutants() -> list[Mutant]:
             for line in source.splitlines(keepends=True):
                 starts.append(starts[-1] + len(line))
             name = path.relative_to(ROOT).as_posix()
-            for node, new in _changes(ast.parse(source), source):
+
+            def span(node: ast.expr | ast.stmt, starts: list[int] = starts) -> tuple[int, int]:
                 begin = starts[node.lineno - 1] + node.col_offset
-                end = starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
-                found.append(Mutant(name, node.lineno, begin, end, new))
+                return begin, starts[(node.end_lineno or 0) - 1] + (node.end_col_offset or 0)
+
+            def written(node: ast.expr, source: bytes = source) -> str:
+                return source[slice(*span(node))].decode()
+
+            for node, new in _changes(ast.parse(source), written):
+                found.append(Mutant(name, node.lineno, *span(node), new))
     return found
 
 
-def _changes(tree: ast.Module, source: bytes) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
-    text = source.decode()
+def _changes(
+    tree: ast.Module, written: Callable[[ast.expr], str]
+) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
     for function in ast.walk(tree):
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         for statement in function.body:
             for node in _below(statement):
-                yield from _changes_of(node, text)
+                yield from _changes_of(node, written)
 
 
 def _below(node: ast.AST) -> Iterator[ast.AST]:
@@ -136,13 +158,13 @@ def _below(node: ast.AST) -> Iterator[ast.AST]:
                 yield from _below(child)
 
 
-def _changes_of(node: ast.AST, text: str) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
-    def written(part: ast.AST) -> str:
-        return ast.get_source_segment(text, part) or ""
-
+def _changes_of(
+    node: ast.AST, written: Callable[[ast.expr], str]
+) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
     match node:
         case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in _COMPARED:
-            yield node, f"({written(left)} {_COMPARED[type(sign)]} {written(right)})"
+            signs = _COMPARED | _REVERSED if _is_limit(left) or _is_limit(right) else _COMPARED
+            yield node, f"({written(left)} {signs[type(sign)]} {written(right)})"
         case ast.BoolOp(op=sign, values=values):
             other = " or " if isinstance(sign, ast.And) else " and "
             yield node, f"({other.join(f'({written(value)})' for value in values)})"
@@ -164,6 +186,15 @@ def _changes_of(node: ast.AST, text: str) -> Iterator[tuple[ast.expr | ast.stmt,
             yield value, "None"
 
 
+def _is_limit(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant(value=int() as value):
+            return value > LARGEST
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name.isupper()
+    return False
+
+
 def _copy(place: Path) -> Path:
     place.mkdir()
     for name in COPIED:
@@ -174,40 +205,82 @@ def _copy(place: Path) -> Path:
     return place
 
 
-def _baseline(copies: SimpleQueue[Path], package: str) -> float:
-    """The seconds that a package's tests take. Raises RuntimeError if they fail without a mutant."""
+class Baseline(NamedTuple):
+    """The seconds that a package's tests take, those that fail, and the tests of each line, by module."""
+
+    seconds: float
+    failed: list[str]
+    covering: dict[str, dict[int, list[str]]]
+
+    def tests_of(self, mutant: Mutant, source: bytes) -> list[str]:
+        last = source[: mutant.end].count(b"\n") + 1
+        by_line = self.covering.get(mutant.module, {})
+        return sorted(
+            {test for line in range(mutant.line, last + 1) for test in by_line.get(line, ()) if test}
+        )
+
+
+def _baseline(copies: SimpleQueue[Path], package: str) -> Baseline:
+    """Raises RuntimeError if the tests of a package fail without a mutant."""
     copy = copies.get()
     try:
+        data = copy / f"{package}.coverage"
         begun = time.monotonic()
-        done = _run(copy, package, None)
-        if done is None or done.returncode:
+        done = _run(copy, [f"tests/{package}"], None, data)
+        failed = _FAILED.findall(done.stdout) if done is not None else []
+        if done is None or done.returncode not in (0, 1) or len(failed) > MOST_FAILED:
             raise RuntimeError(f"tests/{package} fail without a mutant: {done and done.stdout[-2000:]}")
-        return time.monotonic() - begun
+        if failed:
+            sys.stderr.write(f"left out, because they fail without a mutant: {failed}\n")
+        seconds = time.monotonic() - begun
+        found = coverage.CoverageData(str(data))
+        found.read()
+        names = {
+            Path(name).relative_to(copy).as_posix(): name
+            for name in found.measured_files()
+            if Path(name).is_relative_to(copy)
+        }
+        return Baseline(
+            seconds, failed, {short: found.contexts_by_lineno(name) for short, name in names.items()}
+        )
     finally:
         copies.put(copy)
 
 
-def _is_killed(copies: SimpleQueue[Path], mutant: Mutant, usual: float) -> bool:
+def _is_killed(copies: SimpleQueue[Path], mutant: Mutant, baseline: Baseline) -> bool:
     copy = copies.get()
     try:
         path = copy / mutant.module
         source = path.read_bytes()
+        tests = baseline.tests_of(mutant, source)
         path.write_bytes(mutant.applied(source))
         try:
-            done = _run(copy, mutant.package, max(usual * LONGER, AT_LEAST))
-            return done is None or done.returncode != 0
+            everything = [f"tests/{mutant.package}", *(f"--deselect={test}" for test in baseline.failed)]
+            for chosen in ([tests] if 0 < len(tests) <= MOST_NAMED else []) + [everything]:
+                done = _run(copy, chosen, max(baseline.seconds * LONGER, AT_LEAST))
+                if done is None or done.returncode not in (0, pytest.ExitCode.USAGE_ERROR):
+                    return True
+            return False
         finally:
             path.write_bytes(source)
     finally:
         copies.put(copy)
 
 
-def _run(copy: Path, package: str, limit: float | None) -> subprocess.CompletedProcess[str] | None:
-    """Run a package's tests in a copy of the project; None if they take longer than the limit, in seconds."""
-    options = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
+def _run(
+    copy: Path, tests: list[str], limit: float | None, data: Path | None = None
+) -> subprocess.CompletedProcess[str] | None:
+    """Run tests in a copy of the project; None if they take longer than the limit, in seconds. `data` is the file for
+    their coverage."""
+    options = ["-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider"]
+    if data is None:
+        options.append("-x")
+    else:
+        measured = [f"--data-file={data}", "--rcfile=/dev/null", "--source=tui_agent"]
+        options = ["-m", "coverage", "run", *measured, *options, "-p", "tests.mutants.covering"]
     try:
         return subprocess.run(
-            [sys.executable, "-m", "pytest", *options, f"tests/{package}"],
+            [sys.executable, *options, *tests],
             check=False,
             cwd=copy,
             env={**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"},
