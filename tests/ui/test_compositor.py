@@ -28,8 +28,10 @@ from tui_agent.ui.panes.status import StatusPane
 from tui_agent.ui.textual_patches import spans as screen_compositor
 from tui_agent.ui.textual_patches.guard import missing
 from tui_agent.ui.textual_patches.spans import PiecesUpdate, SpanCompositor
+from tui_agent.ui.widgets.messages import MessageBlock
 from tui_agent.ui.widgets.prompt import Prompt
 from tui_agent.ui.widgets.prompt_lines import OfferLine
+from tui_agent.ui.widgets.transcript import Transcript
 
 
 async def test_what_is_drawn_is_what_changed_by_the_widget_that_is_seen(
@@ -94,6 +96,11 @@ async def test_a_key_and_a_scroll_do_no_work_a_second_time(
         assert done["_arrange_root"] <= 5, "a scroll lays the screen out once"
         assert not done["apply_keymap"], "no widget of a workspace has keys before the focus"
         assert done["apply"] < 40, "a row that is drawn again has its colours"
+        await it.press("pageup", "pageup")
+        laid_out, hidden = done["_arrange_root"], it.one(OfferLine)
+        assert not hidden.display and not hidden.size
+        it.one(Transcript).query(MessageBlock).first().refresh()
+        assert done["_arrange_root"] == laid_out, "the size of what is out of view is known"
         await it.press(*"ords")
         assert missing.cache_info().misses == asked, "names of libraries are looked for once"
 

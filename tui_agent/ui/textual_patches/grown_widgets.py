@@ -38,6 +38,13 @@ class LaidOutOnce(Widget):
 class GrowsAtEnd(Widget):
     """Keeps its drawn lines if only its height changes."""
 
+    @property
+    def size(self) -> Size:
+        """The content's size in the last layout. Textual's looks for the widget on the screen: if it is out of view,
+        it lays the screen out again after each scroll."""
+        (width, height), gutter = self.outer_size, self.gutter
+        return Size(max(width - gutter.width, 0), max(height - gutter.height, 0))
+
     def resized(self, size: Size, container: Size) -> None:
         """Called with the new size before drawing."""
 

@@ -17,8 +17,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from rich.console import Console, RenderableType
-from textual._compositor import Compositor, CompositorMap, CompositorUpdate, ReflowResult
+from textual._compositor import Compositor, CompositorMap, CompositorUpdate, MapGeometry, ReflowResult
 from textual._context import visible_screen_stack
+from textual.errors import NoWidget
 from textual.geometry import Region, Size
 from textual.screen import Screen
 from textual.strip import Strip
@@ -36,9 +37,10 @@ def problem() -> str:
     """Describes the missing members of the compositor, or returns ""."""
     return missing(
         Compositor,
-        "_dirty_regions _full_map _visible_widgets",
+        "_dirty_regions _full_map _full_map_invalidated _visible_map _visible_widgets",
         reflow="self parent size",
         reflow_visible="self parent size",
+        find_widget="self widget",
         render_update="self full screen_stack simplify",
         update_widgets="self widgets",
         _regions_to_spans="regions",
@@ -94,6 +96,13 @@ class SpanCompositor(Compositor):
             return super().reflow_visible(parent, size)
         finally:
             self._dirty_regions = to_draw
+
+    def find_widget(self, widget: Widget) -> MapGeometry:
+        """Textual would lay the screen out again if the first question after a scroll is about a hidden widget."""
+        asks = self._full_map_invalidated and widget not in (self._visible_map or ())
+        if asks and not all(one.display for one in widget.ancestors_with_self if isinstance(one, Widget)):
+            raise NoWidget("Widget is not in layout")
+        return super().find_widget(widget)
 
     def mark_moved(self) -> None:
         """Mark the cells of widgets that were added, removed, moved or resized since the last call,
