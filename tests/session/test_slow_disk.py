@@ -13,6 +13,8 @@ import pytest
 from support.sessions import ScriptedModel, model_of, open_session, reply
 from support.trees import until
 
+from tui_agent.edits.change import Pick
+from tui_agent.errors import EditFailed
 from tui_agent.files import operating_system
 from tui_agent.log.database import LogWriter
 from tui_agent.log.journal import SLOW
@@ -141,6 +143,26 @@ async def test_a_request_waits_for_two_syncs_and_an_apply_for_three(
             await through(disk, asyncio.create_task(session.chat.finished()))
             await after(disk, 3, asyncio.create_task(session.review.apply()))
             assert (root / "a.txt").read_text() == "two\n"
+            await through(disk, asyncio.create_task(session.close()))
+
+
+async def test_skipping_many_changes_waits_for_one_sync(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And taking that back, and an apply that many conflicts refuse."""
+    for name in "abc":
+        (tmp_path / f"{name}.txt").write_text("one\n")
+    async with open_session(tmp_path, [reply("All.", fileChanges=CHANGES)]) as session:
+        await session.chat.submit("Change a.txt, b.txt and c.txt")
+        await session.chat.finished()
+        picks = [Pick(change.id) for change in session.state.review.changes]
+        with slow(session.folders.data, monkeypatch) as disk:
+            await after(disk, 1, asyncio.create_task(session.review.skip()))
+            await after(disk, 1, asyncio.create_task(session.review.revert(picks)))
+            for name in "abc":
+                (tmp_path / f"{name}.txt").write_text("other\n")
+            with pytest.raises(EditFailed, match=r"a\.txt, b\.txt, c\.txt"):
+                await after(disk, 2, asyncio.create_task(session.review.apply()))
             await through(disk, asyncio.create_task(session.close()))
 
 

@@ -188,12 +188,12 @@ class Applier:
 
     async def _refuse(self, refused: Sequence[tuple[Change, TuiAgentError]]) -> None:
         reasons = [str(error).removeprefix(f"{change.path}: ") for change, error in refused]
+        events: list[e.Lasting] = []
         for (change, error), reason in zip(refused, reasons, strict=True):
             if change.state != "failed":
-                await self._journal.record(
-                    e.ChangeMoved(change.id, "conflict", reason=reason),
-                    e.ModelOwesNews(f"{change.called} could not be applied: {error.what}."),
-                )
+                events.append(e.ChangeMoved(change.id, "conflict", reason=reason))
+                events.append(e.ModelOwesNews(f"{change.called} could not be applied: {error.what}."))
+        await self._journal.record(*events)
         names = ", ".join(change.path for change, _ in refused)
         raise EditFailed(f"Nothing was written, {names} conflicts", reasons[0])
 

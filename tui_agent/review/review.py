@@ -281,6 +281,7 @@ class Review:
         async with self._one_at_a_time:
             picks = await self._as_seen(picks)
             waiting = [change for change in self.state.review.changes if change.waits]
+            events: list[e.Lasting] = []  # One record: a slow disk is waited for once.
             for change in self._open_changes(picks) if picks or not waiting else waiting:
                 state, hunks = skip(change, picks)
                 chosen = picked(change, picks)
@@ -289,7 +290,8 @@ class Review:
                 else:
                     numbers = ", ".join(str(number + 1) for number in sorted(chosen))
                     skipped = f"{change.called}: the person skipped hunk {numbers} of {len(change.hunks)}."
-                await self._journal.record(e.ChangeMoved(change.id, state, hunks), e.ModelOwesNews(skipped))
+                events += [e.ChangeMoved(change.id, state, hunks), e.ModelOwesNews(skipped)]
+            await self._journal.record(*events)
 
     @call(changes=True)
     async def revert(self, picks: Sequence[Pick]) -> None:
@@ -300,8 +302,9 @@ class Review:
             picks = await self._as_seen(picks)
             changes = [self._named(name) for name in dict.fromkeys(pick.change for pick in picks)]
             skipped = [change for change in changes if is_skipped(change, picks)]
-            for change in skipped:
-                await self._journal.record(e.ChangeMoved(change.id, *unskipped(change, picks)))
+            await self._journal.record(
+                *(e.ChangeMoved(change.id, *unskipped(change, picks)) for change in skipped)
+            )
             applied = [change for change in changes if change not in skipped]
             if applied:
                 await self._looked_at_again(lambda: self._history.revert(applied, picks))
