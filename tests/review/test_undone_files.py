@@ -161,7 +161,8 @@ async def test_more_files_are_not_more_waits_for_a_thread(
         root = tmp_path / f"{files}"
         root.mkdir()
         made = reply("All.", fileChanges=[{"path": f"{n}.txt", "content": f"{n}\n"} for n in range(files)])
-        async with open_session(root, [made]) as session:
+        unwatched = lambda session: setattr(session.workspace, "_watched", False)  # noqa: E731 its news come at any time
+        async with open_session(root, [made], prepare=unwatched) as session:
             await session.chat.submit("Make all")
             await session.chat.finished()
             waits = 0
