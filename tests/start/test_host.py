@@ -488,7 +488,7 @@ for name in mine - {"tui_agent.cli"}:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tui_agent"):
                 wanted |= {node.module, *(f"{node.module}.{each.name}" for each in node.names)}
 print(*sorted((wanted & modules) - mine))
-heavy = ("acp", "anyio", "distributed", "h2", "httpcore", "httpx", "litellm", "mcp", "pydantic", "tiktoken", "websockets")
+heavy = ("acp", "distributed", "h2", "httpcore", "httpx", "litellm", "mcp", "pydantic", "tiktoken", "websockets")
 print(*(name for name in heavy if name in sys.modules))
 """
 
@@ -496,5 +496,5 @@ print(*(name for name in heavy if name in sys.modules))
 def test_the_host_imports_all_that_a_session_can_import_and_no_libraries_of_other_processes() -> None:
     words = [sys.executable, "-P", "-c", LACKING]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
-    # Readers of replies import the first in the process of the model, places in a Dask cluster the second with its library.
+    # Readers of replies import the first in the process of the model; a Dask cluster needs the second and its library.
     assert done.stdout.splitlines() == ["tui_agent.model.event_stream tui_agent.places.dask_worker", ""]
