@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal
 
@@ -30,6 +31,10 @@ MOVES: Mapping[SubTaskState, frozenset[SubTaskState]] = MappingProxyType(
         "cancelled": frozenset({"pending", "skipped"}),
     }
 )
+
+
+#: Each id with its dependencies.
+Edges = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 class SubTask(Struct, frozen=True):
@@ -116,28 +121,35 @@ def together(before: Sequence[SubTask], added: Sequence[SubTask]) -> tuple[SubTa
     return (*before, *added)
 
 
-def priorities(tasks: Sequence[SubTask]) -> dict[str, int]:
-    """Returns, by id, the length of the longest dependent path, including the task."""
-    behind: dict[str, list[str]] = {task.id: [] for task in tasks}
-    for task in tasks:
-        for name in task.dependencies:
-            behind.get(name, []).append(task.id)
+def priorities(tasks: Sequence[SubTask]) -> Mapping[str, int]:
+    """By id, the length of the longest dependent path, including the task."""
+    return _priorities(_edges(tasks))
+
+
+@lru_cache(maxsize=8)
+def _priorities(edges: Edges) -> Mapping[str, int]:
+    behind: dict[str, list[str]] = {name: [] for name, _ in edges}
+    for name, needs in edges:
+        for needed in needs:
+            behind.get(needed, []).append(name)
     found: dict[str, int] = {}
-    for layer in reversed(layers(tasks)):
-        for task in layer:
-            found[task.id] = 1 + max((found.get(name, 0) for name in behind[task.id]), default=0)
-    return found
+    for layer in reversed(_columns(edges)):
+        for name in layer:
+            found[name] = 1 + max((found.get(other, 0) for other in behind[name]), default=0)
+    return MappingProxyType(found)
 
 
 def startable(tasks: Sequence[SubTask]) -> list[SubTask]:
     """Highest priority first."""
-    rank = priorities(tasks)
     waiting = [task for task in tasks if task.state == "ready" and task.wanted]
+    rank = priorities(tasks) if len(waiting) > 1 else dict.fromkeys((task.id for task in waiting), 0)
     return sorted(waiting, key=lambda task: -rank[task.id])
 
 
 def needed_by(task: SubTask, tasks: Sequence[SubTask]) -> list[SubTask]:
     """Direct and indirect, in topological order."""
+    if not (task.dependencies or task.on_top):
+        return []
     by_id = {other.id: other for other in tasks}
     wanted: set[str] = set()
     open_ids = [*task.dependencies, *task.on_top]
@@ -151,9 +163,20 @@ def needed_by(task: SubTask, tasks: Sequence[SubTask]) -> list[SubTask]:
 
 def layers(tasks: Sequence[SubTask]) -> list[list[SubTask]]:
     """One layer after the last dependency."""
-    known = {task.id for task in tasks}
+    by_id = {task.id: task for task in tasks}
+    return [[by_id[name] for name in column] for column in _columns(_edges(tasks))]
+
+
+def _edges(tasks: Sequence[SubTask]) -> Edges:
+    return tuple((task.id, task.dependencies) for task in tasks)
+
+
+@lru_cache(maxsize=8)
+def _columns(edges: Edges) -> Sequence[Sequence[str]]:
+    """Kept, because a graph is asked for its layers at each change of a state, which leaves them as they are."""
+    known = {name for name, _ in edges}
     behind: dict[str, list[str]] = {name: [] for name in known}
-    waits = {task.id: known.intersection(task.dependencies) for task in tasks}
+    waits = {name: known.intersection(needs) for name, needs in edges}
     for name, needs in waits.items():
         for needed in needs:
             behind[needed].append(name)
@@ -168,9 +191,9 @@ def layers(tasks: Sequence[SubTask]) -> list[list[SubTask]]:
             left[later] -= 1
         layer = [later for later in dict.fromkeys(reached) if not left[later]]
     depth |= dict.fromkeys(known - depth.keys(), number)  # A cycle, which validation excludes: same layer.
-    columns: list[list[SubTask]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
-    for task in tasks:
-        columns[depth[task.id]].append(task)
+    columns: list[list[str]] = [[] for _ in range(max(depth.values(), default=-1) + 1)]
+    for name, _ in edges:
+        columns[depth[name]].append(name)
     return columns
 
 

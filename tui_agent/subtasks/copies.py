@@ -86,7 +86,7 @@ Texts = dict[str, str | None]
 def why_blocked(state: State, task: SubTask) -> str:
     """Why a task with completed dependencies cannot start (`a decision in a.py`), or ""."""
     wanted = _paths_before(state, task)
-    for change in state.review.changes:
+    for change in state.review.changes if wanted else ():
         if change.state == "conflict" and change.path in wanted:
             return f"a decision in {change.path}"
     return ""
