@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from itertools import combinations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.context.budget import filling
+from tui_agent.context.budget import filling, newest
 
 COSTS = st.lists(st.integers(1, 60), max_size=9)
 
@@ -33,3 +34,21 @@ def test_what_matters_more_gives_way_only_where_the_room_would_stay_empty() -> N
     assert filling([90, 50, 30], 80, 5, 10, firm=1) == [1, 2]
     assert filling([11], 8, 2, 4) == [0]  # three over is nearer than eight below
     assert filling([13], 8, 2, 4) == filling([5], -1, 0, 0) == []
+
+
+@pytest.mark.parametrize(
+    ("sizes", "room", "begin"),
+    [
+        ((1, 1, 1, 1), 9, 0),
+        ((1, 1, 1, 1), 2, 2),
+        ((1, 1, 1, 1), 1, 2),
+        ((5, 1, 1, 1), 7, 2),
+        ((2, 2, 3, 3), 10, 0),
+    ],
+)
+def test_the_newest_messages_fit_and_begin_with_a_request(
+    sizes: tuple[int, ...], room: int, begin: int
+) -> None:
+    messages = [{"role": role, "content": ""} for role in ("user", "assistant", "user", "assistant")]
+    assert newest(messages, sizes, room) == begin
+    assert newest(messages[1:2], sizes, room) == 1

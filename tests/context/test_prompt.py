@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
+
 from tui_agent.context import editor, known_files, prompt
 from tui_agent.context.file_contents import FilesInPrompt, LoadedFile
 from tui_agent.context.known_files import KnownFile
@@ -180,3 +182,10 @@ def test_the_outline_is_bounded_and_says_what_it_left_out() -> None:
     assert len(text) < 500
     assert text.splitlines()[-1].startswith("… and ")
     assert outline(Index(), 100) == ""
+
+
+@pytest.mark.parametrize(("line", "content"), [(1, "one"), (2, "two"), (3, ""), (0, "")])
+def test_the_block_of_the_active_file_names_its_line(line: int, content: str) -> None:
+    file = editor.OpenFile("a.py", "one\ntwo\n", "m", active=True, line=line)
+    block = editor.blocks([file])["current_file"]
+    assert block == f"<current_file>\nPath: a.py\nLine: {line}\nLine content: {content}\n</current_file>"
