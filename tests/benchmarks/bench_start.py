@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -100,7 +101,9 @@ def with_a_host(workspace: Path, env: dict[str, str]) -> list[Figure]:
             terminal.wait_for(OUR_MARK)
             while not (places := list(folder.glob("[!h]*.*"))):
                 terminal.read(0.05)
-            session = megabytes(int(places[0].suffix[1:]))
+            pid = int(places[0].suffix[1:])
+            session = megabytes(pid)
+            os.kill(pid, signal.SIGKILL)  # it would outlive its terminal
     figures = [
         Figure("host and spare: memory", memory, 50, " MB"),
         Figure("a session of the host: memory", session, 40, " MB"),
