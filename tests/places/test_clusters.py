@@ -100,7 +100,7 @@ async def test_a_lost_machine_ends_each_task_once(folder: Path, machines: Cluste
 
 
 async def test_a_killed_worker_at_random_moments(folder: Path, machines: ClusterProcess):
-    """More rounds: `make bench ARGS=cluster`."""
+    """Three rounds; `kill_at_random` takes any number."""
     await kill_at_random(folder, machines, 3, seed=1)
 
 
