@@ -32,7 +32,7 @@ WITHOUT_KEY = {
     ),
     *(f"session_list.{name}" for name in ("rename", "everywhere", "sort", "fork", "delete")),  # in its menu
     *(f"session.{name}" for name in ("skills", "agents", "attempts", "allow_host", "hooks", "mcp")),
-    *("session.stats", "session.doctor"),
+    *("session.stats", "session.doctor", "session.setup"),
 }
 
 
