@@ -13,6 +13,7 @@ the whole package is limited by ratios (`RATIOS`). Read as text: nothing is impo
 from __future__ import annotations
 
 import ast
+import gc
 import importlib.util
 import io
 import re
@@ -20,6 +21,7 @@ import sys
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 PACKAGE = "tui_agent"
@@ -54,6 +56,12 @@ TEXTS = (tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", 
 Trees = dict[str, ast.Module]
 
 
+@cache
+def walk(tree: ast.AST) -> list[ast.AST]:
+    """All nodes of a tree, which each rule reads again."""
+    return list(ast.walk(tree))
+
+
 def trees(root: Path) -> Trees:
     """Each module of the package, by its path below the root."""
     paths = (path.relative_to(root).as_posix() for path in sorted((root / PACKAGE).rglob("*.py")))
@@ -71,7 +79,7 @@ def long_files(root: Path, modules: Trees) -> Iterator[str]:
 
 def long_functions(modules: Trees) -> Iterator[str]:
     for path, tree in modules.items():
-        for node in ast.walk(tree):
+        for node in walk(tree):
             if isinstance(node, _FUNCTIONS):
                 body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
                 lines = _lines(*body) - sum(_lines(inner) for inner in _inner_functions(node)) if body else 0
@@ -101,7 +109,7 @@ def ratios(root: Path, modules: Trees) -> dict[str, float]:
     for path, tree in modules.items():
         text = (root / path).read_text("utf-8")
         lines += text.count("\n")
-        nodes = list(ast.walk(tree))
+        nodes = walk(tree)
         named = Counter(getattr(node, "id", getattr(node, "attr", None)) for node in nodes)
         for node in nodes:
             if isinstance(node, _FUNCTIONS):
@@ -122,7 +130,7 @@ _WORD = re.compile(r"[A-Za-z']+")
 
 def classes(modules: Trees) -> Iterator[tuple[str, ast.ClassDef]]:
     for path, tree in modules.items():
-        yield from ((path, node) for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+        yield from ((path, node) for node in walk(tree) if isinstance(node, ast.ClassDef))
 
 
 def wide_classes(modules: Trees) -> Iterator[str]:
@@ -176,7 +184,7 @@ def private_parts(modules: Trees) -> Iterator[str]:
     for path, tree in modules.items():
         if path.startswith(PATCHES):
             continue
-        for node in ast.walk(tree):
+        for node in walk(tree):
             match node:
                 case ast.ImportFrom(module=str(name), names=names, level=0) if not name.startswith(PACKAGE):
                     parts = [*name.split("."), *(alias.name for alias in names)]
@@ -216,7 +224,7 @@ def private_names(modules: Trees) -> Iterator[str]:
             continue
         defined = {
             name
-            for node in ast.walk(tree)
+            for node in walk(tree)
             for name in (
                 _private_names_of(node)
                 if isinstance(node, ast.ClassDef)
@@ -227,11 +235,11 @@ def private_names(modules: Trees) -> Iterator[str]:
         }
         modules_named = {
             alias.asname or alias.name
-            for node in ast.walk(tree)
+            for node in walk(tree)
             if isinstance(node, ast.Import)
             for alias in node.names
         } & sys.stdlib_module_names
-        for node in ast.walk(tree):
+        for node in walk(tree):
             match node:
                 case ast.Attribute(attr=name, value=value) if (
                     _is_private(name)
@@ -269,7 +277,7 @@ def _private_names_of(node: ast.ClassDef) -> set[str]:
     for item in node.body:
         for target in getattr(item, "targets", [getattr(item, "target", None)]):
             found.add(getattr(target, "id", ""))
-    for item in ast.walk(node):
+    for item in walk(node):
         if isinstance(item, ast.Attribute) and isinstance(item.ctx, ast.Store) and _is_self(item.value):
             found.add(item.attr)
     return {name for name in found if _is_private(name)}
@@ -282,13 +290,14 @@ def _is_self(value: ast.expr) -> bool:
 def _used_of_self(node: ast.ClassDef) -> set[str]:
     return _private_names_of(node) | {
         item.attr
-        for item in ast.walk(node)
+        for item in walk(node)
         if isinstance(item, ast.Attribute)
         and _is_private(item.attr)
         and (_is_self(item.value) or _is_super(item.value))
     }
 
 
+@cache
 def _library_classes() -> Bases:
     """The classes of the libraries from which classes of ours inherit private names, from their source."""
     found: Bases = {}
@@ -359,7 +368,7 @@ def bare_numbers(modules: Trees) -> Iterator[str]:
     for path, tree in modules.items():
         if path.startswith(NUMBERS):
             continue
-        for scope in ast.walk(tree):
+        for scope in walk(tree):
             if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.Module):
                 nodes = list(_own_nodes(scope))
                 texts = _names_of_text(nodes)
@@ -420,7 +429,7 @@ def _names_of_text(nodes: list[ast.AST]) -> set[str]:
             case _:
                 continue
         if _is_text(value, found):
-            found |= {one.id for target in bound for one in ast.walk(target) if isinstance(one, ast.Name)}
+            found |= {one.id for target in bound for one in walk(target) if isinstance(one, ast.Name)}
     return found
 
 
@@ -451,7 +460,7 @@ def _module(path: str) -> str:
 
 def _imports(tree: ast.Module, names: dict[str, str]) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             wholes = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= {whole if whole in names else node.module for whole in wholes}
@@ -499,4 +508,5 @@ def main(root: Path) -> int:
 
 
 if __name__ == "__main__":
+    gc.disable()  # half of the time would be spent on walks through the syntax trees
     sys.exit(main(Path(*sys.argv[1:2]).resolve()))

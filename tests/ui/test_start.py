@@ -385,7 +385,8 @@ async def test_a_key_of_a_pane_that_is_not_there_yet_waits_for_it(
                 await pilot.pause(0.01)
             while app.workspace_screen.query_one(TextArea).text != "x":
                 await pilot.pause(0.01)
-            assert app.workspace_screen.workspace.pane("chat").has_focus_within
+            chat = app.workspace_screen.workspace.pane("chat")
+            assert chat is not None and chat.has_focus_within
 
 
 async def test_a_child_that_was_started_for_something_else_is_ended(tmp_path: Path) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import AsyncGenerator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tui_agent import __version__
@@ -15,6 +15,7 @@ from tui_agent.places.contents import Contents, tar_stream
 if TYPE_CHECKING:
     from distributed import Client
 
+_log = logging.getLogger(__name__)
 #: Seconds to reach the scheduler, and for the end of a task that was ended.
 CONNECT, PATIENCE = 10.0, 1.5
 #: Bytes of a piece of a copy.
@@ -108,6 +109,7 @@ class DaskChannel:
             try:
                 start, data, said = self._getting.result()
             except Exception as error:  # whatever the client of a lost scheduler raises
+                _log.debug("the scheduler answers no longer", exc_info=True)
                 self._said = f"{type(error).__name__}: {str(error)[:200]}"
                 return b""
             finally:
@@ -131,7 +133,7 @@ class DaskChannel:
 
     async def close(self) -> None:
         """A task that has not begun is withdrawn."""
-        with suppress(Exception):  # The scheduler may be gone.
+        try:
             async with asyncio.timeout(2 * PATIENCE):
                 if self._granted is not None:
                     await self._granted.put(b"")
@@ -140,6 +142,8 @@ class DaskChannel:
                 self._out.close()
                 if self._granted is not None:
                     self._granted.close()
+        except Exception:  # The scheduler may be gone.
+            _log.debug("the task was not withdrawn", exc_info=True)
         for task in filter(None, (self._getting, self._ending)):
             task.cancel()
 
@@ -158,6 +162,7 @@ async def _end_of(future: Any) -> str:
     try:
         error = await future.exception()
     except Exception as raised:  # a cancelled task, or a lost scheduler
+        _log.debug("the end of a task is unknown", exc_info=True)
         error = raised
     return "" if error is None else f"{type(error).__name__}: {str(error)[:200]}"
 
