@@ -281,44 +281,34 @@ def frame(number: int | None, method: str, **parameters: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", **named, "method": method, "params": parameters}).encode() + b"\n"
 
 
-@pytest.mark.parametrize(
-    "frames",
-    [
-        b"{",
-        b"[]\n",
-        b'{"jsonrpc": "2.0", "id": 1}\n',
-        b"\xff\xfe\n",
-        b'{"a": ' * 50_000 + b"\n",
-        b"null\n" * 1000,
-        b'"' + b"x" * 100_000_000 + b'"\n',
-        frame(1, "no/such_method") + frame(None, "no/such_notice"),
-        frame(1, "initialize", protocolVersion=1) * 2,
-        frame(1, "session/prompt", sessionId="x", prompt=[]) + frame(None, "session/cancel", sessionId="x"),
-        b'{"jsonrpc": "2.0", "id": 99, "result": {}}\n{"jsonrpc": "2.0", "id": null, "error": 7}\n',
-        frame(1, "initialize", protocolVersion="one") + frame(2, "session/new", cwd=[]),
-    ],
-    ids=[
-        *("cut", "list", "nothing", "bytes", "deep", "many", "100 MB", "unknown", "doubled", "too early"),
-        *("answers", "types"),
-    ],
-)
-def test_frames_that_are_none_end_nothing_but_themselves(
-    workspace: Path, provider: Provider, frames: bytes
-) -> None:
-    asked = {
-        "jsonrpc": "2.0",
-        "id": 7,
-        "method": "initialize",
-        "params": {"protocolVersion": 1, "clientCapabilities": {}},
-    }
+NO_FRAMES = {
+    "list": b"[]\n",
+    "nothing": b'{"jsonrpc": "2.0", "id": 1}\n',
+    "bytes": b"\xff\xfe\n",
+    "deep": b'{"a": ' * 50_000 + b"\n",
+    "many": b"null\n" * 1000,
+    "100 MB": b'"' + b"x" * 100_000_000 + b'"\n',
+    "unknown": frame(1, "no/such_method") + frame(None, "no/such_notice"),
+    "doubled": frame(1, "initialize", protocolVersion=1) * 2,
+    "too early": frame(1, "session/prompt", sessionId="x", prompt=[])
+    + frame(None, "session/cancel", sessionId="x"),
+    "answers": b'{"jsonrpc": "2.0", "id": 99, "result": {}}\n{"jsonrpc": "2.0", "id": null, "error": 7}\n',
+    "types": frame(1, "initialize", protocolVersion="one") + frame(2, "session/new", cwd=[]),
+    "cut": b"{",
+}
+
+
+def test_frames_that_are_none_end_nothing_but_themselves(workspace: Path, provider: Provider) -> None:
     with started("acp", folder=workspace) as program:
         assert program.stdin is not None and program.stdout is not None and program.stderr is not None
-        program.stdin.write(frames.decode("latin-1"))
-        if frames.endswith(b"\n"):
-            program.stdin.write(json.dumps(asked) + "\n")
-            program.stdin.flush()
-            answers = (json.loads(line) for line in program.stdout)
-            assert "result" in next(one for one in answers if one.get("id") == 7)
+        answers = map(json.loads, program.stdout)
+        for number, (name, frames) in enumerate(NO_FRAMES.items(), 100):
+            program.stdin.write(frames.decode("latin-1"))
+            if frames.endswith(b"\n"):
+                asked = frame(number, "initialize", protocolVersion=1, clientCapabilities={})
+                program.stdin.write(asked.decode())
+                program.stdin.flush()
+                assert "result" in next(one for one in answers if one.get("id") == number), name
         program.stdin.close()
         assert program.wait(PATIENCE) == 0
         assert "Traceback" not in program.stderr.read()
