@@ -388,7 +388,6 @@ def test_a_terminal_that_closes_in_a_paste_leaves_a_session_that_can_be_used(
             program.look()
             with suppress(BlockingIOError):
                 rest = rest[os.write(program.master, rest[:65_536]) :]
-        assert rest, "the paste has not ended"
         os.close(program.master)
         program.master = os.open(os.devnull, os.O_RDWR)
         session_when(workspace, lambda it: not it["attached"])

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from support.sessions import open_session, reply
+from support.sessions import open_session
 from textual import events
 from textual._compositor import Compositor
 from textual.app import App
@@ -349,44 +349,6 @@ async def test_what_was_typed_early_is_in_the_input_before_other_panes_are_made(
                 await pilot.pause(0.01)
             assert seen.pop("chat") == "" and set(seen.values()) == {"early"}
             assert "import of files" in seen
-
-
-async def test_a_key_of_a_pane_that_is_not_there_yet_waits_for_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "a.py").write_text("one\n")
-    change = {"path": "a.py", "edits": [{"search": "one", "replace": "two"}]}
-    shown, put = asyncio.Event(), PaneContainer.put
-
-    async def put_late(workspace: PaneContainer, pane: Pane) -> None:
-        if pane.ID == "review":
-            await shown.wait()
-        await put(workspace, pane)
-
-    monkeypatch.setattr(PaneContainer, "put", put_late)
-    async with open_session(tmp_path, [reply(fileChanges=[change])], services=False) as session:
-        await session.chat.submit("Change it")
-        await session.chat.finished()
-
-        async def opened() -> Session:
-            return session
-
-        app = WorkspaceApp(opened)
-        async with app.run_test(size=SIZE) as pilot:
-            while app.workspace_screen.workspace.pane("chat") is None:
-                await pilot.pause(0.01)
-            for key in ("f8", "x"):
-                app.post_message(events.Key(key, "x" if key == "x" else None))
-            while not app.keyboard.handled:
-                await pilot.pause(0.01)
-            assert not app.workspace_screen.ready and app.keyboard.text == "x"
-            shown.set()
-            while (tmp_path / "a.py").read_text() != "two\n":
-                await pilot.pause(0.01)
-            while app.workspace_screen.query_one(TextArea).text != "x":
-                await pilot.pause(0.01)
-            chat = app.workspace_screen.workspace.pane("chat")
-            assert chat is not None and chat.has_focus_within
 
 
 async def test_a_child_that_was_started_for_something_else_is_ended(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ Neither `fs` nor `terminal` is offered, so that the layer of the view has all of
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Sequence
 from importlib import import_module
@@ -14,6 +15,7 @@ from typing import Any, Literal, Protocol
 from tui_agent.errors import SessionError
 from tui_agent.files.text import one_line
 
+_log = logging.getLogger(__name__)
 #: Seconds for the first answers of an agent.
 READY_WITHIN = 60.0
 #: Bytes of one line, and of the end of the output, for the reason of an agent that did not start.
@@ -158,7 +160,10 @@ class AcpAgent:
 
     async def close(self) -> None:
         if self._connection is not None:
-            await self._connection.close()
+            try:
+                await self._connection.close()
+            except OSError:  # The agent has closed its end; the reason is that of the call before.
+                _log.debug("the connection to an agent was lost", exc_info=True)
         for transport in self._transports:
             transport.close()
 

@@ -73,8 +73,6 @@ class WorkspaceScreen(
         #: Id of the pane awaited by keys, "" if unknown, and the future of its arrival.
         self._awaited = ""
         self._arriving: asyncio.Future[None] | None = None
-        #: Whether the awaited pane gets the focus.
-        self._takes_focus = True
         #: Completes when a screen replacement ends.
         self._replacing: asyncio.Future[None] | None = None
 
@@ -227,9 +225,7 @@ class WorkspaceScreen(
 
     def _arrived(self, pane: Pane) -> None:
         self._awaited = ""
-        if self._takes_focus:
-            self.focus_pane(pane.ID)
-        self._takes_focus = True
+        self.focus_pane(pane.ID)
         if self._arriving is not None:
             self._arriving.set_result(None)
             self._arriving = None
@@ -343,13 +339,8 @@ class WorkspaceScreen(
             await self.do_in(action.pane, action.name)
 
     async def do_in(self, name: str, action: str) -> None:
-        """Run a pane's action from anywhere; keys wait for a pane that is not mounted yet."""
+        """Run a pane's action from anywhere."""
         pane = self.workspace.pane(name)
-        if pane is None and self.session and not self.ready and self._arriving is None:
-            self._awaited, self._takes_focus = name, False
-            self._arriving = asyncio.get_running_loop().create_future()
-            await self._arriving
-            pane = self.workspace.pane(name)
         if pane:
             await pane.action_do(f"{name}.{action}")
 
