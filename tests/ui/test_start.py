@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from support.sessions import open_session
+from support.sessions import open_session, reply
 from textual import events
 from textual._compositor import Compositor
 from textual.app import App
@@ -349,6 +349,55 @@ async def test_what_was_typed_early_is_in_the_input_before_other_panes_are_made(
                 await pilot.pause(0.01)
             assert seen.pop("chat") == "" and set(seen.values()) == {"early"}
             assert "import of files" in seen
+
+
+@pytest.mark.parametrize(
+    ("keys", "before", "after"), [(("f8",), "one", "two"), (("ctrl+o", "u"), "two", "one")]
+)
+async def test_keys_of_a_pane_that_is_not_mounted_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keys: tuple[str, ...], before: str, after: str
+) -> None:
+    file = tmp_path / "a.py"
+    file.write_text("one\n")
+    change = {"path": "a.py", "edits": [{"search": "one", "replace": "two"}]}
+    mounting, typed, put = asyncio.Event(), asyncio.Event(), PaneContainer.put
+    begin = asyncio.Event()
+
+    async def put_late(workspace: PaneContainer, pane: Pane) -> None:
+        if pane.ID == "review":
+            mounting.set()
+            await typed.wait()
+        await put(workspace, pane)
+
+    monkeypatch.setattr(PaneContainer, "put", put_late)
+    async with open_session(tmp_path, [reply(fileChanges=[change])]) as session:
+        await session.chat.submit("Change it")
+        await session.chat.finished()
+        if before == "two":
+            await session.review.apply()
+        name = session.state.session.id
+    assert file.read_text().strip() == before
+    async with open_session(tmp_path, session=name, services=False) as session:
+
+        async def opened() -> Session:
+            await begin.wait()
+            return session
+
+        app = WorkspaceApp(opened)
+        async with app.run_test(size=SIZE) as pilot:
+            begin.set()
+            await mounting.wait()
+            for key in (*keys, "x"):
+                app.post_message(events.Key(key, key if len(key) == 1 else None))
+            try:
+                while app.keyboard.handled < len(keys) - 1 or not app.keyboard.text.endswith("x"):
+                    await pilot.pause(0.01)
+            finally:
+                typed.set()
+            while app.workspace_screen.query_one(TextArea).text != "x":
+                await pilot.pause(0.01)
+            while file.read_text().strip() != after or not app.workspace_screen.ready:
+                await pilot.pause(0.01)
 
 
 async def test_a_child_that_was_started_for_something_else_is_ended(tmp_path: Path) -> None:

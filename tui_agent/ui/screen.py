@@ -40,6 +40,13 @@ if TYPE_CHECKING:
 
 #: Maximum delay of mounting a pane due to pending input, in seconds.
 KEYS_FIRST = 0.5
+#: Global actions that a pane does wherever the focus is; their keys wait until it is mounted.
+DONE_IN = {
+    "changes.apply_all": "review",
+    "changes.undo": "review",
+    "changes.redo": "review",
+    "turn.run_ticked": "subtasks",
+}
 
 
 @runtime_checkable
@@ -73,6 +80,8 @@ class WorkspaceScreen(
         #: Id of the pane awaited by keys, "" if unknown, and the future of its arrival.
         self._awaited = ""
         self._arriving: asyncio.Future[None] | None = None
+        #: Whether the awaited pane gets the focus.
+        self._takes_focus = True
         #: Completes when a screen replacement ends.
         self._replacing: asyncio.Future[None] | None = None
 
@@ -199,9 +208,16 @@ class WorkspaceScreen(
         done = next(filter(None, waited_for), None)
         if mouse or done is not None:
             return done
+        action = self.leader.action_of(event) if isinstance(event, events.Key) else None
+        if self.session and not self.ready and isinstance(event, events.Key):
+            named = (name for name in DONE_IN if self.host.keys.matches(event.key, name))
+            target = DONE_IN.get(action.id if action else next(named, ""))
+            if target and self.workspace.pane(target) is None:
+                self._awaited, self._takes_focus = target, False
+                self._arriving = asyncio.get_running_loop().create_future()
+                return self._arriving
         if self.leader.waiting is None:
             return self._busy_with_focus(event)
-        action = self.leader.action_of(event) if isinstance(event, events.Key) else None
         pane = self.workspace.pane(action.pane) if action else None
         return pane.waits_for("actions") if pane else None
 
@@ -225,7 +241,9 @@ class WorkspaceScreen(
 
     def _arrived(self, pane: Pane) -> None:
         self._awaited = ""
-        self.focus_pane(pane.ID)
+        if self._takes_focus:
+            self.focus_pane(pane.ID)
+        self._takes_focus = True
         if self._arriving is not None:
             self._arriving.set_result(None)
             self._arriving = None
