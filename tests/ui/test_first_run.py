@@ -97,3 +97,16 @@ async def test_a_digit_and_enter_lead_from_an_empty_home_to_the_first_answer(
             await it.press("enter")
             await it.until(lambda: "It fetches pages." in it.text)
             assert it.session.state.turn.request == "What is this"
+
+
+async def test_setup_shows_the_model_in_use_beside_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def found(memory: object) -> tuple[Suggestion, ...]:
+        return FOUND
+
+    monkeypatch.setattr("tui_agent.model.discovery.discover", found)
+    async with on_screen(tmp_path, [reply()], overrides=["model=some/model"]) as it:
+        await it.press(*"/setup", "enter")
+        await it.shows("Model   use some/model  in use")
+        await it.shows("use openai/gpt-5  OPENAI_API_KEY is set")

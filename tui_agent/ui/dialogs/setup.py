@@ -31,11 +31,14 @@ async def set_up(app: Host, session: Session) -> None:
     first = ""
 
     async def find() -> None:
-        found, listed = await asyncio.gather(
-            session.models.find(), asyncio.to_thread(session.checks.listed), return_exceptions=True
+        rehearses = app.reopen is not None and not session.state.session.rehearsal
+        found, checks[:] = await asyncio.gather(
+            session.models.find(), asyncio.to_thread(session.checks.listed)
         )
-        options[:] = ways(() if isinstance(found, BaseException) else found, rehearses=app.reopen is not None)
-        checks[:] = [] if isinstance(listed, BaseException) else listed
+        options[:] = ways(found, rehearses=rehearses)
+        name = session.models.name
+        if name and name not in {option.value for option in options}:
+            options.insert(0, ModelOption(name, f"use {name}", ""))
 
     def rows(words: str) -> list[ChooserRow]:
         models = [*options, ModelOption(_LIST, "more models, and keys for other providers", "")]
