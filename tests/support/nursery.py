@@ -29,6 +29,8 @@ from tui_agent.processes import child
 from tui_agent.processes.child import ProcessCopy, adopt, become, variables
 
 MODULES = ("tui_agent.model.worker", "tui_agent.workspace.worker")
+#: The child of the servers of tools imports the SDK, which computes a second, in a nursery of its own.
+SERVERS = "tui_agent.mcp_servers.worker"
 #: What nearly every workspace child imports for its first request, longer than all else that it computes.
 _AT_ONCE = ("tui_agent.workspace.watcher", "tui_agent.workspace.syntax_trees", "tree_sitter_python", "git")
 #: The number of clone(2) where it is known, and its flag for a child of the nursery's own parent.
@@ -64,7 +66,7 @@ def use() -> None:
 async def _spawn(module: str, env: Mapping[str, str]) -> Any:
     given = variables(env)
     plain = not given.get("LD_PRELOAD") and given.get("PYTHONPATH") == _imported_from
-    ours = module in MODULES and os.getpid() == _OWNER
+    ours = module in (*MODULES, SERVERS) and os.getpid() == _OWNER
     copied = _forked(module, given) if ours and plain else None
     return await (adopt(copied) if copied else _started_as_ever(module, env))
 
@@ -74,7 +76,8 @@ def _forked(module: str, given: Mapping[str, str]) -> ProcessCopy | None:
     pipes = [os.pipe() for _ in range(3)]
     (stdin, our_stdin), (our_stdout, stdout), (our_stderr, stderr) = pipes
     told = {"module": module, "variables": dict(given), "folder": os.getcwd()}
-    pid = _asked("children", told, (stdin, stdout, stderr))
+    kind = "servers" if module == SERVERS else "children"
+    pid = _asked(kind, told, (stdin, stdout, stderr))
     ours = (our_stdin, our_stdout, our_stderr)
     for descriptor in (stdin, stdout, stderr, *(() if pid else ours)):
         os.close(descriptor)
@@ -118,7 +121,7 @@ def _nursery(kind: str) -> socket.socket:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     for one in (ours, theirs):
         one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MOST_BYTES)
-    safely = ("-P",) if kind == "children" else ()  # as each of them is started
+    safely = () if kind == "programs" else ("-P",)  # as each of them is started
     command = [sys.executable, *safely, __file__, kind, str(theirs.fileno())]
     process = subprocess.Popen(command, pass_fds=[theirs.fileno()], start_new_session=True)
     theirs.close()
@@ -127,14 +130,14 @@ def _nursery(kind: str) -> socket.socket:
     return ours
 
 
-def _serve(asked: socket.socket, *modules: str) -> None:
+def _serve(asked: socket.socket, kind: str) -> None:
     """Fork what is asked for until nobody can ask any more."""
-    for module in MODULES:
+    for module in (SERVERS,) if kind == "servers" else MODULES:
         importlib.import_module(module).build(lambda event: None)  # imports what it needs
     os.environ.update(
         GIT_PYTHON_REFRESH="quiet", GIT_PYTHON_GIT_EXECUTABLE=os.devnull
     )  # as `git.repository` has it
-    for module in (*_AT_ONCE, *modules):
+    for module in {"children": _AT_ONCE, "programs": (*_AT_ONCE, *_PROGRAM), "servers": ()}[kind]:
         importlib.import_module(module)
     gc.freeze()
     while True:
@@ -183,4 +186,4 @@ def _be(told: dict[str, Any], streams: tuple[int, ...]) -> NoReturn:
 
 
 if __name__ == "__main__":
-    _serve(socket.socket(fileno=int(sys.argv[2])), *(_PROGRAM if sys.argv[1] == "programs" else ()))
+    _serve(socket.socket(fileno=int(sys.argv[2])), sys.argv[1])
