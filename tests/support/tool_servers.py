@@ -127,6 +127,7 @@ from mcp.shared.auth import OAuthToken
 
 listening = socket.socket()
 listening.bind(("127.0.0.1", 0))
+listening.listen()  # a client that connects before the server runs waits
 here = f"http://127.0.0.1:{listening.getsockname()[1]}"
 
 
