@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tui_agent.answers.patches import is_envelope, requests, sections
+from tui_agent.answers.markers import is_envelope, requests, sections
 from tui_agent.answers.unified import Section, hunks_of
 from tui_agent.answers.values import ChangeRequest
 

@@ -20,8 +20,7 @@ from figures import Figure, show
 from wrong_references import Reference, chain, references
 
 from tui_agent.answers.plans import FileAction
-from tui_agent.planning.chain import try_patterns
-from tui_agent.planning.near_names import completed, names_one, nearest
+from tui_agent.planning.chain import completed, names_one, nearest, try_patterns
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.symbols import is_source_extension
 

@@ -22,8 +22,7 @@ from support.trees import run_git
 
 from tui_agent.answers.plans import FileAction
 from tui_agent.planning.built_in_planner import read_words
-from tui_agent.planning.chain import try_patterns
-from tui_agent.planning.near_names import completed
+from tui_agent.planning.chain import completed, try_patterns
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.workspace import Workspace
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.edit_requests import by_diff
 
-from tui_agent.answers import patches, prose
+from tui_agent.answers import markers, prose
 from tui_agent.answers.values import ChangeRequest, EditHunk
 from tui_agent.edits import forms
 from tui_agent.edits.change import diff_of, unified
@@ -114,7 +114,7 @@ def test_a_diff_that_was_made_from_two_texts_gives_the_second(lines: list[str], 
     new = "".join(chosen)
     diff = unified(diff_of("a.py", base, new))
     if diff and base and new:
-        [request] = patches.requests(diff, ChangeRequest(""))
+        [request] = markers.requests(diff, ChangeRequest(""))
         assert isinstance(request, ChangeRequest)
         try:
             assert forms.propose(request, base).new_text == new
@@ -248,7 +248,7 @@ def test_a_remark_that_the_file_has_may_stay() -> None:
 @given(st.text(max_size=80), st.text(max_size=120))
 def test_no_diff_raises_anything_but_an_edit_error(base: str, diff: str) -> None:
     for text in (diff, "@@\n" + diff, "*** Begin Patch\n*** Update File: a\n" + diff):
-        for request in patches.requests(text, ChangeRequest("a.py")):
+        for request in markers.requests(text, ChangeRequest("a.py")):
             if isinstance(request, ChangeRequest):
                 with suppress(EditFailed):
                     forms.propose(request, base)
@@ -291,8 +291,8 @@ def test_a_place_is_found_by_its_lines_where_a_search_through_the_text_finds_it(
 
 def test_a_diff_that_removes_a_file_shows_lines_that_it_has() -> None:
     gone = "--- a/m.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-{}\n"
-    [right] = patches.requests(gone.format("a = 1"), ChangeRequest("m.py"))
-    [wrong] = patches.requests(gone.format("z = 1"), ChangeRequest("m.py"))
+    [right] = markers.requests(gone.format("a = 1"), ChangeRequest("m.py"))
+    [wrong] = markers.requests(gone.format("z = 1"), ChangeRequest("m.py"))
     assert isinstance(right, ChangeRequest) and isinstance(wrong, ChangeRequest)
     assert forms.propose(right, "a = 1\n").kind == "delete"
     with pytest.raises(EditFailed, match="lines that the file does not have"):

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from tui_agent.edits.rebase import Overlay
+from tui_agent.edits.merge import Overlay
 
 BASE = "import os\n\ndef a():\n    return get(url, 0)\n\nend\n"
 NOW = "import os\nimport sys\n\ndef a():\n    return get(url, 0, 5)\n\nend\nmore\n"

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tui_agent.edits.change import Change
-from tui_agent.edits.rebase import followed, is_nothing, joined, rebased, remaining, with_texts
+from tui_agent.edits.merge import followed, is_nothing, joined, rebased, remaining, with_texts
 from tui_agent.files.text import md5
 
 

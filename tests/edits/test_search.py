@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tui_agent.edits import search
-from tui_agent.edits.brackets import near, partner
-from tui_agent.edits.search import Occurrence, Search
+from tui_agent.edits.search import Occurrence, Search, near, partner
 from tui_agent.errors import EditFailed
 
 LINES = ["one Two", "two two", "", "twofold (two)"]

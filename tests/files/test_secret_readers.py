@@ -17,7 +17,7 @@ from tui_agent.log.log import events_of
 from tui_agent.log.transfer import as_json, parsed
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
-from tui_agent.store.tool_calls import PermissionDecision
+from tui_agent.store.conversation import PermissionDecision
 
 TOKEN = f"ghp_{CANARY}x9"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tui_agent.answers.plans import FileAction
-from tui_agent.planning.near_names import completed, names_one, nearest
+from tui_agent.planning.chain import completed, names_one, nearest
 from tui_agent.workspace.index import Index
 
 INDEX = Index(

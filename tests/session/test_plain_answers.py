@@ -12,7 +12,7 @@ from tui_agent.log.log import events_of
 from tui_agent.log.transfer import as_markdown
 from tui_agent.store.events import Event, ReplyRead
 from tui_agent.store.state import State
-from tui_agent.turn.memory import memory_of
+from tui_agent.turn.conversation import memory_of
 
 LAST = "Nothing has to change for that."
 PROSE = f"The timeout is in settings.py.\n\n{LAST}"

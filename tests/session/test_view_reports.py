@@ -10,7 +10,7 @@ from support.sessions import model_of, open_session, reply
 from support.trees import make_repository, run_git
 
 from tui_agent.errors import SessionError
-from tui_agent.session.revealed_files import RevealedFiles
+from tui_agent.session.trial_views import RevealedFiles
 
 CHANGE = {"path": "a.py", "edits": [{"search": "return 1", "replace": "return 2"}]}
 #: Passes on the folder as it is.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tui_agent.answers import patches
+from tui_agent.answers import markers
 from tui_agent.answers.unified import hunks_of
 from tui_agent.answers.values import ChangeRequest, EditHunk
 from tui_agent.errors import EditFailed
@@ -14,7 +14,7 @@ def hunks(diff: str) -> tuple[EditHunk, ...]:
 
 def by_diff(diff: str, path: str = "a.py") -> ChangeRequest:
     """The change of one file by a diff. Raises EditFailed where the diff is refused as it is read."""
-    [request] = patches.requests(diff, ChangeRequest(path))
+    [request] = markers.requests(diff, ChangeRequest(path))
     if not isinstance(request, ChangeRequest):
         raise EditFailed(str(request), "send another diff")
     return request

@@ -19,8 +19,8 @@ from tui_agent.mcp_servers.servers import switch
 from tui_agent.session.session import Session
 from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
+from tui_agent.store.conversation import PermissionQuestion
 from tui_agent.store.events import CallEnded, PermissionAsked
-from tui_agent.store.tool_calls import PermissionQuestion
 from tui_agent.ui.dialogs.permissions import question_rows
 
 ALLOWED = 'permissions.allow=["*__*"]'

@@ -23,8 +23,8 @@ from tui_agent.errors import TimedOut
 from tui_agent.model.client import Abilities, Chunk, ModelRequest, TokenCount
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
+from tui_agent.store.conversation import ToolUse
 from tui_agent.store.state import ActionSlice, ChatMessage, PlanSlice
-from tui_agent.store.tool_calls import ToolUse
 from tui_agent.ui import bridge
 from tui_agent.ui.markdown import message_text
 from tui_agent.ui.markdown.message_text import MessageText

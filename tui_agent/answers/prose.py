@@ -13,9 +13,8 @@ from itertools import islice
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.answers import examples, file_names, markers, patches, unified
-from tui_agent.answers.markers import DedentedLines, Lines
-from tui_agent.answers.patches import Findings
+from tui_agent.answers import examples, file_names, markers, unified
+from tui_agent.answers.markers import DedentedLines, Findings, Lines
 from tui_agent.answers.values import ChangeRequest, EditHunk, Refusal, ShownText, Use
 from tui_agent.files.lazy_regex import late
 
@@ -99,7 +98,7 @@ class _Fence:
 
     def _form(self, at: int) -> str:
         line = self.lines[at]
-        if patches.begins_envelope(line):
+        if markers.begins_envelope(line):
             return "patch"
         if markers.begins_block(line):
             return "block"
@@ -117,7 +116,7 @@ class _Fence:
                 continue
             if self.closes(number):
                 return number + 1
-            if patches.begins_envelope(self.lines[number]):
+            if markers.begins_envelope(self.lines[number]):
                 end = self.findings.envelope(self.lines, number, self.closes)
         return end
 
@@ -266,7 +265,7 @@ class _Fence:
             line = self.text.all[number].strip()
             if number >= end or self.language in _OUTPUT:
                 return
-            if markers.resembles_block(line) or unified.begins_hunk(line) or patches.begins_envelope(line):
+            if markers.resembles_block(line) or unified.begins_hunk(line) or markers.begins_envelope(line):
                 what = f"“{line[:60]}” in a code block looks like a change in an unsupported format"
                 self.findings.refuse(file_names.in_sure_label(self.label), what)
                 return
@@ -328,13 +327,13 @@ def _offsets(text: str, taken: Sequence[tuple[int, int, Use]]) -> Iterator[tuple
         yield places[0], places[1], use
 
 
-def _offered(item: patches.Item) -> patches.Item:
+def _offered(item: markers.Item) -> markers.Item:
     if isinstance(item, ChangeRequest):
         return replace(item, offered="the answer presents it as an example or as an earlier version")
     return item
 
 
-def _names_its_file(item: patches.Item) -> bool:
+def _names_its_file(item: markers.Item) -> bool:
     return isinstance(item, ChangeRequest) or (isinstance(item, Refusal) and bool(item.path))
 
 
@@ -393,7 +392,7 @@ class _Scan:
             fence = _Fence(self.lines, at, self._label(at), self.findings)
             end = fence.read()
             self.shown += fence.shown
-        elif patches.begins_envelope(line):
+        elif markers.begins_envelope(line):
             end = self.findings.envelope(lines, at, None)
         elif unified.begins(lines, at):
             end = self._diff(at)
@@ -440,7 +439,7 @@ class _Scan:
         bare = line[quoted.end() :] if quoted else line.strip()
         fence = _opens(bare) if quoted else None
         if header := _FILE_LINE.match(bare):
-            why = f"its patch does not begin with a line `{patches.BEGIN}`"
+            why = f"its patch does not begin with a line `{markers.BEGIN}`"
             self.findings.refuse(file_names.plain(header[1].rstrip()), why)
         elif fence and (file_names.in_info(fence[3]) or fence[3].strip().lower() in _DIFFS):
             self.findings.refuse("", "it is quoted")
@@ -448,7 +447,7 @@ class _Scan:
             markers.resembles_block(bare)
             or unified.begins_hunk(bare)
             or bare.startswith("diff --git ")
-            or patches.begins_envelope(bare)
+            or markers.begins_envelope(bare)
         ):
             what = f"“{bare[:60].strip()}” looks like a change in an unsupported format"
             self.findings.refuse(file_names.in_sure_label(self._label(at)), what)
@@ -460,7 +459,7 @@ class _Scan:
             return at + 1
         lines = self.lines.all
         below = self.lines.below(at + 1)
-        if below < len(lines) and patches.begins_envelope(lines[below]):
+        if below < len(lines) and markers.begins_envelope(lines[below]):
             return below  # Only a wrapper.
         path = found.path or next(filter(None, map(markers.path_inside, lines[at : at + 4])), "")
         path = path if file_names.is_path(path) else ""

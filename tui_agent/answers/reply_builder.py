@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from tui_agent.answers import file_names, markers, patches, plans, prose, schema
+from tui_agent.answers import file_names, markers, plans, prose, schema
 from tui_agent.answers.lenient_json import has_half, joined
 from tui_agent.answers.schema import by_path, coerced, near_names, written_out
 from tui_agent.answers.text_calls import CallsInText
@@ -180,7 +180,7 @@ class ReplyBuilder:
         if other.count > len(other.changes) or (other.refused and not other.changes):
             self.faults.append(f"{why[:1].upper()}{why[1:]}: it was not carried out.")
 
-    def _add_changes(self, found: list[patches.Item]) -> None:
+    def _add_changes(self, found: list[markers.Item]) -> None:
         for item in found:
             if isinstance(item, ChangeRequest):
                 self.changes.append(item)
@@ -370,7 +370,7 @@ def _search(item: Item) -> SearchRequest:
     return SearchRequest(text_at(item, "pattern"), text_at(item, "glob"), item.get("regex") is True)
 
 
-def _changes(item: Item) -> list[patches.Item]:
+def _changes(item: Item) -> list[markers.Item]:
     """Returns the changes of an entry; several if its diff covers several files."""
     change = ChangeRequest.read(item)
     diff = text_at(item, "diff")
@@ -378,7 +378,7 @@ def _changes(item: Item) -> list[patches.Item]:
         raise BadItem("the text holds half of a surrogate pair, which no file can hold; send it again")
     if change.content is not None and (form := markers.edit_form(change.path, change.content)):
         raise BadItem(f"`content` begins like an edit (`{form[:60]}`), and takes only the text of the file")
-    found = patches.requests(diff, change) if diff else [change]
+    found = markers.requests(diff, change) if diff else [change]
     if not all(request.path for request in found if isinstance(request, ChangeRequest)):
         raise BadItem("a change needs `path`")
     return found

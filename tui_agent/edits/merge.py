@@ -1,15 +1,17 @@
-"""Three-way merge with `git merge-file`, and conflict resolution."""
+"""Three-way merge, conflict resolution, and changes or typed text moved onto another text."""
 
 from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from tui_agent.edits.change import Change, ChangeKind, compose, counts, hunks
 from tui_agent.edits.lines import split
 from tui_agent.errors import ChildFailed, EditFailed
 from tui_agent.git.process import NOT_FOUND, run_git
@@ -178,3 +180,237 @@ def _without_newline(lines: tuple[str, ...], text: str) -> tuple[str, ...]:
     if not lines or not text or text.endswith("\n"):
         return lines
     return (*lines[:-1], lines[-1].rstrip("\r\n"))
+
+
+MERGED = "merged with what changed since the model saw it"
+THERE_ALREADY = "the file is so already"
+
+_Merge = Callable[[str, str, str], MergeResult]
+
+
+def rebased(
+    change: Change,
+    base: str,
+    new: str,
+    now: str | None,
+    now_hash: str,
+    put_text: Callable[[str], str],
+    merge_by: _Merge = merge,
+) -> Change:
+    """Returns the open change on the text `now` with hash `now_hash`; `None`: the file was deleted.
+
+    `base` and `new` are the change's texts. Blocking if a merge is necessary. A failed merge keeps the base
+    and sets `conflict`; an inexact match afterwards needs the user's explicit choice.
+    """
+    if now is None:
+        return replace(change, state="conflict", reason="the file is no longer there")
+    if change.kind == "create":
+        if now == new:
+            return replace(
+                change, state="applied", reason=THERE_ALREADY, hunks=("applied",) * len(change.hunks)
+            )
+        return replace(change, state="conflict", reason="another file is there by now")
+    if change.kind == "delete":
+        return replace(change, state="conflict", reason="the file has changed since it was to be deleted")
+    merged = merge_by(base, now, new)
+    if merged.conflicts:
+        return replace(change, state="conflict", reason="the same lines have changed since the model saw it")
+    if merged.text == now and change.kind == "edit" and change.executable is None:
+        return replace(change, state="applied", reason=THERE_ALREADY, hunks=("applied",) * len(change.hunks))
+    return reworked(change, now, now_hash, merged.text, put_text, MERGED)
+
+
+def followed(change: Change, path: str) -> Change:
+    """Returns the change for a file since renamed to `path`, without its own rename if that was the same."""
+    if change.rename_to != path:
+        return replace(change, path=path)
+    rest = replace(change, path=path, kind="edit", rename_to="")
+    return (
+        rest
+        if rest.hunks or rest.executable is not None
+        else replace(rest, state="applied", reason=THERE_ALREADY)
+    )
+
+
+def reworked(
+    change: Change, base: str, base_hash: str, new: str, put_text: Callable[[str], str], reason: str
+) -> Change:
+    """Returns the change with new texts, as `merged`, all hunks pending."""
+    parts = hunks(base, new)
+    added, removed = counts(parts)
+    guess = change.rung not in ("", "exact") and not change.by_hand
+    ask = f"found by {change.rung} in a version that has changed since" if guess else change.ask
+    return replace(
+        change,
+        state="merged",
+        base=base_hash,
+        new=put_text(new),
+        hunks=("pending",) * len(parts),
+        added=added,
+        removed=removed,
+        reason=reason,
+        ask=ask,
+    )
+
+
+#: The text of a hash; `None` for the empty hash (no file).
+TextUnder = Callable[[str], str | None]
+PutText = Callable[[str], str]
+#: Author of changes outside of sub-tasks.
+CONVERSATION = "the conversation"
+
+
+def joined(before: Change, change: Change, text_under: TextUnder, put_text: PutText) -> Change:
+    """Returns `change` combined with the rest of `before`, on the base of `before`. Blocking.
+
+    If `change` starts from the result of `before`, possibly under a new name, the two are chained. If a merge
+    fails: `conflict`, with `before` as rival. See `is_nothing` for changes that cancel out.
+    """
+    ours, theirs = remaining(before, text_under), text_under(change.new) if change.new else None
+    follows = change.path == (before.rename_to or before.path)
+    if follows and ours == (text_under(change.base) if change.base else None):
+        return _on_top(before, change, theirs, text_under, put_text)
+    if ours is None or theirs is None or change.rename_to or (before.rename_to and not follows):
+        if ours == theirs and before.rename_to == change.rename_to:
+            return _both(before, replace(change, base=before.base))
+        return in_conflict(change, before, "one of them removes or renames it")
+    merged = merge(text_under(change.base) or "", ours, theirs)
+    if merged.conflicts:
+        return in_conflict(change, before, "both changed the same lines")
+    return _on_top(before, change, merged.text, text_under, put_text)
+
+
+def is_nothing(change: Change) -> bool:
+    """Deletes a file that was only proposed."""
+    return change.kind == "delete" and not change.base
+
+
+def _on_top(
+    before: Change, change: Change, text: str | None, text_under: TextUnder, put_text: PutText
+) -> Change:
+    """`None` deletes the file."""
+    rename_to = "" if text is None else change.rename_to or before.rename_to
+    path = before.path
+    if not before.base:
+        path, rename_to = rename_to or path, ""
+    if text is None:
+        kind: ChangeKind = "delete"
+    elif not before.base:
+        kind = "create"
+    else:
+        kind = "rename" if rename_to else "edit"
+    one = replace(change, path=path, rename_to=rename_to, kind=kind, base=before.base)
+    return _both(before, with_texts(one, text_under(before.base) or "", text or "", put_text))
+
+
+def remaining(change: Change, text_under: TextUnder) -> str | None:
+    """`None` for a deletion. Blocking."""
+    if change.kind == "delete" or not change.new:
+        return None
+    base, new = text_under(change.base) or "", text_under(change.new) or ""
+    chosen = {number for number, state in enumerate(change.hunks) if state != "skipped"}
+    if len(chosen) == len(change.hunks):
+        return new
+    return compose(base, hunks(base, new), chosen)
+
+
+def with_texts(change: Change, base: str, new: str, put_text: PutText) -> Change:
+    """Blocking."""
+    parts = hunks(base, new)
+    added, removed = counts(parts)
+    hash_of_new = put_text(new) if change.kind != "delete" else ""
+    return replace(
+        change, new=hash_of_new, hunks=("pending",) * len(parts), added=added, removed=removed, rival=""
+    )
+
+
+def in_conflict(change: Change, rival: Change, why: str) -> Change:
+    sides = f"{named(rival)} and {named(change)}"
+    return replace(change, state="conflict", rival=rival.id, reason=f"{sides} do not go together: {why}")
+
+
+def named(change: Change) -> str:
+    """Returns the authors as text."""
+    return " with ".join(f"“{task}”" for task in change.tasks) or CONVERSATION
+
+
+def _both(before: Change, change: Change) -> Change:
+    return replace(
+        change,
+        tasks=tuple(dict.fromkeys((*before.tasks, *change.tasks))),
+        todo=change.todo or before.todo,
+        ask=before.ask or change.ask,
+        rung=change.rung if change.rung == before.rung else "",
+        by_hand=before.by_hand or change.by_hand,
+        executable=before.executable if change.executable is None else change.executable,
+        checks=tuple(dict.fromkeys((*before.checks, *change.checks))),
+        comments=(*before.comments, *change.comments),
+    )
+
+
+class Overlay:
+    """One run of characters typed over `base`, applied to the text `now` from the same base.
+
+    `text` contains all of `now` and all typed characters. A deletion is dropped if `now` changed the deleted
+    text. Places are offsets in characters. Runs without a process.
+    """
+
+    def __init__(self, base: str, typed: str, now: str) -> None:
+        start = _same_start(base, typed)
+        same_end = _same_end(base, typed, start)
+        self._start, self._end, self._base_end = start, len(typed) - same_end, len(base) - same_end
+        self._changed = list(_changed(base, now))
+        self._at, after = self._moved(start), self._moved(self._base_end)
+        if now[self._at : after] != base[start : self._base_end]:
+            self._at = after
+        self._grown = self._end - start - (after - self._at)
+        self.text = now[: self._at] + typed[start : self._end] + now[after:]
+
+    def place(self, at: int) -> int:
+        """Returns the offset in `text` of an offset in the typed text."""
+        if at < self._start:
+            return self._moved(at)
+        if at <= self._end:
+            return self._at + at - self._start
+        return self._moved(at - self._end + self._base_end) + self._grown
+
+    def _moved(self, at: int) -> int:
+        """Returns the offset in `now` of an offset in the base; inside replaced text, the end of the
+        replacement."""
+        shift = 0
+        for begin, old, new in self._changed:
+            within = at - begin
+            if within >= len(old) and within >= 0:
+                shift += len(new) - len(old)
+                continue
+            start = _same_start(old, new)
+            if within > start:
+                left = min(len(old) - within, _same_end(old, new, start))
+                return begin + shift + len(new) - left
+            break
+        return at + shift
+
+
+def _changed(base: str, now: str) -> Iterator[tuple[int, str, str]]:
+    lines, at, line = split(base), 0, 0
+    for hunk in hunks(base, now):
+        at += sum(map(len, lines[line : hunk.start]))
+        line = hunk.start
+        yield at, "".join(hunk.removed), "".join(hunk.added)
+
+
+def _same_start(one: str, other: str) -> int:
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+    return low
+
+
+def _same_end(one: str, other: str, start: int) -> int:
+    low, high = 0, min(len(one), len(other)) - start
+    while low < high:
+        middle = (low + high + 1) // 2
+        same = one[len(one) - middle : len(one) - low] == other[len(other) - middle : len(other) - low]
+        low, high = (middle, high) if same else (low, middle - 1)
+    return low

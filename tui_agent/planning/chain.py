@@ -1,18 +1,195 @@
-"""Fallback chains: patterns are tried in order until one matches; every attempt is reported."""
+"""Fallback chains: patterns are tried in order until one matches. Corrects approximate file names.
+
+Models write names from memory: `src/Config.py` for `src/core/config.py`, `users.ts` for `user.tsx`, `a.b.c`
+for `a/b/c.py`. Names match regardless of case, separators, plural and extension if one file is nearest to the
+named folders.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.answers.plans import Author, FileAction
-from tui_agent.workspace.index import Index, Matches
-from tui_agent.workspace.patterns import InvalidPattern, compile_pattern
+from tui_agent.workspace.index import SLICE, Index, Matches
+from tui_agent.workspace.patterns import InvalidPattern, compile_pattern, escape
+from tui_agent.workspace.symbols import is_source_extension
+
+#: Maximum number of equally near files.
+MOST_TIED: Final = 3
+#: Entry files, which represent their folder.
+_ENTRIES: Final = frozenset({"__init__", "__main__", "index", "mod", "main"})
+_MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)+")
+_ENTRY_FILES: Final = ("__init__.", "index.", "mod.")
+_TEST_SIGN: Final = re.compile(r"\Atest_|[._](?:test|spec)(?=\.\w+\Z)")
+_JOINTS: Final = frozenset("_-. ")
+_SEPARATORS: Final = str.maketrans("", "", "_-. ")
+
+
+class _WantedFile(Struct, frozen=True):
+    """Folders, the normalized stem, and the extension (empty: any)."""
+
+    folders: tuple[str, ...]
+    key: str
+    extension: str
+
+
+def completed(actions: Sequence[FileAction], index: Index) -> tuple[FileAction, ...]:
+    """Adds patterns for approximate names. Skips batches, files to be created, and existing files. Scans the
+    index once; call it on a thread."""
+    readings = [_readings(action, index) for action in actions]
+    keys = {one.key for wanted in readings for one in wanted if one.key}
+    named: dict[str, list[str]] = {key: [] for key in keys}
+    beginnings, paths = {key[:2] for key in keys}, index.paths
+    for at in range(0, len(paths) if named else 0, SLICE):
+        for path in paths[at : at + SLICE]:
+            folder, _, name = path.rpartition("/")
+            if name.startswith(_ENTRY_FILES):
+                _add_path(path, folder.rpartition("/")[2], named, beginnings)
+            _add_path(path, name, named, beginnings, cut=True)
+    return tuple(
+        _with_extra(action, _test(action, index), _pattern(_best(wanted, named)))
+        for action, wanted in zip(actions, readings, strict=True)
+    )
+
+
+def _with_extra(action: FileAction, *patterns: str) -> FileAction:
+    extra = tuple(dict.fromkeys(pattern for pattern in patterns if pattern not in ("", *action.patterns)))
+    return replace(action, extra=extra) if extra else action
+
+
+def _test(action: FileAction, index: Index) -> str:
+    """ "" if it does not apply."""
+    path = action.patterns[0].removeprefix("./")
+    folder, _, name = path.rpartition("/")
+    if action.all or action.fallback == "create_new" or not folder or not names_one(path):
+        return ""
+    if index.contains(path) or not index.has_folder(folder):
+        return ""
+    found = [file for file in index.folder(folder)[1] if file != name and _TEST_SIGN.sub("", file) == name]
+    return escape(f"{folder}/{found[0]}") if len(found) == 1 else ""
+
+
+def _readings(action: FileAction, index: Index) -> list[_WantedFile]:
+    exact = [pattern for pattern in action.patterns if names_one(pattern)]
+    if action.all or action.fallback == "create_new" or not exact:
+        return []
+    if any(index.contains(pattern.removeprefix("./")) for pattern in exact):
+        return []
+    return list(_wanted(exact))
+
+
+def _wanted(patterns: Sequence[str]) -> Iterator[_WantedFile]:
+    for pattern in patterns:
+        folder, _, name = re.sub(r"\\(.)", r"\1", pattern.removeprefix("./")).rpartition("/")
+        folders = tuple(_key(part) for part in folder.split("/") if part not in ("", "**", "."))
+        stem, dot, extension = name.rpartition(".")
+        if _MODULE.fullmatch(name) and not is_source_extension(extension):
+            parts = [_key(part) for part in re.split(r"\.|::", name)]
+            yield _WantedFile((*folders, *parts[:-1]), parts[-1], "")
+            yield _WantedFile((*folders, *parts[:-2]), parts[-2], "")
+        else:
+            yield _WantedFile(
+                folders, _key(stem if dot and stem else name), extension if dot and stem else ""
+            )
+
+
+def _best(wanted: Sequence[_WantedFile], found: Mapping[str, Sequence[str]]) -> list[str]:
+    for one in wanted:
+        candidates = found.get(one.key, [])
+        if candidates:
+            ranks = {path: _rank(path, one) for path in candidates}
+            top = max(ranks.values())
+            return [path for path in candidates if ranks[path] == top]
+    return []
+
+
+def _add_path(
+    path: str, name: str, found: dict[str, list[str]], beginnings: Collection[str], *, cut: bool = False
+) -> None:
+    """Adds a path if its normalized name is wanted; the first two characters exclude nearly all."""
+    if name[:2].lower() not in beginnings and not (set(name[:2]) & _JOINTS):
+        return
+    key = _key((name.rpartition(".")[0] or name) if cut else name)
+    if key in found:
+        found[key].append(path)
+
+
+def _rank(path: str, wanted: _WantedFile) -> tuple[int, int, bool, bool]:
+    """Sort key: matching trailing folders, shared folders, extension, whether it is a source file."""
+    *folders, name = path.split("/")
+    keys = [_key(folder) for folder in folders]
+    stem, _, extension = name.rpartition(".")
+    if stem in _ENTRIES and _key(stem) != wanted.key:
+        keys = keys[:-1]
+    agree = 0
+    for ours, theirs in zip(reversed(wanted.folders), reversed(keys), strict=False):
+        if ours != theirs:
+            break
+        agree += 1
+    same = not wanted.extension or extension == wanted.extension
+    return agree, len(set(wanted.folders) & set(keys)), same, is_source_extension(extension)
+
+
+def _pattern(best: Sequence[str]) -> str:
+    """Returns a pattern for the nearest files; "" for none or too many."""
+    if not best:
+        return ""
+    if len(best) == 1:
+        return escape(best[0])
+    names = {path.rpartition("/")[2] for path in best}
+    if len(names) == 1:
+        return f"**/{escape(names.pop())}"
+    if len(best) > MOST_TIED or any("," in path or re.search(r"[\[\]{}*?\\]", path) for path in best):
+        return ""
+    return "{" + ",".join(sorted(best)) + "}"
+
+
+def _key(name: str) -> str:
+    letters = name.lower().translate(_SEPARATORS)
+    if len(letters) > 4 and letters.endswith("ies"):
+        return letters[:-3] + "y"
+    if len(letters) > 3 and letters.endswith("s") and not letters.endswith("ss"):
+        return letters[:-1]
+    return letters
+
+
+_SIGNS = re.compile(r"[*?\[\]{}]")
+
+
+def names_one(pattern: str) -> bool:
+    """Whether it names one file in any folder: `**/schema.ts`, but not `src/*` or `**/*Schema*`."""
+    name = pattern.rpartition("/")[2]
+    return bool(name) and not _SIGNS.search(re.sub(r"\\.", "", name))
+
+
+def nearest(action: FileAction, paths: Sequence[str]) -> tuple[str, ...]:
+    """The paths with the most similar folders; several if tied. Trailing folders count most: first the number
+    of matching ones from the end, then of shared folders."""
+    named = (pattern.removeprefix("./").split("/")[:-1] for pattern in action.patterns)
+    plain = ([folder for folder in folders if not _SIGNS.search(folder)] for folders in named)
+    hints = [folders for folders in plain if folders]
+    if not hints:
+        return tuple(paths)
+    scores = {path: max(_likeness(hint, path.split("/")[:-1]) for hint in hints) for path in paths}
+    best = max(scores.values())
+    return tuple(path for path in paths if scores[path] == best)
+
+
+def _likeness(hint: Sequence[str], folders: Sequence[str]) -> tuple[int, int]:
+    agree = 0
+    for ours, theirs in zip(reversed(hint), reversed(folders), strict=False):
+        if ours != theirs:
+            break
+        agree += 1
+    return agree, len(set(hint) & set(folders))
+
 
 Outcome = Literal["looking", "hit", "miss", "too_broad", "invalid", "timeout"]
 SHOWN = 5

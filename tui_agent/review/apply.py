@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from tui_agent.answers.plans import within
 from tui_agent.context.known_files import KnownFile
 from tui_agent.edits.change import Change, Checkpoint, Hunk, Pick, hunks, text_under
-from tui_agent.edits.rebase import MERGED
+from tui_agent.edits.merge import MERGED
 from tui_agent.edits.resolve import Conflict, OnDisk, Write, apply, picked
 from tui_agent.errors import EditFailed, FileError, Outdated, PathRefused, TuiAgentError
 from tui_agent.files.batch import StillWritten

@@ -9,8 +9,18 @@ from functools import partial
 from msgspec.structs import replace
 
 from tui_agent.edits.change import Change, Comment, HunkState, Pick, compose, counts, hunks, text_under
-from tui_agent.edits.merge import ConflictView, Side, merged_with_choices, regions
-from tui_agent.edits.rebase import in_conflict, named, rebased, remaining, reworked, with_texts
+from tui_agent.edits.merge import (
+    ConflictView,
+    Side,
+    in_conflict,
+    merged_with_choices,
+    named,
+    rebased,
+    regions,
+    remaining,
+    reworked,
+    with_texts,
+)
 from tui_agent.edits.resolve import place
 from tui_agent.errors import EditFailed, SessionError
 from tui_agent.files.blobs import Blobs

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from tui_agent.edits.change import Change, ChangeKind, Diff, Hunk, Pick, diff_of, hunks, same_hunk, text_under
-from tui_agent.edits.merge import ConflictView, Side
-from tui_agent.edits.rebase import rebased, with_texts
+from tui_agent.edits.merge import ConflictView, Side, rebased, with_texts
 from tui_agent.edits.resolve import is_skipped, picked, skip, unskipped
 from tui_agent.errors import EditFailed, Outdated, SessionError, TuiAgentError
 from tui_agent.files.batch import StillWritten
@@ -24,8 +23,7 @@ from tui_agent.review.apply import Applier
 from tui_agent.review.conflicts import ConflictResolver
 from tui_agent.review.crash_repair import recorded_names
 from tui_agent.review.open_files import OpenFiles
-from tui_agent.review.overwrites import Overwrites
-from tui_agent.review.undo import Preview, UndoHistory
+from tui_agent.review.undo import Overwrites, Preview, UndoHistory
 from tui_agent.review.versions import Version, Versions
 from tui_agent.review.writer import CurrentFile, Writer, WriteTarget
 from tui_agent.store import events as e

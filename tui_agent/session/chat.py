@@ -124,7 +124,7 @@ class Chat:
             )
         if not self.state.turn.number or self.state.input.memory:
             return self.state.input.memory
-        from tui_agent.turn.memory import remembered
+        from tui_agent.turn.conversation import remembered
 
         await self._look()
         return memory.untitled(remembered(self.state, self.state.next_turn, {}))

@@ -1,15 +1,312 @@
-"""Files of a session: the index and the open files."""
+"""Files of a session: the index, the open files, and external changes to known files."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
 
-from tui_agent.edits.merge import ConflictView, Side
+from tui_agent.context.known_files import MAX_BYTES, Freshness, KnownFile, Touch
+from tui_agent.edits.merge import ConflictView, Side, followed
+from tui_agent.errors import ChildFailed, TuiAgentError
+from tui_agent.files.gate import Gate, read_for_person
+from tui_agent.files.operating_system import Stamp, is_settled, stamp_of
+from tui_agent.files.text import md5
+from tui_agent.git.client import MissingFile
 from tui_agent.log.core import Core, call
 from tui_agent.review.open_files import OpenFiles
-from tui_agent.session.freshness import FreshnessWatch
 from tui_agent.store import events as e
+from tui_agent.store.files import Buffer
 from tui_agent.store.state import State
+from tui_agent.workspace.workspace import FileChange, GitStatus, Workspace
+from tui_agent.workspace.workspace import Watching as WatchState
+
+
+class FreshnessWatch:
+    """Turns workspace notifications into events. A notification only triggers hashing."""
+
+    def __init__(self, core: Core, open_files: OpenFiles) -> None:
+        self._journal = core.journal
+        self._workspace = workspace = core.workspace
+        self._open_files = open_files
+        self._waiting: set[str] = set()
+        self._doubted: set[str] = set()
+        #: Whether added files can be copies or new names of known files.
+        self._added = False
+        self._hashes = Hashes(workspace.gate)
+        self._renames = Renames(workspace)
+        self._looking: asyncio.Task[None] | None = None
+        self._notices: set[asyncio.Task[None]] = set()
+
+    def listen(self, also: Callable[[Sequence[FileChange]], object]) -> None:
+        self._workspace.listen(
+            on_index=self.on_index,
+            on_batch=lambda changes: (self.on_batch(changes), also(changes)),
+            on_status=self.on_status,
+            on_watch=self.on_watch,
+            on_notice=self.on_notice,
+        )
+
+    def on_index(self, files: int, complete: bool) -> None:
+        self._journal.publish(e.IndexChanged(files, complete))
+
+    def on_watch(self, state: WatchState, why: str) -> None:
+        self._journal.publish(e.WatchChanged(state))
+        if state != "starting":
+            self.on_batch(())
+        if state in ("polling", "failed") and why:
+            self.on_notice("warning", why)
+
+    def on_status(self, status: GitStatus) -> None:
+        self._journal.publish(
+            e.GitStatusRead(status.is_repository, status.branch, status.ahead, status.behind, status.marks)
+        )
+
+    def on_notice(self, level: Literal["info", "warning", "error"], text: str) -> None:
+        task = asyncio.get_running_loop().create_task(self._journal.record(e.NoticeGiven(level, text)))
+        self._notices.add(task)
+        task.add_done_callback(self._notices.discard)
+
+    def on_batch(self, changes: Sequence[FileChange]) -> None:
+        """A burst is checked once; an empty batch means any file may have changed."""
+        if not changes:
+            self._doubted.update(self._journal.store.state.known.files)
+        self._added = self._added or any(change.kind == "added" for change in changes)
+        self._wait_for(change.path for change in changes)
+
+    def on_text(self, path: str) -> None:
+        if path in self._journal.store.state.known.files:
+            self._doubted.add(path)
+            self._wait_for(())
+
+    async def close(self) -> None:
+        for task in (self._looking, *self._notices):
+            if task is not None:
+                task.cancel()
+
+    def _wait_for(self, paths: Iterable[str]) -> None:
+        self._waiting.update(paths)
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.get_running_loop().create_task(self._check_waiting())
+
+    async def _check_waiting(self) -> None:
+        while self._waiting or self._doubted:
+            paths, self._waiting = self._waiting, set()
+            doubted, self._doubted = self._doubted - paths, set()
+            if self._added:
+                self._added = False
+                await asyncio.to_thread(self._renames.note, list(self._journal.store.state.known.files))
+            await self.check_paths(paths)
+            files = self._journal.store.state.known.files
+            await self._check([files[path] for path in doubted if path in files])
+
+    async def check_paths(self, paths: Iterable[str]) -> None:
+        paths = set(paths)
+        state = self._journal.store.state
+        await self._check(
+            [entry for path, entry in state.known.files.items() if path in paths or _lies_in(path, paths)]
+        )
+        for buffer in state.buffers.open:
+            if buffer.path in paths:
+                await self._open_files.reload_changed(buffer.path)
+
+    async def check_everything(self) -> None:
+        """For use after a resume or missed changes."""
+        state = self._journal.store.state
+        await self.check_paths([*state.known.files, *(buffer.path for buffer in state.buffers.open)])
+
+    async def check_known_files(self) -> None:
+        """For use before a request, independently of the watcher."""
+        await self._check(list(self._journal.store.state.known.files.values()))
+
+    async def find_renamed(self) -> None:
+        """For use before a write."""
+        known = self._journal.store.state.known
+        entries = [entry for entry in known.files.values() if entry.freshness not in ("deleted", "renamed")]
+        gone = await asyncio.to_thread(self._renames.missing, entries)
+        await self._check(gone)
+
+    async def _check(self, entries: Sequence[KnownFile]) -> None:
+        if not entries:
+            return
+        missing = await asyncio.to_thread(self._renames.missing, entries)
+        renamed = (
+            await self._renames.find(missing, self._journal.store.state.known.touches) if missing else {}
+        )
+        buffers = {b.path: b for b in self._journal.store.state.buffers.open if b.unsaved}
+        # Includes the record: a concurrent check would report the same change twice.
+        async with self._open_files.files_at_rest:
+            found = await asyncio.to_thread(self._freshness_of, entries, buffers, renamed)
+            await self._journal.record_then(lambda: self._news(entries, found))
+
+    def _news(
+        self, entries: Sequence[KnownFile], found: Mapping[str, tuple[Freshness, str]]
+    ) -> list[e.Lasting]:
+        """Changes of renamed files follow them."""
+        news: list[e.Lasting] = []
+        for entry in entries:
+            freshness, renamed_to = found[entry.path]
+            if not self._is_news(entry, freshness, renamed_to):
+                continue
+            news.append(e.FreshnessChanged(entry.path, freshness, renamed_to, time.time()))
+            waiting = [c for c in self._journal.store.state.review.changes if c.path == entry.path]
+            if freshness == "renamed":
+                news += [e.ChangeReworked(followed(c, renamed_to)) for c in waiting if c.waits]
+        return news
+
+    def _is_news(self, entry: KnownFile, freshness: Freshness, renamed_to: str) -> bool:
+        """Whether the result differs from the current entry, if that entry is unchanged since the check
+        began."""
+        now = self._journal.store.state.known.files.get(entry.path)
+        if now is None or _looked_at(now) != _looked_at(entry):
+            return False
+        return (now.freshness, now.renamed_to) != (freshness, renamed_to)
+
+    def _freshness_of(
+        self, entries: Sequence[KnownFile], unsaved: Mapping[str, Buffer], renamed: Mapping[str, str]
+    ) -> dict[str, tuple[Freshness, str]]:
+        self._hashes.keep_only(self._journal.store.state.known.files)
+        return {
+            entry.path: (self._of_buffer(entry, unsaved[entry.path]), "")
+            if entry.path in unsaved
+            else self._hashes.freshness(entry, renamed.get(entry.path, ""))
+            for entry in entries
+        }
+
+    def _of_buffer(self, entry: KnownFile, buffer: Buffer) -> Freshness:
+        now = self._open_files.hash_of(buffer)
+        if entry.freshness == "undone" and now == entry.written:
+            return "undone"
+        if now == entry.md5:
+            return "fresh"
+        return "edited" if now == entry.written else "buffer"
+
+
+def _looked_at(entry: KnownFile) -> tuple[str, str, Freshness, str]:
+    return entry.md5, entry.written, entry.freshness, entry.renamed_to
+
+
+def _lies_in(path: str, folders: set[str]) -> bool:
+    folder = path.rpartition("/")[0]
+    while folder:
+        if folder in folders:
+            return True
+        folder = folder.rpartition("/")[0]
+    return False
+
+
+class Hashes:
+    """By path and file stamp. Not thread-safe."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self._root = str(gate.root)
+        self._seen: dict[str, tuple[Stamp, str]] = {}
+
+    def get(self, path: str) -> str:
+        """Raises `FileError` or `PathRefused`."""
+        stamp = stamp_of(f"{self._root}/{path}")
+        seen = self._seen.get(path)
+        if seen is not None and seen[0] == stamp:
+            return seen[1]
+        self._seen.pop(path, None)
+        found = md5(read_for_person(self._gate, path, MAX_BYTES))
+        if stamp is not None and is_settled(stamp) and stamp == stamp_of(f"{self._root}/{path}"):
+            self._seen[path] = stamp, found
+        return found
+
+    def keep_only(self, paths: Iterable[str]) -> None:
+        kept = set(paths)
+        for path in [path for path in self._seen if path not in kept]:
+            del self._seen[path]
+
+    def freshness(self, entry: KnownFile, renamed_to: str = "") -> tuple[Freshness, str]:
+        try:
+            found = self.get(entry.path)
+        except TuiAgentError:
+            if os.path.lexists(f"{self._root}/{entry.path}"):
+                return "disk", ""
+            for path in filter(None, (renamed_to, entry.renamed_to)):
+                if os.path.isfile(f"{self._root}/{path}"):
+                    return "renamed", path
+            return "deleted", ""
+        if entry.freshness == "undone" and found == entry.written:
+            return "undone", ""
+        if found == entry.md5:
+            return "fresh", ""
+        return ("edited", "") if found == entry.written else ("disk", "")
+
+
+#: Seconds during which a missing file is searched under other names.
+LOOKED_FOR = 60.0
+
+
+class Renames:
+    """Tracks when each known file last existed: a file that existed elsewhere by then is a copy, not a new
+    name."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._there_at: dict[str, float] = {}
+        #: Search result of a missing file ("": none), the index revision, and the time it was missed.
+        self._found: dict[str, tuple[str, int, float]] = {}
+        self._one_at_a_time = asyncio.Lock()
+
+    def missing(self, entries: Sequence[KnownFile]) -> list[KnownFile]:
+        """Files missing at both their path and their new name. Blocking."""
+        self.note(entry.path for entry in entries)
+        return [
+            entry
+            for entry in entries
+            if not any(
+                path and os.path.lexists(self._workspace.root / path)
+                for path in (entry.path, entry.renamed_to)
+            )
+        ]
+
+    def note(self, paths: Iterable[str]) -> None:
+        """Blocking."""
+        now = time.time()
+        there = [path for path in paths if os.path.lexists(self._workspace.root / path)]
+        self._there_at.update(dict.fromkeys(there, now))
+        for path in there:
+            self._found.pop(path, None)
+
+    async def find(self, gone: Sequence[KnownFile], touches: Sequence[Touch]) -> dict[str, str]:
+        """Current paths of moved files by old path, without deleted files.
+
+        Repeats the search for a while after index changes, because a checkout removes files first.
+        """
+        async with self._one_at_a_time:
+            revision, now = self._workspace.index.revision, time.time()
+            wanted = [entry for entry in gone if self._is_due(entry.path, revision, now)]
+            if wanted:
+                found = await self._ask(wanted, touches)
+                for path in (entry.path for entry in wanted):
+                    _, _, since = self._found.get(path, ("", 0, now))
+                    self._found[path] = found.get(path, ""), revision, since
+            answers = {entry.path: self._found.get(entry.path, ("", 0, 0.0))[0] for entry in gone}
+        return {path: new for path, new in answers.items() if new}
+
+    def _is_due(self, path: str, revision: int, now: float) -> bool:
+        _, asked, since = self._found.get(path, ("", -1, now))
+        return asked != revision and now - since < LOOKED_FOR
+
+    async def _ask(self, gone: Sequence[KnownFile], touches: Sequence[Touch]) -> dict[str, str]:
+        touched = {touch.path: touch.at for touch in touches if touch.kind in ("read", "edited")}
+        files = [self._missing_file(entry, touched.get(entry.path, 0.0)) for entry in gone]
+        try:
+            return await self._workspace.repository.renamed(files)
+        except ChildFailed:
+            return {}  # They count as deleted until the child has restarted.
+
+    def _missing_file(self, entry: KnownFile, touched: float) -> MissingFile:
+        hashes = tuple(filter(None, (entry.md5, entry.written)))
+        there_at = max(touched, self._there_at.get(entry.path, 0.0))
+        return MissingFile(entry.path, hashes, entry.size, entry.inode, there_at)
+
 
 #: Number of best matches reordered by the picker.
 MOST_FITTING = 100

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from tui_agent.errors import ServerFailed, TuiAgentError
 from tui_agent.log.core import Core, call
 from tui_agent.store import events as e
+from tui_agent.store.conversation import ListedTool, ServerToolsSlice
 from tui_agent.store.state import State
-from tui_agent.store.tool_calls import ListedTool, ServerToolsSlice
 
 if TYPE_CHECKING:
     from tui_agent.mcp_servers.client import Sampling, ServerProcess, ServerQuestion

@@ -29,8 +29,7 @@ from tui_agent.session.chat import Chat
 from tui_agent.session.checks import Checks
 from tui_agent.session.commands import Commands
 from tui_agent.session.extensions import Extensions
-from tui_agent.session.files import Files
-from tui_agent.session.freshness import FreshnessWatch
+from tui_agent.session.files import Files, FreshnessWatch
 from tui_agent.session.hooks import EndReason, Hooks
 from tui_agent.session.mcp_servers import McpServers
 from tui_agent.session.models import ModelAccess

@@ -1,9 +1,10 @@
-"""Views for commands of this workspace: isolation, contents, and required confirmations."""
+"""Views for commands of this workspace: isolation, contents, revealed files, and required confirmations."""
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
+import glob
 import hashlib
 import os
 import shutil
@@ -12,18 +13,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+import msgspec
 
 from tui_agent.checks.output import REPORTING
 from tui_agent.errors import AnswerNeeded, SessionError
 from tui_agent.files.git_folder import find_git_folder, repository_around
 from tui_agent.files.known_secrets import KnownSecrets
+from tui_agent.files.lazy_regex import late
 from tui_agent.files.names import display_path
 from tui_agent.files.secret_values import SecretValues
 from tui_agent.files.text import TextFile, encode
 from tui_agent.log.core import Core
 from tui_agent.review.review import Review
-from tui_agent.session.revealed_files import OF_TESTS, RevealedFiles
 from tui_agent.session.stored_answers import FolderAnswers
 from tui_agent.store import events as e
 from tui_agent.store.commands import FULL_VIEWS, By, Isolated
@@ -36,6 +39,78 @@ if TYPE_CHECKING:
     from tui_agent.sandbox.hidden_files import HiddenFiles
     from tui_agent.sandbox.isolation import Rung
     from tui_agent.sandbox.view_plan import Seed, ViewPlan
+
+STORE: Final = "revealed.json"
+#: Typical paths of tests.
+OF_TESTS = late(
+    r"(?:^|/)(?:tests?|specs?|testdata|testing|fixtures?|__tests__|e2e|spec)/|(?:^|/)\.env\.(?:test|testing|ci)\b"
+)
+
+
+class _StoredReveal(msgspec.Struct, frozen=True):
+    offered: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    declined: bool = False
+
+
+class RevealedFiles:
+    """Each file is offered once per folder."""
+
+    def __init__(self, data: Path, root: str) -> None:
+        self._answers = FolderAnswers(data / STORE, Path(root))
+        self._found: _StoredReveal | None = None
+
+    @property
+    def globs(self) -> tuple[str, ...]:
+        """Blocking on first use."""
+        return tuple(map(glob.escape, self._stored_answer.shown))
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        return tuple(path for path in self._stored_answer.offered if path not in self._stored_answer.shown)
+
+    def unoffered(self, emptied: Sequence[str]) -> list[str]:
+        """Blocking on first use."""
+        return (
+            []
+            if self._stored_answer.declined
+            else [
+                path for path in emptied if OF_TESTS.search(path) and path not in self._stored_answer.offered
+            ]
+        )
+
+    def offer(self, paths: Sequence[str]) -> None:
+        """Blocking."""
+        kept = _StoredReveal((*self._stored_answer.offered, *paths), self._stored_answer.shown)
+        self._found = kept
+        try:
+            self._answers.keep(msgspec.to_builtins(kept))
+        except OSError:
+            return  # The next session repeats the offer.
+
+    def show(self) -> tuple[str, ...]:
+        """Blocking. Raises `OSError`."""
+        waiting = self.waiting
+        self._found = _StoredReveal(self._stored_answer.offered, (*self._stored_answer.shown, *waiting))
+        self._answers.keep(msgspec.to_builtins(self._found))
+        return waiting
+
+    def hide(self) -> tuple[str, ...]:
+        """Blocking. Raises `OSError`."""
+        shown = self._stored_answer.shown
+        self._found = _StoredReveal((*self._stored_answer.offered,), (), declined=True)
+        self._answers.keep(msgspec.to_builtins(self._found))
+        return shown
+
+    @property
+    def _stored_answer(self) -> _StoredReveal:
+        if self._found is None:
+            try:
+                self._found = msgspec.convert(self._answers.get() or {}, _StoredReveal)
+            except msgspec.ValidationError:
+                self._found = _StoredReveal()
+        return self._found
+
 
 #: File of the last isolation per workspace, in the folder of sessions.
 LAST = "rungs.json"
@@ -275,7 +350,7 @@ class TrialViews:
         values = [
             f"{name}={value}"
             for name, value in prepared.variables.items()
-            if any(fnmatchcase(name, glob) for glob in self._settings.env)
+            if any(fnmatchcase(name, name_pattern) for name_pattern in self._settings.env)
         ]
         key = key_of(prepared.plan.seeds, values)
         clean, paths = not prepared.pending and by != "model", self._workspace.index.paths
@@ -458,11 +533,11 @@ class TrialViews:
         from tui_agent.sandbox.hidden_files import is_revealed, sent_by_person
 
         found = self._judge.last
-        for glob in self._settings.reveal:
-            paths = [display_path(one.path) for one in found if is_revealed(one, (glob,))]
+        for pattern in self._settings.reveal:
+            paths = [display_path(one.path) for one in found if is_revealed(one, (pattern,))]
             if paths:
                 await self.notify_once(
-                    f"Commands may read {_listed(paths)}, since trial.reveal has {display_path(glob)}"
+                    f"Commands may read {_listed(paths)}, since trial.reveal has {display_path(pattern)}"
                 )
         paths = [display_path(path) for path in self._of(self._root).masked]
         if paths:

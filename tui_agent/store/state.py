@@ -28,11 +28,17 @@ from tui_agent.store.commands import (
     content_of,
     marks,
 )
-from tui_agent.store.conversation import ConversationSlice, UsageSlice
+from tui_agent.store.conversation import (
+    ConversationSlice,
+    PermissionDecision,
+    PermissionQuestion,
+    ServerToolsSlice,
+    ToolUse,
+    UsageSlice,
+)
 from tui_agent.store.files import Buffer, BuffersSlice, KnownSlice
 from tui_agent.store.graph import SubTask
 from tui_agent.store.layout import LayoutSlice
-from tui_agent.store.tool_calls import PermissionDecision, PermissionQuestion, ServerToolsSlice, ToolUse
 
 #: Maximum number of messages in memory; older messages are read from the log.
 TRANSCRIPT_WINDOW = 200

@@ -13,7 +13,7 @@ from tui_agent.files.gate import SecretChoice
 from tui_agent.planning.chain import Attempt
 from tui_agent.settings.schema import Effort
 from tui_agent.store import task_events
-from tui_agent.store.conversation import Usage
+from tui_agent.store.conversation import PermissionDecision, PermissionQuestion, ToolUse, Usage
 from tui_agent.store.event import Lasting, Passing
 from tui_agent.store.state import (
     ActionSlice,
@@ -27,7 +27,6 @@ from tui_agent.store.state import (
     TurnCost,
     TurnSlice,
 )
-from tui_agent.store.tool_calls import PermissionDecision, PermissionQuestion, ToolUse
 
 HISTORY_KEPT = 200
 DECISIONS_KEPT = 500

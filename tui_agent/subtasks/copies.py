@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tui_agent.context.known_files import MAX_BYTES
 from tui_agent.edits.change import text_under
-from tui_agent.edits.rebase import remaining
+from tui_agent.edits.merge import remaining
 from tui_agent.errors import ChildFailed, FileError, PathRefused, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import Gate, read, read_for_person

@@ -13,8 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.edits.change import Change, ChangeKind, FileStep, hunks, text_under
-from tui_agent.edits.merge import merge
-from tui_agent.edits.rebase import is_nothing, joined, remaining, with_texts
+from tui_agent.edits.merge import is_nothing, joined, merge, remaining, with_texts
 from tui_agent.errors import EditFailed, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.log.journal import Journal

@@ -30,7 +30,7 @@ from tui_agent.store.graph import Cause, SubTask, needed_by
 from tui_agent.store.state import State, SubTaskProgress, Todo
 from tui_agent.subtasks import copies
 from tui_agent.subtasks.parent import Parent, RunSession
-from tui_agent.turn.memory import last_request
+from tui_agent.turn.conversation import last_request
 from tui_agent.workspace.copies import WorkCopy
 
 _BEGINNING = """# Your part of a larger work

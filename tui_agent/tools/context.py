@@ -15,9 +15,9 @@ from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.model.client import Model
 from tui_agent.settings.schema import Mode, Settings
 from tui_agent.store.commands import CheckResult, CommandResult, Isolated
+from tui_agent.store.conversation import ListedTool
 from tui_agent.store.event import Event
 from tui_agent.store.state import Decision, State
-from tui_agent.store.tool_calls import ListedTool
 from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

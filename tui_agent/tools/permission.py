@@ -20,7 +20,7 @@ import msgspec
 from tui_agent.files.private import write_private
 from tui_agent.settings.schema import PermissionSettings
 from tui_agent.store import events as e
-from tui_agent.store.tool_calls import PermissionAnswer, PermissionDecision
+from tui_agent.store.conversation import PermissionAnswer, PermissionDecision
 from tui_agent.tools.call_hooks import BeforeCall
 from tui_agent.tools.context import Emit, ToolContext
 from tui_agent.tools.tool import CallContext, Invocation, Tool, ToolResult, Verdict

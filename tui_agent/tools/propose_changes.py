@@ -14,9 +14,9 @@ from tui_agent.answers.values import CHANGE_ENTRY, CHANGE_SECTION, CHANGE_WORDS,
 from tui_agent.context.blocks import item, name, restored
 from tui_agent.context.known_files import MAX_BYTES, table_row
 from tui_agent.edits.change import UNNAMED, Change, text_under
+from tui_agent.edits.merge import joined, rebased
 from tui_agent.edits.proposals import CHANGES_NOTHING, Seen
 from tui_agent.edits.proposals import propose as propose_change
-from tui_agent.edits.rebase import joined, rebased
 from tui_agent.errors import EditFailed, FileError, PathRefused, TuiAgentError
 from tui_agent.files.gate import LOOKS_SECRET, SecretFinding, find_secrets_in_file, read_for_person
 from tui_agent.files.masking import MASK

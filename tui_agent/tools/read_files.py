@@ -19,8 +19,15 @@ from tui_agent.answers.plans import FileAction
 from tui_agent.answers.values import SearchRequest
 from tui_agent.context.file_contents import LoadedFile
 from tui_agent.context.known_files import LoadedBy
-from tui_agent.planning.chain import OTHER_CASE, Attempt, ChainLimits, try_patterns
-from tui_agent.planning.near_names import completed, names_one, nearest
+from tui_agent.planning.chain import (
+    OTHER_CASE,
+    Attempt,
+    ChainLimits,
+    completed,
+    names_one,
+    nearest,
+    try_patterns,
+)
 from tui_agent.planning.references import looks_like_identifier, spellings
 from tui_agent.store import events as e
 from tui_agent.store.events import ActionsAdded

@@ -13,7 +13,7 @@ from tui_agent.context.blocks import inert
 from tui_agent.files.numbers import real_number
 from tui_agent.files.text import one_line
 from tui_agent.store import events as e
-from tui_agent.store.tool_calls import ListedTool, PermissionDecision, ServerToolsSlice
+from tui_agent.store.conversation import ListedTool, PermissionDecision, ServerToolsSlice
 from tui_agent.tools.context import Emit, ServerResult, ToolContext
 from tui_agent.tools.permission import permitted
 from tui_agent.tools.tool import CallContext, Invocation, Tool, ToolResult, error

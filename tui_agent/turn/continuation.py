@@ -17,8 +17,8 @@ from tui_agent.errors import LimitReached
 from tui_agent.files.masking import masked
 from tui_agent.store import events as e
 from tui_agent.store.commands import CheckResult
+from tui_agent.store.conversation import PermissionDecision
 from tui_agent.store.state import State
-from tui_agent.store.tool_calls import PermissionDecision
 from tui_agent.tools.context import Emit
 from tui_agent.tools.load_files import load_files
 from tui_agent.tools.run_command import LETTERS, about_view

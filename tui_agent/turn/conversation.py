@@ -1,4 +1,4 @@
-"""The conversation as sent: its beginning, and the summary that replaces older messages.
+"""The conversation as sent: its beginning, the session's memory, and the summary that replaces older messages.
 
 If a summary fails, the newest messages are kept.
 """
@@ -10,8 +10,10 @@ import difflib
 import json
 import platform
 import sys
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from hashlib import md5
+from types import MappingProxyType
 from typing import Any, Literal, cast
 
 from msgspec import Struct
@@ -23,6 +25,8 @@ from tui_agent.context.blocks import inert, name, restored
 from tui_agent.context.budget import TokenShares, emptied
 from tui_agent.context.file_contents import LoadedFile
 from tui_agent.context.instructions import ContextFile
+from tui_agent.context.known_files import KnownFile, freshness_mark
+from tui_agent.context.memory import ACTIVE_TURNS, MOST, Memory, TodoNote, asks_to_go_on, section
 from tui_agent.context.prompt import LEFT_OUT, SUMMARY, as_sent, outline
 from tui_agent.edits.change import Change
 from tui_agent.errors import EmptyReply, ModelError, TuiAgentError
@@ -34,13 +38,71 @@ from tui_agent.model.parts import CallPart, TextPart, ThinkingPart, calls_of, me
 from tui_agent.settings.loading import SYSTEM
 from tui_agent.store import events as e
 from tui_agent.store.conversation import SentMessage
-from tui_agent.store.state import State
+from tui_agent.store.state import Batch, State
 from tui_agent.tools import registry
 from tui_agent.tools.context import Emit, unheard
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.exchange import Answer, check_limits, cut_off, exchange, mask_in_thread, open_request
 from tui_agent.turn.instructions import instruct
-from tui_agent.turn.memory import remembered
+
+#: Maximum share of the window for the section, and the minimum number of characters per token.
+SHARE, LEAST_CHARACTERS_A_TOKEN = 0.12, 2
+#: Maximum number of pending batch files listed by name.
+BATCH_NAMED = 20
+
+
+def remembered(state: State, turn: int, again: Mapping[str, KnownFile] = MappingProxyType({})) -> str:
+    """Returns text for a turn that continues earlier work, and beside a summary. `again` are files as they were before
+    this turn reloaded them."""
+    room = int(state.model.window * SHARE * LEAST_CHARACTERS_A_TOKEN) or MOST
+    return section(memory_of(state, turn, again), min(MOST, room))
+
+
+def memory_of(state: State, turn: int, again: Mapping[str, KnownFile] = MappingProxyType({})) -> Memory:
+    files = sorted(state.known.files.values(), key=lambda entry: entry.path)
+    found: defaultdict[int, dict[str, None]] = defaultdict(dict)
+    for point in state.review.checkpoints:
+        if not point.undone:
+            found[point.turn].update(dict.fromkeys(step.path for step in point.files))
+    return Memory(
+        turn=turn,
+        request=last_request(state),
+        summary=next(
+            (gist for m in reversed(state.chat.messages) if m.kind == "agent" and (gist := m.gist)), ""
+        ),
+        todos=tuple(TodoNote(todo.text, todo.details, todo.done) for todo in state.todos),
+        batches=tuple(map(_progress, state.batches)),
+        pending=tuple(dict.fromkeys(change.path for change in state.review.open)),
+        stale={entry.path: _mark(entry, False) for entry in files if entry.stale}
+        | {path: _mark(entry, True) for path, entry in again.items() if entry.stale},
+        modified={turn: tuple(paths) for turn, paths in found.items()},
+        active=tuple(
+            entry.path for entry in files if max(entry.seen_turn, entry.modified_turn) >= turn - ACTIVE_TURNS
+        ),
+    )
+
+
+def _progress(batch: Batch) -> str:
+    waits = (
+        f"; {len(batch.left)} wait for the next: {', '.join(batch.left[:BATCH_NAMED])}" if batch.left else ""
+    )
+    waits += " …" if len(batch.left) > BATCH_NAMED else ""
+    now = f"; {len(batch.now)} go with this request" if batch.now else ""
+    return f"{batch.name}: {batch.done} of {batch.total} files are done{now}{waits}. What is asked for: {batch.request}"
+
+
+def _mark(entry: KnownFile, again: bool) -> str:
+    return freshness_mark(entry, again).removeprefix("⚠️ Yes ")
+
+
+def last_request(state: State) -> str:
+    """Verbatim, ignoring "continue"."""
+    said = [message for message in state.chat.messages if message.kind == "person"]
+    real = [message.text for message in said if not asks_to_go_on(message.text, message.turn)]
+    if real:
+        return real[-1]
+    return next((text for text in reversed(state.input.history) if not asks_to_go_on(text, 2)), "")
+
 
 Dialect = Literal["tools", "structured"]
 #: Prefix of the head's digest for a model with a small window.

@@ -44,9 +44,8 @@ from tui_agent.tools.load_files import (
 )
 from tui_agent.tools.load_files import load as load_file
 from tui_agent.turn.context import TurnContext
-from tui_agent.turn.conversation import needs_begin
+from tui_agent.turn.conversation import needs_begin, remembered
 from tui_agent.turn.instructions import instruct
-from tui_agent.turn.memory import remembered
 from tui_agent.turn.request import Draft
 from tui_agent.workspace.import_resolver import Aliases, ImportRoots, aliases_for, imported
 from tui_agent.workspace.symbols import language

@@ -29,7 +29,7 @@ from tui_agent.errors import (
 from tui_agent.model.client import Message, ModelRequest
 from tui_agent.model.parts import text_of
 from tui_agent.planning.built_in_planner import MAX_ACTIONS, RequestReading, read_words
-from tui_agent.planning.near_names import completed
+from tui_agent.planning.chain import completed
 from tui_agent.settings.loading import PLANNING, PLANNING_SCHEMA
 from tui_agent.store import events as e
 from tui_agent.store.files import with_unsaved

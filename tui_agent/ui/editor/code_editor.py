@@ -14,7 +14,7 @@ from textual.timer import Timer
 from textual.widgets.text_area import DocumentBase, Edit, EditResult, Selection, TextAreaTheme
 from tree_sitter import Parser
 
-from tui_agent.edits.rebase import Overlay
+from tui_agent.edits.merge import Overlay
 from tui_agent.edits.search import Place
 from tui_agent.store.files import Buffer
 from tui_agent.ui.editor.colours import EditorColours

@@ -8,8 +8,7 @@ from textual.content import Content
 from textual.widgets import TextArea
 from textual.widgets.text_area import Selection
 
-from tui_agent.edits.brackets import near, partner
-from tui_agent.edits.search import Occurrence
+from tui_agent.edits.search import Occurrence, near, partner
 from tui_agent.ui.safe_text import parts
 
 Place = tuple[int, int]
