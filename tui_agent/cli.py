@@ -40,9 +40,9 @@ def open_screen(options: ScreenOptions) -> int:
             output.error("nothing was opened: start tui-agent in a project folder, or name one")
             return 1
         if (running := _offered(options)) is not None:
-            from tui_agent.control import launcher
+            from tui_agent.control import sockets
 
-            return launcher.attach(running, sys.stderr.write)
+            return sockets.attach(running, sys.stderr.write)
     gc.disable()  # a third of the start would go into it; the screen switches it on when it is complete
     import asyncio
 

@@ -15,12 +15,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from figures import Figure, paired, ratio, show
-from programs import BARE, BARE_MARK, ECHO, KEY, OUR_MARK, TUI_AGENT, home, small_workspace
+from programs import BARE, BARE_MARK, ECHO, INSTALLED, KEY, OUR_MARK, TUI_AGENT, home, small_workspace
 from terminal import Terminal
 
 PAIRS = 9
-#: The installed program, whose launcher asks a host.
-INSTALLED = [str(Path(sys.executable).parent / "tui-agent")]
 HEAVY = ("textual", "litellm", "rich", "git", "watchfiles", "tiktoken")
 
 

@@ -14,6 +14,8 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 BARE = [sys.executable, str(HERE / "bare_app.py")]
 TUI_AGENT = [sys.executable, "-m", "tui_agent"]
+#: The installed program, whose launcher asks a host.
+INSTALLED = [str(Path(sys.executable).parent / "tui-agent")]
 #: A letter that is drawn nowhere else, and where it counts: in the input, not where early keys are kept meanwhile.
 KEY = "Ω"
 ECHO = rf"(?<!opening …  ){KEY}"

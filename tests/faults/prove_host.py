@@ -171,7 +171,7 @@ class _Scene:
 
     def _found(self) -> SessionSocket | None:
         """One that answers: those of killed sessions are left."""
-        return next((place for place in sockets.places() if sockets.state_of(place)), None)
+        return next((place for place, _ in sockets.states()), None)
 
     def _shows(self, words: str) -> None:
         self._program.shows(words)
@@ -188,7 +188,7 @@ class _Scene:
 
         def ended() -> bool:
             self._program.look()
-            state = sockets.state_of(self._place) or {}
+            state = dict(sockets.states()).get(self._place, {})
             return (state.get("pid"), state.get("turn"), state.get("state")) == (
                 self._place.pid,
                 turn,

@@ -19,13 +19,13 @@ from tui_agent.control import launcher
 #: The launcher with more patience, because other tests run on this machine.
 PATIENT = """
 import sys
-sys.path.insert(0, sys.argv[1])
-import launcher
-launcher.ANSWER_WITHIN = launcher.MADE_WITHIN = launcher.ACCEPT_WITHIN = 60
+sys.path.append(sys.argv[1])
+from tui_agent.control import connections, launcher
+connections.ANSWER_WITHIN = launcher.ANSWER_WITHIN = launcher.MADE_WITHIN = launcher.ACCEPT_WITHIN = 60
 sys.exit(launcher.main(sys.argv[3:], sys.argv[2]))
 """
 TUI_AGENT = (
-    *(sys.executable, "-IS", "-c", PATIENT, str(Path(launcher.__file__).parent)),
+    *(sys.executable, "-IS", "-c", PATIENT, str(Path(launcher.__file__).parents[2])),
     str(Path(sys.executable).parent / "tui-agent-cold"),
 )
 

@@ -7,7 +7,6 @@ the cold start. It imports only modules that are built into Python or need no ot
 from __future__ import annotations
 
 import _blake2
-import _json
 import _signal  # ty: ignore[import-not-found]
 import _socket
 import posix
@@ -15,58 +14,29 @@ import select
 import sys
 import termios
 
+from tui_agent.control import connections
+from tui_agent.control.connections import ANSWER_WITHIN, connect, dumps, loads, posix_text, sockets_folder
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
-
-    from tui_agent.control.sockets import SessionSocket
 
 #: Takes back all modes of the screen, for a session that was killed.
 RESET = (
     "\x1b[?2004l\x1b[?7h\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l"
 )
 ENDED_BY_SIGNAL = 128
-#: Seconds in which the host must answer, a new program of the host must be ready, and it must accept the terminal.
-ANSWER_WITHIN, MADE_WITHIN, ACCEPT_WITHIN = 0.05, 0.4, 2.0
+#: Seconds in which a new program of the host must be ready, and in which it must accept the terminal.
+MADE_WITHIN, ACCEPT_WITHIN = 0.4, 2.0
 #: Maximum bytes of variables that are handed over.
 MOST_VARIABLES = 2_000_000
-#: First words that open a screen in no folder, or none.
-COLD_WORDS = (
-    *(
-        "view",
-        "demo",
-        "run",
-        "apply",
-        "skip",
-        "undo",
-        "redo",
-        "stats",
-        "doctor",
-        "login",
-        "logout",
-        "mcp",
-        "trust",
-    ),
-    *(
-        "completion",
-        "manual",
-        "config",
-        "places",
-        "ps",
-        "attach",
-        "stop",
-        "logs",
-        "answer",
-        "sessions",
-        "serve",
-        "setup",
-        "worker",
-        "hooks",
-        "ssh",
-        "acp",
-    ),
+_COLD = (
+    "view demo run apply skip undo redo stats doctor login logout mcp trust completion manual config places ps attach "
+    "stop logs answer sessions serve setup worker hooks ssh acp"
 )
+#: First words that open a screen in no folder, or none.
+COLD_WORDS = _COLD.split()
 #: Options that start no screen, or whose output must reach this process's own streams.
 COLD_OPTIONS = ("--version", "--help", "-h", "--bg", "--debug", "--record", "--replay")
 #: Beginnings of variables that are read only when a process starts, or that decide which host is the right one.
@@ -82,6 +52,8 @@ _PROC = "/proc/self/"
 def main(words: list[str], cold: str) -> int:
     """Starts the program. `cold` is the command of the start without a host, which replaces this process."""
     launcher = None
+    if words in (["ps"], ["ps", "--json"]) and connections.is_printed(as_json=len(words) == 2):
+        return 0
     if is_for_host(words):
         launcher = _reach_host(words)
     elif len(words) == 2 and words[0] == "attach":
@@ -166,57 +138,19 @@ def _read(name: str) -> str:
     return data.decode(errors="surrogateescape")
 
 
-def posix_text(data: bytes) -> str:
-    return data.decode("utf-8", "surrogateescape")
-
-
-def sockets_folder() -> str:
-    """The private folder of sockets; "" if it is missing or not private."""
-    user = posix.geteuid()
-    path = f"{posix_text(posix.environ.get(b'TMPDIR') or b'/tmp')}/tui-agent-{user}"
-    try:
-        status = posix.lstat(path)
-    except OSError:
-        return ""
-    return path if status.st_uid == user and status.st_mode == 0o40_700 else ""
-
-
-def connect(folder: str, name: str) -> _socket.socket | None:
-    """A connection to a process of this user; None without one."""
-    folder_descriptor = -1
-    client = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
-    try:
-        client.settimeout(ANSWER_WITHIN)
-        path = f"{folder}/{name}"
-        if len(path.encode(errors="surrogateescape")) > 96:
-            folder_descriptor = posix.open(folder, posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)
-            path = f"/proc/self/fd/{folder_descriptor}/{name}"
-        client.connect(path)
-        if not hasattr(_socket, "SO_PEERCRED"):
-            return client  # the folder is private
-        peer = client.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
-        if int.from_bytes(peer[4:8], sys.byteorder) == posix.geteuid():
-            return client
-    except OSError:
-        pass
-    finally:
-        if folder_descriptor >= 0:
-            posix.close(folder_descriptor)
-    client.close()
-    return None
-
-
 def _reach_host(words: Sequence[str]) -> Launcher | None:
     """A launcher whose program waits for the terminal; None without one."""
     if b"CI" in posix.environ or not is_terminal() or not (folder := sockets_folder()):
         return None
     package = __file__.rpartition("/control/")[0]
-    name = host_name(sys.executable, package)
-    if not name or (connection := connect(folder, name)) is None:
+    if not (name := host_name(sys.executable, package)):
         return None
     variables = {posix_text(key): posix_text(value) for key, value in posix.environ.items()}
     if sum(len(key) + len(value) for key, value in variables.items()) > MOST_VARIABLES:
-        connection.close()
+        return None
+    try:
+        connection = connect(folder, name)
+    except OSError:
         return None
     launcher = Launcher(connection, {"type": "start", "words": list(words), "variables": variables})
     if launcher.is_answered():
@@ -230,65 +164,16 @@ def _reach_session(session: str) -> Launcher | None:
     if not is_terminal() or not (folder := sockets_folder()):
         return None
     found = [name for name in posix.listdir(folder) if name.rpartition(".")[0] == session]
-    connection = connect(folder, found[0]) if len(found) == 1 else None
-    return None if connection is None else Launcher(connection)
-
-
-def attach(place: SessionSocket, note: Callable[[str], object]) -> int:
-    """Attaches this terminal to a session, and to those that the user opens there. Returns the exit status. `note`
-    prints a last line. Raises `SessionError`."""
-    from tui_agent.control import sockets
-    from tui_agent.errors import SessionError
-
-    if not (posix.isatty(0) and posix.isatty(1)):
-        raise SessionError(
-            "a session needs a terminal, and standard input or output is not one",
-            "run this in a terminal, or use `tui-agent logs`",
-        )
-    while True:
-        with sockets.reach(place) as connection:
-            connection.settimeout(None)
-            launcher = Launcher(connection)
-            try:
-                status, words = launcher.run()
-            except SessionLost:
-                raise SessionError(SessionLost.what, SessionLost.remedy) from None
-        following = sockets.of_session(launcher.moved_to) if launcher.moved_to else None
-        if following is None:
-            if words:
-                note(f"tui-agent: {words}\n")
-            return status
-        place = following
+    try:
+        return Launcher(connect(folder, found[0])) if len(found) == 1 else None
+    except OSError:
+        return None
 
 
 class SessionLost(Exception):
     """The session's process has ended and has not said why."""
 
     what, remedy = "the session ended unexpectedly", "`tui-agent --resume` opens it again"
-
-
-class _Values:
-    """Options of the JSON reader: those of `json.loads`."""
-
-    strict, memo, parse_float, parse_int = True, {}, float, int
-    object_hook = object_pairs_hook = array_hook = parse_constant = None
-
-
-_loads = _json.make_scanner(_Values)  # ty: ignore[invalid-argument-type]
-
-
-def _dumps(value: Any) -> str:
-    match value:
-        case None | bool():
-            return {None: "null", True: "true", False: "false"}[value]
-        case int():
-            return str(value)
-        case str():
-            return _json.encode_basestring_ascii(value)
-        case dict():
-            return "{" + ", ".join(f"{_dumps(key)}: {_dumps(of)}" for key, of in value.items()) + "}"
-        case _:
-            return "[" + ", ".join(map(_dumps, value)) + "]"
 
 
 class Launcher:
@@ -418,14 +303,14 @@ class Launcher:
 
     def _send_with(self, message: dict[str, Any], descriptors: list[int]) -> None:
         """Sends a message with descriptors. Raises `OSError`."""
-        data = _dumps(message).encode() + b"\n"
+        data = dumps(message).encode() + b"\n"
         rights = b"".join(number.to_bytes(4, sys.byteorder) for number in descriptors)
         sent = self._connection.sendmsg([data], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
         self._connection.sendall(data[sent:])
 
     def _send(self, message: dict[str, Any]) -> None:
         try:
-            self._connection.sendall(_dumps(message).encode() + b"\n")
+            self._connection.sendall(dumps(message).encode() + b"\n")
         except OSError:
             pass  # the session has ended, which the next read reports
 
@@ -447,7 +332,7 @@ class Launcher:
         while (end := self._input.find(b"\n")) >= 0:
             line = self._input[:end].decode()
             del self._input[: end + 1]
-            yield _loads(line, 0)[0]
+            yield loads(line, 0)[0]
 
     def _handle(self, message: dict[str, Any]) -> tuple[int, str] | None:
         """Returns the end, or None."""

@@ -11,11 +11,13 @@ import os
 import socket
 import stat
 import struct
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tui_agent.control import connections
+from tui_agent.control.launcher import Launcher, SessionLost
 from tui_agent.errors import SessionError
 from tui_agent.files.names import display_path
 from tui_agent.files.numbers import whole_number
@@ -68,14 +70,14 @@ def places() -> list[SessionSocket]:
     found = []
     with os.scandir(path) as entries:
         for entry in entries:
-            if entry.name.startswith("."):
-                continue  # the hidden name of a session that begins
+            if not connections.is_of_session(entry.name):
+                continue  # or the hidden name of a session that begins
             session, _, pid = entry.name.rpartition(".")
             try:
                 is_socket = stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
             except FileNotFoundError:
                 continue  # a session has just begun, under its hidden name, or ended
-            if session and pid.isascii() and pid.isdecimal() and len(pid) < 10 and is_socket:
+            if is_socket:
                 found.append(SessionSocket(path, session, whole_number(pid)))
     return sorted(found)
 
@@ -160,13 +162,12 @@ def reach(place: SessionSocket, timeout: float = 2.0) -> socket.socket:
         ) from error
 
 
-def state_of(place: SessionSocket) -> dict[str, Any] | None:
-    """The line `state` of a session; None if its process has ended or is stopped. Raises `SessionError`."""
-    try:
-        with connect(place) as connection:
-            return next(lines(connection), None)
-    except OSError:
-        return None
+def states() -> list[tuple[SessionSocket, dict[str, Any]]]:
+    """The running sessions, oldest first, and their lines `state`. A stopped session is missing. Raises
+    `SessionError`."""
+    running = places()
+    found = connections.states(str(folder()), [place.name for place in running])
+    return [(place, found[place.name]) for place in running if place.name in found]
 
 
 def request(place: SessionSocket, message: Mapping[str, Any]) -> None:
@@ -177,6 +178,30 @@ def request(place: SessionSocket, message: Mapping[str, Any]) -> None:
         result = next((line for line in lines(connection) if line.get("type") == "result"), {})
     if not result.get("ok", True):
         raise SessionError(str(result.get("error")), "`tui-agent ps` shows its state")
+
+
+def attach(place: SessionSocket, note: Callable[[str], object]) -> int:
+    """Attaches this terminal to a session, and to those that the user opens there. Returns the exit status. `note`
+    prints a last line. Raises `SessionError`."""
+    if not (os.isatty(0) and os.isatty(1)):
+        raise SessionError(
+            "a session needs a terminal, and standard input or output is not one",
+            "run this in a terminal, or use `tui-agent logs`",
+        )
+    while True:
+        with reach(place) as connection:
+            connection.settimeout(None)
+            launcher = Launcher(connection)
+            try:
+                status, words = launcher.run()
+            except SessionLost:
+                raise SessionError(SessionLost.what, SessionLost.remedy) from None
+        following = of_session(launcher.moved_to) if launcher.moved_to else None
+        if following is None:
+            if words:
+                note(f"tui-agent: {words}\n")
+            return status
+        place = following
 
 
 def lines(connection: socket.socket) -> Iterator[dict[str, Any]]:

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from tui_agent.control import sockets
+from tui_agent.control.connections import row_of
 from tui_agent.control.sockets import SessionSocket
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.headless import arguments, output
@@ -31,18 +32,12 @@ def ps(as_json: bool) -> int:
 
     Oldest first. Columns: id, state, changes, cost, folder. The sessions of `remote.hosts` follow, after their host.
     """
-    here = (state for place in sockets.places() if (state := sockets.state_of(place)) is not None)
+    here = (state for _, state in sockets.states())
     for state in chain(here, _remote_states()):
         if as_json:
             json_line({name: value for name, value in state.items() if name != "type"})
-            continue
-        host = f"{state['host']}: " if "host" in state else ""
-        asks = f" · {state['asks']}" if state.get("asks") else ""
-        changes = f" · {state['changes']} changes" if state.get("changes") else ""
-        cost = "price unknown" if state.get("cost") is None else f"${state['cost']:.2f}"
-        where = "attached" if state.get("attached") else "detached"
-        words = f"{state['state']} · {where}{changes} · {cost}  {state['workspace']}{asks}"
-        row(f"{host}{state['id']}  {words}")
+        else:
+            row(row_of(state))
     return 0
 
 
@@ -71,9 +66,7 @@ def attach(session: str | None) -> int:
 
     Default: the session of this folder, or else the latest.
     """
-    from tui_agent.control import launcher
-
-    return launcher.attach(_found(session), sys.stderr.write)
+    return sockets.attach(_found(session), sys.stderr.write)
 
 
 @click.command("stop")
@@ -117,9 +110,8 @@ def answer(session: str, words: str) -> int:
 
 def detached_in(workspace: Path) -> Iterator[tuple[SessionSocket, Line]]:
     """The sessions of this folder without a terminal, and their states, newest first. Raises `SessionError`."""
-    for place in reversed(sockets.places()):
-        state = sockets.state_of(place)
-        if state and not state["attached"] and state["workspace"] == os.path.realpath(workspace):
+    for place, state in reversed(sockets.states()):
+        if not state["attached"] and state["workspace"] == os.path.realpath(workspace):
             yield place, state
 
 
@@ -165,15 +157,14 @@ def _run_apart(errors: int, open_screen: Callable[[], int]) -> NoReturn:
 
 def _found(session: str | None) -> SessionSocket:
     """The session with this id, or whose id begins or ends so. Raises `SessionError`."""
-    running = sockets.places()
     if session is None:
-        states = [(place, sockets.state_of(place)) for place in running]
-        alive = [(place, state) for place, state in states if state is not None]
+        alive = sockets.states()
         here = [place for place, state in alive if state["workspace"] == os.path.realpath(os.curdir)]
         found = here or [place for place, _ in alive]
         if not found:
             raise SessionError("no session is running", "start one with `tui-agent`")
         return found[-1]
+    running = sockets.places()
     found = [place for place in running if session in (place.session, str(place.pid))]
     found = found or [place for place in running if session and place.session.endswith(session)]
     if len(found) != 1:

@@ -96,7 +96,7 @@ def run_app(
 
 def _attach(session: str, lent: LentTerminal | None) -> int:
     """Shows a session of another process in the terminal: this process becomes its launcher, if it has none."""
-    from tui_agent.control import launcher, sockets
+    from tui_agent.control import sockets
 
     if lent is not None:
         lent.send({"type": "moved", "session": session})
@@ -104,7 +104,7 @@ def _attach(session: str, lent: LentTerminal | None) -> int:
     place = sockets.of_session(session)
     if place is None:
         raise SessionError(f"The session {session} has just ended", "open it with `tui-agent --resume`")
-    return launcher.attach(place, sys.stderr.write)
+    return sockets.attach(place, sys.stderr.write)
 
 
 def _reason(app: WorkspaceApp) -> EndReason:
