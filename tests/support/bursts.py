@@ -27,7 +27,7 @@ from tui_agent.errors import Unreachable
 from tui_agent.session.session import Session
 from tui_agent.ui.dialogs import dialog
 from tui_agent.ui.dialogs.commit import CommitDialog
-from tui_agent.ui.dialogs.merge import Merge
+from tui_agent.ui.dialogs.preview import Merge
 from tui_agent.ui.editor.find_bar import FindBar
 from tui_agent.ui.keys import keyboard
 from tui_agent.ui.terminal_input import TerminalInput

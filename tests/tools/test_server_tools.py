@@ -21,7 +21,7 @@ from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
 from tui_agent.store.conversation import PermissionQuestion
 from tui_agent.store.events import CallEnded, PermissionAsked
-from tui_agent.ui.dialogs.permissions import question_rows
+from tui_agent.ui.dialogs.questions import question_rows
 
 ALLOWED = 'permissions.allow=["*__*"]'
 

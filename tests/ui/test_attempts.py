@@ -9,7 +9,7 @@ from support.repositories import repository
 from support.screens import Driven, on_screen
 
 from tui_agent.session.session import Session
-from tui_agent.ui.dialogs.attempts import Attempts
+from tui_agent.ui.dialogs.subtasks import Attempts
 
 CHECK = json.dumps([{"name": "no three", "command": "! grep -q three a.txt"}])
 

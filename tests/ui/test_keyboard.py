@@ -33,8 +33,7 @@ from textual.widgets import Input, OptionList, TextArea
 from tui_agent.session.session import Session
 from tui_agent.ui.app import PASTE_WAITS
 from tui_agent.ui.dialogs.chooser import Chooser
-from tui_agent.ui.dialogs.merge import Merge
-from tui_agent.ui.dialogs.replacements import Replacements
+from tui_agent.ui.dialogs.preview import Merge, Replacements
 from tui_agent.ui.editor.code_editor import Editor
 from tui_agent.ui.editor.file_tabs import FileTabs
 from tui_agent.ui.editor.find_bar import FindBar

@@ -19,7 +19,7 @@ from tui_agent.model.discovery import Suggestion
 from tui_agent.model.login.services import CHATGPT, COPILOT, OPENROUTER
 from tui_agent.model.login.store import Login, LoginStore
 from tui_agent.ui.dialogs.chooser import Chooser
-from tui_agent.ui.dialogs.login import LOGIN, LoginDialog
+from tui_agent.ui.dialogs.models import LOGIN, LoginDialog
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from support.subtasks import GoalModel
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask
-from tui_agent.ui.dialogs.subtask_chat import SubTaskView
+from tui_agent.ui.dialogs.subtasks import SubTaskView
 
 API = "Give the client timeouts"
 EDIT = {"path": "api.py", "edits": [{"search": "a = 1", "replace": "a = 2"}]}

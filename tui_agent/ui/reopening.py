@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from tui_agent.files.numbers import whole_number
-from tui_agent.ui.dialogs import subtask_forms
+from tui_agent.ui.dialogs import subtasks
 from tui_agent.ui.keys.keyboard import WAITING
 from tui_agent.ui.panes.chat import ChatPane
 from tui_agent.ui.panes.review import ReviewPane
@@ -74,7 +74,7 @@ async def _open(screen: WorkspaceScreen, session: Session, place: str) -> bool:
             if task is None:
                 return False
             screen.focus_pane("subtasks")
-            screen.run_worker(subtask_forms.edit(screen.app, session, task), group="subtask")
+            screen.run_worker(subtasks.edit(screen.app, session, task), group="subtask")
         case "replace":
             if not session.state.buffers.active:
                 return False

@@ -1,4 +1,4 @@
-"""Views of the context: size figures, and the exact requests sent to the model."""
+"""The content of requests: sizes, the exact requests, and the summary and memory, which the user can edit."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ from textual.widget import Widget
 from textual.widgets import OptionList, Static, TextArea
 
 from tui_agent.context.known_files import Touch
+from tui_agent.context.memory import GO_ON, asks_to_go_on
+from tui_agent.errors import TuiAgentError
 from tui_agent.log.exchanges import Exchange
 from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
 from tui_agent.store.conversation import Usage
 from tui_agent.store.state import InstructionFile, State
 from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.dialogs.form import TextDialog
 from tui_agent.ui.safe_text import clean, counted, label, one_line, parts
 
 #: Number of touches shown, newest first.
@@ -190,3 +193,57 @@ async def show_context(app: App[object], session: Session) -> None:
 
 async def show_sent(app: App[object], session: Session) -> None:
     await app.push_screen_wait(SentView(session.chat.sent))
+
+
+async def edit_summary(app: App[object], session: Session) -> None:
+    """Edit the summary; the saved text replaces it."""
+    summary = ""
+
+    async def get() -> str | None:
+        nonlocal summary
+        try:
+            summary = await session.chat.summary()
+        except TuiAgentError as error:
+            await session.notice(str(error), "error")
+            return None
+        if not summary:
+            await session.notice("No message was summarised yet: all messages are sent complete")
+        return summary or None
+
+    text = await app.push_screen_wait(
+        TextDialog("Summary of older messages", get(), wrap=True, kept=(session, "summary"))
+    )
+    if text is not None and text.strip() and text != summary:
+        try:
+            await session.chat.edit_summary(text)
+        except TuiAgentError as error:
+            await session.notice(str(error), "error")
+
+
+async def edit_memory(app: App[object], session: Session, text: str) -> bool:
+    """Edit the memory and send it with `text`, or with “continue” if `text` asks for something different.
+    Returns whether it was sent."""
+    words = text if asks_to_go_on(text, 2) else GO_ON[0]
+
+    async def get() -> str | None:
+        try:
+            memory = await session.chat.memory()
+        except TuiAgentError as error:
+            await session.notice(str(error), "error")
+            return None
+        if not memory:
+            await session.notice("There is nothing to continue yet")
+        return memory or None
+
+    dialog = TextDialog(
+        f"Request for “{one_line(words)}”", get(), keep="send it", wrap=True, kept=(session, "memory")
+    )
+    edited = await app.push_screen_wait(dialog)
+    if edited is None or not edited.strip():
+        return False
+    try:
+        await session.chat.go_on(words, edited)
+    except TuiAgentError as error:
+        await session.notice(str(error), "error")
+        return False
+    return True

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from textual.app import App
 
 from tui_agent import __version__
 from tui_agent.errors import TuiAgentError
+from tui_agent.store.commands import CommandsSlice
 from tui_agent.store.conversation import Usage
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
+from tui_agent.ui.dialogs.form import TextDialog
 from tui_agent.ui.graph.facts import dollars, short_count
-from tui_agent.ui.safe_text import counted, one_line, parts
+from tui_agent.ui.safe_text import clean, counted, one_line, parts
+from tui_agent.ui.widgets.command_output import outcome
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
+    from tui_agent.ui.host import Host
 
 #: A name and a description.
 Fact = tuple[str, str]
@@ -212,3 +216,43 @@ async def choose_skill(app: App[object], session: Session) -> None:
     chosen = await _choose(app, "Skills", get(), "{choose} inserts one into the prompt")
     if chosen:
         session.chat.set_draft(f"/{chosen} ")
+
+
+async def show_commands(app: App[object], session: Session) -> None:
+    """Show the commands, newest first; selecting one shows its output."""
+    if not session.state.commands.running and not session.state.commands.results:
+        await session.notice("No command has run yet: type one in the chat, such as !pytest", "info")
+        return
+    choose = cast("Host", app).keys.shown("chooser.choose")
+    while chosen := await app.push_screen_wait(
+        Chooser(
+            f"Commands: {choose} shows the output",
+            lambda words: command_rows(session.state.commands, words),
+            following=session.subscribe,
+        )
+    ):
+        await app.push_screen_wait(TextDialog("Output", _output(session, chosen), keep="back"))
+
+
+async def _output(session: Session, command: str) -> str | None:
+    try:
+        return clean(await asyncio.to_thread(session.commands.whole_output, command))
+    except TuiAgentError as error:
+        await session.notice(str(error), "warning")
+        return None
+
+
+def command_rows(commands: CommandsSlice, words: str) -> list[ChooserRow]:
+    """A row per matching command; running ones cannot be opened."""
+    rows = [
+        ChooserRow("", parts(("● ", "$running"), f"{one.command}  ", (one.line, "$muted")))
+        for one in reversed(commands.running)
+        if words.lower() in one.command.lower()
+    ]
+    for one in reversed(commands.results):
+        if words.lower() in one.command.lower():
+            mark = ("✓ ", "$success") if one.ok else ("✗ ", "$error")
+            rows.append(
+                ChooserRow(one.id, parts(mark, f"{one.command}  ", (" · ".join(outcome(one)), "$muted")))
+            )
+    return rows

@@ -1,14 +1,36 @@
-"""Diff dialogs, for viewing or confirmation."""
+"""Diffs in dialogs: versions of a file, applied changes, replacements and merges."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, cast
+
+from textual import events, on
 from textual.content import Content
 from textual.screen import ScreenResultType
+from textual.widget import Widget
+from textual.widgets import Static
 
-from tui_agent.edits.change import Diff
+from tui_agent.edits.change import Checkpoint, Diff, diff_of
+from tui_agent.edits.merge import ConflictView, Side, merged_with_choices
+from tui_agent.errors import TuiAgentError
+from tui_agent.review.undo import Preview as Undoing
+from tui_agent.review.versions import Version
+from tui_agent.session.session import Session
 from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.dialogs.form import TextDialog
+from tui_agent.ui.diff.conflict_view import ConflictLines
+from tui_agent.ui.diff.diff_sides import DiffSides
 from tui_agent.ui.diff.diff_view import DiffView
-from tui_agent.ui.safe_text import label
+from tui_agent.ui.panes.review_body import ConflictChoices
+from tui_agent.ui.safe_text import counted, label
+from tui_agent.ui.widgets.line_view import Line, LineView, Piece
+from tui_agent.ui.widgets.rows import Row, Rows
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
 
 
 class DiffPreview(Dialog[ScreenResultType]):
@@ -51,4 +73,292 @@ class DiffPreview(Dialog[ScreenResultType]):
     def action_hunk(self, step: int) -> None:
         if isinstance(self.diff, Diff) and self.diff.hunks:
             self._hunk = max(0, min(self._hunk + step, len(self.diff.hunks) - 1))
+            self.draw()
+
+
+class Replacements(DiffPreview[bool]):
+    """Returns whether to replace; `words` states the number of matches."""
+
+    ID = "replacements"
+    DEFAULT_CSS = "Replacements > Vertical { height: 80%; }"
+    told = (
+        ("answer.accept", "replace all"),
+        ("preview.next_hunk preview.previous_hunk", "change"),
+        ("dialog.close", "cancel"),
+    )
+
+    def __init__(self, words: str, diff: Diff) -> None:
+        super().__init__(f"Replace {words} of {diff.path}")
+        self._replaced = diff
+
+    def body(self) -> Iterable[Widget]:
+        yield DiffView()
+
+    def on_mount(self) -> None:
+        self.view.focus()
+        self.fill(self.show_diff(self._replaced))
+
+    def action_keep(self) -> None:
+        self.dismiss(True)
+
+
+class FileDiff(DiffPreview[None]):
+    """Keys select versions, hunks, and one or two columns."""
+
+    ID = "versions"
+    DEFAULT_CSS = "FileDiff > Vertical { width: 96%; }"
+    told = (
+        ("versions.earlier versions.later", "another version"),
+        ("preview.next_hunk preview.previous_hunk", "change"),
+        ("versions.columns", "columns"),
+        ("dialog.close", "close"),
+    )
+
+    def __init__(self, session: Session, path: str) -> None:
+        super().__init__("")
+        self._session = session
+        self._path = path
+        self._versions: Sequence[Version] = session.review.versions()
+        self._at = 0
+        self._in_two = False
+
+    def body(self) -> Iterable[Widget]:
+        yield DiffView(id="one")
+        yield DiffSides(id="two")
+
+    def on_mount(self) -> None:
+        self._load()
+
+    @property
+    def view(self) -> DiffView:
+        return self.query_one("#two" if self._in_two else "#one", DiffView)
+
+    def action_version(self, step: int) -> None:
+        self._at = max(0, min(self._at + step, len(self._versions) - 1))
+        self._load()
+
+    def action_columns(self) -> None:
+        self._in_two = not self._in_two
+        self.draw()
+
+    def _load(self) -> None:
+        self.fill(self._fetch(self._versions[self._at].name))
+
+    async def _fetch(self, version: str) -> None:
+        try:
+            await self.show_diff(await self._session.review.version_diff(self._path, version))
+        except TuiAgentError as error:
+            await self.show_diff(str(error))
+
+    def draw(self) -> None:
+        version = self._versions[self._at]
+        self.retitle(f"{self._path} against {version.words} ({self._at + 1} of {len(self._versions)})")
+        for view in self.query(DiffView):
+            view.display = view is self.view
+        self.view.focus()
+        super().draw()
+
+
+class History(DiffPreview[str | None]):
+    """Returns the id of the apply to undo up to (or to redo), or `None`."""
+
+    ID = "history"
+    told = (
+        ("history.choose", "undo or redo"),
+        ("history.previous_file history.next_file", "file"),
+        ("preview.next_hunk preview.previous_hunk", "change"),
+        ("dialog.close", "close"),
+    )
+    DEFAULT_CSS = """
+    History {
+        & > Vertical { height: 80%; }
+        & .said { height: 1; color: $muted; }
+        & Rows { height: auto; max-height: 9; margin-bottom: 1; }
+    }
+    """
+
+    def __init__(self, session: Session) -> None:
+        super().__init__("Applied changes")
+        self._session = session
+        self._previews: dict[str, Sequence[Undoing] | str] = {}
+        self._file = 0
+
+    def body(self) -> Iterable[Widget]:
+        yield Rows()
+        yield Static("", classes="said", markup=False)
+        yield DiffView()
+
+    def on_mount(self) -> None:
+        points = self._session.state.review.checkpoints
+        rows = [_row(point) for point in reversed(points)]
+        self.query_one(Rows).set_rows(rows or [Row("", Line((Piece("Nothing was applied yet.", "muted"),)))])
+        self.query_one(Rows).focus()
+        self._show()
+
+    def needs_content(self, event: events.Event) -> bool:
+        return self.matches(event, "history.next_file", "history.previous_file")
+
+    def on_line_view_moved(self, event: LineView.Moved) -> None:
+        event.stop()
+        self._file = 0
+        self._show()
+
+    def on_line_view_chosen(self, event: LineView.Chosen) -> None:
+        event.stop()
+        self.action_choose()
+
+    def action_choose(self) -> None:
+        self.dismiss(self.query_one(Rows).cursor or None)
+
+    def action_next_file(self, step: int) -> None:
+        found = self._previews.get(self.query_one(Rows).cursor)
+        if found and not isinstance(found, str):
+            self._file = (self._file + step) % len(found)
+            self._show()
+
+    def _show(self) -> None:
+        name = self.query_one(Rows).cursor
+        found = self._previews.get(name)
+        if name and found is None:
+            self.fill(self._fetch(name))
+            return
+        words, self.diff = found if isinstance(found, str) else "", ""
+        if name and not found:
+            words = words or "Nothing would change."
+        elif found and not isinstance(found, str):
+            preview = found[self._file]
+            count = f"{self._file + 1} of {len(found)}  " if len(found) > 1 else ""
+            words = f"{count}{preview.diff.path}: {_preview_text(preview)}"
+            self.diff = preview.diff if preview.diff.hunks else ""
+        self.query_one(".said", Static).update(label(words))
+        self._hunk = -1  # everything is undone
+        self.draw()
+
+    async def _fetch(self, name: str) -> None:
+        try:
+            self._previews[name] = await self._session.review.preview(name)
+        except TuiAgentError as error:
+            self._previews[name] = str(error)
+        self._show()
+
+
+def _preview_text(preview: Undoing) -> str:
+    if preview.conflict:
+        return f"conflicts, {preview.conflict}"
+    if preview.goes:
+        return "the file is deleted"
+    if not preview.diff.hunks:
+        return "nothing changes"
+    return "merged with what changed since" if preview.merged else "changes"
+
+
+def _row(point: Checkpoint) -> Row:
+    word = "undo" if not point.undone else "redo"
+    paths = ", ".join(step.path for step in point.files) or "no file"
+    what = "undid" if point.takes_back else "applied"
+    state = "undone" if point.undone else what
+    left = (Piece(f"{point.id:4}"), Piece(f"turn {point.turn}  ", "muted"), Piece(paths, "", "end"))
+    return Row(point.id, Line(left, (Piece(f"{state} · Enter: {word}", "muted"), Piece(state, "muted"))))
+
+
+class Merge(DiffPreview[ConflictChoices | None]):
+    """Returns the complete choices, or `None` if cancelled.
+
+    The diff shows the changes from the unsaved text to the merge, with the disk's side at conflicts;
+    conflicts are shown first.
+    """
+
+    ID = "merge"
+    DEFAULT_CSS = "Merge ConflictLines { height: 1fr; }"
+
+    def __init__(self, view: ConflictView, yours: str, session: Session) -> None:
+        self._choices = ConflictChoices(view)
+        count = self._choices.count
+        about = f"{counted(count, 'conflict')} to resolve" if count else "changes on disk"
+        super().__init__(f"{view.path}: {about}")
+        self._session = session
+        self._yours = yours
+        #: Whether the diff is shown instead of the conflicts.
+        self._in_diff = not view.conflicts
+        step, cancel = "preview.next_hunk preview.previous_hunk", ("dialog.close", "cancel")
+        self.told = (("answer.accept", "merge"), (step, "change"), cancel)
+        if count:
+            sides = (("merge.yours", "yours"), ("merge.theirs", "theirs"), ("merge.both", "both"))
+            self.told = (
+                *(*sides, ("merge.edit", "by hand"), (step, "conflict")),
+                *(("merge.turn", "the difference"), cancel),
+            )
+
+    def body(self) -> Iterable[Widget]:
+        yield ConflictLines()
+        yield DiffView()
+
+    @on(events.Mount)
+    def _mounted(self) -> None:
+        self.fill(self._show())
+
+    async def _show(self) -> None:
+        view = self._choices.view
+        merged = merged_with_choices(view.regions, ["theirs"] * self._choices.count)
+        await self.show_diff(await asyncio.to_thread(diff_of, view.path, self._yours, merged))
+        last = next(reversed(self._session.state.input.typed), "")
+        for place in range(self._choices.count):
+            if last == f"merge:{view.path}:{place}":  # restores an interrupted edit
+                self._choices.place = place
+                self.action_edit()
+
+    def draw(self) -> None:
+        places = self.query_one(ConflictLines)
+        self.view.display, places.display = self._in_diff, not self._in_diff
+        (self.view if self._in_diff else places).focus()
+        super().draw()
+        if not self._in_diff:
+            places.show_conflict(self._choices.view, self._choices.chosen, self._choices.place)
+
+    def action_turn(self) -> None:
+        if self._choices.count:
+            self._in_diff = not self._in_diff
+            self.draw()
+
+    def action_hunk(self, step: int) -> None:
+        if self._in_diff:
+            super().action_hunk(step)
+        elif self._choices.step(step):
+            self.draw()
+
+    def action_take(self, side: Side) -> None:
+        if not self._in_diff:
+            self._choices.take(side)
+            self._chosen()
+
+    def action_edit(self) -> None:
+        if not self._in_diff:
+            about = f"{self._choices.view.path}: conflict {self._choices.place + 1} of {self._choices.count}"
+            place = f"merge:{self._choices.view.path}:{self._choices.place}"
+            wrote = partial(self._wrote, place)
+            self.app.push_screen(TextDialog(about, self._choices.draft, kept=(self._session, place)), wrote)
+
+    def _wrote(self, place: str, text: str | None) -> None:
+        if text is not None:
+            self._choices.write(text)
+            self._session.chat.set_typed(place, text)  # kept until the merge is in the editor
+            self._chosen()
+
+    def _chosen(self) -> None:
+        if self._choices.decided:
+            self.dismiss(self._choices)
+        else:
+            self.draw()
+
+    def action_keep(self) -> None:
+        if not self._choices.count:
+            self.dismiss(self._choices)
+
+    @on(ConflictLines.SidePressed)
+    def _side_pressed(self, event: ConflictLines.SidePressed) -> None:
+        event.stop()
+        self._choices.place = event.place
+        if event.side:
+            self.action_take(cast("Side", event.side))
+        else:
             self.draw()

@@ -338,7 +338,7 @@ class FindBar(Vertical):
         """Shows the diff of all replacements, and applies it if the user confirms. Raises `EditFailed` for
         too many matches."""
         from tui_agent.edits.change import diff_of
-        from tui_agent.ui.dialogs.replacements import Replacements
+        from tui_agent.ui.dialogs.preview import Replacements
 
         while self._doing is not None:
             await asyncio.wait([self._doing])

@@ -315,7 +315,7 @@ class BuffersPane(Pane):
 
     def _find_symbol(self) -> None:
         from tui_agent.ui.dialogs.chooser import room_of
-        from tui_agent.ui.dialogs.symbols import symbol_chooser
+        from tui_agent.ui.dialogs.palette import symbol_chooser
         from tui_agent.workspace.symbols import has_symbols
 
         editor = self.editor
@@ -337,14 +337,14 @@ class BuffersPane(Pane):
         self.app.push_screen(symbol_chooser(editor.path, editor.lines, editor.place[0][0], room), go)
 
     def _compare(self) -> None:
-        from tui_agent.ui.dialogs.versions import FileDiff
+        from tui_agent.ui.dialogs.preview import FileDiff
 
         if active := self.session.state.buffers.active:
             self.app.push_screen(FileDiff(self.session, active))
 
     async def _merge(self) -> None:
         """Show the difference between disk and unsaved text; the user's merge is an undoable edit."""
-        from tui_agent.ui.dialogs.merge import Merge
+        from tui_agent.ui.dialogs.preview import Merge
 
         await self.flush()
         buffer, files = self.session.state.buffers.get(self.session.state.buffers.active), self.session.files

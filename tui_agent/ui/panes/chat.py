@@ -362,7 +362,7 @@ class ChatPane(Pane):
 
     @work(exclusive=True)
     async def _go_on(self) -> None:
-        from tui_agent.ui.dialogs.drafts import edit_memory
+        from tui_agent.ui.dialogs.context import edit_memory
 
         text = self.prompt.value
         sent = await edit_memory(self.app, self.session, text)

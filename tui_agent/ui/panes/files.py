@@ -93,7 +93,7 @@ class FilesPane(Pane):
         self.go_to("chat", focus=self.has_focus_within)
 
     def _compare(self) -> None:
-        from tui_agent.ui.dialogs.versions import FileDiff
+        from tui_agent.ui.dialogs.preview import FileDiff
 
         entry = self.files.current
         if entry and not entry.more and not entry.is_folder:

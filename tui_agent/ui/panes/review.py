@@ -190,7 +190,7 @@ class ReviewPane(ListPane):
             self.act(self.session.files.open(change.path, line), changes=("buffers",))
 
     def _compare(self) -> None:
-        from tui_agent.ui.dialogs.versions import FileDiff
+        from tui_agent.ui.dialogs.preview import FileDiff
 
         if change := change_at(self.changes, self.position):
             self.app.push_screen(FileDiff(self.session, change.path))

@@ -16,7 +16,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.session.session import Session
 from tui_agent.store.commands import Content, content_of
 from tui_agent.store.state import State
-from tui_agent.ui.dialogs.text import TextDialog
+from tui_agent.ui.dialogs.form import TextDialog
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.panes.review_body import ConflictChoices, ReviewBody
 from tui_agent.ui.panes.review_place import (
@@ -220,7 +220,7 @@ class ReviewDecisions:
             self._take_back([whole(one) for one in found if {"applied", "skipped"}.intersection(one.hunks)])
 
     def _show_history(self) -> None:
-        from tui_agent.ui.dialogs.versions import History
+        from tui_agent.ui.dialogs.preview import History
 
         self._pane.app.push_screen(History(self._session), self._go_back_over)
 

@@ -63,7 +63,7 @@ class SubTasksPane(ListPane):
 
     @cached_property
     def commands(self) -> Mapping[str, Callable[[], object]]:
-        from tui_agent.ui.dialogs import subtask_chat, subtask_forms
+        from tui_agent.ui.dialogs import subtasks
 
         tasks = self.session.subtasks
         return {
@@ -76,12 +76,12 @@ class SubTasksPane(ListPane):
             "retry": partial(self._do, tasks.retry),
             "stop": partial(self._do, tasks.stop),
             "stop_all": lambda: self.ask(tasks.stop_all()),
-            "chat": partial(self._open, subtask_chat.open_chat),
+            "chat": partial(self._open, subtasks.open_chat),
             "changes": self._show_changes,
-            "add": lambda: self._work(subtask_forms.add(self.app, self.session)),
-            "edit": partial(self._open, subtask_forms.edit),
-            "connect": partial(self._open, subtask_forms.connect),
-            "remove": partial(self._open, subtask_forms.remove),
+            "add": lambda: self._work(subtasks.add(self.app, self.session)),
+            "edit": partial(self._open, subtasks.edit),
+            "connect": partial(self._open, subtasks.connect),
+            "remove": partial(self._open, subtasks.remove),
             "fold": lambda: self.set_view(replace(self.look, folded=not self.look.folded)),
             "follow": lambda: self.set_view(replace(self.look, follows=not self.look.follows)),
             "filter": self._begin_filter,

@@ -1,0 +1,531 @@
+"""Dialogs of sub-tasks: chat, forms, and attempts side by side."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
+
+from textual import events, on
+from textual.app import App
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Input, Static
+
+from tui_agent.edits.change import Diff, diff_of, text_under
+from tui_agent.errors import TuiAgentError
+from tui_agent.session.session import Session
+from tui_agent.store import events as e
+from tui_agent.store.graph import SubTask
+from tui_agent.store.state import ChatMessage, State
+from tui_agent.subtasks.merge import report_parts
+from tui_agent.ui.bridge import Bridge
+from tui_agent.ui.dialogs.chooser import question
+from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.dialogs.form import Form
+from tui_agent.ui.diff.diff_view import DiffView
+from tui_agent.ui.editor.stored_input import KeptArea, KeptInput
+from tui_agent.ui.graph.facts import facts_of
+from tui_agent.ui.panes import chat
+from tui_agent.ui.safe_text import counted, label, one_line, parts, plain
+from tui_agent.ui.widgets.line_view import DONE, OPEN, Line, Piece
+from tui_agent.ui.widgets.rows import Row, Rows
+from tui_agent.ui.widgets.transcript import Source, Transcript
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
+    from tui_agent.subtasks.parent import RunSession
+
+
+async def open_chat(app: App[object], session: Session, task: SubTask) -> None:
+    """Show the chat of a task's newest run, or a message if it never ran."""
+    if task.runs:
+        await app.push_screen_wait(SubTaskView(session, task.id))
+    else:
+        await session.notice(f"The sub-task {task.id} has not run yet and has no chat")
+
+
+class EndedRun:
+    """A finished run, as a transcript source."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+
+    async def earlier(self, before: int, count: int = 50) -> tuple[ChatMessage, ...]:
+        older = [message for message in self.state.chat.messages if message.number < before]
+        return tuple(older[-count:])
+
+
+class RunTranscript(Vertical):
+    """The transcript of one run, updated live."""
+
+    SLICES: ClassVar[tuple[str, ...]] = ("chat", "reply", "review")
+
+    def __init__(self, source: Source, running: RunSession | None) -> None:
+        super().__init__()
+        self._source = source
+        self._running_child = running
+        self._bridge: Bridge | None = None
+
+    def compose(self) -> Iterable[Widget]:
+        yield Transcript(self._source)
+
+    def on_mount(self) -> None:
+        if self._running_child is None:
+            self.show(self._source.state)
+        else:
+            self._bridge = Bridge(self._running_child, self.call_later)
+            self._bridge.attach(self)
+        self.query_one(Transcript).focus()
+
+    def on_unmount(self) -> None:
+        if self._bridge is not None:
+            self._bridge.close()
+
+    def show(self, state: State) -> None:
+        self.query_one(Transcript).show(state)
+
+
+class SubTaskView(Dialog[None]):
+    """Task state, goal and transcript; Esc closes it."""
+
+    SLICES: ClassVar[tuple[str, ...]] = ("subtasks",)
+    ID = "subtask_chat"
+    # Same message style as in the chat.
+    DEFAULT_CSS = (
+        Path(chat.__file__).with_suffix(".tcss").read_text(encoding="utf-8")
+        + """
+    SubTaskView {
+        align: center middle;
+        & > Vertical { width: 96%; height: 94%; max-height: 94%; margin-top: 0; background: $surface; }
+        & #head { height: 1; }
+        & #goal { height: auto; max-height: 4; color: $muted; margin-bottom: 1; }
+        & #keys { dock: bottom; height: 1; color: $muted; }
+        & #nothing { height: auto; color: $muted; }
+        & RunTranscript { height: 1fr; }
+    }
+    """
+    )
+
+    def __init__(self, session: Session, task: str) -> None:
+        super().__init__()
+        self._session = session
+        self._about = task
+        self._above: Bridge | None = None
+        #: The displayed run, and whether it is active.
+        self._drawn: object = None
+        self._clock: Timer | None = None
+
+    def compose(self) -> Iterable[Widget]:
+        with Vertical():
+            yield Static("", id="head", markup=False)
+            yield Static("", id="goal", markup=False)
+            yield Static("", id="nothing", markup=False)
+            yield Static(
+                label(self.keys_for(("dialog.close", "close"), ("subtask_chat.reasoning", "thinking"))),
+                id="keys",
+                markup=False,
+            )
+
+    def on_mount(self) -> None:
+        self.query_one("#nothing").display = False
+        self._above = Bridge(self._session, self.call_later)
+        self._above.attach(self)
+
+    def on_unmount(self) -> None:
+        if self._above is not None:
+            self._above.close()
+
+    def action_reasoning(self) -> None:
+        for transcript in self.query(Transcript):
+            transcript.unfold_reasoning()
+
+    def show(self, state: State) -> None:
+        task = state.subtasks.get(self._about)
+        if task is None:
+            self.dismiss(None)
+            return
+        self._show_head()
+        self._keep_time(running=task.state == "running")
+        child = self._session.subtasks.child(task.id) if task.state == "running" else None
+        drawn = (task.runs, task.state == "running", child is None)
+        if drawn != self._drawn:
+            self._drawn = drawn
+            self.run_worker(self._open(child), exclusive=True)
+
+    def _keep_time(self, *, running: bool) -> None:
+        if running and self._clock is None:
+            self._clock = self.set_interval(1, self._show_head)
+        elif not running and self._clock is not None:
+            self._clock.stop()
+            self._clock = None
+
+    def _show_head(self) -> None:
+        tasks = self._session.state.subtasks
+        task = tasks.get(self._about)
+        if task is None:
+            return
+        after = self._session.loaded.settings.subtasks.silent_after
+        fact = facts_of([task], tasks.running, time.time(), after)[task.id]
+        words = fact.full or task.reason
+        mark, told = fact.mark, f" · {words}" if words else ""
+        self.query_one("#head", Static).update(
+            parts((f"{mark.text} ", f"${mark.ink}"), (task.id, "bold $accent"), f"  {task.state}{told}")
+        )
+        self.query_one("#goal", Static).update(plain(task.goal))
+
+    async def _open(self, child: RunSession | None) -> None:
+        source: Source | None = child
+        words = ""
+        if source is None:
+            try:
+                source = EndedRun(await self._session.subtasks.state_of(self._about))
+            except TuiAgentError as error:
+                words = str(error)
+        await self.query(RunTranscript).remove()
+        nothing = self.query_one("#nothing", Static)
+        nothing.display = source is None
+        nothing.update(label(words))
+        if source is not None:
+            await self.query_one(Vertical).mount(RunTranscript(source, child))
+
+
+class Wording(NamedTuple):
+    id: str = ""
+    goal: str = ""
+    files: tuple[str, ...] = ()
+
+
+class SubTaskForm(Form[None]):
+    """Passes the input to `use`. With `named`, the id is editable."""
+
+    ID = "fields"
+    DEFAULT_CSS = """
+    SubTaskForm {
+        & > Vertical { width: 84; max-width: 94%; margin-top: 2; }
+        & Static { height: 1; color: $muted; }
+        & .title { color: $accent; margin-bottom: 1; }
+        & WritingArea { height: 8; max-height: 25vh; padding: 0 1; margin-bottom: 1; }
+    }
+    """
+
+    def __init__(
+        self,
+        title: str,
+        before: Wording,
+        use: Callable[[Wording], Awaitable[None]],
+        session: Session,
+        *,
+        named: bool = False,
+    ) -> None:
+        super().__init__(title)
+        self._session = session
+        self._wording = before
+        self._use = use
+        self._named = named
+
+    def body(self) -> Iterable[Widget]:
+        if self._named:
+            yield Static(label("id, a short name"), markup=False)
+            yield KeptInput(id="name", compact=True)
+        yield Static(label("goal: a complete description of the work"), markup=False)
+        yield KeptArea(self._wording.goal, id="goal", soft_wrap=True, tab_behavior="focus")
+        yield Static(label("files, separated by commas; empty for any"), markup=False)
+        yield KeptInput(", ".join(self._wording.files), id="files", compact=True, select_on_focus=False)
+
+    def hint(self) -> Content:
+        return label(
+            self.keys_for(("form.keep", "keep"), ("fields.next", "next field"), ("dialog.close", "cancel"))
+        )
+
+    @on(events.Mount)
+    def _mounted(self) -> None:
+        about = f"subtask:{self._wording.id}"
+        for line in self.query(KeptInput):
+            line.value = line.keep_at(self._session, f"{about}:{line.id}", line.value)
+        goal = self.query_one(KeptArea)
+        goal.text = goal.keep_at(self._session, f"{about}:goal", self._wording.goal)
+        self.query_one("#name" if self._named else "#goal").focus()
+
+    @on(Input.Submitted)
+    async def _input_submitted(self) -> None:
+        await self.action_keep()
+
+    async def keep(self) -> None:
+        name = self.query_one("#name", Input).value.strip() if self._named else self._wording.id
+        files = [part.strip() for part in self.query_one("#files", Input).value.split(",")]
+        goal = self.query_one("#goal", KeptArea).text.strip()
+        await self._use(Wording(name, goal, tuple(dict.fromkeys(file for file in files if file))))
+
+
+class NeedsForm(Form[None]):
+    """Passes the ticked ids to `use`."""
+
+    ID = "needs"
+    DEFAULT_CSS = """
+    NeedsForm {
+        & > Vertical { width: 84; max-width: 94%; max-height: 80%; margin-top: 2; }
+        & .title { margin-bottom: 1; }
+        & Rows { height: auto; max-height: 20; margin-bottom: 1; }
+    }
+    """
+
+    def __init__(
+        self,
+        task: SubTask,
+        others: Sequence[SubTask],
+        use: Callable[[tuple[str, ...]], Awaitable[None]],
+    ) -> None:
+        super().__init__(f"Dependencies of sub-task {task.id}")
+        self._others = others
+        self._use = use
+        self.ticked = set(task.dependencies)
+
+    def body(self) -> Iterable[Widget]:
+        yield Rows()
+
+    def hint(self) -> Content:
+        return label(
+            self.keys_for(("ticks.tick", "tick"), ("answer.accept", "keep"), ("dialog.close", "cancel"))
+        )
+
+    @on(events.Mount)
+    def _mounted(self) -> None:
+        self.draw()
+        self.query_one(Rows).focus()
+
+    def tickable(self) -> Collection[str]:
+        return [other.id for other in self._others]
+
+    async def keep(self) -> None:
+        await self._use(tuple(other.id for other in self._others if other.id in self.ticked))
+
+    def draw(self) -> None:
+        self.query_one(Rows).set_rows([self._row(other) for other in self._others])
+
+    def _row(self, other: SubTask) -> Row:
+        mark = DONE if other.id in self.ticked else OPEN
+        name = Piece(other.id, "", "end")
+        return Row(other.id, Line((mark, Piece(" "), name), (Piece(other.goal[:50], "muted"),)), marked=True)
+
+
+async def add(app: App[object], session: Session) -> None:
+    """Ask for a new task, initially without dependencies."""
+
+    async def keep(form: Wording) -> None:
+        await session.subtasks.add(form.id, form.goal, form.files)
+
+    await app.push_screen_wait(SubTaskForm("Add a sub-task", Wording(), keep, session, named=True))
+
+
+async def edit(app: App[object], session: Session, task: SubTask) -> None:
+    async def keep(form: Wording) -> None:
+        await session.subtasks.edit(task.id, form.goal, form.files)
+
+    before = Wording(task.id, task.goal, task.files)
+    await app.push_screen_wait(SubTaskForm(f"Edit sub-task {task.id}", before, keep, session))
+
+
+async def connect(app: App[object], session: Session, task: SubTask) -> None:
+    """Edit a task's dependencies."""
+
+    async def keep(names: tuple[str, ...]) -> None:
+        await session.subtasks.connect(task.id, names)
+
+    others = [other for other in session.state.subtasks.tasks if other.id != task.id]
+    if others:
+        await app.push_screen_wait(NeedsForm(task, others, keep))
+    else:
+        await session.notice(f"There is no other sub-task for {task.id} to depend on")
+
+
+async def remove(app: App[object], session: Session, task: SubTask) -> None:
+    """Delete a task after confirmation."""
+    behind = [other.id for other in session.state.subtasks.tasks if task.id in other.dependencies]
+    waits = f"; {', '.join(behind)} no longer wait{'s' * (len(behind) == 1)} for it" if behind else ""
+    answers = {"": "Cancel", "remove": f"Remove it from the graph{waits}"}
+    chosen = await app.push_screen_wait(question(f"Remove sub-task {task.id}", answers))
+    if chosen:
+        try:
+            await session.subtasks.remove(task.id)
+        except TuiAgentError as error:
+            await session.notice(str(error), "error")
+
+
+#: Columns of the terminal that an attempt needs.
+LEAST = 36
+
+#: The change of each file of an attempt by path, or a sentence about it.
+Changes = dict[str, Diff | str]
+
+
+async def compare_attempts(app: App[object], session: Session) -> None:
+    """Compares the newest attempts, and puts the chosen one into the review."""
+    group = next((task.attempt for task in reversed(session.state.subtasks.tasks) if task.attempt), "")
+    if not group:
+        await session.notice("There are no attempts: /best claude codex GOAL or /best 3 GOAL begins some")
+        return
+    chosen = await app.push_screen_wait(Attempts(session, group))
+    if chosen:
+        try:
+            count = await session.subtasks.take(chosen)
+            await session.notice(f"{counted(count, 'change')} of {chosen} in the review")
+        except TuiAgentError as error:
+            await session.notice(str(error), "error")
+
+
+class Attempts(Dialog[str | None]):
+    """Returns the id of the chosen attempt, or `None`."""
+
+    ID = "attempts"
+    DEFAULT_CSS = """
+    Attempts {
+        & > Vertical { width: 96%; height: 90%; }
+        & Horizontal { height: 1fr; }
+        & .attempt { width: 1fr; height: 1fr; border-left: vkey $muted; padding-left: 1; }
+        & .attempt.current { border-left: vkey $accent; }
+        & .head { height: 5; margin-bottom: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+        & DiffView { height: 1fr; }
+    }
+    """
+
+    def __init__(self, session: Session, group: str) -> None:
+        super().__init__()
+        self._session, self._group = session, group
+        self._changes: dict[str, Changes] = {}
+        self._seen = session.state.subtasks
+        self._at = self._file = self._first = 0
+
+    @property
+    def _tasks(self) -> list[SubTask]:
+        return [task for task in self._session.state.subtasks.tasks if task.attempt == self._group]
+
+    @property
+    def _paths(self) -> list[str]:
+        return sorted({path for changes in self._changes.values() for path in changes})
+
+    def body(self) -> Iterable[Widget]:
+        with Horizontal():
+            for _ in self._tasks:
+                with Vertical(classes="attempt"):
+                    yield Static("", classes="head", markup=False)
+                    yield DiffView()
+
+    def hint(self) -> Content:
+        told = (
+            ("attempts.previous attempts.next", "attempt"),
+            ("attempts.previous_file attempts.next_file", "file"),
+            ("attempts.take", "take it into the review"),
+            ("dialog.close", "close"),
+        )
+        return label(self.keys_for(*told))
+
+    def on_mount(self) -> None:
+        self._stop = self._session.subscribe(self._on_event)
+        self._load()
+
+    def on_unmount(self) -> None:
+        self._stop()
+
+    def on_resize(self) -> None:
+        self._draw()
+
+    def needs_content(self, event: events.Event) -> bool:
+        return self.matches(event, "attempts.next_file", "attempts.previous_file")
+
+    def action_attempt(self, step: int) -> None:
+        self._at = max(0, min(self._at + step, len(self._tasks) - 1))
+        self._draw()
+
+    def action_file(self, step: int) -> None:
+        if paths := self._paths:
+            self._file = (self._file + step) % len(paths)
+            self._draw()
+
+    def action_take(self) -> None:
+        task = self._tasks[self._at]
+        if task.state == "completed":
+            self.dismiss(task.id)
+        else:
+            self.say(label(f"{task.id} is {task.state}: choose a completed attempt"))
+
+    def _on_event(self, event: e.Event, state: State) -> None:
+        if state.subtasks is not self._seen:
+            self._seen = state.subtasks
+            self._load()
+
+    def _load(self) -> None:
+        self.fill(self._fetch())
+
+    async def _fetch(self) -> None:
+        ended = [task for task in self._tasks if task.state == "completed"]
+        self._changes = {task.id: await asyncio.to_thread(self._changes_of, task) for task in ended}
+        self._draw()
+
+    def _changes_of(self, task: SubTask) -> Changes:
+        """Blocking."""
+        found: Changes = {}
+        for step in task.changed:
+            try:
+                before, after = (
+                    text_under(self._session.storage.blobs, one) for one in (step.before, step.after)
+                )
+            except TuiAgentError as error:
+                found[step.path] = str(error)
+                continue
+            diff = diff_of(step.path, before or "", after or "")
+            found[step.path] = diff if diff.hunks else _only_mode(step.before, step.after)
+        return found
+
+    def _draw(self) -> None:
+        if not self.is_mounted:
+            return
+        tasks, paths = self._tasks, self._paths
+        room = max(1, (self.size.width * 96 // 100 - 4) // LEAST)
+        self._first = max(min(self._first, self._at), self._at - room + 1, 0)
+        path = paths[min(self._file, len(paths) - 1)] if paths else ""
+        place = f" · {path} ({paths.index(path) + 1} of {len(paths)})" if path else ""
+        some = f" · attempt {self._at + 1} of {len(tasks)}" if room < len(tasks) else ""
+        self.retitle(f"{one_line(tasks[0].goal)[:60]}{place}{some}")
+        for at, (task, column) in enumerate(zip(tasks, self.query(".attempt"), strict=True)):
+            column.display = self._first <= at < self._first + room
+            column.set_class(at == self._at, "current")
+            column.query_one(".head", Static).update(head(task, at == self._at))
+            self._show(column.query_one(DiffView), task, path)
+            if at == self._at:
+                column.query_one(DiffView).focus()
+
+    def _show(self, view: DiffView, task: SubTask, path: str) -> None:
+        found = self._changes.get(task.id, {}).get(path)
+        if isinstance(found, Diff):
+            view.show_undecided(found, -1)
+        elif task.state != "completed":
+            view.show_words(f"{task.state}: {task.reason}" if task.reason else task.state)
+        else:
+            view.show_words(found or ("It does not change this file." if path else "It changes nothing."))
+
+
+def _only_mode(before: str, after: str) -> str:
+    if before and after:
+        return "Its text stays; its mode changes."
+    return "An empty file." if after else "It deletes the empty file."
+
+
+def head(task: SubTask, current: bool) -> Content:
+    """Name, checks, size, time and cost, a line each, and the summary."""
+    checks, size, said = (
+        report_parts(task.summary) if task.state == "completed" else (task.state, "", task.reason)
+    )
+    ink = "$error" if checks.endswith("failed") else "$success" if checks.endswith("passed") else "$muted"
+    cost = f", ${task.cost:.2f}" if task.cost else ""
+    name = f"{'▸' if current else ' '} {one_line(task.id)}\n"
+    return Content.assemble(
+        plain(name, "bold $accent" if current else "bold"),
+        plain(f"  {one_line(checks or 'no checks')}\n", ink),
+        f"  {size or 'no change yet'}\n  {task.seconds:.0f} s{cost}\n",
+        plain(f"  {one_line(said)[:200]}", "$muted"),
+    )
