@@ -22,7 +22,7 @@ from support.sessions import open_session
 from tui_agent.sandbox.proxy import HERE, HostProxy, Target
 from tui_agent.session.outside_agents import AgentRun
 from tui_agent.session.session import Session
-from tui_agent.ui.agent_terminal import AgentTerminal
+from tui_agent.ui.agents import AgentTerminal
 
 TIMES, RENAMED, FOLDERS, KEYS = 5, 200, 1000, 50
 #: Seconds for one piece of an agent's work: 100,000 files take minutes on a loaded machine.

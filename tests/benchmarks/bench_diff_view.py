@@ -21,7 +21,7 @@ from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.garbage_collection import Garbage
 from tui_agent.ui.graph.graph_view import GraphView
 from tui_agent.ui.panes.known_files import known_rows
-from tui_agent.ui.widgets.rows import Rows
+from tui_agent.ui.widgets.line_view import Rows
 from tui_agent.ui.widgets.syntax import LONGEST
 
 LINES = 20_000

@@ -22,7 +22,7 @@ from tui_agent.edits.change import Change, Pick
 from tui_agent.session import outside_agents
 from tui_agent.session.outside_agents import AgentRun
 from tui_agent.session.session import Session
-from tui_agent.ui.agent_terminal import AgentTerminal
+from tui_agent.ui.agents import AgentTerminal
 
 #: Seconds for one task of an agent, on a loaded machine.
 WITHIN = 240.0

@@ -30,11 +30,11 @@ from tui_agent.ui.dialogs.commit import CommitDialog
 from tui_agent.ui.dialogs.preview import Merge
 from tui_agent.ui.editor.find_bar import FindBar
 from tui_agent.ui.keys import keyboard
+from tui_agent.ui.panes.plan import PlanBlock
 from tui_agent.ui.terminal_input import TerminalInput
 from tui_agent.ui.widgets import pane
+from tui_agent.ui.widgets.line_view import Rows
 from tui_agent.ui.widgets.pane import Pane
-from tui_agent.ui.widgets.plan_block import PlanBlock
-from tui_agent.ui.widgets.rows import Rows
 
 ENTER, ESC, BACKSPACE, LEADER, PALETTE = "\r", "\x1b[27u", "\x7f", "\x0f", "\x10"
 UP, DOWN, LEFT, RIGHT, HOME, END = (f"\x1b[{letter}" for letter in "ABDCHF")

@@ -10,9 +10,8 @@ from support.panes import NotedSession
 
 from tui_agent.session.session import Session
 from tui_agent.store.state import State
-from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, bindings_of
+from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, bindings_of, why_not
 from tui_agent.ui.app import WorkspaceApp
-from tui_agent.ui.availability import why_not
 from tui_agent.ui.commands import DIALOGS
 from tui_agent.ui.dialogs.chooser import room_of
 from tui_agent.ui.dialogs.palette import help_rows

@@ -15,11 +15,9 @@ from textual.events import MouseScrollUp
 from textual.widgets import OptionList
 
 from tui_agent.ui.editor.code_editor import MOST_LINES, PART, Editor
-from tui_agent.ui.editor.file_tabs import FileTabs
-from tui_agent.ui.layout.arrangement import RoomMaker
-from tui_agent.ui.layout.container import PaneContainer
+from tui_agent.ui.layout.container import PaneContainer, RoomMaker
 from tui_agent.ui.panes import buffers
-from tui_agent.ui.panes.buffers import BuffersPane
+from tui_agent.ui.panes.buffers import BuffersPane, FileTabs
 from tui_agent.ui.panes.files import FilesPane
 from tui_agent.ui.panes.status import StatusPane
 from tui_agent.ui.widgets.syntax import CHUNK, LineHighlights

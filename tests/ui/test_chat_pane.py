@@ -31,9 +31,8 @@ from tui_agent.ui.markdown.message_text import MessageText
 from tui_agent.ui.markdown.text_lines import TextLine
 from tui_agent.ui.panes.chat import ChatPane
 from tui_agent.ui.widgets import transcript
-from tui_agent.ui.widgets.completion import CompletionList
 from tui_agent.ui.widgets.messages import STREAM_INTERVAL, CallLine, MessageBlock
-from tui_agent.ui.widgets.prompt import Prompt
+from tui_agent.ui.widgets.prompt import CompletionList, Prompt
 from tui_agent.ui.widgets.prompt_lines import NewBelow
 from tui_agent.ui.widgets.transcript import Transcript
 

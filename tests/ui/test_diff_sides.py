@@ -5,7 +5,7 @@ from textual.app import ComposeResult
 
 from tui_agent.edits.change import Diff, Hunk
 from tui_agent.ui.diff.diff_lines import DiffLines
-from tui_agent.ui.diff.diff_sides import DiffSides, pairs
+from tui_agent.ui.diff.diff_view import DiffSides, pairs
 
 BASE = tuple(f"line {n}\n" for n in range(60))
 DIFF = Diff(

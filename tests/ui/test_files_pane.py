@@ -11,8 +11,7 @@ from support.screens import Driven, on_screen
 from tui_agent.context.known_files import KnownFile
 from tui_agent.store.files import Buffer, BuffersSlice, KnownSlice
 from tui_agent.store.state import State, WorkspaceSlice
-from tui_agent.ui.panes.files import marks_of
-from tui_agent.ui.widgets.file_tree import MOST, FileMark, FileTree
+from tui_agent.ui.panes.files import MOST, FileMark, FileTree, marks_of
 
 
 @pytest.fixture

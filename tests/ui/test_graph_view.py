@@ -8,8 +8,7 @@ from support.panes import ThemedApp
 from textual.app import ComposeResult
 
 from tui_agent.store.graph import SubTask, layers
-from tui_agent.ui.graph.canvas import Canvas
-from tui_agent.ui.graph.graph_view import GraphView
+from tui_agent.ui.graph.graph_view import Canvas, GraphView
 from tui_agent.ui.widgets.line_view import LineView
 
 _LEFT, _UP, _DOWN = "─┐┘┬┴┤┼▶", "│┘└┴┤├┼", "│┐┌┬┤├┼"

@@ -17,7 +17,7 @@ from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask
 from tui_agent.ui.app import WorkspaceApp
-from tui_agent.ui.editor.stored_input import KeptArea, KeptInput
+from tui_agent.ui.editor.writing_area import KeptArea, KeptInput
 from tui_agent.ui.panes.chat import ChatPane
 from tui_agent.ui.panes.review import ReviewPane
 from tui_agent.ui.panes.todos import TodosPane

@@ -35,13 +35,13 @@ from tui_agent.ui.app import PASTE_WAITS
 from tui_agent.ui.dialogs.chooser import Chooser
 from tui_agent.ui.dialogs.preview import Merge, Replacements
 from tui_agent.ui.editor.code_editor import Editor
-from tui_agent.ui.editor.file_tabs import FileTabs
 from tui_agent.ui.editor.find_bar import FindBar
 from tui_agent.ui.keys.keyboard import WAITING
 from tui_agent.ui.layout.container import TabLine
+from tui_agent.ui.panes.buffers import FileTabs
+from tui_agent.ui.panes.files import FileTree
 from tui_agent.ui.terminal_input import OPEN_PASTE
 from tui_agent.ui.widgets import pane
-from tui_agent.ui.widgets.file_tree import FileTree
 
 #: Two columns: the files lie behind the editor and the review until they are gone to.
 SIZE = (130, 30)

@@ -10,9 +10,8 @@ import pytest
 
 from tui_agent.settings.folders import config_folder
 from tui_agent.ui.actions import ACTIONS, ANYWHERE
-from tui_agent.ui.keys.keymap import LEADER, conflicts, load_keys, spelled
+from tui_agent.ui.keys.keymap import LEADER, VIEW_IDS, conflicts, load_keys, spelled
 from tui_agent.ui.keys.leader import menu_pages
-from tui_agent.ui.keys.views import VIEW_IDS
 
 #: What terminals, tmux and screen keep for themselves.
 TAKEN = {"ctrl+b", "ctrl+a", "ctrl+s", "ctrl+q", "ctrl+z", "ctrl+c"}

@@ -12,7 +12,7 @@ from tui_agent.errors import SessionError, TimedOut
 from tui_agent.log import snapshot as log_transcript
 from tui_agent.session.session import Session
 from tui_agent.ui.host import Choice
-from tui_agent.ui.widgets.blocks import blocks_of
+from tui_agent.ui.widgets.messages import blocks_of
 from tui_agent.ui.widgets.prompt import Prompt
 from tui_agent.ui.widgets.transcript import Transcript
 

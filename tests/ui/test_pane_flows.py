@@ -9,7 +9,7 @@ from support.screens import Driven, on_screen
 from support.sessions import model_of, reply
 from support.trees import make_tree
 
-from tui_agent.ui.widgets.plan_block import PlanBlock
+from tui_agent.ui.panes.plan import PlanBlock
 
 API = "import net\n\n\ndef fetch(url):\n    return net.get(url)\n\n\n# …\n\n\ndef push(url):\n    net.post(url)\n"
 NEW = API.replace("get(url)", "get(url, 5)").replace("post(url)", "post(url, 5)")

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from textual.geometry import Region, Size
 
 from tui_agent.store.state import LayoutSlice
-from tui_agent.ui.layout.areas import Axis, areas, mode_of, resized
-from tui_agent.ui.layout.space_needs import AT_FIRST, Needs, SpaceNeed
+from tui_agent.ui.layout.areas import AT_FIRST, Axis, Needs, SpaceNeed, areas, mode_of, resized
 from tui_agent.ui.panes import PANES
 
 SIZES = st.builds(Size, st.integers(20, 400), st.integers(6, 120))

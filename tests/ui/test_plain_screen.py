@@ -21,11 +21,16 @@ from tui_agent.store.state import (
     SubTasksSlice,
     TurnSlice,
 )
-from tui_agent.ui.announcements import Announcements, announced
 from tui_agent.ui.commands import DIALOGS
 from tui_agent.ui.keys.keymap import load_keys
 from tui_agent.ui.panes import PANES
-from tui_agent.ui.screen_reader import around_file_text, around_model_text, to_speech
+from tui_agent.ui.screen_reader import (
+    Announcements,
+    announced,
+    around_file_text,
+    around_model_text,
+    to_speech,
+)
 
 #: Arrows, boxes, blocks, shapes, dots of braille, dingbats.
 DRAWN = re.compile("[\u2190-\u21ff\u2500-\u27bf\u2800-\u28ff\u2b00-\u2bff]")

@@ -9,9 +9,8 @@ from textual.widgets import Input
 from tui_agent.answers.plans import DirectoryAction, FileAction
 from tui_agent.planning.chain import Attempt, Outcome
 from tui_agent.store.state import ActionSlice, ListedFolder, PlanSlice, State, TurnSlice
-from tui_agent.ui.panes.plan import PlanPane
-from tui_agent.ui.panes.plan_rows import duration
-from tui_agent.ui.widgets.rows import Rows
+from tui_agent.ui.panes.plan import PlanPane, duration
+from tui_agent.ui.widgets.line_view import Rows
 
 Ending = Literal["looking", "loaded", "asking", "skipped", "failed"]
 PATTERNS = ("src/schema.ts", "**/schema.ts", "**/*Schema*")

@@ -18,9 +18,8 @@ from tui_agent.store import events as e
 from tui_agent.ui.actions import ACTIONS, SLASH, slash_commands
 from tui_agent.ui.host import Choice
 from tui_agent.ui.outside_editor import editor, opening
-from tui_agent.ui.widgets.completion import CompletionList, file_row
-from tui_agent.ui.widgets.hints import HintLine
-from tui_agent.ui.widgets.prompt import Prompt
+from tui_agent.ui.widgets.line_view import HintLine
+from tui_agent.ui.widgets.prompt import CompletionList, Prompt, file_row
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from textual.widgets.text_area import Selection
 
 from tests.support.editors import EditorApp, parsed
 from tui_agent.ui.editor import code_editor as editor_module
-from tui_agent.ui.editor import line_edits
 from tui_agent.ui.editor import writing_area as text_area
+from tui_agent.ui.editor.code_editor import duplicate_lines, move_lines
 from tui_agent.ui.editor.documents import CodeDocument
 
 Place = tuple[int, int]
@@ -136,14 +136,14 @@ class Hand:
 
     async def duplicate(self) -> None:
         row = self.select(True)[0][0]
-        line_edits.duplicate_lines(self.editor)
+        duplicate_lines(self.editor)
         self.model.become([*self.model.lines[: row + 1], *self.model.lines[row:]])
 
     async def move(self) -> None:
         row = self.select(True)[0][0]
         lines = [*self.model.lines]
         end = len(lines) - (not lines[-1])
-        line_edits.move_lines(self.editor, 1)
+        move_lines(self.editor, 1)
         if row + 1 < end:
             lines[row : row + 2] = lines[row + 1], lines[row]
             self.model.become(lines)

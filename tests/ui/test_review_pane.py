@@ -14,8 +14,7 @@ from tui_agent.store.conversation import ConversationSlice
 from tui_agent.store.state import ReviewSlice, State, TurnSlice
 from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.panes.review import ReviewPane
-from tui_agent.ui.panes.review_place import ReviewPosition
-from tui_agent.ui.panes.review_rows import change_rows, progress
+from tui_agent.ui.panes.review_rows import ReviewPosition, change_rows, progress
 from tui_agent.ui.widgets.line_view import Line
 
 LINES = tuple(f"line {n}\n" for n in range(40))

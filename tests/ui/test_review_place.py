@@ -2,10 +2,11 @@ from __future__ import annotations
 
 from tui_agent.edits.change import Change, Pick
 from tui_agent.store.state import ReviewSlice
-from tui_agent.ui.panes.review_place import (
+from tui_agent.ui.panes.review_rows import (
     ReviewPosition,
     hunk_states,
     next_waiting,
+    outcome,
     pick,
     restored_position,
     shown_changes,
@@ -13,7 +14,6 @@ from tui_agent.ui.panes.review_place import (
     step_hunk,
     waiting,
 )
-from tui_agent.ui.panes.review_rows import outcome
 
 API = Change("c1", 2, "api.py", "edit", hunks=("applied", "pending", "pending"))
 NEW = Change("c2", 2, "new.py", "create", hunks=("pending",))

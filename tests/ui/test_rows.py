@@ -6,8 +6,7 @@ from textual.app import ComposeResult
 
 from tui_agent.ui import textual_patches
 from tui_agent.ui.themes import load_palette, theme_of
-from tui_agent.ui.widgets.line_view import Line, LineView, Piece
-from tui_agent.ui.widgets.rows import Row, Rows
+from tui_agent.ui.widgets.line_view import Line, LineView, Piece, Row, Rows
 
 
 class RowsApp(ThemedApp):

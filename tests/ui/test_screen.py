@@ -20,9 +20,9 @@ from tui_agent.ui import signals
 from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.editor.code_editor import Editor
-from tui_agent.ui.layout import arrangement
+from tui_agent.ui.layout import container
 from tui_agent.ui.panes import PANES
-from tui_agent.ui.widgets.file_tree import FileTree
+from tui_agent.ui.panes.files import FileTree
 from tui_agent.ui.widgets.prompt import Prompt
 
 
@@ -424,7 +424,7 @@ async def test_nothing_moves_while_a_text_is_written(
 ) -> None:
     """A pane that gets something to show opens when the writing pauses, or before a key that is no part of it."""
     async with on_screen(workspace) as it:
-        monkeypatch.setattr(arrangement, "PAUSE", 1000.0)
+        monkeypatch.setattr(container, "PAUSE", 1000.0)
         height = it.pane("review").region.height
         await it.press("a")
         await it.session.files.open("README.md")
@@ -432,7 +432,7 @@ async def test_nothing_moves_while_a_text_is_written(
         assert it.pane("review").region.height == height
         await it.press("end")
         assert it.pane("review").region.height < height and it.one(Prompt).has_focus
-        monkeypatch.setattr(arrangement, "PAUSE", 0.1)
+        monkeypatch.setattr(container, "PAUSE", 0.1)
         await it.press("c")
         await it.session.files.close("README.md")
         await it.until(lambda: it.pane("review").region.height == height, "room again, after a pause")

@@ -15,8 +15,7 @@ from tui_agent.ui.editor.code_editor import Editor
 from tui_agent.ui.markdown.message_text import MessageText
 from tui_agent.ui.widgets import transcript
 from tui_agent.ui.widgets.messages import MessageBlock
-from tui_agent.ui.widgets.scroll_position import ScrollPosition
-from tui_agent.ui.widgets.transcript import Transcript
+from tui_agent.ui.widgets.transcript import ScrollPosition, Transcript
 
 SIZES = ((160, 48), (80, 24))
 

@@ -11,8 +11,7 @@ from support.screens import on_screen
 from support.sessions import calls, open_session
 from support.tool_servers import ASKS, BARE, ORDINARY, program
 
-from tui_agent.ui.widgets.completion import CompletionList
-from tui_agent.ui.widgets.prompt import Prompt
+from tui_agent.ui.widgets.prompt import CompletionList, Prompt
 
 ALLOWED = 'permissions.allow=["*__*"]'
 

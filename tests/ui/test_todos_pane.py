@@ -6,7 +6,7 @@ from textual.widgets import Input
 from tui_agent.edits.change import Change
 from tui_agent.store.state import ReviewSlice, State, Todo
 from tui_agent.ui.panes.todos import TodosPane
-from tui_agent.ui.widgets.rows import Rows
+from tui_agent.ui.widgets.line_view import Rows
 
 TODOS = (
     Todo("t1", "Fix syntax error", done=True),

@@ -18,8 +18,8 @@ from tui_agent.store.state import Batch, ReplySlice, State, ToolUse, TurnSlice
 from tui_agent.ui.dialogs.chooser import Chooser
 from tui_agent.ui.widgets import prompt_lines
 from tui_agent.ui.widgets.messages import CallLine, call_words, grouped
+from tui_agent.ui.widgets.pane import GROUP
 from tui_agent.ui.widgets.prompt_lines import PermissionLine, ProgressLine, fitted
-from tui_agent.ui.widgets.session_calls import GROUP
 
 HOSTILE = "[red]x[/]\x1b[31m"
 

@@ -14,8 +14,7 @@ import tui_agent.ui
 from tui_agent.store.state import State, Todo
 from tui_agent.ui.dialogs.chooser import Chooser, question
 from tui_agent.ui.dialogs.form import TextDialog
-from tui_agent.ui.keys.keymap import load_keys
-from tui_agent.ui.keys.views import DIALOGS, VIEW_KEYS
+from tui_agent.ui.keys.keymap import DIALOGS, VIEW_KEYS, load_keys
 from tui_agent.ui.panes.todos import TodosPane
 
 UI = Path(tui_agent.ui.__file__).parent

@@ -3,16 +3,231 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
+import os
+import re
+import signal
+import struct
+import termios
+import tty
+from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Literal
 
 from tui_agent.errors import TuiAgentError
-from tui_agent.ui.agent_terminal import AgentTerminal
+from tui_agent.outside_agents.terminal_filter import TerminalFilter
 from tui_agent.ui.host import Host
 
 if TYPE_CHECKING:
     from tui_agent.session.outside_agents import AgentRun
     from tui_agent.session.session import Session
+
+#: Ctrl+], and the same key in kitty's keyboard protocol.
+LEAVES = re.compile(rb"\x1d|\x1b\[93(?::\d*)*;5(?::1)?u")
+_PASTE = re.compile(rb"\x1b\[20([01])~")
+#: Bytes of output that are kept while it is not shown, and that wait for the terminal.
+MOST_HIDDEN, MOST_WAITING = 1 << 20, 1 << 18
+_PIECE = 1 << 16
+#: Seconds between two sizes that make a program draw again.
+JIGGLE = 0.05
+
+Outcome = Literal["left", "ended"]
+
+
+class AgentTerminal:
+    """A pseudo-terminal. `program` is its other side, for the program; it is closed by `started`."""
+
+    def __init__(self, columns: int, lines: int) -> None:
+        self._ours, self.program = os.openpty()
+        os.set_blocking(self._ours, False)
+        self._set_size(columns, lines)
+        self._filter = TerminalFilter()
+        self._hidden = bytearray()
+        self._is_too_much = False
+        self._to_program: deque[bytes] = deque()
+        self._shown: _Shown | None = None
+        self._is_pasting = False
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._ours, self._read)
+        self._is_open = True
+
+    def started(self) -> None:
+        os.close(self.program)
+
+    def close(self) -> None:
+        self._loop.remove_reader(self._ours)
+        self._loop.remove_writer(self._ours)
+        os.close(self._ours)
+        self._is_open = False
+
+    async def show(self, source: int, target: int, ended: asyncio.Future[int]) -> Outcome:
+        """Shows the program in the terminal of these descriptors until Ctrl+] or its end."""
+        before = termios.tcgetattr(source)
+        left = self._loop.create_future()
+        tty.setraw(source, termios.TCSANOW)
+        self._shown = shown = _Shown(self._loop, target, self._read_on)
+        shown.write(self._filter.again() + self._missed())
+        self._loop.add_signal_handler(signal.SIGWINCH, self._resize, target)
+        self._loop.add_reader(source, self._typed, source, left)
+        try:
+            await self._draw_again(target)
+            await asyncio.wait(
+                {left, asyncio.ensure_future(asyncio.shield(ended))}, return_when="FIRST_COMPLETED"
+            )
+            if not left.done():
+                self._read()
+                await shown.drained()
+            return "left" if left.done() else "ended"
+        finally:
+            self._loop.remove_reader(source)
+            self._loop.remove_signal_handler(signal.SIGWINCH)
+            self._shown = None
+            shown.write(self._filter.leave())
+            await shown.drained()
+            shown.close()
+            with suppress(termios.error):  # The terminal is gone.
+                termios.tcsetattr(source, termios.TCSANOW, before)
+            if self._is_open:
+                self._read_on()
+
+    def _missed(self) -> bytes:
+        missed, self._hidden = bytes(self._hidden), bytearray()
+        missed = b"\x1b[2J\x1b[H" if self._is_too_much else missed
+        self._is_too_much = False
+        return missed
+
+    async def _draw_again(self, target: int) -> None:
+        columns, lines = os.get_terminal_size(target)
+        if self._filter.is_full_screen and lines > 2:
+            self._set_size(columns, lines - 1)
+            await asyncio.sleep(JIGGLE)
+        self._set_size(columns, lines)
+
+    def _resize(self, target: int) -> None:
+        with suppress(OSError):
+            self._set_size(*os.get_terminal_size(target))
+
+    def _set_size(self, columns: int, lines: int) -> None:
+        with suppress(OSError):
+            fcntl.ioctl(self._ours, termios.TIOCSWINSZ, struct.pack("4H", lines, columns, 0, 0))
+
+    def _read_on(self) -> None:
+        self._loop.add_reader(self._ours, self._read)
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._ours, _PIECE)
+        except BlockingIOError:
+            return
+        except OSError:  # The program has ended.
+            data = b""
+        if not data:
+            self._loop.remove_reader(self._ours)
+            return
+        shown = self._filter.feed(data)
+        if self._shown is not None:
+            if self._shown.write(shown):
+                self._loop.remove_reader(self._ours)  # Until the terminal has taken it.
+        elif len(self._hidden) + len(shown) > MOST_HIDDEN:
+            self._is_too_much = True
+            self._hidden.clear()
+        elif not self._is_too_much:
+            self._hidden += shown
+
+    def _typed(self, source: int, left: asyncio.Future[None]) -> None:
+        try:
+            data = os.read(source, _PIECE)
+        except OSError:
+            data = b""
+        if not data:  # The terminal is gone.
+            if not left.done():
+                left.set_result(None)
+            self._loop.remove_reader(source)
+            return
+        key = self._leaving_key(data)
+        if key is not None:
+            data = data[: key.start()]
+            if not left.done():
+                left.set_result(None)
+        self.type(data)
+
+    def _leaving_key(self, data: bytes) -> re.Match[bytes] | None:
+        at = 0
+        while True:
+            mark, key = _PASTE.search(data, at), LEAVES.search(data, at)
+            if not self._is_pasting and key and (mark is None or key.start() < mark.start()):
+                return key
+            if mark is None:
+                return None
+            self._is_pasting, at = mark[1] == b"0", mark.end()
+
+    def type(self, data: bytes) -> None:
+        """Passes input to the program, and queues the rest if it is slow."""
+        if data and self._is_open:
+            self._to_program.append(data)
+            self._write()
+
+    def _write(self) -> None:
+        while self._to_program:
+            data = self._to_program.popleft()
+            try:
+                count = os.write(self._ours, data)
+            except BlockingIOError:
+                count = 0
+            except OSError:
+                self._to_program.clear()
+                break
+            if count < len(data):
+                self._to_program.appendleft(data[count:])
+                self._loop.add_writer(self._ours, self._write)
+                return
+        self._loop.remove_writer(self._ours)
+
+
+class _Shown:
+    """Non-blocking output to a slow terminal."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, target: int, on_drained: Callable[[], None]) -> None:
+        self._loop, self._on_drained = loop, on_drained
+        # A descriptor of our own: the mode would be that of all programs that share the terminal.
+        self._target = os.open(os.ttyname(target), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._waiting = bytearray()
+        self._empty = asyncio.Event()
+        self._empty.set()
+
+    def write(self, data: bytes) -> bool:
+        """Returns whether too much is waiting."""
+        self._waiting += data
+        self._flush()
+        return len(self._waiting) > MOST_WAITING
+
+    async def drained(self) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._empty.wait(), 1.0)
+
+    def close(self) -> None:
+        self._loop.remove_writer(self._target)
+        os.close(self._target)
+
+    def _flush(self) -> None:
+        was_full = len(self._waiting) > MOST_WAITING
+        while self._waiting:
+            try:
+                count = os.write(self._target, self._waiting[:_PIECE])
+            except BlockingIOError:
+                self._empty.clear()
+                self._loop.add_writer(self._target, self._flush)
+                break
+            except OSError:
+                self._waiting.clear()
+                break
+            del self._waiting[:count]
+        if not self._waiting:
+            self._empty.set()
+            self._loop.remove_writer(self._target)
+        if was_full and len(self._waiting) <= MOST_WAITING:
+            self._on_drained()
 
 
 class Agents:

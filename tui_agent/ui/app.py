@@ -44,8 +44,8 @@ from tui_agent.ui.textual_patches.sequences import known
 from tui_agent.ui.textual_patches.typed_keys import TypedKeysApp
 from tui_agent.ui.themes import DEFAULT as DEFAULT_THEME
 from tui_agent.ui.themes import LIGHT, NO_COLOUR, Depth, Palette, depth_of, load_palette, names, theme_of
+from tui_agent.ui.widgets.pane import GROUP, call_session
 from tui_agent.ui.widgets.scroll_bar import ScrollBarCells
-from tui_agent.ui.widgets.session_calls import GROUP, call_session
 
 if TYPE_CHECKING:
     from tui_agent.control.server import LentTerminal
@@ -53,9 +53,9 @@ if TYPE_CHECKING:
     from tui_agent.store.event import Event
     from tui_agent.store.state import State
     from tui_agent.ui.agents import Agents
-    from tui_agent.ui.announcements import Announcements
     from tui_agent.ui.attachment import Attachment, Serve
     from tui_agent.ui.plain_screen import PlainScreen
+    from tui_agent.ui.screen_reader import Announcements
     from tui_agent.ui.widgets.guide import Guide
 
 OpenSession = Callable[[], Awaitable["Session"]]

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tui_agent.errors import TuiAgentError
-from tui_agent.ui.availability import why_not
+from tui_agent.files.private import make_private, replace_private
+from tui_agent.ui.actions import ACTIONS, why_not
 from tui_agent.ui.host import Host
 from tui_agent.ui.keys.keymap import DEFAULT, VIM
 from tui_agent.ui.keys.leader import Leader
-from tui_agent.ui.layout.arrangement import Arrangement
-from tui_agent.ui.recent_actions import RecentActions
+from tui_agent.ui.layout.container import Arrangement
 
 if TYPE_CHECKING:
     from textual.geometry import Offset
@@ -22,6 +25,45 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.store.state import State
     from tui_agent.ui.dialogs.chooser import ChooserRow
+
+MOST = 5
+
+
+class RecentActions:
+    """Action ids, newest first. Read and write errors are ignored."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self._path: Path | None = None
+
+    async def load(self, folder: Path) -> None:
+        """Load the stored ids once, after those of this run."""
+        if self._path is None:
+            self._path = folder / "recent-actions.json"
+            kept = await asyncio.to_thread(_read, self._path)
+            self.ids = list(dict.fromkeys((*self.ids, *kept)))[:MOST]
+
+    async def add(self, action: str) -> None:
+        self.ids = [action, *(other for other in self.ids if other != action)][:MOST]
+        if self._path is not None:
+            await asyncio.to_thread(_write, self._path, self.ids)
+
+
+def _read(path: Path) -> list[str]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return []
+    return [name for name in found if name in ACTIONS] if isinstance(found, list) else []
+
+
+def _write(path: Path, ids: list[str]) -> None:
+    try:
+        make_private(path.parent)
+        replace_private(path, json.dumps(ids).encode(), sync=False)
+    except OSError:
+        pass  # kept for this run only
+
 
 #: Dialogs by action id: a module of `dialogs`, imported on first use, and its function.
 DIALOGS = {

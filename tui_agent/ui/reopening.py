@@ -10,7 +10,7 @@ from tui_agent.ui.dialogs import subtasks
 from tui_agent.ui.keys.keyboard import WAITING
 from tui_agent.ui.panes.chat import ChatPane
 from tui_agent.ui.panes.review import ReviewPane
-from tui_agent.ui.panes.review_place import ReviewPosition
+from tui_agent.ui.panes.review_rows import ReviewPosition
 from tui_agent.ui.panes.todos import TodosPane
 from tui_agent.ui.screen import keys_wait
 

@@ -22,16 +22,14 @@ from tui_agent.ui.commands import ScreenCommands
 from tui_agent.ui.host import Host
 from tui_agent.ui.keys.keyboard import WAITING, Typed
 from tui_agent.ui.keys.leader import PAGE, Leader, is_modifier
-from tui_agent.ui.layout.arrangement import Arrangement, RoomMaker
-from tui_agent.ui.layout.container import PaneContainer, TabLine
+from tui_agent.ui.layout.container import Arrangement, PaneContainer, RoomMaker, TabLine
 from tui_agent.ui.panes import AFTER_THE_CHAT, PANES
 from tui_agent.ui.safe_text import plain
 from tui_agent.ui.signals import Signals
 from tui_agent.ui.textual_patches.focus_styles import FocusStylesScreen
 from tui_agent.ui.textual_patches.keys_first import KeysFirstScreen
 from tui_agent.ui.textual_patches.lost_focus import LostFocusScreen
-from tui_agent.ui.widgets.pane import Pane, call_and_await
-from tui_agent.ui.widgets.session_calls import call_session
+from tui_agent.ui.widgets.pane import Pane, call_and_await, call_session
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -93,7 +91,7 @@ class WorkspaceScreen(
             yield GuideLine(self.host.guide, self.host.keys)
         yield self.workspace
         if self.host.plain:
-            from tui_agent.ui.announcements import Announcements
+            from tui_agent.ui.screen_reader import Announcements
 
             yield Announcements(self.host.keys, self._title_of)
         yield Static("opening …", id="opening", markup=False)

@@ -17,10 +17,9 @@ from tui_agent.session.baselines import BaselineResult
 from tui_agent.session.session import Session
 from tui_agent.settings.schema import CheckCommand
 from tui_agent.ui.dialogs.form import Form
-from tui_agent.ui.editor.stored_input import KeptInput
+from tui_agent.ui.editor.writing_area import KeptInput
 from tui_agent.ui.safe_text import label, plain
-from tui_agent.ui.widgets.line_view import Line, Piece
-from tui_agent.ui.widgets.rows import Row, Rows
+from tui_agent.ui.widgets.line_view import Line, Piece, Row, Rows
 
 #: Maximum length of a name derived from a command, in characters.
 MOST_OF_NAME = 40

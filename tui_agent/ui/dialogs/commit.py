@@ -17,12 +17,10 @@ from tui_agent.git.client import ChangedFile, CommitPlan
 from tui_agent.session.session import Session
 from tui_agent.ui.dialogs.form import Form
 from tui_agent.ui.diff.diff_view import DiffView
-from tui_agent.ui.editor.stored_input import KeptArea
-from tui_agent.ui.editor.writing_area import WritingArea
+from tui_agent.ui.editor.writing_area import KeptArea, WritingArea
 from tui_agent.ui.safe_text import counted, label, plain
-from tui_agent.ui.widgets.line_view import Line, LineView, Piece
-from tui_agent.ui.widgets.rows import Row, Rows
-from tui_agent.ui.widgets.session_calls import call_session
+from tui_agent.ui.widgets.line_view import Line, LineView, Piece, Row, Rows
+from tui_agent.ui.widgets.pane import call_session
 
 #: Minimum width for files and diff side by side, in columns.
 BESIDE = 110

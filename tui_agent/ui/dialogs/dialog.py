@@ -17,7 +17,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 from textual.worker import Worker
 
-from tui_agent.ui.keys.views import DIALOGS, view_bindings
+from tui_agent.ui.keys.keymap import DIALOGS, view_bindings
 from tui_agent.ui.safe_text import label
 from tui_agent.ui.textual_patches.keys_first import KeysFirstScreen
 

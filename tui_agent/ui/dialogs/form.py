@@ -13,10 +13,9 @@ from textual.widgets import TextArea
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.ui.dialogs.dialog import Dialog
-from tui_agent.ui.editor.stored_input import KeptArea, KeptInput
+from tui_agent.ui.editor.writing_area import KeptArea, KeptInput
 from tui_agent.ui.safe_text import label, plain
-from tui_agent.ui.widgets.line_view import LineView
-from tui_agent.ui.widgets.rows import Rows
+from tui_agent.ui.widgets.line_view import LineView, Rows
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session

@@ -19,7 +19,7 @@ from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.store.state import OtherSession, State
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow, room_of
 from tui_agent.ui.host import Choice
-from tui_agent.ui.panes.review_place import ReviewPosition
+from tui_agent.ui.panes.review_rows import ReviewPosition
 from tui_agent.ui.safe_text import counted, label, parts
 from tui_agent.ui.widgets.line_view import column
 from tui_agent.ui.widgets.pane import Pane

@@ -22,12 +22,10 @@ from tui_agent.session.session import Session
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.dialogs.form import TextDialog
 from tui_agent.ui.diff.conflict_view import ConflictLines
-from tui_agent.ui.diff.diff_sides import DiffSides
-from tui_agent.ui.diff.diff_view import DiffView
+from tui_agent.ui.diff.diff_view import DiffSides, DiffView
 from tui_agent.ui.panes.review_body import ConflictChoices
 from tui_agent.ui.safe_text import counted, label
-from tui_agent.ui.widgets.line_view import Line, LineView, Piece
-from tui_agent.ui.widgets.rows import Row, Rows
+from tui_agent.ui.widgets.line_view import Line, LineView, Piece, Row, Rows
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session

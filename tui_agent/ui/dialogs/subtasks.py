@@ -28,12 +28,11 @@ from tui_agent.ui.dialogs.chooser import question
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.dialogs.form import Form
 from tui_agent.ui.diff.diff_view import DiffView
-from tui_agent.ui.editor.stored_input import KeptArea, KeptInput
+from tui_agent.ui.editor.writing_area import KeptArea, KeptInput
 from tui_agent.ui.graph.facts import facts_of
 from tui_agent.ui.panes import chat
 from tui_agent.ui.safe_text import counted, label, one_line, parts, plain
-from tui_agent.ui.widgets.line_view import DONE, OPEN, Line, Piece
-from tui_agent.ui.widgets.rows import Row, Rows
+from tui_agent.ui.widgets.line_view import DONE, OPEN, Line, Piece, Row, Rows
 from tui_agent.ui.widgets.transcript import Source, Transcript
 
 if TYPE_CHECKING:

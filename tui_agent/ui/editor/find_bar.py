@@ -20,11 +20,10 @@ from textual.widgets import Input, Static
 from tui_agent.edits.search import MOST, Occurrence, Occurrences, Place, Search
 from tui_agent.errors import EditFailed
 from tui_agent.files.numbers import whole_number
-from tui_agent.ui.editor.code_editor import Editor
-from tui_agent.ui.editor.line_edits import replace_lines, replaced_in
-from tui_agent.ui.editor.stored_input import KeptInput
+from tui_agent.ui.editor.code_editor import Editor, replace_lines, replaced_in
+from tui_agent.ui.editor.writing_area import KeptInput
 from tui_agent.ui.safe_text import counted, parts
-from tui_agent.ui.widgets.hints import Hint, HintLine
+from tui_agent.ui.widgets.line_view import Hint, HintLine
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session

@@ -7,10 +7,14 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from textual import events
+from textual.content import Content
 from textual.widgets import TextArea
 from textual.widgets.text_area import Location, Selection
 
 from tui_agent.ui.editor.vim_motions import (
+    Places,
+    Register,
+    Registers,
     TextRange,
     indent_of,
     line_at,
@@ -18,8 +22,7 @@ from tui_agent.ui.editor.vim_motions import (
     range_of,
     text_object,
 )
-from tui_agent.ui.editor.vim_registers import Register, Registers
-from tui_agent.ui.editor.vim_search import Places
+from tui_agent.ui.safe_text import parts
 
 Mode = Literal["insert", "normal", "visual", "visual line"]
 #: Maximum count of a command, and maximum length of the text that a count inserts.
@@ -582,3 +585,7 @@ class _Refused(Exception):
 
 def _number(digits: str | None) -> int:
     return 1 if not digits else int(digits) if len(digits) < 7 else _MOST_TIMES
+
+
+def mode_words(shown: VimDisplay) -> Content:
+    return parts((shown.mode.upper(), "$accent"), f"  {shown.typed}", (shown.refused, "$warning"))

@@ -18,7 +18,7 @@ from textual.geometry import Offset, Region
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
-from textual.widgets import TextArea
+from textual.widgets import Input, TextArea
 from textual.widgets.text_area import (
     DocumentBase,
     DocumentNavigator,
@@ -35,6 +35,7 @@ from tui_agent.ui.textual_patches.text_area_lines import drawn_line
 from tui_agent.ui.textual_patches.unwrapped_rows import view_of
 
 if TYPE_CHECKING:
+    from tui_agent.session.session import Session
     from tui_agent.ui.editor.vim import Vim, VimDisplay
 
 
@@ -413,3 +414,38 @@ def _parted(text: str, ending: str, tab_width: int) -> tuple[str, list[str], int
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     lines = text.split("\n")
     return text if ending == "\n" else text.replace("\n", ending), lines, widest(lines, tab_width)
+
+
+class StoresDraft:
+    """Saves a widget's text as a draft, unless it equals the initial text."""
+
+    _session: Session | None = None
+    _place = ""
+    _before = ""
+
+    def keep_at(self, session: Session, place: str, before: str = "") -> str:
+        """Starts saving under the key `place`. Returns the saved draft, or `before` if none exists."""
+        self._session, self._place, self._before = session, place, before
+        return session.state.input.typed.get(place, before)
+
+    def keep(self, text: str) -> None:
+        if self._session is not None and self._place:
+            self._session.chat.set_typed(self._place, "" if text == self._before else text)
+
+    def give_up(self) -> None:
+        """Deletes the draft and stops saving."""
+        self.keep(self._before)
+        self._place = ""
+
+
+class KeptInput(StoresDraft, Input):
+    @on(Input.Changed)
+    def _keep_line(self, event: Input.Changed) -> None:
+        if event.input is self:
+            self.keep(event.value)
+
+
+class KeptArea(StoresDraft, WritingArea):
+    @on(TextArea.Changed)
+    def _keep_text(self) -> None:
+        self.keep(self.text)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import cached_property, partial
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, cast
 
 from textual import events, on, work
 from textual.content import Content
+from textual.message import Message
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
@@ -16,20 +18,83 @@ from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.numbers import whole_number
 from tui_agent.store.files import Buffer, BuffersSlice
 from tui_agent.store.state import State
-from tui_agent.ui.editor import line_edits
-from tui_agent.ui.editor.code_editor import Editor
-from tui_agent.ui.editor.file_tabs import FileTabs
+from tui_agent.ui.editor.code_editor import Editor, duplicate_lines, go_to_bracket, move_lines, toggle_comment
 from tui_agent.ui.editor.find_bar import FindBar, FindMode
 from tui_agent.ui.editor.writing_area import WritingArea
 from tui_agent.ui.safe_text import parts
 from tui_agent.ui.themes import editor_theme
-from tui_agent.ui.widgets.hints import Hint, HintLine
+from tui_agent.ui.widgets.line_view import Hint, HintLine
 from tui_agent.ui.widgets.pane import Pane
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.ui.host import Host
     from tui_agent.ui.panes.review_body import ConflictChoices
+
+_GAP = 3
+
+
+class FileTabs(Widget):
+    """One tab per open file. A click activates the file."""
+
+    DEFAULT_CSS = """
+    FileTabs { height: 1; padding: 0 1; background: $background; color: $text; }
+    """
+
+    class FilePressed(Message):
+        def __init__(self, path: str) -> None:
+            super().__init__()
+            self.path = path
+
+    def __init__(self) -> None:
+        super().__init__(classes="-empty")
+        self._buffers = BuffersSlice()
+        #: File under the pressed mouse button; its tab may move before the release.
+        self._pressed = ""
+
+    def show(self, buffers: BuffersSlice) -> None:
+        before, self._buffers = self.render(), buffers
+        self.set_class(not buffers.open, "-empty")
+        if not self.render().is_same(before):
+            self.refresh()
+
+    def render(self) -> Content:
+        labels = [self._label(buffer) for buffer in self._shown()]
+        return Content(" " * _GAP).join(labels) if labels else parts(("Editor", "bold"))
+
+    def _shown(self) -> list[Buffer]:
+        shown = list(self._buffers.open)
+        while len(shown) > 1 and sum(self._label(b).cell_length + _GAP for b in shown) > self.size.width:
+            if shown[0].path == self._buffers.active:
+                shown.pop()
+            else:
+                shown.pop(0)
+        return shown
+
+    def _label(self, buffer: Buffer) -> Content:
+        name = self._title_of(buffer.path)
+        mark = ("!" if buffer.clash else "●", "$warning") if buffer.unsaved or buffer.clash else ("", "")
+        front = buffer.path == self._buffers.active
+        return parts((name, "bold" if front else "$muted"), " " if mark[0] else "", mark)
+
+    def _title_of(self, path: str) -> str:
+        name = PurePosixPath(path).name
+        twins = [b for b in self._buffers.open if PurePosixPath(b.path).name == name]
+        return name if len(twins) < 2 else "/".join(PurePosixPath(path).parts[-2:])
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        self._pressed = ""
+        x = event.get_content_offset_capture(self).x
+        for buffer in self._shown():
+            x -= self._label(buffer).cell_length + _GAP
+            if x < 0:
+                self._pressed = buffer.path
+                return
+
+    def on_click(self) -> None:
+        if self._pressed:
+            self.post_message(self.FilePressed(self._pressed))
+
 
 #: Delay after the first key press before the text is passed to the session, in seconds.
 HAND_OVER_AFTER = 0.1
@@ -63,13 +128,13 @@ class BuffersPane(Pane):
             "diff": self._compare,
             "next_tab": partial(self._step, 1),
             "previous_tab": partial(self._step, -1),
-            "comment": lambda: self._on_lines(line_edits.toggle_comment),
-            "duplicate": lambda: self._on_lines(line_edits.duplicate_lines),
-            "line_up": lambda: self._on_lines(lambda editor: line_edits.move_lines(editor, -1)),
-            "line_down": lambda: self._on_lines(lambda editor: line_edits.move_lines(editor, 1)),
+            "comment": lambda: self._on_lines(toggle_comment),
+            "duplicate": lambda: self._on_lines(duplicate_lines),
+            "line_up": lambda: self._on_lines(lambda editor: move_lines(editor, -1)),
+            "line_down": lambda: self._on_lines(lambda editor: move_lines(editor, 1)),
             "wrap": self._wrap,
             "symbol": self._find_symbol,
-            "bracket": lambda: self.editor and line_edits.go_to_bracket(self.editor),
+            "bracket": lambda: self.editor and go_to_bracket(self.editor),
             "outside": lambda: self._open_outside(),
             "find": partial(self._find, "find"),
             "replace": partial(self._find, "replace"),
@@ -156,7 +221,7 @@ class BuffersPane(Pane):
     def _show_mode(self) -> None:
         if not self.keys.modal:
             return
-        from tui_agent.ui.editor.vim_line import mode_words
+        from tui_agent.ui.editor.vim import mode_words
 
         line, vim = self.query_one("#vim-mode", Static), self.editor.vim if self.editor else None
         line.display = vim is not None

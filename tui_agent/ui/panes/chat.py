@@ -30,10 +30,9 @@ from tui_agent.ui.panes.chat_actions import (
 from tui_agent.ui.safe_text import one_line, parts
 from tui_agent.ui.slash_commands import HOST_COMMANDS, TEXT_COMMANDS, Call, call_of, text_command
 from tui_agent.ui.widgets.command_output import PlacePressed
-from tui_agent.ui.widgets.completion import CompletionList
-from tui_agent.ui.widgets.hints import Hint, HintLine
+from tui_agent.ui.widgets.line_view import Hint, HintLine
 from tui_agent.ui.widgets.pane import Pane
-from tui_agent.ui.widgets.prompt import Prompt
+from tui_agent.ui.widgets.prompt import CompletionList, Prompt
 from tui_agent.ui.widgets.prompt_lines import (
     ApprovalLine,
     ContinueLine,
@@ -46,8 +45,7 @@ from tui_agent.ui.widgets.prompt_lines import (
     PromptLine,
     QueuedMessages,
 )
-from tui_agent.ui.widgets.scroll_position import ScrollPosition, read_position
-from tui_agent.ui.widgets.transcript import Transcript
+from tui_agent.ui.widgets.transcript import ScrollPosition, Transcript, read_position
 from tui_agent.ui.widgets.waiting import WaitingLines
 from tui_agent.ui.widgets.welcome import Welcome
 
@@ -222,7 +220,7 @@ class ChatPane(Pane):
         words = f"goal: {goal[:_NAMED]}{'…' * (len(goal) > _NAMED)} · /goal off" if goal else ""
         line = parts((mode, _MODE_INK[mode]), (f"   {words or f'{self.keys.shown(key)} {does}'}", "$muted"))
         if self._vim is not None and self._vim.mode != "insert":
-            from tui_agent.ui.editor.vim_line import mode_words
+            from tui_agent.ui.editor.vim import mode_words
 
             line = mode_words(self._vim) + "   " + line
         self.query_one("#mode", PromptLine).say(line, layout=False)

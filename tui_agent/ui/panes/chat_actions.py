@@ -10,7 +10,7 @@ from textual.app import App
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.turn.model_choice import with_effort
-from tui_agent.ui.widgets.blocks import TextBlock
+from tui_agent.ui.widgets.messages import TextBlock
 from tui_agent.ui.widgets.prompt import Prompt
 from tui_agent.ui.widgets.transcript import Transcript
 

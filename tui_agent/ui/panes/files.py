@@ -2,17 +2,184 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from typing import NamedTuple
 
+from rich.style import Style
+from rich.text import Text
+from textual.geometry import Region
 from textual.widget import Widget
 from textual.widgets import Tree
+from textual.widgets.tree import TreeNode
 
 from tui_agent.store.state import State
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
-from tui_agent.ui.safe_text import label
-from tui_agent.ui.widgets.file_tree import FileMark, FileTree, GitMark, TreeEntry
+from tui_agent.ui.safe_text import label, rich_label
 from tui_agent.ui.widgets.pane import Pane
+
+#: Maximum number of files shown per folder; finding by name has no limit.
+MOST = 2_000
+
+Folder = Callable[[str], tuple[list[str], list[str]]]
+
+
+class TreeEntry(NamedTuple):
+    """Path of a file or folder; `more` is the number of omitted files."""
+
+    path: str
+    is_folder: bool
+    more: int = 0
+
+
+#: Git status characters, staged and unstaged, each with a colour name; a space means unchanged.
+GitMark = tuple[tuple[str, str], tuple[str, str]]
+NO_GIT_MARK: GitMark = ((" ", ""), (" ", ""))
+
+
+class FileMark(NamedTuple):
+    """Marks of a file: `git` before its name, `after` behind it, each with a colour name."""
+
+    git: GitMark = NO_GIT_MARK
+    after: tuple[tuple[str, str], ...] = ()
+
+
+class FileTree(Tree[TreeEntry]):
+    """File tree; `folder(path)` returns the sorted folders and files of a folder."""
+
+    ICON_NODE = "▸ "
+    ICON_NODE_EXPANDED = "▾ "
+
+    DEFAULT_CSS = """
+    FileTree {
+        background: $surface; padding: 0 1 0 0; scrollbar-size-vertical: 1; height: 1fr;
+        &:focus { background-tint: transparent; }
+        & > .tree--cursor { background: $surface-raised; color: $text; text-style: none; }
+        &:focus > .tree--cursor { background: $accent-surface; color: $text; text-style: none; }
+        & > .tree--highlight-line { background: $surface-raised; }
+        & > .tree--highlight { text-style: none; }
+    }
+    """
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self._listed: dict[str, tuple[list[str], list[str]]] = {}
+        self._marks: dict[str, FileMark] = {}
+        self._colours: dict[str, str] = {}
+        super().__init__("", TreeEntry("", True))
+        self.show_root = False
+        self.show_guides = False
+        self.guide_depth = 2
+        self.auto_expand = True
+
+    def on_mount(self) -> None:
+        # Drawing records pseudo classes that Textual needs for a click, which may precede the first frame.
+        self.render_lines(Region())
+
+    def point(self, x: int, y: int) -> None:
+        line = y + self.scroll_offset.y
+        if line <= self.last_line:
+            self.cursor_line = line
+
+    # ── filling ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def update_files(self) -> None:
+        """Reads the open folders again; cursor and expansion stay."""
+        if self._listed and all(self._folder(path) == seen for path, seen in self._listed.items()):
+            return
+        cursor = self.cursor_node.data if self.cursor_node else None
+        opened = {node.data.path for node in self._nodes_below() if node.data and node.is_expanded}
+        scroll = self.scroll_y
+        self._listed = {}
+        self.root.remove_children()
+        self._fill(self.root, opened)
+        self.root.expand()
+        if cursor:
+            self.call_after_refresh(self.go_to, cursor.path, scroll)
+
+    def _fill(self, node: TreeNode[TreeEntry], opened: set[str]) -> None:
+        assert node.data is not None
+        path = node.data.path
+        folders, files = self._listed[path] = self._folder(path)
+        prefix = f"{path}/" if path else ""
+        for name in folders:
+            child = node.add(rich_label(name), TreeEntry(prefix + name, True))
+            if prefix + name in opened:
+                self._fill(child, opened)
+                child.expand()
+        for name in files[:MOST]:
+            node.add_leaf(rich_label(name), TreeEntry(prefix + name, False))
+        if len(files) > MOST:
+            more = len(files) - MOST
+            node.add_leaf(rich_label(f"and {more:,} more"), TreeEntry(path, False, more))
+
+    def on_tree_node_expanded(self, event: Tree.NodeExpanded[TreeEntry]) -> None:
+        entry = event.node.data
+        if entry and entry.path not in self._listed:
+            self._fill(event.node, set())
+
+    def _nodes_below(self) -> Iterator[TreeNode[TreeEntry]]:
+        stack = list(self.root.children)
+        while stack:
+            node = stack.pop()
+            yield node
+            stack.extend(node.children)
+
+    def go_to(self, path: str, scroll: float | None = None) -> None:
+        """Moves the cursor to `path` and opens its parent folders."""
+        node = self.root
+        for depth in range(1, path.count("/") + 2):
+            wanted = "/".join(path.split("/")[:depth])
+            found = next((n for n in node.children if n.data and n.data.path == wanted), None)
+            if found is None:
+                break
+            node = found
+            if node.data and node.data.is_folder and wanted != path:
+                if wanted not in self._listed:
+                    self._fill(node, set())
+                node.expand()
+        if node is not self.root:
+            self.call_after_refresh(self.move_cursor, node)
+        if scroll is not None:
+            self.call_after_refresh(self.scroll_to, None, scroll, animate=False)
+
+    @property
+    def current(self) -> TreeEntry | None:
+        return self.cursor_node.data if self.cursor_node else None
+
+    # ── marks ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def mark(self, marks: dict[str, FileMark], colours: dict[str, str]) -> None:
+        """`colours` maps colour names of the palette."""
+        if (marks, colours) != (self._marks, self._colours):
+            self._marks, self._colours = marks, colours
+            for node in self._nodes_below():
+                node.refresh()
+
+    def render_label(self, node: TreeNode[TreeEntry], base_style: Style, style: Style) -> Text:
+        entry = node.data
+        if entry is None:
+            return super().render_label(node, base_style, style)
+        mark = self._marks.get(entry.path, FileMark())
+        line = Text(style=style, end="", no_wrap=True)
+        if entry.is_folder:
+            icon = self.ICON_NODE_EXPANDED if node.is_expanded else self.ICON_NODE
+            line.append(f" {icon}", self._style("muted"))
+        else:
+            for letter, colour in mark.git:
+                line.append(letter, self._style(colour))
+            line.append(" ")
+        label = rich_label(str(node.label), "")
+        if entry.more or entry.is_folder:
+            label.stylize(self._style("muted" if entry.more else mark.git[1][1]))
+        line.append_text(label)
+        for sign, colour in mark.after:
+            line.append(f" {sign}", self._style(colour))
+        return line
+
+    def _style(self, colour: str) -> Style:
+        return Style(color=self._colours.get(colour)) if colour else Style()
+
 
 FOUND = 60
 #: Conflicts without a U in their code: both added, both deleted.

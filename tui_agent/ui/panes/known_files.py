@@ -16,9 +16,8 @@ from tui_agent.session.session import Session
 from tui_agent.store.files import BuffersSlice, KnownSlice, with_unsaved
 from tui_agent.store.state import State
 from tui_agent.ui.safe_text import label
-from tui_agent.ui.widgets.line_view import Line, LineView, Piece, column
+from tui_agent.ui.widgets.line_view import Line, LineView, Piece, Row, Rows, column
 from tui_agent.ui.widgets.pane import Pane
-from tui_agent.ui.widgets.rows import Row, Rows
 
 _LEAST_FILE = 28
 _GAP = 2

@@ -1,23 +1,198 @@
-"""The plan pane: files required by the request, attempted patterns, and the question if none matched."""
+"""The plan: its rows, its pane and its block in the chat."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cached_property
 from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
-from textual.widgets import Input
+from textual.content import Content
+from textual.widgets import Input, Static
 
+from tui_agent.answers.plans import DirectoryAction
 from tui_agent.files.numbers import whole_number
+from tui_agent.planning.chain import OTHER_CASE, Attempt
 from tui_agent.session.session import Session
-from tui_agent.store.state import ActionSlice, PlanSlice, State
-from tui_agent.ui.panes.plan_rows import plan_rows
-from tui_agent.ui.safe_text import label
-from tui_agent.ui.widgets.line_view import Line, LineView, Piece
+from tui_agent.store.state import ActionSlice, ListedFolder, PlanSlice, State
+from tui_agent.ui.keys.keymap import view_bindings
+from tui_agent.ui.safe_text import counted, label, parts
+from tui_agent.ui.widgets.line_view import ACTIONS, ATTEMPTS, UNTRIED, Line, LineView, Piece, Row, Rows
 from tui_agent.ui.widgets.pane import Pane
-from tui_agent.ui.widgets.rows import Row, Rows
+
+#: File lists longer than this are folded.
+_SHOWN = 5
+_OTHERS_SHOWN = 3
+#: Answers to a question about a secret.
+_CHOICES = {"mask": "the file with masked secrets", "send": "the complete file"}
+_INDENT = Piece("  ")
+_DEEPER = Piece("    ")
+
+
+def plan_rows(plan: PlanSlice, waiting_for: str, unfolded: Collection[int]) -> list[Row]:
+    """Keys: `action:I`, `file:I:PATH`, `left:I:PATH`, `choice:I:PATH`, `let_go:I`, `all:I`, `more:I`,
+    `other:I:PATH`."""
+    rows = []
+    for index, action in enumerate(plan.actions):
+        rows += _action(index, action, action.action.name == waiting_for, index in unfolded)
+    rows += [_listed(folder) for folder in plan.listed]
+    rows += [_directory(directory) for directory in plan.directories]
+    rows += [Row("", Line((Piece(f"! {fault}", "warning"),)), wraps=True, hang=2) for fault in plan.faults]
+    return rows
+
+
+def _action(index: int, action: ActionSlice, asking: bool, unfolded: bool) -> Iterator[Row]:
+    yield _head(index, action)
+    marked = action.action.by == "model"  # the built-in planner generates all its patterns itself
+    yield from (_attempt(attempt, marked) for attempt in action.earlier)
+    tried = {attempt.step: attempt for attempt in action.attempts}
+    count: Counter[str] = Counter()
+    for author, pattern in action.action.steps:
+        count[author] += 1
+        step = (author, count[author])
+        yield _attempt(tried[step], marked) if step in tried else _untried(pattern)
+    yield from _files(index, action, unfolded)
+    yield from _others(index, action, unfolded)
+    yield from _end(action)
+    if asking:
+        yield from _question(index, action)
+
+
+def _head(index: int, action: ActionSlice) -> Row:
+    tried = [attempt for attempt in action.attempts if attempt.by == action.action.by]
+    rank = f"{max((attempt.index for attempt in tried), default=0)}/{len(action.action.patterns)}"
+    files = f"{len(action.loaded)} files" if len(action.loaded) > 1 else ""
+    reason = action.action.reason
+    right = [
+        part
+        for part in (f"{reason} · {rank}" if reason else "", f"{files} · {rank}" if files else "")
+        if part
+    ]
+    name = Piece(action.action.name, "strong", "end")
+    rights = tuple(Piece(text, "muted") for text in (*right, rank))
+    return Row(f"action:{index}", Line((ACTIONS[action.state], Piece(" "), name), rights))
+
+
+def _attempt(attempt: Attempt, marked: bool) -> Row:
+    mark = ATTEMPTS[attempt.outcome]
+    ink = "" if attempt.outcome in ("hit", "looking") else "muted"
+    pattern = Piece(attempt.pattern, ink, "start")
+    words = _outcome(attempt)
+    if attempt.by == "program" and marked:
+        words = (*(f"built in · {text}" for text in words), words[-1])
+    rights = tuple(Piece(text, "muted") for text in words)
+    return Row("", Line((_INDENT, mark, Piece(" "), pattern), rights))
+
+
+def _untried(pattern: str) -> Row:
+    return Row("", Line((_INDENT, UNTRIED, Piece(" "), Piece(pattern, "faint", "start"))))
+
+
+def _outcome(attempt: Attempt) -> tuple[str, ...]:
+    time = duration(attempt.ms)
+    match attempt.outcome:
+        case "looking":
+            return ("looking …",)
+        case "hit":
+            matches = f"{attempt.matches} matches · " if attempt.matches > 1 else ""
+            matches += "other case · " if attempt.why == OTHER_CASE else ""
+            lines = f"{counted(attempt.lines, 'line')} · " if attempt.lines else ""
+            return f"{matches}{lines}{time}", f"{matches}{time}", time
+        case "miss":
+            return f"no match · {time}", time
+        case "too_broad":
+            return (
+                f"{attempt.matches} files match; narrow it · {time}",
+                f"{attempt.matches} matches",
+                f"{attempt.matches}",
+            )
+        case "timeout":
+            return f"timed out · {time}", time
+        case "invalid":
+            return (*([attempt.why] if attempt.why else []), "not a pattern", "invalid")
+
+
+def _files(index: int, action: ActionSlice, unfolded: bool) -> Iterator[Row]:
+    listed = [(f"file:{index}:{path}", path, "", "") for path in action.loaded]
+    if listed == [(f"file:{index}:{pattern}", pattern, "", "") for pattern in _hits(action)]:
+        listed = []
+    listed += [(f"left:{index}:{path}", path, "muted", "left out") for path in action.left_out]
+    shown = len(listed) if unfolded or len(listed) <= _SHOWN + 1 else _SHOWN
+    for key, path, ink, words in listed[:shown]:
+        rights = (Piece(words, "muted"),) if words else ()
+        yield Row(key, Line((Piece("  – " if words else "  → ", "muted"), Piece(path, ink, "start")), rights))
+    if shown < len(listed):
+        yield Row(f"more:{index}", Line((_DEEPER, Piece(f"… {len(listed) - shown} more", "muted"))))
+
+
+def _others(index: int, action: ActionSlice, unfolded: bool) -> Iterator[Row]:
+    others = [path for path in action.others if path not in action.loaded]
+    for path in others if unfolded else others[:_OTHERS_SHOWN]:
+        yield Row(
+            f"other:{index}:{path}",
+            Line((Piece("  · ", "faint"), Piece(path, "muted", "start")), (Piece("or this", "faint"),)),
+        )
+
+
+def _hits(action: ActionSlice) -> list[str]:
+    return [attempt.pattern for attempt in action.attempts if attempt.outcome == "hit"]
+
+
+def _end(action: ActionSlice) -> Iterator[Row]:
+    broad = next((attempt for attempt in action.attempts if attempt.outcome == "too_broad"), None)
+    none = f"{broad.matches} files match; narrow the pattern" if broad else "not found"
+    words, ink = {
+        "skipped": (f"{none}; skipped" if broad else "not found; skipped", "muted"),
+        "create": (none if broad else "not found; it may be created", "added"),
+        "failed": (none, "failed"),
+        "asking": (none, "warning"),
+    }.get(action.state, ("", ""))
+    if words and not (action.state == "asking" and (action.several or action.question)):
+        yield Row("", Line((Piece(f"  {words}", ink),)), wraps=True, hang=2)
+
+
+def _question(index: int, action: ActionSlice) -> Iterator[Row]:
+    if action.question:
+        yield from _about_secret(index, action)
+        return
+    words = "Several files have this name. Which one is meant?" if action.several else "Which file is meant?"
+    yield Row("", Line((Piece(f"  {words}", "warning"),)), wraps=True, hang=2)
+    for number, path in enumerate(action.nearest[:9], 1):
+        yield Row(f"choice:{index}:{path}", Line((Piece(f"  {number} ", "accent"), Piece(path, "", "start"))))
+    if action.several:
+        yield Row(f"all:{index}", Line((Piece("  0 ", "accent"), Piece("all of them"))))
+        return
+    yield Row(f"let_go:{index}", Line((Piece("  0 ", "accent"), Piece("continue without it"))))
+
+
+def _about_secret(index: int, action: ActionSlice) -> Iterator[Row]:
+    yield Row("", Line((Piece(f"  {action.question}", "warning"),)), wraps=True, hang=2)
+    for number, choice in enumerate(action.nearest, 1):
+        words = _CHOICES.get(choice, choice)
+        yield Row(f"choice:{index}:{choice}", Line((Piece(f"  {number} ", "accent"), Piece(words))))
+    yield Row(f"let_go:{index}", Line((Piece("  0 ", "accent"), Piece("none"))))
+
+
+def _directory(directory: DirectoryAction, outcome: str = "", *, failed: bool = False) -> Row:
+    below = "and below" if directory.recursive else ""
+    detail = " · ".join(part for part in (directory.filter, below, outcome) if part)
+    path = Piece(directory.path.rstrip("/") + "/", "", "start")
+    ink = "warning" if failed else "muted"
+    return Row("", Line((Piece("▸ ", "muted"), path), (Piece(detail, ink),) if detail else ()))
+
+
+def _listed(folder: ListedFolder) -> Row:
+    count = "1 entry" if folder.entries == 1 else f"{folder.entries:,} entries"
+    return _directory(folder.directory, folder.error or count, failed=bool(folder.error))
+
+
+def duration(ms: float) -> str:
+    if ms >= 1000:
+        return f"{ms / 1000:.1f}s"
+    return f"{ms:.0f}ms" if ms >= 1 else "<1ms"
+
 
 _EMPTY = "Files that a request needs, and how they were found."
 _PATH, _PATTERNS = "or type its path", "patterns, best first"
@@ -215,3 +390,86 @@ class PlanPane(Pane):
         keys = [row.key for row in self._rows.rows if row.key.startswith(("choice:", "let_go:"))]
         if keys:
             self._rows.set_rows(self._rows.rows, cursor=keys[0])
+
+
+#: Maximum number of visible lines, the newest.
+MOST = 8
+_LOOKS = frozenset({"waiting", "looking", "asking"})
+#: Rows that belong only to the plan pane.
+_ANSWERS = ("choice:", "let_go:", "all:")
+
+
+class PlanBlock(Static, can_focus=True):
+    """Expanded during a search unless the plan pane is visible, otherwise folded. Enter or a click
+    toggles."""
+
+    BINDINGS = view_bindings("block")
+
+    def __init__(self) -> None:
+        super().__init__("", classes="plan", markup=False)
+        self._plan = PlanSlice()
+        #: The user's choice, or `None`.
+        self._unfolded: bool | None = None
+        self._drawn_open = False
+
+    def on_mount(self) -> None:
+        self.screen.screen_layout_refresh_signal.subscribe(self, self._laid_out)
+
+    def _laid_out(self, _: object) -> None:
+        if self._plan.actions and self._is_open != self._drawn_open:
+            self._draw()
+
+    def show(self, plan: PlanSlice) -> None:
+        if plan != self._plan:
+            self._plan = plan
+            self._draw()
+
+    def on_click(self) -> None:
+        self.action_press()
+
+    def action_press(self) -> None:
+        self._unfolded = not self._is_open
+        self._draw()
+
+    @property
+    def _looks(self) -> bool:
+        return any(action.state in _LOOKS for action in self._plan.actions)
+
+    @property
+    def _is_open(self) -> bool:
+        if self._unfolded is not None:
+            return self._unfolded
+        # One more update may arrive during the unmounting of the screen.
+        workspace = getattr(self.screen, "workspace", None) if self.is_attached else None
+        pane = workspace.pane("plan") if workspace is not None else None
+        return self._looks and not (pane is not None and pane.display and pane.region.height > 1)
+
+    def _draw(self) -> None:
+        self._drawn_open = self._is_open
+        lines = [parts(("▾ " if self._drawn_open else "▸ ", "$muted"), (in_short(self._plan), "$muted"))]
+        if self._drawn_open:
+            rows = [row for row in plan_rows(self._plan, "", ()) if not row.key.startswith(_ANSWERS)]
+            shown = [_content(line) for row in rows if isinstance(line := row.line, Line)]
+            lines += shown if self._unfolded else shown[-MOST:]
+        self.update(Content("\n").join(lines))
+
+
+def in_short(plan: PlanSlice) -> str:
+    """Returns a summary such as `2 of 3 files found · 7 patterns tried · not found: Schema`."""
+    actions = plan.actions
+    found = sum(action.state == "loaded" for action in actions)
+    tried = sum(len(action.attempts) for action in actions)
+    lost = [action.action.name for action in actions if action.state in ("skipped", "failed")]
+    facts = [f"{found} of {counted(len(actions), 'file')} found", f"{counted(tried, 'pattern')} tried"]
+    return " · ".join((*facts, *([f"not found: {', '.join(lost)}"] if lost else ())))
+
+
+def _content(line: Line) -> Content:
+    pieces = [*line.left, *([line.right[-1]._replace(text=f"  {line.right[-1].text}")] if line.right else [])]
+    return parts(
+        "  ",
+        *(
+            (piece.text, f"${piece.ink}" if piece.ink != "strong" else "bold") if piece.ink else piece.text
+            for piece in pieces
+        ),
+    )

@@ -14,10 +14,8 @@ from tui_agent.edits.merge import ConflictView, Side
 from tui_agent.errors import TuiAgentError
 from tui_agent.session.session import Session
 from tui_agent.ui.diff.conflict_view import ConflictLines
-from tui_agent.ui.diff.diff_sides import DiffSides
-from tui_agent.ui.diff.diff_view import DiffView
-from tui_agent.ui.panes.review_place import ReviewPosition, hunk_states
-from tui_agent.ui.panes.review_rows import without_diff
+from tui_agent.ui.diff.diff_view import DiffSides, DiffView
+from tui_agent.ui.panes.review_rows import ReviewPosition, hunk_states, without_diff
 from tui_agent.ui.widgets.line_view import LineView
 
 #: Minimum width for a two-column diff, in cells.

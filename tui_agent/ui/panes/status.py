@@ -19,11 +19,10 @@ from tui_agent.edits.change import Checkpoint
 from tui_agent.store import commands
 from tui_agent.store.state import NoticesSlice, State
 from tui_agent.turn.model_choice import in_short
-from tui_agent.ui.actions import ACTIONS, ANYWHERE, actions_of
-from tui_agent.ui.availability import why_not
+from tui_agent.ui.actions import ACTIONS, ANYWHERE, actions_of, why_not
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.safe_text import CHECK_INKS, clean, counted, parts
-from tui_agent.ui.widgets.hints import Hint, HintLine
+from tui_agent.ui.widgets.line_view import Hint, HintLine
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.waiting import stalled
 

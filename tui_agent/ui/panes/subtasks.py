@@ -20,21 +20,22 @@ from tui_agent.store.graph import SubTask, layers
 from tui_agent.store.state import State, SubTasksSlice
 from tui_agent.ui.graph.facts import Fact, facts_of
 from tui_agent.ui.graph.graph_view import GraphView
-from tui_agent.ui.panes.review_place import ReviewPosition, shown_changes, waiting
+from tui_agent.ui.panes.review_rows import ReviewPosition, shown_changes, waiting
 from tui_agent.ui.panes.subtasks_rows import (
+    ViewOptions,
     detail_rows,
     limits_row,
     list_rows,
+    moved_to,
+    read_look,
     title,
     unapproved,
+    visible_tasks,
     words_for,
 )
-from tui_agent.ui.panes.subtasks_view_options import ViewOptions, moved_to, read_look, visible_tasks
 from tui_agent.ui.safe_text import label
-from tui_agent.ui.widgets.hints import HintLine
-from tui_agent.ui.widgets.line_view import LineView
+from tui_agent.ui.widgets.line_view import HintLine, LineView, Row, Rows
 from tui_agent.ui.widgets.list_pane import ListPane
-from tui_agent.ui.widgets.rows import Row, Rows
 
 _Call = Coroutine[Any, Any, object]
 _NONE_SEEN = "The filter hides all sub-tasks."

@@ -11,9 +11,8 @@ from textual import events, on
 from tui_agent.session.session import Session
 from tui_agent.store.state import ReviewSlice, State, Todo
 from tui_agent.ui.safe_text import counted, label
-from tui_agent.ui.widgets.line_view import DONE, OPEN, Line, LineView, Piece
+from tui_agent.ui.widgets.line_view import DONE, OPEN, Line, LineView, Piece, Row
 from tui_agent.ui.widgets.list_pane import ListPane
-from tui_agent.ui.widgets.rows import Row
 
 
 class TodosPane(ListPane):

@@ -14,7 +14,7 @@ from textual.widgets import Static
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
 from tui_agent.store.commands import MARKS, CheckLook, CheckResult, CommandResult, Place
-from tui_agent.ui.keys.views import view_bindings
+from tui_agent.ui.keys.keymap import view_bindings
 from tui_agent.ui.safe_text import CHECK_INKS, coloured, label, parts
 from tui_agent.ui.widgets.error_guard import GuardedText, or_broken
 from tui_agent.ui.widgets.line_view import fit

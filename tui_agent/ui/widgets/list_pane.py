@@ -9,10 +9,9 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.widgets import Input
 
-from tui_agent.ui.editor.stored_input import KeptInput
-from tui_agent.ui.widgets.line_view import Line, Piece
+from tui_agent.ui.editor.writing_area import KeptInput
+from tui_agent.ui.widgets.line_view import Line, Piece, Row, Rows
 from tui_agent.ui.widgets.pane import Pane
-from tui_agent.ui.widgets.rows import Row, Rows
 
 
 class ListPane(Pane):

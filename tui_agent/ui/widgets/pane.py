@@ -7,23 +7,26 @@ import inspect
 from collections.abc import Callable, Coroutine, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
+from textual.app import App
 from textual.containers import Container
 from textual.content import Content
+from textual.css.query import NoMatches
+from textual.dom import DOMNode
 from textual.message import Message
 from textual.reactive import var
 from textual.widget import Widget
 
+from tui_agent.errors import TuiAgentError
 from tui_agent.ui.actions import ACTIONS, actions_of, bindings_of
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.panes import PANES
-from tui_agent.ui.widgets.session_calls import call_session
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.store.state import State
-    from tui_agent.ui.widgets.hints import HintLine
+    from tui_agent.ui.widgets.line_view import HintLine
 
 #: Keys that wait for a pending call: the pane's actions, also text typed into it, or all keys.
 Waiting = Literal["actions", "text", "all"]
@@ -205,3 +208,37 @@ class Pane(Container):
 
     def watch_title_text(self) -> None:
         self.post_message(self.Retitled(self))
+
+
+GROUP = "ask"
+
+
+@runtime_checkable
+class HoldsTyping(Protocol):
+    """A widget that can hold unsaved typed text."""
+
+    async def flush(self) -> None: ...
+
+
+def call_session(node: DOMNode, session: Session, call: Coroutine[Any, Any, object]) -> None:
+    """Run a session call in the background; user-facing errors become notices.
+
+    Typed text of all panes is flushed first. The task belongs to the application, so closing a pane does
+    not interrupt a write.
+    """
+    node.app.run_worker(_notify_result(node.app, session, call), group=GROUP)
+
+
+async def _notify_result(app: App[Any], session: Session, call: Coroutine[Any, Any, object]) -> None:
+    try:
+        workspace = getattr(app.screen_stack[0], "workspace", None)
+        for pane in workspace.panes if workspace is not None else ():
+            if isinstance(pane, HoldsTyping):
+                await pane.flush()
+        await call
+    except NoMatches:
+        # A widget may be unmounted before the call ends, if the program ends.
+        if app.is_running:
+            raise
+    except TuiAgentError as error:
+        await session.notice(str(error), "error")

@@ -24,7 +24,7 @@ from tui_agent.store.conversation import estimated_tokens
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import PermissionQuestion, State, TurnSlice
 from tui_agent.ui.graph.facts import clock, dollars, short_count
-from tui_agent.ui.keys.views import view_bindings
+from tui_agent.ui.keys.keymap import view_bindings
 from tui_agent.ui.safe_text import label, parts, plain
 from tui_agent.ui.widgets.messages import WORDS
 from tui_agent.ui.widgets.pane import Pane

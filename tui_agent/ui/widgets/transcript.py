@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 from textual import events
 from textual.containers import VerticalScroll
@@ -14,10 +14,35 @@ from textual.timer import Timer
 
 from tui_agent.store.state import ChatMessage, ReviewSlice, State
 from tui_agent.ui.textual_patches.grown_widgets import LaidOutOnce
-from tui_agent.ui.widgets.blocks import TextBlock, blocks_of
 from tui_agent.ui.widgets.command_output import FoldLine
-from tui_agent.ui.widgets.messages import MessageBlock, Reasoning, facts_of
-from tui_agent.ui.widgets.scroll_position import ScrollPosition, messages_around
+from tui_agent.ui.widgets.messages import MessageBlock, Reasoning, TextBlock, blocks_of, facts_of
+
+
+class ScrollPosition(NamedTuple):
+    """Number of the topmost visible message, and the number of its lines above the view."""
+
+    message: int
+    line: int = 0
+
+    def saved(self) -> dict[str, Any]:
+        return {"message": self.message, "line": self.line}
+
+
+def read_position(saved: object, total: int) -> ScrollPosition | None:
+    """`None` means following the newest message."""
+    if not isinstance(saved, dict):
+        return None
+    message, line = saved.get("message"), saved.get("line", 0)
+    if not isinstance(message, int) or not isinstance(line, int) or not 1 <= message <= total:
+        return None
+    return ScrollPosition(message, max(line, 0))
+
+
+def messages_around(stand: ScrollPosition, total: int, count: int) -> tuple[int, int]:
+    """Returns the first and last of about `count` messages to draw, two thirds of them below the position."""
+    last = min(stand.message + count - count // 3, total)
+    return max(1, min(stand.message - count // 3, last - count + 1)), last
+
 
 #: Newest messages drawn immediately at startup: about a screenful.
 AT_ONCE = 6
