@@ -20,14 +20,13 @@ from textual.widgets.text_area import DocumentBase, Edit, EditResult, Selection,
 from tree_sitter import Parser, Query
 
 from tui_agent.edits.merge import Overlay
-from tui_agent.edits.search import Place
+from tui_agent.edits.search import Occurrence, Place, near, partner
 from tui_agent.store.files import Buffer
 from tui_agent.ui.editor.documents import CodeDocument, ExactDocument, PartedLines, ending_of
 from tui_agent.ui.editor.writing_area import StyledOnce, WritingArea
 from tui_agent.ui.safe_text import parts
 from tui_agent.ui.widgets.syntax import LineHighlights, Point, characters, grammar_of, language_of, query_of
 
-Place = tuple[int, int]
 #: Characters of context on each side of a replacement preview.
 _AROUND = 30
 #: Line comment signs by language; the default is `#`.

@@ -1,4 +1,4 @@
-"""The container of all panes, which places each pane and its title at any screen size, and the user's changes to the layout."""
+"""The container of the panes, which places each pane and its title, and the changes of the layout by the user."""
 
 from __future__ import annotations
 

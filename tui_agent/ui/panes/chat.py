@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, cast
@@ -17,20 +18,11 @@ from tui_agent.store.state import State
 from tui_agent.turn.model_choice import split_effort, with_effort
 from tui_agent.turn.pastes import PASTED
 from tui_agent.ui.actions import SLASH
-from tui_agent.ui.panes.chat_actions import (
-    copy_answer,
-    find_message,
-    find_sent,
-    insert_output,
-    open_block,
-    paste_picture,
-    retry,
-    write_outside,
-)
 from tui_agent.ui.safe_text import one_line, parts
 from tui_agent.ui.slash_commands import HOST_COMMANDS, TEXT_COMMANDS, Call, call_of, text_command
 from tui_agent.ui.widgets.command_output import PlacePressed
 from tui_agent.ui.widgets.line_view import Hint, HintLine
+from tui_agent.ui.widgets.messages import TextBlock
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.prompt import CompletionList, Prompt
 from tui_agent.ui.widgets.prompt_lines import (
@@ -91,16 +83,16 @@ class ChatPane(Pane):
             "bottom": lambda: self.transcript.follow(),
             "go_on": lambda: self._go_on(),
             "reasoning": lambda: self.transcript.unfold_reasoning(),
-            "copy": lambda: copy_answer(self),
+            "copy": self._copy_answer,
             "blocks": lambda: self.transcript.walk(),
-            "search": lambda: self.run_worker(find_message(self)),
-            "history": lambda: self.run_worker(find_sent(self)),
-            "retry": lambda: retry(self),
-            "tell_output": lambda: insert_output(self),
+            "search": lambda: self._find_message(),
+            "history": lambda: self._find_sent(),
+            "retry": self._retry,
+            "tell_output": self._insert_output,
             "unqueue": self._unqueue,
             "drop_queue": lambda: self.act(self.session.chat.set_queue(()), text_waits=False),
             "outside": lambda: self._write_outside(),
-            "paste_picture": self._paste_picture,
+            "paste_picture": lambda: self._paste_picture(),
             "btw": lambda: self.prompt.set_value("/btw "),
             "goal": lambda: self.prompt.set_value("/goal "),
         }
@@ -367,14 +359,55 @@ class ChatPane(Pane):
         if sent and asks_to_go_on(text, 2) and self.prompt.value == text:
             self.prompt.set_value("")
 
+    def _retry(self) -> None:
+        turn = self.session.state.turn
+        if turn.running or turn.ok or not turn.request:
+            self.ask(self.session.notice("No message has failed"))
+            return
+        text = with_effort(turn.effort, turn.request)
+        if self.prompt.value == text:
+            self.prompt.set_value("")
+        self.act(self.send(text), text_waits=False)
+
     @on(Prompt.PictureAsked)
-    def _paste_picture(self) -> None:
-        self.run_worker(paste_picture(self), group="picture", exclusive=True)
+    @work(exclusive=True, group="picture")
+    async def _paste_picture(self) -> None:
+        """Insert a mention of the clipboard's picture."""
+        from tui_agent.ui.clipboard_picture import keep_picture
+
+        try:
+            path = await keep_picture(self.session.storage.folder / "pictures")
+        except TuiAgentError as error:
+            await self.session.notice(str(error), "warning")
+        else:
+            self.prompt.insert(f'@"{path}" ')
+            self.prompt.focus()
 
     @on(Prompt.EditorAsked)
     @work(exclusive=True)
     async def _write_outside(self) -> None:
-        await write_outside(self)
+        """Edit the message in the user's external editor."""
+        from tui_agent.ui.outside_editor import edited_text
+
+        before = self.prompt.value
+        try:
+            text = await edited_text(cast("Host", self.app), before)
+        except TuiAgentError as error:
+            await self.session.notice(str(error), "error")
+            return
+        if text is None:
+            await self.session.notice("The editor ended with an error; the message is unchanged", "warning")
+        elif text != before:
+            self.prompt.set_value(text)
+
+    def _insert_output(self) -> None:
+        try:
+            text = self.session.commands.last_output()
+        except TuiAgentError as error:
+            self.ask(self.session.notice(str(error), "error"))
+        else:
+            self.prompt.insert_before(text)
+            self.prompt.focus()
 
     @on(PlacePressed)
     def _open_place(self, message: PlacePressed) -> None:
@@ -448,6 +481,26 @@ class ChatPane(Pane):
 
     # ── the transcript ───────────────────────────────────────────────────────────────────────────────────
 
+    @work
+    async def _find_message(self) -> None:
+        """Search the messages and scroll to the selected one."""
+        from tui_agent.ui.dialogs.transcript import find_in_transcript
+
+        if (number := await find_in_transcript(self.app, self.session)) is not None:
+            self.transcript.go_to(number)
+
+    @work
+    async def _find_sent(self) -> None:
+        from tui_agent.ui.dialogs.transcript import find_in_history
+
+        if (text := await find_in_history(self.app, self.session)) is not None:
+            self.prompt.insert_before(text)
+
+    def _copy_answer(self) -> None:
+        answers = [message for message in self.session.state.chat.messages if message.kind == "agent"]
+        if answers:
+            self.app.copy_to_clipboard(answers[-1].text or answers[-1].summary)
+
     @on(Transcript.PositionChanged)
     def _on_scrolled(self, message: Transcript.PositionChanged) -> None:
         self._keep_position(message.stand)
@@ -488,4 +541,13 @@ class ChatPane(Pane):
             self.app.copy_to_clipboard(message.block.text)
             self.ask(self.session.notice(f"Copied {message.block.words}"))
         else:
-            self.act(open_block(self, message.block), changes=("buffers",))
+            self.act(self._open_block(message.block), changes=("buffers",))
+
+    async def _open_block(self, block: TextBlock) -> None:
+        files = self.session.files
+        taken = {*files.paths(), *(buffer.path for buffer in self.session.state.buffers.open)}
+        names = (f"block-{number}.{block.ending}" for number in itertools.count(1))
+        name = next(name for name in names if name not in taken)
+        await files.open(name)
+        files.edit(name, block.text, (0, 0), (0, 0))
+        self.go_to("buffers", focus=self.has_focus_within)

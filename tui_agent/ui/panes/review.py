@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, cast
 
 from msgspec.structs import replace
 from textual import events, on
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.widget import Widget
 
 from tui_agent.edits.change import Change, Pick
@@ -23,7 +23,6 @@ from tui_agent.ui.dialogs.form import TextDialog
 from tui_agent.ui.diff.conflict_view import ConflictLines
 from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.editor.writing_area import KeptInput
-from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.panes.review_body import ConflictChoices, ReviewBody
 from tui_agent.ui.panes.review_rows import (
     BROKEN,
@@ -253,32 +252,10 @@ class ReviewPane(ListPane):
 _Call = Callable[[Sequence[Pick]], Awaitable[None]]
 
 
-class ReviewHost(Protocol):
-    """The part of the review pane used here."""
-
-    session: Session
-    body: ReviewBody
-    changes: tuple[Change, ...]
-    position: ReviewPosition | None
-
-    @property
-    def app(self) -> App[object]: ...
-    @property
-    def keys(self) -> Keys: ...
-
-    def show(self, state: State) -> None: ...
-    def draw(self) -> None: ...
-    def go(self, position: ReviewPosition | None) -> None: ...
-    def act(
-        self, call: Coroutine[Any, Any, object], *, changes: tuple[str, ...] = (), opens: bool = False
-    ) -> None: ...
-    def run_worker(self, work: Coroutine[Any, Any, None], *, group: str, exclusive: bool) -> object: ...
-
-
 class ReviewDecisions:
     """Serializes decisions; each applies to the screen content at the time of its key press."""
 
-    def __init__(self, pane: ReviewHost) -> None:
+    def __init__(self, pane: ReviewPane) -> None:
         self._pane = pane
         self._session = pane.session
         self._deciding = asyncio.Lock()
