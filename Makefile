@@ -15,8 +15,8 @@ run: set-up ## Open the rehearsal: a bundled project, recorded replies, no netwo
 	@.venv/bin/tui-agent demo
 
 test: set-up ## Run the tests; ARGS='tests/settings -k trust' runs some of them
-	@.venv/bin/python -m compileall -q tui_agent tests/support
-	@.venv/bin/python -m pytest $(ARGS)
+	@.venv/bin/python -m compileall -q -j 2 tui_agent tests
+	@.venv/bin/python -m pytest --assert=plain $(ARGS) || { [ $$? -ne 1 ] || .venv/bin/python -m pytest --last-failed $(ARGS); exit 1; }
 
 check: set-up ## Format, lint, types, import contracts, structure and words, spelling; all, even if one fails
 	@./.ci/check
