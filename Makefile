@@ -14,6 +14,7 @@ run: set-up ## Open the rehearsal: a bundled project, recorded replies, no netwo
 	@.venv/bin/python -m compileall -q tui_agent
 	@.venv/bin/tui-agent demo
 
+# A test that fails runs again with the values of its asserts, which take long to prepare.
 test: set-up ## Run the tests; ARGS='tests/settings -k trust' runs some of them
 	@.venv/bin/python -m compileall -q -j 2 tui_agent tests
 	@.venv/bin/python -m pytest --assert=plain $(ARGS) || { [ $$? -ne 1 ] || .venv/bin/python -m pytest --last-failed $(ARGS); exit 1; }

@@ -3,13 +3,15 @@
 A session has two children, and each computes 0.2 s for its imports: a third of what the whole suite would compute. So
 they are forked from a nursery, on Linux, by the code that forks the children of `tui-agent run`. A second nursery,
 which begins with the first `Popen`, has imported what the program without a screen needs: two thirds of what a short
-run computes. Other programs, and children of other kinds, are started as ever.
+run computes. A third has imported the screen, for programs on a pseudo-terminal. Other programs, and children of other
+kinds, are started as ever.
 """
 
 from __future__ import annotations
 
 import atexit
 import ctypes
+import fcntl
 import gc
 import importlib
 import json
@@ -19,11 +21,12 @@ import signal
 import socket
 import subprocess
 import sys
+import termios
 import threading
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, AnyStr, NoReturn
 
 from tui_agent.processes import child
 from tui_agent.processes.child import ProcessCopy, adopt, become, variables
@@ -49,7 +52,13 @@ _PROGRAM = (
     *("tui_agent.tools.propose_changes", "tui_agent.turn.turn", "tui_agent.subtasks.scheduler"),
 )
 #: Beginnings of variables that are read when a process starts, and by a copy no more.
-_READ_AT_START = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_")
+_READ_AT_START = ("PYTHON", "LC_", "LANG", "LD_", "MALLOC_", "TEXTUAL_", "TUI_AGENT_PATCHES")
+#: Takes standard input as the terminal of the session, and becomes the program.
+OWN_TERMINAL = """
+import fcntl, os, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 #: The process whose children they are: one that a test forks could not wait for them.
 _OWNER = os.getpid()
 _started_as_ever, _imported_from = child.spawn, variables({}).get("PYTHONPATH")
@@ -84,8 +93,9 @@ def _forked(module: str, given: Mapping[str, str]) -> ProcessCopy | None:
     return ProcessCopy(pid, *ours) if pid else None
 
 
-class Popen(subprocess.Popen[str]):
-    """`python -m tui_agent WORDS…` as a copy of a nursery, where that is the same; any other command as ever."""
+class Popen(subprocess.Popen[AnyStr]):
+    """`python -m tui_agent WORDS…` as a copy of a nursery, if that is the same; any other command is started. With
+    `OWN_TERMINAL` before it, in a session of its own on the terminal that is its standard input."""
 
     def _execute_child(self, args: Any, *others: Any) -> None:
         folder, env = others[4:6]
@@ -93,11 +103,14 @@ class Popen(subprocess.Popen[str]):
         stdin, _, _, stdout, _, stderr = streams
         given = dict(os.environ if env is None else env)
         as_here = {name: given[name] for name in given if name.startswith(_READ_AT_START)} == _read_at_start
-        ours = list(args[:3]) == [sys.executable, "-m", "tui_agent"] and os.getpid() == _OWNER
+        on_terminal = list(args[:3]) == [sys.executable, "-c", OWN_TERMINAL]
+        command = list(args[3:] if on_terminal else args)
+        ours = command[:3] == [sys.executable, "-m", "tui_agent"] and os.getpid() == _OWNER
         pid = 0
-        if _CLONE and ours and as_here and -1 not in streams:
-            told = {"words": list(args[3:]), "variables": given, "folder": str(folder or os.getcwd())}
-            pid = _asked("programs", told, (stdin, stdout, stderr))
+        if _CLONE and ours and as_here and -1 not in (stdin, stdout, stderr):
+            told = {"words": command[3:], "variables": given, "folder": str(folder or os.getcwd())}
+            kind = "screens" if on_terminal else "programs"
+            pid = _asked(kind, told | {"on_terminal": on_terminal}, (stdin, stdout, stderr))
         if not pid:
             super()._execute_child(args, *others)  # ty: ignore[missing-attribute]
             return
@@ -121,7 +134,7 @@ def _nursery(kind: str) -> socket.socket:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     for one in (ours, theirs):
         one.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _MOST_BYTES)
-    safely = () if kind == "programs" else ("-P",)  # as each of them is started
+    safely = () if kind in ("programs", "screens") else ("-P",)  # as each of them is started
     command = [sys.executable, *safely, __file__, kind, str(theirs.fileno())]
     process = subprocess.Popen(command, pass_fds=[theirs.fileno()], start_new_session=True)
     theirs.close()
@@ -132,12 +145,14 @@ def _nursery(kind: str) -> socket.socket:
 
 def _serve(asked: socket.socket, kind: str) -> None:
     """Fork what is asked for until nobody can ask any more."""
-    for module in (SERVERS,) if kind == "servers" else MODULES:
+    for module in {"servers": (SERVERS,), "screens": ()}.get(kind, MODULES):
         importlib.import_module(module).build(lambda event: None)  # imports what it needs
     os.environ.update(
         GIT_PYTHON_REFRESH="quiet", GIT_PYTHON_GIT_EXECUTABLE=os.devnull
     )  # as `git.repository` has it
-    for module in {"children": _AT_ONCE, "programs": (*_AT_ONCE, *_PROGRAM), "servers": ()}[kind]:
+    if kind == "screens":
+        importlib.import_module("tui_agent.start.host").import_everything()
+    for module in {"programs": (*_AT_ONCE, *_PROGRAM), "children": _AT_ONCE}.get(kind, ()):
         importlib.import_module(module)
     gc.freeze()
     while True:
@@ -173,6 +188,9 @@ def _be(told: dict[str, Any], streams: tuple[int, ...]) -> NoReturn:
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    if told["on_terminal"]:
+        os.setsid()
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     sys.stdin = sys.__stdin__ = os.fdopen(0, closefd=False)
     sys.stdout = sys.__stdout__ = os.fdopen(1, "w", closefd=False)
     sys.stderr = sys.__stderr__ = os.fdopen(2, "w", 1, errors="backslashreplace", closefd=False)

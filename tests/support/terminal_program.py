@@ -17,14 +17,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pyte
+from support.nursery import OWN_TERMINAL, Popen
 
 PATIENCE = 60.0
-#: Takes standard input as the terminal of the session, and becomes the program.
-OWN_TERMINAL = """
-import fcntl, os, sys, termios
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.execv(sys.argv[1], sys.argv[1:])
-"""
 #: `OWN_TERMINAL` as a shell that knows jobs: what it starts has the terminal, and at the first signal has it again.
 SHELL = """
 import fcntl, os, signal, sys, termios
@@ -66,7 +61,7 @@ class Program:
         self._stream = pyte.ByteStream(self._screen)
         self.resize(130, 40)
         os.set_blocking(self.master, False)
-        self.process = subprocess.Popen(
+        self.process: subprocess.Popen[bytes] = Popen(
             [
                 *((sys.executable, "-c", *starter) if starter else ()),
                 *(command or (sys.executable, "-m", module)),
