@@ -197,11 +197,12 @@ async def _fifty_turns(workspace: Path) -> str:
             fileChanges=[
                 {
                     "path": name,
-                    "edits": [{"search": f"value_{turn % 10} =", "replace": f"value_{turn % 10}  ="}],
+                    "edits": [{"search": f"{value}=", "replace": f"{value} ="}],
                 }
             ],
         )
-        for turn, name in ((turn, f"module_{turn % 10}.py") for turn in range(50))
+        for turn in range(50)
+        for name, value in [(f"module_{turn % 10}.py", f"value_{turn % 10}{' ' * (turn // 10 + 1)}")]
     ]
     async with scripted(workspace, replies) as session:
         for turn in range(50):
