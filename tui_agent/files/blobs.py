@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tui_agent.errors import FileError
-from tui_agent.files.operating_system import file_error
+from tui_agent.files.operating_system import file_error, read_start
 from tui_agent.files.private import sync_new, write_private
 from tui_agent.files.text import md5
 
@@ -173,7 +173,7 @@ class Blobs:
         if not _KEY.fullmatch(key):
             return None
         try:
-            return self._path(key).read_bytes()
+            return read_start(self._path(key))
         except (FileNotFoundError, NotADirectoryError):
             return self._behind._read(key) if self._behind else None
 

@@ -6,7 +6,6 @@ folders of other work trees, and only parses configuration as text.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
@@ -19,6 +18,7 @@ from msgspec import Struct
 
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
+from tui_agent.files.operating_system import read_start
 
 #: The fingerprint of the repository whose filters the user trusted.
 TRUSTED_FILTERS: Final = "TUI_AGENT_TRUSTED_FILTERS"
@@ -134,15 +134,6 @@ def read_regular(path: str, most: int) -> bytes:
     if len(data) > most:
         raise OSError(f"{path} is too large")
     return data
-
-
-def read_start(path: str | os.PathLike[str], most: int) -> bytes:
-    """Raises OSError; never blocks."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file", os.fspath(path))
-        return file.read(most)
 
 
 def parse_config(text: str) -> Entries:

@@ -15,7 +15,7 @@ from tui_agent.files import staging
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import Gate
 from tui_agent.files.names import display_path
-from tui_agent.files.operating_system import file_error, several_at_once, writing
+from tui_agent.files.operating_system import file_error, read_start, several_at_once, writing
 from tui_agent.files.private import sync_folder, sync_new, write_private
 from tui_agent.files.resolve_path import PathHandle
 
@@ -124,7 +124,7 @@ def clear(gate: Gate, path: Path, among: Iterable[str] = ()) -> list[str]:
     """Remove the temporary file and the new folders of an interrupted replacement; returns a sentence if one
     existed. If a power failure erased the note, searches next to the files in `among`. Raises OSError."""
     try:
-        note = BatchJournal.decode(path.read_bytes())
+        note = BatchJournal.decode(read_start(path))
     except ValueError:
         note = BatchJournal("", ())
         for one in among:

@@ -14,11 +14,12 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from tui_agent.files.git_folder import read_start, repository_around
+from tui_agent.files.git_folder import repository_around
 from tui_agent.files.key_search import encoding_of
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.masking import may_hold_key
 from tui_agent.files.names import display_path, is_git
+from tui_agent.files.operating_system import read_start
 from tui_agent.files.secret_files import SecretFiles
 from tui_agent.files.secret_values import SecretValues, Value, values_of_bytes
 from tui_agent.files.sensitive_paths import is_secret

@@ -53,6 +53,15 @@ def file_error(error: OSError, path: str | os.PathLike[str], doing: str) -> File
     return FileError(f"{display_path(os.fspath(path))} could not be {doing}, {why}", remedy)
 
 
+def read_start(path: str | os.PathLike[str], most: int = -1) -> bytes:
+    """The whole file without `most`. Raises OSError, also for a pipe, a device or a folder; never blocks."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", os.fspath(path))
+        return file.read(most)
+
+
 #: Minimum age of a change for its stamp to be trusted, in seconds.
 SETTLED = 2.0
 

@@ -29,8 +29,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.errors import FileError
-from tui_agent.files.git_folder import read_start
-from tui_agent.files.operating_system import remove_folder, sentence
+from tui_agent.files.operating_system import read_start, remove_folder, sentence
 from tui_agent.files.private import make_private, replace_private
 from tui_agent.git.checkpoints import commit_of, tree_on_disk
 from tui_agent.git.process import Result

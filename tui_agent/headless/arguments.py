@@ -17,8 +17,8 @@ from click.shell_completion import CompletionItem, get_completion_class
 from msgspec import Struct
 
 from tui_agent.errors import UsageError
-from tui_agent.files.git_folder import read_start
 from tui_agent.files.numbers import whole_number
+from tui_agent.files.operating_system import read_start
 from tui_agent.files.text import escaped
 from tui_agent.processes.environment import avoid_programs_in
 from tui_agent.settings.files import nearest, reason_of

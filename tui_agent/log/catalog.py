@@ -138,6 +138,8 @@ def _use(data: Path, read: Callable[[sqlite3.Connection], T], fresh: bool = True
         try:
             if attempt == "remade":
                 _remove(path)
+            if attempt == "file" and database.other_file(path):
+                continue
             with closing(_connect(":memory:" if attempt == "memory" else path)) as connection:
                 if fresh or attempt != "file":
                     _refresh_changed(connection, data)

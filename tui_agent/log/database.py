@@ -24,7 +24,7 @@ from msgspec import Struct
 from tui_agent.errors import Damaged, NotKept, SessionError, TooNew
 from tui_agent.files import operating_system
 from tui_agent.files.names import display_path
-from tui_agent.files.operating_system import sentence
+from tui_agent.files.operating_system import read_start, sentence
 from tui_agent.files.private import make_private, open_private, sync_new
 from tui_agent.log.records import VERSION, EventBody, Record, as_json, checksum, from_json
 
@@ -74,11 +74,11 @@ def _take(found: RawRows, row_id: int, values: list[Any]) -> None:
 
 def _pages(path: Path) -> dict[int, bytes]:
     """The newest version of each page, by number from 1."""
-    data = path.read_bytes()
+    data = read_start(path)
     size = _page_size(data)
     pages = {at // size + 1: data[at : at + size] for at in range(0, len(data) - size + 1, size)}
     try:
-        log = path.with_name(f"{path.name}-wal").read_bytes()
+        log = read_start(f"{path}-wal")
     except OSError:
         return pages
     salt = log[16:24]
@@ -236,6 +236,7 @@ def make(path: Path, *, sync: bool = True) -> None:
 
 def connect(path: Path) -> sqlite3.Connection:
     """Opens it for writing, from one thread at a time. Raises SessionError."""
+    _refuse_other_files(path)
     try:
         connection = sqlite3.connect(_address(path, "rw"), _PATIENCE, 0, None, False, uri=True)
     except sqlite3.Error as error:
@@ -260,6 +261,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
 
     A cleanly closed log is opened as immutable, which creates no files next to it.
     """
+    _refuse_other_files(path)
     error: sqlite3.Error | None = None
     for mode in ("ro", "ro&immutable=1") if os.path.exists(f"{path}-wal") else ("ro&immutable=1",):
         try:
@@ -478,6 +480,22 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
     shapes = {_plain((sql or b"").decode(errors="replace")) for (sql,) in schema}
     if version != SCHEMA or not _SHAPES.issubset(shapes):
         raise damaged
+
+
+def other_file(path: Path) -> str:
+    """Returns the name of a pipe, a socket, a device or a folder in place of one of the database's files, or "". SQLite
+    would wait for a pipe without an end."""
+    places = (Path(f"{path}{suffix}") for suffix in ("", "-wal", "-shm", "-journal"))
+    return next((place.name for place in places if place.exists() and not place.is_file()), "")
+
+
+def _refuse_other_files(path: Path) -> None:
+    if name := other_file(path):
+        raise SessionError(
+            f"the session {path.parent.name} cannot be opened, {display_path(str(path.with_name(name)))} is not a "
+            "regular file",
+            "move it away, then open the session again",
+        )
 
 
 def _plain(sql: str) -> str:

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from tui_agent.errors import NotKept, OpenElsewhere, SessionError, TooNew
 from tui_agent.files.names import display_path
 from tui_agent.files.numbers import whole_number
+from tui_agent.files.operating_system import read_start
 from tui_agent.files.private import make_private, open_private
 from tui_agent.files.text import size_in_words
 from tui_agent.log import database
@@ -79,7 +80,7 @@ class SessionLock:
 def holder(folder: Path) -> int:
     """The last owner's process id, or 0."""
     try:
-        return whole_number((folder / LOCK).read_bytes()[:20])
+        return whole_number(read_start(folder / LOCK, 20))
     except OSError:
         return 0
 
@@ -95,6 +96,11 @@ def _open_elsewhere(folder: Path, owner: int) -> SessionError:
 
 def _not_kept(folder: Path, error: OSError) -> SessionError:
     why = error.strerror or str(error)
+    if (lock := folder / LOCK).exists() and not lock.is_file():
+        return NotKept(
+            f"the session {folder.name} cannot be saved, {display_path(str(lock))} is not a regular file",
+            "move it away, then open the session again",
+        )
     return NotKept(
         f"no session can be saved in {display_path(str(folder))} ({why})",
         "give write permission and free some space, or point TUI_AGENT_HOME to another folder",
@@ -181,13 +187,17 @@ def broken_entry(folder: Path, error: Exception) -> SessionEntry | None:
     kept = snapshot.load(folder)
     try:
         raw = read_raw(folder / LOG)
-    except FileNotFoundError:
-        raw = RawRows({}, {}, {})
     except OSError:
+        if (folder / LOG).is_file():
+            return None
+        raw = RawRows({}, {}, {})
+    name = database.other_file(folder / LOG)
+    if name and not (name == LOG and kept):
+        note = f"its {name} is not a regular file: move it away"
+    elif newer or raw.records or kept:
+        note = "of a newer version" if newer else "damaged; resume it to recover the readable part"
+    else:
         return None
-    if not (newer or raw.records or kept):
-        return None
-    note = "of a newer version" if newer else "damaged; resume it to recover the readable part"
     found = kept.state if kept else State()
     meta = {"workspace": found.session.workspace, "name": found.session.name, "turns": found.turn.number}
     meta |= {name: value for name, value in raw.meta.items() if name in SessionEntry.__struct_fields__}

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tui_agent.edits.change import Checkpoint
 from tui_agent.errors import SessionError
 from tui_agent.files.names import display_path
+from tui_agent.files.operating_system import read_start
 from tui_agent.files.text import md5
 from tui_agent.log import directory, log
 from tui_agent.store import events as e
@@ -131,7 +132,7 @@ def differing(workspace: Path, points: Iterable[Checkpoint]) -> tuple[str, ...]:
 
 def _hash(path: Path) -> str:
     try:
-        return md5(path.read_bytes())
+        return md5(read_start(path))
     except OSError:
         return ""
 

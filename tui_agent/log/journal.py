@@ -19,6 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from tui_agent.errors import RecordRefused, SessionError
+from tui_agent.files.operating_system import read_start
 from tui_agent.files.private import write_private
 from tui_agent.log.log import Log
 from tui_agent.log.records import VERSION, EventBody, Record, body_of, checksum, growing, lasting
@@ -118,7 +119,7 @@ def append_refused(log: Log) -> list[str]:
     """
     folder = log.path.parent
     try:
-        left = msgspec.msgpack.decode((folder / REFUSED).read_bytes(), type=_StoredEvents)
+        left = msgspec.msgpack.decode(read_start(folder / REFUSED), type=_StoredEvents)
     except FileNotFoundError:
         return []
     except (OSError, ValueError) as error:

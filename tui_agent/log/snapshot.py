@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from tui_agent import __version__
 from tui_agent.errors import SessionError
 from tui_agent.files.numbers import whole_number
+from tui_agent.files.operating_system import read_start
 from tui_agent.files.private import write_private
 from tui_agent.log import database, records
 from tui_agent.log.journal import Journal
@@ -91,6 +92,8 @@ def in_order(events: Iterable[Event]) -> Iterator[ChatMessage]:
 
 def put_pages(folder: Path, messages: Iterable[ChatMessage]) -> None:
     """An unusable cache file is removed without an error."""
+    if database.other_file(folder / PAGES):
+        forget_pages(folder)
     try:
         bodies = [(message.number, msgspec.msgpack.encode(message)) for message in messages]
         with closing(sqlite3.connect(folder / PAGES)) as connection, connection:
@@ -108,7 +111,7 @@ def put_pages(folder: Path, messages: Iterable[ChatMessage]) -> None:
 def pages_before(folder: Path, number: int, count: int) -> tuple[ChatMessage, ...] | None:
     """The `count` messages before that number, oldest first; None if one is missing from the cache."""
     wanted = list(range(max(1, number - count), number))
-    if not (folder / PAGES).exists():
+    if not (folder / PAGES).exists() or database.other_file(folder / PAGES):
         return None
     try:
         with closing(
@@ -162,7 +165,7 @@ def save(folder: Path, snapshot: Snapshot, *, sync: bool = True) -> None:
 def load(folder: Path) -> Snapshot | None:
     """None if it is missing, damaged or of another version."""
     try:
-        head, _, body = (folder / NAME).read_bytes().partition(b"\n")
+        head, _, body = read_start(folder / NAME).partition(b"\n")
         magic, made_by, *figures = head.decode("ascii").split(" ")
         record, sum_of_record, crc = (whole_number(figure, -1) for figure in figures)
         if (magic, made_by, crc) != (_MAGIC, fingerprint(), zlib.crc32(body)) or record < 0:

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from tui_agent.errors import Damaged, SessionError, TooNew
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.names import display_path
+from tui_agent.files.operating_system import read_start
 from tui_agent.files.private import replace_private
 from tui_agent.log import catalog, database, directory, journal, records, snapshot
 from tui_agent.log.database import RawRows, read_raw
@@ -87,7 +88,7 @@ def can_be_recovered(folder: Path) -> bool:
 def recovered_as(folder: Path) -> str:
     """ "" if none exists."""
     try:
-        name = (folder / _RECOVERED).read_text(encoding="utf-8")
+        name = read_start(folder / _RECOVERED, 200).decode()
         return name if directory.existing(folder.parent.parent, name) else ""
     except (OSError, ValueError, SessionError):
         return ""
@@ -99,7 +100,7 @@ def recover(data: Path, session: str) -> tuple[str, str]:
     old = directory.folder_of(data, session)
     name = directory.new_id(data)
     new = directory.folder_of(data, name)
-    gone = not (old / directory.LOG).exists()
+    gone = not (old / directory.LOG).is_file()
     found = RawRows({}, {}, {}) if gone else read_raw(old / directory.LOG)
     database.make(new / directory.LOG)
     with closing(sqlite3.connect(new / directory.LOG, isolation_level=None)) as target:
@@ -211,7 +212,7 @@ def _row(record: Record) -> tuple[object, ...]:
 
 def _was_closed(path: Path) -> bool:
     try:
-        return (path.parent / _CLOSED).read_text(encoding="ascii") == _looks(path)
+        return read_start(path.parent / _CLOSED, 200).decode("ascii") == _looks(path)
     except (OSError, ValueError):
         return False
 
@@ -263,7 +264,7 @@ def open_session_log(data: Path, session: str, workspace: Path) -> tuple[Storage
     lock = SessionLock.take(folder)
     try:
         # The snapshot can be recovered as a new session.
-        if not (folder / directory.LOG).exists() and load(folder) is not None:
+        if not (folder / directory.LOG).is_file() and load(folder) is not None:
             raise Damaged(f"the log of the session {folder.name} is gone", database.RECOVER)
         log, read = _open(folder / directory.LOG)
         log, read = _caught_up(log, read)

@@ -8,7 +8,7 @@ import stat
 import threading
 from collections.abc import Iterable, Sequence
 
-from tui_agent.files.git_folder import read_start
+from tui_agent.files.operating_system import read_start
 from tui_agent.files.sensitive_paths import is_secret, stores_in
 from tui_agent.processes.background import pause
 

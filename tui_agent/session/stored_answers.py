@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from tui_agent.files.operating_system import read_start
 from tui_agent.files.private import write_private
 
 
@@ -23,7 +24,7 @@ class FolderAnswers:
 
     def _all(self) -> dict[str, object]:
         try:
-            kept = json.loads(self._store.read_bytes())
+            kept = json.loads(read_start(self._store))
         except (OSError, ValueError, RecursionError):
             return {}
         return kept if isinstance(kept, dict) else {}

@@ -23,8 +23,7 @@ from tui_agent.files.gate import (
     find_secrets_in_file,
     is_secret,
 )
-from tui_agent.files.git_folder import read_start
-from tui_agent.files.operating_system import Stamp, is_settled, stamp_of
+from tui_agent.files.operating_system import Stamp, is_settled, read_start, stamp_of
 from tui_agent.files.text import decode, md5
 from tui_agent.model.client import Message
 from tui_agent.model.local import ProviderFiles
