@@ -171,5 +171,5 @@ def test_an_apply_to_a_file_and_to_unsaved_text_is_whole_or_not_there(
         assert ((on_disk, buffer), states) in ((old, {before}), (new, {after})), number
         if after in states:
             break
-        number += 2
+        number += 1
     assert number > 4

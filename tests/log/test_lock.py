@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,25 @@ def test_a_home_that_cannot_be_written() -> None:
 def test_a_lock_is_not_inherited(folder: Path) -> None:
     with SessionLock.take(folder) as lock:
         assert not os.get_inheritable(lock._descriptor)
+
+
+def test_a_process_that_the_dead_owner_was_starting_is_waited_for(folder: Path) -> None:
+    reading, writing = os.pipe()
+    asked, ended = os.pipe()
+    owner = os.fork()
+    if owner == 0:
+        SessionLock.take(folder)
+        if os.fork():
+            os.kill(os.getpid(), signal.SIGKILL)
+        os.close(ended)
+        os.write(writing, b"%d\n" % os.getpid())
+        os.read(asked, 1)  # It has the lock's descriptor, as before an exec.
+        os._exit(0)
+    os.waitpid(owner, 0)
+    assert os.read(reading, 20)
+    os.close(asked)
+    release = threading.Timer(0.3, os.close, (ended,))
+    release.start()
+    with SessionLock.take(folder):
+        assert holder(folder) == os.getpid()
+    release.join()

@@ -21,12 +21,14 @@ from tui_agent.errors import NotKept, OpenElsewhere, SessionError, TooNew
 from tui_agent.files.names import display_path
 from tui_agent.files.numbers import whole_number
 from tui_agent.files.operating_system import read_start
-from tui_agent.files.private import make_private, open_private
+from tui_agent.files.private import make_private, open_private, runs
 from tui_agent.files.text import size_in_words
 from tui_agent.log import database
 from tui_agent.store.state import State
 
 LOCK = "lock"
+#: Seconds to wait for the lock of a dead owner, and between two tries.
+_PATIENCE, _PAUSE = 2.0, 0.01
 _BUSY = (errno.EWOULDBLOCK, errno.EACCES)
 
 
@@ -46,7 +48,7 @@ class SessionLock:
         except OSError as error:
             raise _not_kept(folder, error) from error
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _wait_for_lock(descriptor, folder)
         except OSError as error:
             owner = holder(folder)
             os.close(descriptor)
@@ -75,6 +77,20 @@ class SessionLock:
             os.pwrite(self._descriptor, b"%d\n" % os.getpid(), 0)
         except OSError:
             pass
+
+
+def _wait_for_lock(descriptor: int, folder: Path) -> None:
+    """Waits only if the owner is dead: a process that it was starting holds the lock until it runs its own program.
+    Raises OSError."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except OSError:
+            if runs(str(holder(folder))) or time.monotonic() > deadline:
+                raise
+            time.sleep(_PAUSE)
 
 
 def holder(folder: Path) -> int:
