@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import struct
+import zlib
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -14,7 +17,7 @@ from support.provider import Answer, Provider, sse
 
 from tests.model.conftest import environment
 from tui_agent.model.child_model import ChildModel, Transport
-from tui_agent.model.client import EndChunk
+from tui_agent.model.client import EndChunk, UsageChunk
 from tui_agent.model.wires.responses import ResponsesReader
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -37,6 +40,22 @@ def said(words: str, **more: Any) -> bytes:
     return event(candidates=[{"content": {"role": "model", "parts": [{"text": words}]}, "index": 0, **more}])
 
 
+def aws(kind: str, **body: Any) -> bytes:
+    """An event of Bedrock."""
+    headers = b""
+    for name, value in ((":event-type", kind), (":message-type", "event")):
+        headers += bytes((len(name),)) + name.encode() + struct.pack(">BH", 7, len(value)) + value.encode()
+    payload = json.dumps(body).encode()
+    head = struct.pack(">II", 16 + len(headers) + len(payload), len(headers))
+    message = head + struct.pack(">I", zlib.crc32(head)) + headers + payload
+    return message + struct.pack(">I", zlib.crc32(message))
+
+
+def part(**body: Any) -> bytes:
+    """An event of a vendor's format in one of Bedrock."""
+    return aws("chunk", bytes=base64.b64encode(json.dumps(body).encode()).decode())
+
+
 COUNTED = {"promptTokenCount": 7, "candidatesTokenCount": 2, "totalTokenCount": 9}
 WHOLE = {
     name: list(sse(Answer("one two", usage=(70, 7, 0)), name))
@@ -47,6 +66,22 @@ BEGUN = {
     for name, events in WHOLE.items()
 }
 BEGUN["gemini"] = [said("one "), said("two")]
+BEGUN["bedrock"] = [
+    aws("messageStart", role="assistant"),
+    aws("contentBlockDelta", contentBlockIndex=0, delta={"text": "one "}),
+    aws("contentBlockDelta", contentBlockIndex=0, delta={"text": "two"}),
+]
+BEGUN["bedrock, vendor"] = [
+    part(type="message_start", message={"usage": {"input_tokens": 7, "output_tokens": 1}}),
+    part(type="content_block_start", index=0, content_block={"type": "text", "text": ""}),
+    part(type="content_block_delta", index=0, delta={"type": "text_delta", "text": "one "}),
+    part(type="content_block_delta", index=0, delta={"type": "text_delta", "text": "two"}),
+]
+AWS_STOP = aws("messageStop", stopReason="end_turn")
+AWS_COUNTED = aws(
+    "metadata", usage={"inputTokens": 7, "outputTokens": 2, "totalTokens": 9}, metrics={"latencyMs": 3}
+)
+VENDOR_STOP = part(type="message_delta", delta={"stop_reason": "end_turn"}, usage={"output_tokens": 2})
 STOP = event(type="message_stop")
 NULL = delta(delta={"stop_reason": None}, usage={"output_tokens": 3})
 #: By name: the format, and the events behind the words.
@@ -66,6 +101,22 @@ CUT: dict[str, tuple[str, list[bytes]]] = {
     "gemini, counts": ("gemini", [event(candidates=[{"index": 0}], usageMetadata=COUNTED)]),
     "gemini, half": ("gemini", [said("", finishReason="STOP")[:-9]]),
     "responses, nothing": ("responses", []),
+    "bedrock, nothing": ("bedrock", []),
+    "bedrock, counts": ("bedrock", [aws("contentBlockStop", contentBlockIndex=0), AWS_COUNTED]),
+    "bedrock, half": ("bedrock", [AWS_STOP[:30]]),
+    "bedrock, null": ("bedrock", [aws("messageStop", stopReason=None), AWS_COUNTED]),
+    "bedrock, empty": ("bedrock", [aws("messageStop", stopReason=""), AWS_COUNTED]),
+    "bedrock, damaged": ("bedrock", [AWS_STOP[:-1] + b"x", AWS_COUNTED]),
+    "bedrock, impossible size": ("bedrock", [b"\0\0\0\1" + AWS_STOP[4:]]),
+    "bedrock, vendor, nothing": ("bedrock, vendor", []),
+    "bedrock, vendor, null": (
+        "bedrock, vendor",
+        [
+            part(type="message_delta", delta={"stop_reason": None}, usage={"output_tokens": 2}),
+            part(type="message_stop"),
+        ],
+    ),
+    "bedrock, vendor, half": ("bedrock, vendor", [VENDOR_STOP[:40]]),
     "responses, in progress": (
         "responses",
         [event(type="response.in_progress", response={"status": "in_progress"})],
@@ -81,25 +132,38 @@ WHOLE["anthropic, counted before"] = [
     NULL,
     *WHOLE["anthropic"][len(BEGUN["anthropic"]) :],
 ]
+WHOLE["bedrock"] = [*BEGUN["bedrock"], AWS_STOP, AWS_COUNTED]
+WHOLE["bedrock, vendor"] = [*BEGUN["bedrock, vendor"], VENDOR_STOP, part(type="message_stop")]
+HEADERS = {"bedrock": {"content-type": "application/vnd.amazon.eventstream"}}
 MODELS = {
     "openai": "openai/test-model",
     "anthropic": "anthropic/test-model",
     "gemini": "gemini/gemini-2.5-flash",
     "responses": "openai/responses/gpt-5.2",
+    "bedrock": "bedrock/converse/us.amazon.nova-pro-v1:0",
 }
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def model(server: Provider, transport: Transport) -> AsyncGenerator[ChildModel, None]:
-    """With a key and an address for Gemini, too."""
-    gemini = {"GEMINI_API_BASE": server.url.removesuffix("/v1"), "GEMINI_API_KEY": "test"}
-    model = ChildModel(environment={**environment(server), **gemini}, transport=transport)
+    """With a key and an address for Gemini and Bedrock, too."""
+    address = server.url.removesuffix("/v1")
+    gemini = {"GEMINI_API_BASE": address, "GEMINI_API_KEY": "test"}
+    bedrock = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_REGION_NAME": "us-east-1"}
+    bedrock["AWS_BEDROCK_RUNTIME_ENDPOINT"] = address
+    model = ChildModel(environment={**environment(server), **gemini, **bedrock}, transport=transport)
     yield model
     await model.close()
 
 
 def model_of(format: str) -> str:
+    if format == "bedrock, vendor":
+        return "bedrock/invoke/anthropic.claude-3-5-sonnet-20240620-v1:0"
     return MODELS[format.partition(",")[0]]
+
+
+def sent(format: str, *events: bytes) -> Answer:
+    return Answer(raw=RawAnswer(events, HEADERS.get(format.partition(",")[0], {})))
 
 
 def reason_of(events: list[bytes]) -> str | None:
@@ -119,11 +183,18 @@ async def test_without_a_reason_it_is_cut(
     if (format, transport) == ("responses", "auto"):
         assert reason_of([*BEGUN[format], *rest]) is None
         return
-    provider.answer(Answer(raw=RawAnswer((*BEGUN[format], *rest))))
+    provider.answer(sent(format, *BEGUN[format], *rest))
     *chunks, end = await answer(model, request(model=model_of(format)))
     assert text(chunks) == "one two"
     assert isinstance(end, EndChunk) and end.reason == "cut", end
-    assert "early" in end.why or "before any terminal event" in end.why
+    said = (
+        "early",
+        "before any terminal event",
+        "in the middle of an event",
+        "wrong checksum",
+        "impossible size",
+    )
+    assert any(words in end.why for words in said), end.why
 
 
 @pytest.mark.parametrize("format", WHOLE)
@@ -133,6 +204,8 @@ async def test_with_one_it_is_whole(
     if (format, transport) == ("responses", "auto"):
         assert reason_of(WHOLE[format]) == "stop"
         return
-    provider.answer(Answer(raw=RawAnswer(tuple(WHOLE[format]))))
+    provider.answer(sent(format, *WHOLE[format]))
     *chunks, end = await answer(model, request(model=model_of(format)))
     assert (text(chunks), end) == ("one two", EndChunk("stop"))
+    usage = next((chunk for chunk in chunks if isinstance(chunk, UsageChunk)), None)
+    assert not format.startswith("bedrock") or (usage and usage.output == 2)

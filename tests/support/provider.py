@@ -40,6 +40,8 @@ PATIENCE_SECONDS = 30.0
 BEAT_SECONDS = 0.05
 CHAT, MESSAGES, RESPONSES = "/chat/completions", "/messages", "/responses"
 GENERATE = ":streamGenerateContent"
+#: Bedrock streams events of AWS: its own, or those of a model's vendor.
+BEDROCK = ("/converse-stream", "/invoke-with-response-stream")
 
 
 @dataclass(slots=True)
@@ -175,7 +177,7 @@ class Provider:
         if "/files" in request.path:
             await self._serve_file(request, writer)
             return
-        if not request.path.partition("?")[0].endswith((CHAT, MESSAGES, RESPONSES, GENERATE)):
+        if not request.path.partition("?")[0].endswith((CHAT, MESSAGES, RESPONSES, GENERATE, *BEDROCK)):
             await _send(writer, 200, {"object": "list", "data": [{"id": "test-model", "object": "model"}]})
             return
         with self._changed:

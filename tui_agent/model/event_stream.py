@@ -9,8 +9,10 @@ progress.
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import re
+import struct
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextvars import ContextVar
@@ -34,6 +36,9 @@ _END_OF_EVENT = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _LINE = re.compile(r"\r\n|\n|\r")
 _ASKS_FOR_A_STREAM = re.compile(rb'"stream":\s*true')
 _DONE = "[DONE]"
+#: Content type of Bedrock's streams, and the bytes of an event before its headers and behind its JSON.
+_AWS_EVENTS = "application/vnd.amazon.eventstream"
+_AWS_HEAD, _AWS_TAIL = 12, 4
 _LAST_EVENTS = frozenset(("message_stop", "response.completed", "response.incomplete"))
 #: Beginnings of event types of the Messages and the Responses API.
 _KNOWN_EVENTS = ("message_", "content_block_", "response.")
@@ -116,6 +121,9 @@ class ValidatingTransport(httpx.AsyncBaseTransport):
             wire.error = ServerError(400, body, None, {})
             return httpx.Response(400, json=body)
         wire.accepted = True
+        if response.headers.get("content-type", "").startswith(_AWS_EVENTS):
+            response.stream = _AwsEvents(response.stream, wire)
+            return response
         if not _has_events(request, response):
             return response
         headers = {**_plain(response.headers), "content-type": "text/event-stream"}
@@ -335,6 +343,63 @@ class _ValidatedStream(httpx.AsyncByteStream):
             await self._response.aclose()
 
 
+class _AwsEvents(httpx.AsyncByteStream):
+    """Complete events in the binary format of AWS, unchanged. Raises `BrokenStream`."""
+
+    def __init__(self, stream: Any, wire: Wire) -> None:
+        self._stream = stream
+        self._wire = wire
+        wire.checked = True
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        rest = bytearray()
+        try:
+            async for piece in self._stream:
+                rest += piece
+                while event := self._next(rest):
+                    yield event
+            if rest:
+                raise BrokenStream("broke off in the middle of an event")
+        except BrokenStream as error:
+            self._wire.broken = str(error)
+            raise
+        except (httpx.ReadError, httpx.RemoteProtocolError) as error:
+            self._wire.broken = "broke the connection"
+            raise BrokenStream(self._wire.broken) from error
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    def _next(self, rest: bytearray) -> bytes:
+        """Removes the first event from `rest` and returns it; empty if it is incomplete.
+
+        An event is its size, the size of its headers, a checksum, headers, JSON, and a checksum of all these.
+        """
+        if len(rest) < _AWS_HEAD:
+            return b""
+        size, headers = struct.unpack_from(">II", rest)
+        if not _AWS_HEAD + headers + _AWS_TAIL <= size <= MOST_EVENT_BYTES:
+            raise BrokenStream("sent an event of an impossible size")
+        if len(rest) < size:
+            return b""
+        event = bytes(rest[:size])
+        del rest[:size]
+        if zlib.crc32(event[:-_AWS_TAIL]) != int.from_bytes(event[-_AWS_TAIL:], "big"):
+            raise BrokenStream("sent an event with a wrong checksum")
+        self._wire.on_sign_of_life()
+        value = _as_json(event[_AWS_HEAD + headers : -_AWS_TAIL])
+        if isinstance(value, dict) and isinstance(packed := value.get("bytes"), str):
+            try:
+                value = _as_json(base64.b64decode(packed))
+            except ValueError as error:
+                raise BrokenStream("sent an event that is not valid base64") from error
+        if isinstance(value, dict):
+            self._wire.usage = self._wire.usage or _holds_usage(value)
+            if (given := _gives_reason(value)) is not None:
+                self._wire.ended = self._wire.ended or given
+        return event
+
+
 class _Slices(httpx.AsyncByteStream):
     """Tiny pieces: httpx discards a whole piece that cannot be decompressed completely."""
 
@@ -420,13 +485,20 @@ def _gives_reason(event: dict[str, Any]) -> bool | None:
     match event:
         case {"type": "message_delta", "delta": {"stop_reason": str()}}:
             return True
+        case {"stopReason": reason} | {"messageStop": {"stopReason": reason}}:
+            return bool(reason)
         case {"choices": [{"finish_reason": str(reason)}, *_]} | {
             "candidates": [{"finishReason": str(reason)}, *_]
         }:
             return bool(reason)
         case {"type": str(kind)} if kind.startswith(_KNOWN_EVENTS):
             return kind in _LAST_EVENTS and kind != "message_stop"
-        case {"choices": list()} | {"candidates": list()}:
+        case (
+            {"choices": list()}
+            | {"candidates": list()}
+            | {"contentBlockIndex": int()}
+            | {"messageStart": dict()}
+        ):
             return False
     return None
 
