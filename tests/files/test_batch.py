@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from support.faults import before_each_call, failing_at, tree
 
 from tui_agent.errors import FileError, Outdated, PathRefused, TuiAgentError
 from tui_agent.files import journal as journals
+from tui_agent.files import staging
 from tui_agent.files.batch import Step, heal, write_batch
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import Gate
@@ -56,6 +58,26 @@ def test_everything_is_written(here: Here) -> None:
     assert not here.journal.exists()
     assert [here.blobs.get(md5(data)) for data in OLD.values()] == list(OLD.values())
     assert here.heal() == []
+
+
+def test_old_files_are_freed_several_at_once_after_the_last_move(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk may need milliseconds for each."""
+    several, discard = threading.Barrier(2, timeout=30), staging.discard
+    seen: list[dict[str, bytes | str | None]] = []
+
+    def freed(folder: int, name: str) -> bool:
+        if threading.current_thread() is not threading.main_thread():
+            seen.append({name: data for name, data in tree(here.root).items() if name in ("a.txt", "b.txt")})
+            several.wait()
+        return discard(folder, name)
+
+    monkeypatch.setattr(staging, "discard", freed)
+    here.write([Step("a.txt", b"new a", None), Step("b.txt", b"new b", None)])
+    assert seen == [{"a.txt": b"new a", "b.txt": b"new b"}] * 2
+    monkeypatch.undo()
+    assert tree(here.root) == OLD | {"a.txt": b"new a", "b.txt": b"new b"}
 
 
 @pytest.mark.parametrize(

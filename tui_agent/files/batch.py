@@ -27,7 +27,14 @@ from tui_agent.files.journal import (
     roll_back,
 )
 from tui_agent.files.names import display_path, without_case
-from tui_agent.files.operating_system import file_error, several_at_once, stamp_of, wait_for_writers, writing
+from tui_agent.files.operating_system import (
+    AT_ONCE,
+    file_error,
+    several_at_once,
+    stamp_of,
+    wait_for_writers,
+    writing,
+)
 from tui_agent.files.resolve_path import PathHandle
 from tui_agent.files.staging import FileState
 from tui_agent.files.text import md5
@@ -162,19 +169,41 @@ class _Batch:
 
     def write(self, waits: Callable[[str], None]) -> None:
         """Stage all files first, so that a full disk shows before the first change; then move, then remove.
-        Two syncs: after staging and after the moves."""
+        Two syncs: after staging and after the moves. The old files are freed before the second, several at once,
+        because some disks take milliseconds for each."""
         order = sorted(range(len(self.steps)), key=lambda at: self.steps[at].data is None)
         staged = [at for at in order if self.steps[at].data is not None]
         swept: set[str] = set()
         for at in staged:
             self._stage(at, sync=False, swept=swept)
         waits("waiting for the disk: file contents")
-        several_at_once(self._sync_staged, staged)
+        self._in_folders(staged, lambda folder, entry: staging.sync_staged(folder, entry.temporary))
         for at in order:
             self._move_into_place(at)
-        folders = list({os.path.dirname(self.plan.entries[at].path): at for at in order}.values())
         waits("waiting for the disk: renaming files")
-        several_at_once(self._sync_folder, folders)
+        self._in_folders(order, lambda folder, entry: staging.discard(folder, entry.aside))
+        folders = list({os.path.dirname(self.plan.entries[at].path): at for at in order}.values())
+        self._in_folders(folders, lambda folder, _: staging.sync_folder(folder))
+
+    def _in_folders(self, chosen: list[int], work: Callable[[int, BatchEntry], object]) -> None:
+        """Calls `work` for these entries with the descriptor of their folder, several at once."""
+        by_folder: dict[str, list[BatchEntry]] = {}
+        for at in chosen:
+            entry = self.plan.entries[at]
+            by_folder.setdefault(os.path.dirname(entry.path), []).append(entry)
+        size = -(-len(chosen) // AT_ONCE)
+        parts = [all_[at : at + size] for all_ in by_folder.values() for at in range(0, len(all_), size)]
+
+        def go(part: list[BatchEntry]) -> None:
+            entry = part[0]
+            try:
+                with self.gate.find(entry.path, "write") as spot:
+                    for entry in part:
+                        work(spot.folder, entry)
+            except OSError as error:
+                raise file_error(error, entry.path, "written") from error
+
+        several_at_once(go, parts)
 
     def _entry(self, at: int, in_journal: bool = False) -> BatchEntry:
         """Stores the current content in the blobs or `in_journal`, which saves one sync."""
@@ -231,34 +260,17 @@ class _Batch:
                 if swept is not None and folder not in swept:
                     swept.add(folder)
                     staging.sweep(spot.folder)
-                like = staging.read_state(spot).status
                 with self.gate.find(step.like, "write") if step.like else nullcontext() as source:
                     staging.stage(
                         spot,
                         entry.temporary,
                         step.data or b"",
-                        like,
+                        spot.status,
                         step.mode,
                         sync=sync,
                         source=source,
                         executable=step.executable,
                     )
-        except OSError as error:
-            raise file_error(error, entry.path, "written") from error
-
-    def _sync_staged(self, at: int) -> None:
-        entry = self.plan.entries[at]
-        try:
-            with self.gate.find(entry.path, "write") as spot:
-                staging.sync_staged(spot, entry.temporary)
-        except OSError as error:
-            raise file_error(error, entry.path, "written") from error
-
-    def _sync_folder(self, at: int) -> None:
-        entry = self.plan.entries[at]
-        try:
-            with self.gate.find(entry.path, "write") as spot:
-                staging.sync_folder(spot.folder)
         except OSError as error:
             raise file_error(error, entry.path, "written") from error
 
@@ -312,7 +324,6 @@ class _Batch:
                 finally:
                     if old is not None:
                         os.close(old)
-                staging.discard(spot.folder, entry.aside)
         except OSError as error:
             raise file_error(error, entry.path, "written") from error
 

@@ -156,8 +156,8 @@ def rename_into_place(spot: PathHandle, temporary: str, seen: FileState, *, sync
         sync_folder(spot.folder)
 
 
-def sync_staged(spot: PathHandle, temporary: str) -> None:
-    descriptor = os.open(temporary, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=spot.folder)
+def sync_staged(folder: int, temporary: str) -> None:
+    descriptor = os.open(temporary, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     try:
         operating_system.sync(descriptor)
     finally:
