@@ -545,3 +545,30 @@ async def test_a_reply_that_only_grows_lays_the_screen_out_once_a_drawing(
         await it.shows("line 39")
         assert 4 < drawings < (monotonic() - begun) / STREAM_INTERVAL + 3, "ten times a second"
         assert layouts <= drawings + 2, "none for the lines around it"
+
+
+async def test_keys_in_the_empty_prompt_decide_about_one_change(workspace: Path) -> None:
+    """With words in the prompt, and after an undo that emptied it, the same keys edit the text."""
+    file = workspace / "api.py"
+    file.write_text("one\n\n\n\n\n\n\n\ntwo\n\n\n\n\n\n\n\nthree\n")
+    edits = [{"search": word, "replace": word.upper()} for word in ("one", "two", "three")]
+    answer = reply("Capitals.", fileChanges=[{"path": "api.py", "edits": edits}])
+    async with on_screen(workspace, [answer], size=(80, 24)) as it:
+        await say(it, "capitals")
+        await it.shows("Ctrl+Y apply, Ctrl+K skip: api.py · change 1 of 3")
+        await it.press(*"ab", "home", "ctrl+k")
+        assert it.one(Prompt).text == "" and "change 1 of 3" in it.text
+        await it.press("x", "ctrl+z")
+        await it.until(lambda: not it.one(Prompt).text, "an empty prompt")
+        await it.press("ctrl+y")
+        await it.asked()
+        assert it.one(Prompt).text and file.read_text().startswith("one")
+        await it.press("ctrl+u", "ctrl+y", "ctrl+k")
+        await it.asked()
+        await it.until(lambda: file.read_text().startswith("ONE\n"), "the first change in the file")
+        await it.shows("change 3 of 3")
+        assert it.session.state.review.changes[0].hunks == ("applied", "skipped", "pending")
+        await it.press("ctrl+y")
+        await it.until(lambda: file.read_text().endswith("two\n\n\n\n\n\n\n\nTHREE\n"), "the third change")
+        await it.until(lambda: "Shift+Tab changes the mode" in it.text, "the mode's key again")
+        assert it.screen.arrangement.layout.focus == "chat"

@@ -58,4 +58,4 @@ async def test_a_goal_is_shown_beside_the_mode_and_given_up_by_a_word(workspace:
         await it.session.journal.record(GoalSet("it says three and much more than that"))
         await it.shows("goal: it says three and much m… · /goal off")
         await it.press(*"/goal off", "enter")
-        await it.shows("edit   Shift+Tab changes the mode")
+        await it.shows("edit   Ctrl+Y apply, Ctrl+K skip: ")

@@ -88,6 +88,8 @@ _ANYWHERE = [
     Action("turn.stop", "Stop the running turn"),
     Action("turn.run_ticked", "Run all ticked sub-tasks"),
     Action("changes.apply_all", "Apply all pending changes", hint="apply all"),
+    Action("changes.apply_one", "Apply one change: the review's current one"),
+    Action("changes.skip_one", "Skip one change: the review's current one"),
     Action("changes.undo", "Undo the last apply"),
     Action("changes.commit", "Commit, with a drafted message"),
     Action("changes.redo", "Redo the last undo"),
@@ -252,7 +254,7 @@ _ticked = _unless(
 _REASONS: dict[str, Reason] = {
     **dict.fromkeys(
         (
-            "changes.apply_all",
+            *("changes.apply_all", "changes.apply_one", "changes.skip_one"),
             *(
                 f"review.{verb}{what}"
                 for verb in ("apply", "skip")

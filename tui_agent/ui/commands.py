@@ -154,6 +154,8 @@ class ScreenCommands:
             "turn.stop": self._stop,
             "turn.run_ticked": lambda: screen.do_in("subtasks", "run_ticked"),
             "changes.apply_all": lambda: screen.do_in("review", "apply_all"),
+            "changes.apply_one": partial(self._decide_one, "apply"),
+            "changes.skip_one": partial(self._decide_one, "skip"),
             "changes.undo": lambda: screen.do_in("review", "undo"),
             "changes.redo": lambda: screen.do_in("review", "redo"),
             "commands.again": self._run_again,
@@ -167,6 +169,13 @@ class ScreenCommands:
             **screen.arrangement.commands,
             "app.close": self._close,
         }
+
+    async def _decide_one(self, verb: str) -> None:
+        """Not from a line of text, in which these keys edit."""
+        from textual.widgets import Input
+
+        if not isinstance(self._screen.host.focused, Input):
+            await self._screen.do_in("review", verb)
 
     def _open(self, action: str) -> None:
         if (session := self._screen.session) is not None:

@@ -17,7 +17,9 @@ from tui_agent.errors import PasteTooLong, TuiAgentError
 from tui_agent.store.state import State
 from tui_agent.turn.model_choice import split_effort, with_effort
 from tui_agent.turn.pastes import PASTED
-from tui_agent.ui.actions import SLASH
+from tui_agent.ui.actions import SLASH, why_not
+from tui_agent.ui.panes.review_place import restored_position, shown_changes
+from tui_agent.ui.panes.review_rows import title
 from tui_agent.ui.safe_text import one_line, parts
 from tui_agent.ui.slash_commands import HOST_COMMANDS, TEXT_COMMANDS, Call, call_of, text_command
 from tui_agent.ui.widgets.command_output import PlacePressed
@@ -70,6 +72,7 @@ class ChatPane(Pane):
         #: End of the last displayed turn: a turn can start and fail between two frames.
         self._ended = session.state.turn
         self._vim: VimDisplay | None = None
+        self._writes = False
 
     @cached_property
     def commands(self) -> Mapping[str, Callable[[], object]]:
@@ -209,13 +212,25 @@ class ChatPane(Pane):
             ("prompt.carry_out", "carries out the plan") if plan else ("prompt.mode", "changes the mode")
         )
         goal = one_line(self.session.state.input.goal)
-        words = f"goal: {goal[:_NAMED]}{'…' * (len(goal) > _NAMED)} · /goal off" if goal else ""
+        words = (
+            f"goal: {goal[:_NAMED]}{'…' * (len(goal) > _NAMED)} · /goal off" if goal else self._one_change()
+        )
         line = parts((mode, _MODE_INK[mode]), (f"   {words or f'{self.keys.shown(key)} {does}'}", "$muted"))
         if self._vim is not None and self._vim.mode != "insert":
             from tui_agent.ui.editor.vim import mode_words
 
             line = mode_words(self._vim) + "   " + line
         self.query_one("#mode", PromptLine).say(line, layout=False)
+
+    def _one_change(self) -> str:
+        """The keys that decide about the review's current change while the prompt is empty, or ""."""
+        state = self.session.state
+        if self.prompt.text or why_not("changes.apply_one", state):
+            return ""
+        changes = shown_changes(state.review)
+        place = title("", changes, restored_position(changes, state.layout.place.get("review")))
+        apply, skip = (self.keys.shown(f"changes.{verb}_one") for verb in ("apply", "skip"))
+        return f"{apply} apply, {skip} skip: {place[3:]}"
 
     def _show_draft(self, draft: str) -> None:
         if draft != self._draft and self.prompt.value == self._draft:
@@ -227,7 +242,13 @@ class ChatPane(Pane):
 
     # ── the draft ────────────────────────────────────────────────────────────────────────────────────────
 
+    def on_descendant_focus(self) -> None:
+        self._show_mode()
+
     def on_text_area_changed(self) -> None:
+        if bool(self.prompt.text) != self._writes:
+            self._writes = not self._writes
+            self._show_mode()
         self._show_going_on()
         self.query_one(Welcome).show_typed(bool(self.prompt.text))
         if self._draft_timer is None:

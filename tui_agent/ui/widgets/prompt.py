@@ -34,6 +34,10 @@ KEEP_FROM = 100_000
 _FOLDED = re.compile(r"\[pasted text (\d+): [\d,]+ characters\]")
 
 
+#: Actions whose keys edit a text with words.
+_IN_EMPTY = ("changes.apply_one", "changes.skip_one")
+
+
 class ChosenStep(NamedTuple):
     """Text of a chosen next step, and its typed digit; the digit is empty after a click."""
 
@@ -96,6 +100,12 @@ class Prompt(WritingArea):
         self.picked_for = ("", "")
         #: Whether the last key was Ctrl+X without a selection.
         self._after_x = False
+        #: An undo has emptied the text.
+        self._undone = False
+
+    def undo(self) -> None:
+        super().undo()
+        self._undone = not self.text
 
     # ── the whole text ───────────────────────────────────────────────────────────────────────────────────
 
@@ -175,6 +185,7 @@ class Prompt(WritingArea):
 
     @on(TextArea.Changed)
     def _offer_words(self) -> None:
+        self._undone = self._undone and not self.text
         self.post_message(self.Picking(*self._word()))
 
     def _word(self) -> tuple[str, str]:
@@ -193,6 +204,10 @@ class Prompt(WritingArea):
         names = (*choosing, "up", "down", "close")
         return next((name for name in names if keys.matches(key, f"offers.{name}")), "")
 
+    def _meant_for_change(self, key: str) -> str:
+        keys: Keys | None = getattr(self.app, "keys", None)
+        return next((name for name in _IN_EMPTY if keys and keys.matches(key, name)), "")
+
     # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
     @on(events.Key)
@@ -204,6 +219,10 @@ class Prompt(WritingArea):
             event.prevent_default()
             event.stop()
             self.post_message(self.PickerKey(meant))
+        elif not self.text and not self._undone and (action := self._meant_for_change(event.key)):
+            event.prevent_default()
+            event.stop()
+            await self.run_action(f"screen.do('{action}')")
         elif self._taken_by_vim(event):
             return
         elif self._chosen is not None:
