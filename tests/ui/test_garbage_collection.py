@@ -6,8 +6,10 @@ import asyncio
 import gc
 import weakref
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
+from support.screens import on_screen
 from support.trees import until
 from textual.geometry import Region
 
@@ -108,3 +110,12 @@ async def test_much_of_it_waits_for_the_keys_of_a_turn(
     idle[0] = garbage_collection.NO_KEY
     await until(lambda: node() is None)
     collector.close()
+
+
+async def test_a_new_size_counts_as_a_key(tmp_path: Path) -> None:
+    """It is drawn at once, and a full collection would come between."""
+    async with on_screen(tmp_path) as it:
+        it.app.keyboard._read_at -= 100
+        assert it.app.garbage._idle() >= 100
+        await it.pilot.resize_terminal(100, 30)
+        await it.until(lambda: it.app.garbage._idle() < 100, "the wait begins again")

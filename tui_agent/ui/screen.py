@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkable
 
-from textual import events
+from textual import events, on
 from textual.css.query import NoMatches
 from textual.widget import Widget
 from textual.widgets import Static
@@ -41,6 +41,8 @@ KEYS_FIRST = 0.5
 #: Global actions that a pane does wherever the focus is; their keys wait until it is mounted.
 DONE_IN = {
     "changes.apply_all": "review",
+    "changes.apply_one": "review",
+    "changes.skip_one": "review",
     "changes.undo": "review",
     "changes.redo": "review",
     "turn.run_ticked": "subtasks",
@@ -280,6 +282,10 @@ class WorkspaceScreen(
             pane.enter()
         elif self.session and not self.ready and self._arriving is None:
             self._awaited, self._arriving = name, asyncio.get_running_loop().create_future()
+
+    @on(events.Resize)
+    def _touch_keyboard(self) -> None:
+        self.host.keyboard.touch()
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
         names = [node.ID for node in event.widget.ancestors_with_self if isinstance(node, Pane)]

@@ -97,11 +97,15 @@ class Keyboard:
 
     @property
     def idle(self) -> float:
-        """Seconds since the last input; 0 while its effects are pending."""
+        """Seconds since the last input or change of the terminal's size; 0 while the effects of input are pending."""
         return time.monotonic() - self._read_at if self.at_rest else 0.0
 
-    def put(self, event: Typed) -> None:
+    def touch(self) -> None:
+        """Restart `idle`: the terminal's size has changed, which is drawn like the effect of a key."""
         self._read_at = time.monotonic()
+
+    def put(self, event: Typed) -> None:
+        self.touch()
         self._rested.clear()
         self._queue.append(event)
         self._came.set()
