@@ -18,8 +18,7 @@ from tui_agent.store.state import State
 from tui_agent.turn.model_choice import split_effort, with_effort
 from tui_agent.turn.pastes import PASTED
 from tui_agent.ui.actions import SLASH, why_not
-from tui_agent.ui.panes.review_place import restored_position, shown_changes
-from tui_agent.ui.panes.review_rows import title
+from tui_agent.ui.panes.review_rows import restored_position, shown_changes, title
 from tui_agent.ui.safe_text import one_line, parts
 from tui_agent.ui.slash_commands import HOST_COMMANDS, TEXT_COMMANDS, Call, call_of, text_command
 from tui_agent.ui.widgets.command_output import PlacePressed
