@@ -1,10 +1,9 @@
 """Schedules garbage collection: none during startup, small steps during work, full collections when idle.
 
-Widgets and their drawings form reference cycles, which only the collector frees. Python's default policy
-runs a full collection after 25% growth, which is tens of megabytes too late: the objects that stay are
-spread over so many arenas then that hardly any arena is returned to the system. More than half of all objects
-exist once every pane is drawn and remain alive; they are frozen. New objects are collected after each turn, all
-unfrozen objects after `MOST_ADDED` additions, or while turns follow each other without a pause after `MANY_ADDED`.
+Widgets and their drawings form reference cycles. Python's default policy runs a full collection after 25% growth,
+when the remaining objects are spread over so many arenas that hardly any returns to the system. Objects that exist
+once every pane is drawn are frozen. New ones are collected after each turn, all unfrozen ones after `MOST_ADDED`
+additions, or after `MANY_ADDED` if turns follow each other without a pause.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ from textual.geometry import Region
 
 from tui_agent.processes.serve import trim_memory
 
-#: Threshold of generation 0, in objects: about 1 ms of work. With the double, a collection of generation 1 takes up
-#: to 19 ms of processor time while a reply streams.
+#: Threshold of generation 0, in objects. With the double, generation 1 takes 19 ms while a reply streams.
 COLLECT_AFTER = 5_000
 #: Thresholds of generations 1 and 2; automatic full collections are disabled.
 OFTEN, NEVER = 3, 1_000_000
@@ -54,10 +52,7 @@ class Garbage:
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self) -> None:
-        """Enable the collector, which is off from process start until every pane exists.
-
-        Existing objects are frozen, since repeated scans of them would delay input.
-        """
+        """Enable the collector and freeze the existing objects."""
         if gc.isenabled():
             return
         self._loop = asyncio.get_running_loop()
@@ -74,7 +69,7 @@ class Garbage:
             self._wait(QUIET)
 
     def close(self) -> None:
-        """Disable the collector; the screen of another session enables it again."""
+        """Disable the collector."""
         self._cancel()
         if self._loop is not None:
             self._loop = None

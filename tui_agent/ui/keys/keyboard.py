@@ -101,7 +101,7 @@ class Keyboard:
         return time.monotonic() - self._read_at if self.at_rest else 0.0
 
     def touch(self) -> None:
-        """Restart `idle`: the terminal's size has changed, which is drawn like the effect of a key."""
+        """Restart `idle`."""
         self._read_at = time.monotonic()
 
     def put(self, event: Typed) -> None:

@@ -1,7 +1,7 @@
 """Widget for the text of a message, of any length, also while it streams.
 
-Textual's own Markdown has one widget per block, each of which costs more than a millisecond of the event
-loop for layout and styles. Here a thread turns the text into lines, and only visible lines become cells.
+Textual's Markdown has one widget per block, which costs a millisecond each. Here a thread turns the text into
+lines, and only visible lines become cells.
 """
 
 from __future__ import annotations

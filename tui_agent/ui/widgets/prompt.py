@@ -48,8 +48,7 @@ class ChosenStep(NamedTuple):
 class Prompt(WritingArea):
     """Input of the chat.
 
-    A digit in an empty input chooses a next step. Backspace and undo revert the choice; any other typed
-    character means that the digit was text.
+    A digit in an empty input chooses a next step; if a character follows, the digit was text.
     """
 
     BINDINGS = view_bindings("prompt")
