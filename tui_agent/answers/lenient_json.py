@@ -499,15 +499,13 @@ def _broken(text: str, start: int, before: str, begin: int) -> ReadObject:
     repaired: dict[str, Any] = {}
     if result.fault >= 0:
         line = text.count("\n", 0, result.fault) + 1
-        faults = (f"The JSON is broken at line {line}, {_excerpt(text, result.fault)}: the rest is ignored.",)
+        at = result.fault
+        excerpt = repr(text[max(0, at - 15) : at + 15])
+        faults = (f"The JSON is broken at line {line}, {excerpt}: the rest is ignored.",)
         repaired = {} if result.deep else _guess(text[start:])
     return ReadObject(
         result.value, True, before, "", False, result.opened, repaired, faults, begin=begin, end=len(text)
     )
-
-
-def _excerpt(text: str, at: int) -> str:
-    return repr(text[max(0, at - 15) : at + 15])
 
 
 def _guess(text: str) -> dict[str, Any]:

@@ -166,16 +166,15 @@ class _Fence:
                 at += 1
             else:
                 found.append(markers.Block(at, None, "the code block contains text besides its edits"))
-                at = self._next_block(at + 1)
+                hot = self.text.hot_from(at + 1)
+                at = next(
+                    (n for n in hot if self.closes(n) or markers.begins_block(self.lines[n])), len(self.text)
+                )
         if at >= len(self.text) and not (found and found[-1].open):
             self.findings.unfinished(path, "the fenced block")
         elif found:
             self.findings.blocks(path, found)
         return at + 1
-
-    def _next_block(self, at: int) -> int:
-        hot = self.text.hot_from(at)
-        return next((n for n in hot if self.closes(n) or markers.begins_block(self.lines[n])), len(self.text))
 
     def _without_form(self, end: int, nested: Sequence[int]) -> int:
         """Adds a whole file if a path is named, by default an excerpt."""
@@ -333,10 +332,6 @@ def _offered(item: markers.Item) -> markers.Item:
     return item
 
 
-def _names_its_file(item: markers.Item) -> bool:
-    return isinstance(item, ChangeRequest) or (isinstance(item, Refusal) and bool(item.path))
-
-
 class _Scan:
     """Lines outside of fences."""
 
@@ -364,7 +359,11 @@ class _Scan:
                 continue
             shown = count < _MOST_JUDGED and self._is_shown(floor, begin, at, shown)
             if shown:
-                items[count:] = [_offered(item) for item in items[count:] if _names_its_file(item)]
+                items[count:] = [
+                    _offered(item)
+                    for item in items[count:]
+                    if (isinstance(item, ChangeRequest) or (isinstance(item, Refusal) and bool(item.path)))
+                ]
             uses = {type(item): None for item in items[count:]}
             use: Use = "change" if ChangeRequest in uses else "refusal" if uses else "shown"
             self.taken.append((begin, at, use))
@@ -372,14 +371,12 @@ class _Scan:
     def _label(self, at: int) -> str:
         return self.lines.above(at, self.floor)
 
-    def _below(self, at: int) -> str:
-        below = self.lines.below(at)
-        return self.lines.all[below].strip() if below < len(self.lines) else ""
-
     def _is_shown(self, floor: int, begin: int, end: int, before: bool) -> bool:
         above = "\n".join(line[:_WIDEST] for line in self.lines.all[max(floor, begin - _HEAD) : begin])
         said = examples.classify_intro(above)
-        if said or (said is None and before) or examples.is_example("", self._below(end)):
+        below = self.lines.below(end)
+        after = self.lines.all[below].strip() if below < len(self.lines) else ""
+        if said or (said is None and before) or examples.is_example("", after):
             return True
         head = "\n".join(line[:_WIDEST] for line in self.lines.all[begin : begin + _HEAD])
         return examples.is_commit(above, head)

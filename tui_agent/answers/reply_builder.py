@@ -130,10 +130,19 @@ class ReplyBuilder:
                 self.todos = (*(self.todos or ()), *self._built(entries, _todo))
             case "fileChanges":
                 for requests in self._built(entries, _changes):
-                    self._add_changes(requests)
+                    for item in requests:
+                        if isinstance(item, ChangeRequest):
+                            self.changes.append(item)
+                        elif isinstance(item, Refusal):
+                            self.refuse(item)
+                        else:
+                            self.faults.append(item)
             case "fileRequests" | "directoryRequests":
                 kind = "file" if key == "fileRequests" else "directory"
-                self._add_plan([(at, {**entry, "type": kind}) for at, entry in entries])
+                for at, entry in entries:
+                    plan = plans.from_items([{**entry, "type": kind}])
+                    self.plan = plans.joined_plans(self.plan, plan)
+                    self.faults.extend(f"{at}: {fault}" for fault in plan.faults)
             case "searches":
                 self.searches.extend(self._built(entries, _search))
             case "subTasks":
@@ -179,15 +188,6 @@ class ReplyBuilder:
         self.offered += [msgspec.structs.replace(change, offered=why) for change in other.changes]
         if other.count > len(other.changes) or (other.refused and not other.changes):
             self.faults.append(f"{why[:1].upper()}{why[1:]}: it was not carried out.")
-
-    def _add_changes(self, found: list[markers.Item]) -> None:
-        for item in found:
-            if isinstance(item, ChangeRequest):
-                self.changes.append(item)
-            elif isinstance(item, Refusal):
-                self.refuse(item)
-            else:
-                self.faults.append(item)
 
     def refuse(self, refusal: Refusal) -> None:
         self.refused.append(refusal)
@@ -324,12 +324,6 @@ class ReplyBuilder:
             self.refused.append(Refusal(path.strip(), why.rstrip(".")))
             self._said.add(file_names.plain(path.strip()))
 
-    def _add_plan(self, entries: list[tuple[str, Item]]) -> None:
-        for at, entry in entries:
-            plan = plans.from_items([entry])
-            self.plan = plans.joined_plans(self.plan, plan)
-            self.faults.extend(f"{at}: {fault}" for fault in plan.faults)
-
 
 def _texts(item: Item, key: str) -> tuple[str, ...]:
     value = item.get(key, ())
@@ -456,7 +450,8 @@ def _together(several: Sequence[ChangeRequest]) -> ChangeRequest | str:
     edits: list[list] = []
     rename, delete = None, False
     hashes = {change.base_hash for change in several if change.base_hash}
-    if len(hashes) > 1 and not _one_hash(hashes):
+    longest = max(hashes, key=len, default="")
+    if not all(longest.startswith(one) for one in hashes):
         return "the same reply changes two versions of it"
     seen: set[ChangeRequest] = set()
     for change in several:
@@ -505,12 +500,7 @@ def _together(several: Sequence[ChangeRequest]) -> ChangeRequest | str:
         path=several[0].path,
         rename_to=rename,
         todo_index=next((one.todo_index for one in several if one.todo_index is not None), None),
-        base_hash=max(hashes, key=len, default=""),
+        base_hash=longest,
         then=tuple(steps[1:]),
         executable=next((one.executable for one in reversed(several) if one.executable is not None), None),
     )
-
-
-def _one_hash(hashes: set[str]) -> bool:
-    longest = max(hashes, key=len)
-    return all(longest.startswith(one) for one in hashes)

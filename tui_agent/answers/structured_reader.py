@@ -266,7 +266,10 @@ class StructuredReader:
         if text != "".join(self._pieces):
             scan = StructuredReader(self._response, tuple(self._functions.values()))
             scan.feed(text)
-            scan._held_back()
+            if held := scan._thoughts.rest():
+                scan._pieces.append(held)
+                scan._held += held
+                scan._before()
         read = lenient_json.read_at(text, scan._start) if scan._start >= 0 else lenient_json.ReadObject({})
         about = read.found and _is_reply(read, self._keys) and not _is_shown(text, scan._start, read)
         if about and read.before and text_calls.explicit(read.before):
@@ -278,12 +281,6 @@ class StructuredReader:
             upto = len(text) if not begun else read.begin
             reply = self._prose(ledger, left, text[:upto], cut, read, aside)
         return replace(reply, spans=ledger.spans)
-
-    def _held_back(self) -> None:
-        if held := self._thoughts.rest():
-            self._pieces.append(held)
-            self._held += held
-            self._before()
 
     def _object(
         self,

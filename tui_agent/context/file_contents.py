@@ -257,10 +257,9 @@ def bundle_section(files: Sequence[LoadedFile]) -> str:
     """The `## AUTO-BUNDLED FILES` section, or "". A file's `action` names its origin."""
     if not files:
         return ""
-    return "## AUTO-BUNDLED FILES\n" + "\n\n".join(_bundled(file) for file in files)
-
-
-def _bundled(file: LoadedFile) -> str:
-    facts = f"{file.size} bytes, {file.lines} lines, md5 {file.md5}"
-    why = f"\n{name(file.action)}" if file.action else ""
-    return f"### {name(file.path)} ({facts}){why}\n{inert(file.numbered)}"
+    parts = []
+    for file in files:
+        facts = f"{file.size} bytes, {file.lines} lines, md5 {file.md5}"
+        why = f"\n{name(file.action)}" if file.action else ""
+        parts.append(f"### {name(file.path)} ({facts}){why}\n{inert(file.numbered)}")
+    return "## AUTO-BUNDLED FILES\n" + "\n\n".join(parts)

@@ -100,7 +100,13 @@ def _one_by_one(
         if here is None:
             written = _written(made)
             source, made = SourceText(_finished(source, made)), []
-            here = [_in_written(source, hunk, written, threshold)]
+            one = locate.locate(source, hunk, threshold)
+            if not any(one.start <= end and start <= one.end for start, end in written):
+                raise Ambiguous(
+                    f"{hunk.name} overlaps with an edit before it, and is in line {one.line + 1} too",
+                    "send the two as one edit",
+                )
+            here = [one]
         for one in here:
             insort(made, one, key=_start)
         rung = lower(rung, _lowest(here))
@@ -136,18 +142,6 @@ def _written(made: Sequence[Replacement]) -> list[tuple[int, int]]:
         result.append((one.start + moved, one.start + moved + len(one.text)))
         moved += len(one.text) - (one.end - one.start)
     return result
-
-
-def _in_written(
-    source: SourceText, hunk: EditHunk, written: Sequence[tuple[int, int]], threshold: float
-) -> Replacement:
-    one = locate.locate(source, hunk, threshold)
-    if not any(one.start <= end and start <= one.end for start, end in written):
-        raise Ambiguous(
-            f"{hunk.name} overlaps with an edit before it, and is in line {one.line + 1} too",
-            "send the two as one edit",
-        )
-    return one
 
 
 def _touches(one: Replacement, made: Sequence[Replacement]) -> bool:
@@ -202,14 +196,13 @@ def _chosen(places: Sequence[_Candidates]) -> Iterator[Replacement]:
             if low <= (here := fits.extent(one)) <= high and here[0] >= least[1] and here != least
         ]
         told = [one for one in left if isinstance(one, Match) and one.first == fits.hunk.line]
-        one = told[0] if len(told) == 1 else _only(left)
+        if len(told) == 1:
+            one = told[0]
+        else:
+            several = [one for one in left if isinstance(one, Match)]
+            one = locate.only(several[0].hunk, several) if several else left[0]
         least = fits.extent(one)
         yield fits.placed(one)
-
-
-def _only(left: Sequence[Match | Replacement]) -> Match | Replacement:
-    matches = [one for one in left if isinstance(one, Match)]
-    return locate.only(matches[0].hunk, matches) if matches else left[0]
 
 
 def _first_ones(places: Sequence[_Candidates]) -> list[Match | Replacement]:

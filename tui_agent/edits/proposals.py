@@ -130,9 +130,14 @@ def propose(
     for unseen files, and limited to `shown` lines of partially seen ones; whole content for a file not
     completely seen needs confirmation (`Change.ask`).
     """
-    change = Change(
-        f"c{turn}.{index}", turn, request.path, _kind(request, base_text), base=base_hash, todo=todo
-    )
+    kind: ChangeKind
+    if request.delete:
+        kind = "delete"
+    elif request.rename_to:
+        kind = "rename"
+    else:
+        kind = "create" if base_text is None else "edit"
+    change = Change(f"c{turn}.{index}", turn, request.path, kind, base=base_hash, todo=todo)
     floor = near_threshold if seen != "never" else forms.NEVER_NEAR
     try:
         if is_excerpt(request, base_text):
@@ -178,14 +183,6 @@ def _dropped(old: str, new: str) -> tuple[int, int]:
     before = Counter(line for text in plain(old).split("\n") if (line := text.strip()))
     after = Counter(text.strip() for text in plain(new).split("\n"))
     return (before - after).total(), before.total()
-
-
-def _kind(request: ChangeRequest, base_text: str | None) -> ChangeKind:
-    if request.delete:
-        return "delete"
-    if request.rename_to:
-        return "rename"
-    return "create" if base_text is None else "edit"
 
 
 def _ready(

@@ -253,15 +253,15 @@ def undo(
     if disk.text == after_text:
         return Write(step.path, disk.hash, before)
     if disk.text is None or before is None or after_text is None:
-        return Conflict(step.path, _undo_reason(disk, before), after_text or "", disk.text, before)
+        if disk.text is None:
+            why = "the file is no longer there"
+        else:
+            why = (
+                "the file has changed since it was made" if before is None else "another file is there by now"
+            )
+        return Conflict(step.path, why, after_text or "", disk.text, before)
     merged = merge_by(after_text, disk.text, before)
     if merged.conflicts:
         why = "the same lines were changed since"
         return Conflict(step.path, why, after_text, disk.text, before, merged.text)
     return Write(step.path, disk.hash, merged.text, merged=True, needed=merged.text != disk.text)
-
-
-def _undo_reason(disk: OnDisk, before: str | None) -> str:
-    if disk.text is None:
-        return "the file is no longer there"
-    return "the file has changed since it was made" if before is None else "another file is there by now"

@@ -81,7 +81,10 @@ def read_words(request: str, index: Index, active: str = "") -> RequestReading:
     """`active` is the path of the active buffer, for "this file". Scans the index several times; call it on a
     thread if it is large."""
     masked = MaskedText(request)
-    found = [*_phrases(masked, index), *_open_file_action(request, active), *_named(masked, request, index)]
+    here = _HERE.search(request) if active else None
+    action = FileAction(active, (active,), "the open file is meant")
+    meant = [FoundAction(here.start(), action, True)] if here else []
+    found = [*_phrases(masked, index), *meant, *_named(masked, request, index)]
     found = _once(sorted(found, key=lambda one: one.at))
     files = tuple(one.action for one in found if isinstance(one.action, FileAction))
     folders = tuple(one.action for one in found if isinstance(one.action, DirectoryAction))
@@ -113,12 +116,6 @@ def _phrases(masked: MaskedText, index: Index) -> Iterator[FoundAction]:
         if is_name or fits_something(patterns, index, MOST_NAMESAKES):
             action = FileAction(f"tests for {tests.name}", patterns, "its tests", False, "create_new")
             yield FoundAction(tests.at, action, True)  # the tests are created if missing
-
-
-def _open_file_action(request: str, active: str) -> Iterator[FoundAction]:
-    found = _HERE.search(request) if active else None
-    if found:
-        yield FoundAction(found.start(), FileAction(active, (active,), "the open file is meant"), True)
 
 
 def _named(masked: MaskedText, request: str, index: Index) -> Iterator[FoundAction]:

@@ -131,7 +131,10 @@ class UndoHistory:
         await self._write(name, targets, events)
 
     async def _write(self, name: str, targets: Sequence[WriteTarget], events: Events) -> None:
-        if lost := await self._writer.write(name, targets, events, self._emptied(targets)):
+        made = {folder for point in self._review.checkpoints for folder in point.folders}
+        gone = [target.now.path for target in targets if target.text is None]
+        emptied = {folder for folder in made if any(path.startswith(f"{folder}/") for path in gone)}
+        if lost := await self._writer.write(name, targets, events, emptied):
             raise EditFailed(
                 f"{', '.join(lost)}: another program saved the same lines at the same time",
                 "check the file and undo again, or leave it as it is",
@@ -233,11 +236,6 @@ class UndoHistory:
                 entry = replace(entry, freshness="undone", written=target.after)
             told.append(e.KnownFileEdited(entry, target.after in versions, now, undone))
         return told
-
-    def _emptied(self, targets: Sequence[WriteTarget]) -> set[str]:
-        made = {folder for point in self._review.checkpoints for folder in point.folders}
-        gone = [target.now.path for target in targets if target.text is None]
-        return {folder for folder in made if any(path.startswith(f"{folder}/") for path in gone)}
 
     def _target(self, step: FileStep) -> tuple[Write | Conflict, WriteTarget | None]:
         """It restores `step.before`; None if that is the current state. Blocking."""

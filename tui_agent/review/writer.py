@@ -17,7 +17,7 @@ from tui_agent.edits.change import FileStep, compose, hunks
 from tui_agent.edits.merge import merge
 from tui_agent.errors import FileError, Outdated, SessionError, TuiAgentError
 from tui_agent.files.batch import LONGEST_SAVE, TRIED_AGAIN, BatchResult, Step, heal, write_batch
-from tui_agent.files.gate import Gate, open_checked, read_for_person
+from tui_agent.files.gate import open_checked, read_for_person
 from tui_agent.files.operating_system import inode_of, wait_for_writers
 from tui_agent.files.staging import content, with_execution
 from tui_agent.files.text import TextFile, decode, encode, md5
@@ -200,7 +200,13 @@ class Writer:
             if target.in_buffer or before is None or after is None:
                 continue
             try:
-                there = _at_rest(self._workspace.gate, path)
+                with self._workspace.gate.find(path, "read") as spot:
+                    descriptor = open_checked(spot)
+                    try:
+                        wait_for_writers(descriptor, LONGEST_SAVE)
+                    finally:
+                        os.close(descriptor)
+                    there = content(spot)
                 if md5(there) == target.after:
                     continue
                 stored = decode(there, path)
@@ -353,17 +359,6 @@ def is_overwritten(before: str, after: str, now: str) -> bool:
 
 def _lines(before: str, after: str) -> int:
     return sum(len(part.removed) + len(part.added) for part in hunks(before, after))
-
-
-def _at_rest(gate: Gate, path: str) -> bytes:
-    """Not in the middle of a save. Raises as `Gate.find` does, and OSError."""
-    with gate.find(path, "read") as spot:
-        descriptor = open_checked(spot)
-        try:
-            wait_for_writers(descriptor, LONGEST_SAVE)
-        finally:
-            os.close(descriptor)
-        return content(spot)
 
 
 def _both(base: str, one: str, other: str) -> str | None:

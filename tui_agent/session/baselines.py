@@ -18,7 +18,6 @@ from tui_agent.errors import SessionError
 from tui_agent.session.stored_answers import FolderAnswers
 from tui_agent.settings.schema import CheckCommand
 from tui_agent.store.commands import CommandResult
-from tui_agent.store.state import State
 from tui_agent.store.store import Store
 
 STORE = "baselines.json"
@@ -192,7 +191,7 @@ class BaselineRuns:
         happened = asyncio.Event()
         done = self._store.subscribe(lambda *_: happened.set())
         try:
-            while _busy(self._store.state):
+            while (state := self._store.state).turn.running or state.checks.running or state.commands.running:
                 happened.clear()
                 await happened.wait()
         finally:
@@ -202,7 +201,3 @@ class BaselineRuns:
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.wait([self._task])
-
-
-def _busy(state: State) -> bool:
-    return state.turn.running or bool(state.checks.running) or bool(state.commands.running)

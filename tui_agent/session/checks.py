@@ -363,7 +363,11 @@ class Checks:
         if ran.status in NOT_FOUND:
             return result
 
-        before = await self._baselines.of(check, lambda: self._baseline(check))
+        async def baseline() -> Finding | None:
+            ran, found = await self._as_it_is(check, False)
+            return found if ran.how == "exit" and ran.status not in NOT_FOUND else None
+
+        before = await self._baselines.of(check, baseline)
         if before is None:
             return result
         brought, flaky = difference(found, before), ()
@@ -399,11 +403,6 @@ class Checks:
             old_names=brought.old_names[:MOST_NAMES],
             flaky=flaky[:MOST_NAMES],
         )
-
-    async def _baseline(self, check: CheckCommand) -> Finding | None:
-        """None if the run did not exit normally."""
-        ran, found = await self._as_it_is(check, False)
-        return found if ran.how == "exit" and ran.status not in NOT_FOUND else None
 
     def _content(self, where: Where) -> Content:
         state = self.state

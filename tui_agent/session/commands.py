@@ -245,7 +245,12 @@ class Commands:
                 return await self._running.start(number, start, timeout, alone)
             if prepared is not shared.prepared:
                 await prepared.remove()
-            await self._start_again()
+            for server in self._servers.to_start_again():
+                number = await self.run(server.command, by=server.by, background=True, allowed=True)
+                if number in self._running.runs:
+                    await self._begun(number, *self._running.runs[number])
+                said = f"Restarted with the current changes: {server.command}"
+                await self._journal.record(e.NoticeGiven("info", said))
 
             def beside(run: Run) -> Awaitable[RunResult]:
                 if stopping.is_set():
@@ -330,14 +335,6 @@ class Commands:
             if keeping is not None:
                 keeping.close()
             await prepared.remove()
-
-    async def _start_again(self) -> None:
-        for server in self._servers.to_start_again():
-            number = await self.run(server.command, by=server.by, background=True, allowed=True)
-            if number in self._running.runs:
-                await self._begun(number, *self._running.runs[number])
-            said = f"Restarted with the current changes: {server.command}"
-            await self._journal.record(e.NoticeGiven("info", said))
 
     @call(changes=True)
     async def for_model(

@@ -296,16 +296,20 @@ class Renames:
 
     async def _ask(self, gone: Sequence[KnownFile], touches: Sequence[Touch]) -> dict[str, str]:
         touched = {touch.path: touch.at for touch in touches if touch.kind in ("read", "edited")}
-        files = [self._missing_file(entry, touched.get(entry.path, 0.0)) for entry in gone]
+        files = [
+            MissingFile(
+                entry.path,
+                tuple(filter(None, (entry.md5, entry.written))),
+                entry.size,
+                entry.inode,
+                max(touched.get(entry.path, 0.0), self._there_at.get(entry.path, 0.0)),
+            )
+            for entry in gone
+        ]
         try:
             return await self._workspace.repository.renamed(files)
         except ChildFailed:
             return {}  # They count as deleted until the child has restarted.
-
-    def _missing_file(self, entry: KnownFile, touched: float) -> MissingFile:
-        hashes = tuple(filter(None, (entry.md5, entry.written)))
-        there_at = max(touched, self._there_at.get(entry.path, 0.0))
-        return MissingFile(entry.path, hashes, entry.size, entry.inode, there_at)
 
 
 #: Number of best matches reordered by the picker.

@@ -19,7 +19,7 @@ from tui_agent.store.conversation import ListedTool, ServerToolsSlice
 from tui_agent.store.state import State
 
 if TYPE_CHECKING:
-    from tui_agent.mcp_servers.client import Sampling, ServerProcess, ServerQuestion
+    from tui_agent.mcp_servers.client import ServerProcess, ServerQuestion
     from tui_agent.mcp_servers.offer import ServerOffer
     from tui_agent.mcp_servers.servers import ConfiguredServers, ToolServer
     from tui_agent.tools.context import AskPerson, ServerCalls, ServerResult
@@ -269,25 +269,25 @@ class McpServers:
             )
             return "decline", {}
         if question.sampling is not None:
-            return await self._sampled(question.server, question.sampling)
+            if self._sample is None or not self._server(question.server).settings.sampling:
+                return "decline", {"why": f"The person does not allow {question.server} to use the model."}
+            try:
+                text = await self._sample(
+                    question.sampling.system, question.sampling.messages, question.sampling.most
+                )
+            except TuiAgentError as error:
+                await self._notice(
+                    f"The server {question.server} got no answer of the model: {error}", "warning"
+                )
+                return "decline", {"why": str(error)}
+            await self._notice(f"The model answered a text of the server {question.server}")
+            return "accept", {"text": text, "model": self.state.model.name}
         schema = {"url": question.url} if question.url else question.schema
         return await waiting[-1](question.server, question.message, schema)
 
     @call(changes=False)
     def sample_with(self, sample: Callable[[str, Sequence[dict[str, str]], int], Awaitable[str]]) -> None:
         self._sample = sample
-
-    async def _sampled(self, server: str, wanted: Sampling) -> tuple[str, dict[str, Any]]:
-        """The model's answer, or the reason there is none."""
-        if self._sample is None or not self._server(server).settings.sampling:
-            return "decline", {"why": f"The person does not allow {server} to use the model."}
-        try:
-            text = await self._sample(wanted.system, wanted.messages, wanted.most)
-        except TuiAgentError as error:
-            await self._notice(f"The server {server} got no answer of the model: {error}", "warning")
-            return "decline", {"why": str(error)}
-        await self._notice(f"The model answered a text of the server {server}")
-        return "accept", {"text": text, "model": self.state.model.name}
 
     async def _live(self, server: ToolServer) -> ServerOffer:
         """Raises ServerFailed."""

@@ -36,7 +36,7 @@ from tui_agent.sandbox.layer_changes import ChangedPath, LayerReader
 from tui_agent.sandbox.layer_comparison import LEFT_OUT
 from tui_agent.sandbox.namespace_view import View
 from tui_agent.sandbox.proxy import HostProxy, Target, allowed, parse_allowed
-from tui_agent.sandbox.view_plan import Limits, NoView, ViewPlan, fitting
+from tui_agent.sandbox.view_plan import Limits, NoView, fitting
 from tui_agent.session.trial_views import PreparedView, TrialViews
 from tui_agent.store import events as e
 from tui_agent.store.commands import FULL_VIEWS
@@ -111,7 +111,13 @@ class AgentRun:
                 folders=tuple(one for one in prepared.plan.folders if one[0] != prepared.plan.home),
                 limits=limits,
             )
-            self._variables = self._environment(plan)
+            named = (*self._core.settings.trial.env, *self.profile.environment)
+            chosen, _ = variables(plan.root, plan.places, os.environ, named)
+            for name in NO_KEYBOARD:  # It has a keyboard.
+                chosen.pop(name, None)
+                if name in os.environ:
+                    chosen[name] = os.environ[name]
+            self._variables = {**chosen, **PROXIED, "IS_SANDBOX": "1", **self.profile.variables}
             self._hidden = frozenset(seed.path for seed in plan.seeds if seed.kind == "hidden")
             self._since = time.time()
             kind = BubblewrapView if plan.isolated == "bubblewrap" else View
@@ -197,15 +203,6 @@ class AgentRun:
         await self._home.close()
         if self._prepared is not None:
             await self._prepared.remove()
-
-    def _environment(self, plan: ViewPlan) -> dict[str, str]:
-        named = (*self._core.settings.trial.env, *self.profile.environment)
-        chosen, _ = variables(plan.root, plan.places, os.environ, named)
-        for name in NO_KEYBOARD:  # It has a keyboard.
-            chosen.pop(name, None)
-            if name in os.environ:
-                chosen[name] = os.environ[name]
-        return {**chosen, **PROXIED, "IS_SANDBOX": "1", **self.profile.variables}
 
     async def _check_writable(self) -> None:
         """Raises `SessionError` if programs in the view cannot write, which some agents do not report."""

@@ -82,7 +82,10 @@ class Preparation:
             self._index = asyncio.create_task(self._warm_index(), name="preparation: index")
         if self._view is None and state.turn.phase == "streaming":
             # The request was sent; the model's proposal will run in a view.
-            self._view = asyncio.create_task(self._look_at_tools(), name="preparation: view")
+            self._view = asyncio.create_task(
+                in_background(partial(_plan_view, self._workspace.root), self._is_open, can_wait=True),
+                name="preparation: view",
+            )
         if isinstance(event, DraftChanged) and len(event.text) > 1:
             self._warm()
 
@@ -115,9 +118,6 @@ class Preparation:
         assert self._work is not None, "it begins with this"
         await asyncio.wait([self._work])
         await in_background(partial(_look_ahead, self._context()), self._is_open)
-
-    async def _look_at_tools(self) -> None:
-        await in_background(partial(_plan_view, self._workspace.root), self._is_open, can_wait=True)
 
     def _is_open(self) -> bool:
         return self._open

@@ -212,7 +212,11 @@ class RunningCommands:
             ran = _running(number, what)
             unread: list[e.NoticeGiven] = []
             try:
-                result = await self._of_the_person(await start(run))
+                result = await start(run)
+                paths = [change.path for change in result.changes if change.path != REPORT]
+                ignored = await self._ignored(paths) if paths else set()
+                left = tuple(change for change in result.changes if change.path not in ignored)
+                result = dataclasses.replace(result, changes=left)
                 if result.unread:
                     unread.append(e.NoticeGiven("warning", f"`{what.command}`: {result.unread}"))
                 ended = await asyncio.to_thread(self._result, ran, result, what)
@@ -255,12 +259,6 @@ class RunningCommands:
         started = e.CommandStarted(number, *what[:4], ran.since, what.background, what.place)
         await self._journal.record(started, *interrupted([ran], "stopped"))
         return number
-
-    async def _of_the_person(self, result: RunResult) -> RunResult:
-        paths = [change.path for change in result.changes if change.path != REPORT]
-        ignored = await self._ignored(paths) if paths else set()
-        left = tuple(change for change in result.changes if change.path not in ignored)
-        return dataclasses.replace(result, changes=left)
 
     async def result_of(self, number: str) -> CommandResult:
         """Stops the command if cancelled."""

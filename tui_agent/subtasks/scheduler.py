@@ -212,7 +212,23 @@ class Scheduler:
                 requests.told = True
                 await self._warn(f"{requests.why}: its sub-tasks end here")
             self._ending.add(task.id)
-            await self._end(task.id, ended, round(time.monotonic() - started, 3))
+            event = e.SubTaskEnded(
+                task.id,
+                ended.state,
+                ended.summary,
+                ended.changed,
+                tokens=ended.tokens,
+                cost=ended.cost,
+                seconds=round(time.monotonic() - started, 3),
+                reason=ended.reason,
+                cause=ended.cause,
+            )
+            try:
+                await self._merger.end(event, ended)
+            except Exception as error:  # outermost handler: the task must end
+                told = error if isinstance(error, TuiAgentError) else fault(_FAULT, error)
+                reason = f"Its changes were rejected. {told}"
+                await self._parent.journal.record(replace(event, state="failed", changed=(), reason=reason))
             await self._parent.after_run()
         finally:
             self._capacity.release()  # the next task starts during the removal
@@ -234,7 +250,9 @@ class Scheduler:
         run: SubTaskRun | None = None
         try:
             await self._parent.journal.record(e.SubTaskMoved(task.id, "running"))
-            run = SubTaskRun(self._parent, self._named(task.id))
+            named = self.state.subtasks.get(task.id)
+            assert named is not None
+            run = SubTaskRun(self._parent, named)
             self._runs[task.id] = run
             return await run(asyncio.shield(snapshot))
         except asyncio.CancelledError:
@@ -249,31 +267,6 @@ class Scheduler:
             return RunOutcome("failed", reason=str(error))
         except Exception as error:  # outermost handler: other tasks go on
             return RunOutcome("failed", reason=str(fault(_FAULT, error)))
-
-    async def _end(self, name: str, ended: RunOutcome, seconds: float) -> None:
-        """One at a time, so that each result is merged with earlier ones."""
-        event = e.SubTaskEnded(
-            name,
-            ended.state,
-            ended.summary,
-            ended.changed,
-            tokens=ended.tokens,
-            cost=ended.cost,
-            seconds=seconds,
-            reason=ended.reason,
-            cause=ended.cause,
-        )
-        try:
-            await self._merger.end(event, ended)
-        except Exception as error:  # outermost handler: the task must end
-            told = error if isinstance(error, TuiAgentError) else fault(_FAULT, error)
-            reason = f"Its changes were rejected. {told}"
-            await self._parent.journal.record(replace(event, state="failed", changed=(), reason=reason))
-
-    def _named(self, name: str) -> SubTask:
-        found = self.state.subtasks.get(name)
-        assert found is not None
-        return found
 
 
 async def _nothing() -> str:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
 from functools import partial
 
 from msgspec.structs import replace
 
-from tui_agent.answers.plans import Range
 from tui_agent.answers.values import CHANGE_ENTRY, CHANGE_SECTION, CHANGE_WORDS, ChangeRequest, Refusal
 from tui_agent.context.blocks import item, name, restored
 from tui_agent.context.known_files import MAX_BYTES, table_row
@@ -127,11 +125,6 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
             await emit(e.ModelOwesNews(f"Your change to {change.path} was not taken: {change.reason}"))
         proposed.append(change)
         resend += [change] if again else []
-    return _result(call, proposed, resend)
-
-
-def _result(call: Invocation, proposed: Sequence[Change], resend: Sequence[Change]) -> ToolResult:
-    """Failures are queued as news for the model if there is no call to answer."""
     placed = [change for change in proposed if change.is_open and change.state != "conflict"]
     others = [change for change in proposed if change not in placed]
     lines = ["Proposed; the person decides:"] if placed else []
@@ -296,6 +289,9 @@ async def _proposed(
     seen: Seen | None = None,
 ) -> Change:
     text, md5 = base or (None, "")
+    entry = context.state().known.entry(request.path)
+    if seen is None:
+        seen = "never" if entry is None else "whole" if entry.whole else "part"
     return await asyncio.to_thread(
         propose_change,
         request,
@@ -305,8 +301,8 @@ async def _proposed(
         md5,
         context.blobs.hold_text,
         near_threshold=context.settings.review.near_threshold,
-        seen=seen or _seen(context, request.path),
-        shown=_shown(context, request.path),
+        seen=seen,
+        shown=entry.shown if entry is not None else (),
         todo=todo,
     )
 
@@ -316,18 +312,6 @@ def _todo_of_earlier(context: ToolContext, turn: int, path: str) -> str:
         change for change in context.state().review.changes if (change.turn, change.path) == (turn, path)
     )
     return next((change.todo for change in reversed(list(earlier))), "")
-
-
-def _seen(context: ToolContext, path: str) -> Seen:
-    entry = context.state().known.entry(path)
-    if entry is None:
-        return "never"
-    return "whole" if entry.whole else "part"
-
-
-def _shown(context: ToolContext, path: str) -> tuple[Range, ...]:
-    entry = context.state().known.entry(path)
-    return entry.shown if entry is not None else ()
 
 
 async def _base(context: ToolContext, request: ChangeRequest) -> tuple[str, str] | None:

@@ -227,7 +227,10 @@ class _Search:
     async def _try(self, action: FileAction, after: Attempt | None) -> _Outcome:
         """Begins with the pattern after `after`. The caller reports a hit once it is readable."""
         missed: list[Attempt] = []
-        async for attempt in try_patterns(action, self._context.workspace.index, self._limits(), after):
+        files = self._context.settings.files
+        limits = ChainLimits(max_per_action=files.max_per_action, pattern_timeout=files.pattern_timeout)
+        limits = replace(limits, plan_left=limits.plan_left - self._seconds)
+        async for attempt in try_patterns(action, self._context.workspace.index, limits, after):
             progress = self._context.progress
             progress.pending += self._context.calls.decided()
             found = [decision for decision in progress.pending if decision.action == action.name]
@@ -246,11 +249,6 @@ class _Search:
                 missed.append(attempt)
                 await self._emit(e.AttemptEnded(attempt))
         return _Outcome(tuple(missed))
-
-    def _limits(self) -> ChainLimits:
-        files = self._context.settings.files
-        limits = ChainLimits(max_per_action=files.max_per_action, pattern_timeout=files.pattern_timeout)
-        return replace(limits, plan_left=limits.plan_left - self._seconds)
 
     async def _follow(self, decision: Decision) -> None:
         """Executes a decision about an action of this turn; withdraws its loaded files."""

@@ -39,7 +39,26 @@ async def run_calls(
 ) -> tuple[AnsweredCall, ...]:
     """Sequential tools first, by `place`, then all others concurrently. In the `last` step of a turn, calls
     whose results the model would need are skipped."""
-    await _report_faults(reply, emit)
+    if reply.cut:
+        count = len(reply.changes)
+        if not count and any(call.fault for call in reply.calls):
+            cut_notice = f"{cut_off(reply.why)} before it was complete: the model was informed"
+        elif not count:
+            cut_notice = f"{cut_off(reply.why)} before it was complete: send “continue” for the rest"
+        else:
+            kept = (
+                "the one change of it that is complete is"
+                if count == 1
+                else f"its {count} complete changes are"
+            )
+            cut_notice = f"{cut_off(reply.why)}: {kept} kept"
+        await emit(e.NoticeGiven("warning", cut_notice))
+    for call in reply.calls:
+        faults = [_misread(call.name, call.fault)] if call.fault else call.faults
+        for fault in faults:
+            await emit(e.NoticeGiven("warning", fault))
+    for fault in reply.faults:
+        await emit(e.NoticeGiven("warning", fault))
     calls = _calls(context, reply)
     tools = {tool.name: tool for tool in context.tools}
     results: dict[str, ToolResult] = {}
@@ -58,7 +77,9 @@ async def run_calls(
     for call in calls:
         result = results.get(call.id)
         pictures = await pictures_of_result(context, result.pictures) if result and result.pictures else ()
-        waits = _waits(tools.get(call.name), call, result)
+        tool = tools.get(call.name)
+        denied = result is not None and result.denied
+        waits = tool is None or tool.answers or (call.is_wire and (bool(call.fault) or denied))
         answered.append(AnsweredCall(call, result or ToolResult(), waits, pictures))
     return tuple(answered)
 
@@ -107,12 +128,6 @@ def _with_joined_changes(calls: Sequence[Invocation], reply: Reply) -> list[Invo
 
 def _faulty(call: Invocation) -> bool:
     return bool(call.fault) and not call.entries
-
-
-def _waits(tool: Tool | None, call: Invocation, result: ToolResult | None) -> bool:
-    if tool is None or tool.answers:
-        return True
-    return call.is_wire and (bool(call.fault) or (result is not None and result.denied))
 
 
 async def _at_once(
@@ -204,29 +219,6 @@ async def _call_events(
         )
     )
     return result
-
-
-async def _report_faults(reply: Reply, emit: Emit) -> None:
-    if reply.cut:
-        count = len(reply.changes)
-        if not count and any(call.fault for call in reply.calls):
-            cut_notice = f"{cut_off(reply.why)} before it was complete: the model was informed"
-        elif not count:
-            cut_notice = f"{cut_off(reply.why)} before it was complete: send “continue” for the rest"
-        else:
-            kept = (
-                "the one change of it that is complete is"
-                if count == 1
-                else f"its {count} complete changes are"
-            )
-            cut_notice = f"{cut_off(reply.why)}: {kept} kept"
-        await emit(e.NoticeGiven("warning", cut_notice))
-    for call in reply.calls:
-        faults = [_misread(call.name, call.fault)] if call.fault else call.faults
-        for fault in faults:
-            await emit(e.NoticeGiven("warning", fault))
-    for fault in reply.faults:
-        await emit(e.NoticeGiven("warning", fault))
 
 
 def _misread(name: str, fault: str) -> str:

@@ -98,7 +98,9 @@ class LoopDetector:
         told: list[AnsweredCall] = []
         for one, key in zip(answered, keys, strict=True):
             if (times := self._seen[key]) == LOOP:
-                what = _name(context, one)
+                tool = next((tool for tool in context.tools if tool.name == one.call.name), None)
+                shown = tool.shown(one.call) if tool and one.call.entries else ""
+                what = f"{one.call.name} {shown}".strip()[:200]
                 sentence = f"The model repeats itself: {what} was called {times} times with the same result"
                 await emit(e.NoticeGiven("warning", sentence))
             if times >= LOOP and one.waits:
@@ -114,12 +116,6 @@ class LoopDetector:
                 )
             told.append(one)
         return tuple(told)
-
-
-def _name(context: TurnContext, one: AnsweredCall) -> str:
-    tool = next((tool for tool in context.tools if tool.name == one.call.name), None)
-    shown = tool.shown(one.call) if tool and one.call.entries else ""
-    return f"{one.call.name} {shown}".strip()[:200]
 
 
 def _digest(one: AnsweredCall, proposed: str) -> bytes:
@@ -196,7 +192,9 @@ class Repairs:
     async def ask_again(self, context: TurnContext, emit: Emit, *, last: bool) -> Draft | None:
         """None if the checks passed or no attempt is left. After the `last` step of a turn, results are shown
         without a request."""
-        if context.calls.run_checks is None or not _proposes(context.state()):
+        state = context.state()
+        proposes = any(change.turn == state.turn.number for change in state.review.open)
+        if context.calls.run_checks is None or not proposes:
             return None
         await emit(e.PhaseChanged("checking"))
         results = await context.calls.run_checks(self.asked)
@@ -212,7 +210,8 @@ class Repairs:
         names = ", ".join(result.name for result in failed)
         most = context.settings.checks.repairs
         if last or self.asked >= most:
-            again = f" after the model was asked {_times(self.asked)}" if self.asked else ""
+            times = "again" if self.asked == 1 else f"again {self.asked} times"
+            again = f" after the model was asked {times}" if self.asked else ""
             await emit(e.NoticeGiven("warning", f"{names} failed{again}: check it before you apply"))
             return None
         self.asked += 1
@@ -224,14 +223,6 @@ class Repairs:
         waiting = {change.path for change in context.state().review.open if change.turn == context.turn}
         query = repair_request([result.name for result in failed], sorted(waiting))
         return Draft(query, answered=(AnsweredCall(Invocation("checks", "checks"), ToolResult(found)),))
-
-
-def _times(count: int) -> str:
-    return "again" if count == 1 else f"again {count} times"
-
-
-def _proposes(state: State) -> bool:
-    return any(change.turn == state.turn.number for change in state.review.open)
 
 
 def repair_request(checks: Sequence[str], paths: Sequence[str]) -> str:

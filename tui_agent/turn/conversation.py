@@ -176,7 +176,20 @@ async def begin(
     """The current system prompt, `carried` messages and `working` files."""
     state, head = context.state(), head_of(context)
     words = await mask_in_thread(context, [await _system(context, contexts, working)])
-    system, _ = await keep(context, words, [_sizes(contexts, working)])
+    system, _ = await keep(
+        context,
+        words,
+        [
+            (
+                Sizes(
+                    len(file_contents.read_files_result(working, file_contents.FilesInPrompt()))
+                    if working
+                    else 0,
+                    sum(len(instructions.block(file)) for file in contexts),
+                )
+            )
+        ],
+    )
     counted = await context.model.count(state.model.name, [head.text])
     return e.ConversationBegun(
         turn=context.turn,
@@ -264,9 +277,18 @@ async def _system(
     needs_words = dialect == "structured" and not state.model.takes_schema and not state.model.small
     words = context.prompts[SYSTEM]
     sections = registry.prompt_sections(context.tools, dialect, example=not state.model.takes_schema)
-    if skills := await _skills(context):
+    if skills := (
+        await _listed(
+            context,
+            context.state().skills,
+            ("use_skill", "skill", "# Skills\nRead a skill with use_skill before work that it describes."),
+        )
+    ):
         sections = [*sections, skills]
-    if agents := await _agents(context):
+    heading = (
+        "# Agents\nA sub-task can name one as its `agent`, which has a prompt, a model and tools of its own."
+    )
+    if agents := await _listed(context, context.state().agents, ("spawn_subtasks", "agent", heading)):
         sections = [*sections, agents]
     if servers := await _server_tools(context):
         sections = [*sections, servers]
@@ -285,22 +307,6 @@ async def _system(
         context.part,
         sections,
     )
-
-
-async def _skills(context: TurnContext) -> str:
-    return await _listed(
-        context,
-        context.state().skills,
-        ("use_skill", "skill", "# Skills\nRead a skill with use_skill before work that it describes."),
-    )
-
-
-async def _agents(context: TurnContext) -> str:
-    """ "" without any."""
-    words = (
-        "# Agents\nA sub-task can name one as its `agent`, which has a prompt, a model and tools of its own."
-    )
-    return await _listed(context, context.state().agents, ("spawn_subtasks", "agent", words))
 
 
 async def _listed(context: TurnContext, named: Sequence[tuple[str, str]], use: tuple[str, str, str]) -> str:
@@ -333,13 +339,6 @@ async def _server_tools(context: TurnContext) -> str:
             f"{left_out:,} tools of servers have no room in the prompt: the model finds them with describe_tool"
         )
     return section
-
-
-def _sizes(contexts: Sequence[ContextFile], working: Sequence[LoadedFile]) -> Sizes:
-    return Sizes(
-        len(file_contents.read_files_result(working, file_contents.FilesInPrompt())) if working else 0,
-        sum(len(instructions.block(file)) for file in contexts),
-    )
 
 
 def as_plain_text(messages: Sequence[Message]) -> list[Message]:

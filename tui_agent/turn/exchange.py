@@ -234,7 +234,13 @@ async def exchange(
                             if await asyncio.to_thread(answer.is_worth_keeping):
                                 answer.end = EndChunk("cut", why=why)
                                 break
-                            await _begin_again(context, paid, answer, why, emit)
+                            spent = e.UsageCounted(paid.estimate(answer.letters), paid.purpose)
+                            answer.forget()
+                            await emit(spent)
+                            await emit(e.ReplyGrew(context.turn, "", ""))
+                            await emit(
+                                e.NoticeGiven("info", f"{why}: discarded the partial answer; retrying")
+                            )
                         await emit(e.RetryCounted(round(seconds), attempt, why))
                     case _:
                         if reading is not None:
@@ -302,14 +308,6 @@ async def _in_pieces(chunk: Chunk) -> AsyncGenerator[Chunk, None]:
                 await asyncio.sleep(0)
         case _:
             yield chunk
-
-
-async def _begin_again(context: TurnContext, paid: OpenRequest, answer: Answer, why: str, emit: Emit) -> None:
-    spent = e.UsageCounted(paid.estimate(answer.letters), paid.purpose)
-    answer.forget()
-    await emit(spent)
-    await emit(e.ReplyGrew(context.turn, "", ""))
-    await emit(e.NoticeGiven("info", f"{why}: discarded the partial answer; retrying"))
 
 
 def check_limits(context: TurnContext, tokens: int, priced: bool | None = None) -> None:

@@ -127,7 +127,15 @@ def _scan_folders(
 def _base_files(context: TurnContext) -> Iterator[tuple[str, Text]]:
     """Sorted. Files over the maximum number have a fault. Blocking."""
     root = context.workspace.root
-    there = [path for path in _base_paths(context) if os.path.lexists(root / path)]
+    patterns = [compile_pattern(pattern) for pattern in context.settings.base_files]
+    index = context.workspace.index
+    paths = {
+        path
+        for pattern in patterns
+        if isinstance(pattern, Pattern)
+        for path in index.match(pattern, MAX_BASE_FILES * 2).paths
+    }
+    there = [path for path in sorted(paths) if os.path.lexists(root / path)]
     for number, path in enumerate(there):
         if number < MAX_BASE_FILES:
             yield (
@@ -136,13 +144,6 @@ def _base_files(context: TurnContext) -> Iterator[tuple[str, Text]]:
             )
         else:
             yield path, Text(fault=f"only {MAX_BASE_FILES} base files are used")
-
-
-def _base_paths(context: TurnContext) -> list[str]:
-    compiled = [compile_pattern(pattern) for pattern in context.settings.base_files]
-    patterns = [pattern for pattern in compiled if isinstance(pattern, Pattern)]
-    index = context.workspace.index
-    return sorted({path for pattern in patterns for path in index.match(pattern, MAX_BASE_FILES * 2).paths})
 
 
 def _own(context: TurnContext) -> Iterator[Path]:

@@ -20,7 +20,6 @@ from tui_agent.errors import ModelError, TuiAgentError
 from tui_agent.files.gate import (
     Decisions,
     Gate,
-    SecretFinding,
     UndecidedSecret,
     find_secrets,
     is_secret,
@@ -212,7 +211,10 @@ def _open_files(
     for buffer in buffers.open:
         if buffer.note or _is_secret(gate, buffer.path):
             continue
-        judged = _judged(buffer)
+        data = buffer.mark + buffer.text.encode(buffer.encoding, errors="surrogatepass")
+        judged = find_secrets(
+            buffer.path, data, TextFile(buffer.text, buffer.encoding, buffer.mark), named=False
+        )
         try:
             text, hits = judged.shown(decisions)
         except UndecidedSecret as error:
@@ -229,11 +231,6 @@ def _is_secret(gate: Gate, path: str) -> bool:
         return gate.place(path, "read").secret
     except TuiAgentError:
         return is_secret(path)  # The file was deleted or is unreadable.
-
-
-def _judged(buffer: Buffer) -> SecretFinding:
-    data = buffer.mark + buffer.text.encode(buffer.encoding, errors="surrogatepass")
-    return find_secrets(buffer.path, data, TextFile(buffer.text, buffer.encoding, buffer.mark), named=False)
 
 
 def _open_file(buffer: Buffer, text: str, hits: Sequence[Hit], active: bool) -> OpenFile:
@@ -323,7 +320,12 @@ async def read_again(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
     proposed text, which the model knows."""
     state = context.state()
     asked_for = draft.everything.asked_for
-    moved = {file.path for file in asked_for if _is_outdated(context, file.path, file.md5)}
+    known = context.state().known.files
+    moved = {
+        file.path
+        for file in asked_for
+        if (entry := known.get(file.path)) is not None and entry.md5 == file.md5 and entry.stale
+    }
     if moved:
         draft = draft.changed(partial(LoadedFiles.without, paths=moved))
     recent = memory.ACTIVE_TURNS if draft.goes_on else RECENT_TURNS
@@ -344,11 +346,6 @@ async def read_again(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
         more = await load_files(context, [path], entry.loaded_by, held, emit, ranges=entry.ranges)
         draft = replace(draft, loaded=draft.loaded.plus(more))
     return draft
-
-
-def _is_outdated(context: TurnContext, path: str, md5: str) -> bool:
-    entry = context.state().known.files.get(path)
-    return entry is not None and entry.md5 == md5 and entry.stale
 
 
 async def upload(context: TurnContext, draft: Draft, emit: Emit) -> Draft:

@@ -110,15 +110,12 @@ async def make_plan(context: TurnContext, request: str, emit: Emit) -> tuple[Pla
         try:
             made = await _ask_planner(context, request, planner, emit)
         except (ModelError, LimitReached) as error:
-            if planner.model == context.state().model.name and _lasts(error):
+            lasting = isinstance(error, (BadKey, NoModel, RequestRejected, Unreachable))
+            passing = isinstance(error, (TimedOut, Overloaded))
+            if planner.model == context.state().model.name and lasting and not passing:
                 return words.plan, _no_plan(planner.model, error.what)
             await _notify_no_plan(planner.model, error.what, emit)
     return (words.plan if made is None else _with_mentions(made, words.plan, request)), ""
-
-
-def _lasts(error: ModelError | LimitReached) -> bool:
-    lasting = isinstance(error, (BadKey, NoModel, RequestRejected, Unreachable))
-    return lasting and not isinstance(error, (TimedOut, Overloaded))
 
 
 async def _planner(context: TurnContext, words: RequestReading, request: str) -> ModelRequest | None:

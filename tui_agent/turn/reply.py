@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from tui_agent.answers import file_names
 from tui_agent.answers.structured_reader import StructuredReader
 from tui_agent.answers.tools_reader import ToolsReader
-from tui_agent.answers.values import ChangeRequest, Delta, Reply, ShownText, ToolCall
+from tui_agent.answers.values import ChangeRequest, Delta, Reply, ShownText
 from tui_agent.edits import forms
 from tui_agent.edits.change import text_under
 from tui_agent.errors import (
@@ -39,7 +39,6 @@ from tui_agent.model.client import CallChunk, Chunk, Message, ReasoningChunk, Te
 from tui_agent.model.parts import CallPart, Part, TextPart, message_of
 from tui_agent.model.servers import sizes_in
 from tui_agent.store import events as e
-from tui_agent.store.conversation import SentMessage
 from tui_agent.tools.context import Emit
 from tui_agent.tools.load_files import window_of
 from tui_agent.tools.propose_changes import changes_of
@@ -295,7 +294,23 @@ async def _ask_once(
     first = changes_of(context) + 1
     count = len(reply.changes) + len(reply.refused)
     ids = tuple(f"c{context.turn}.{number}" for number in range(first, first + count))
-    await emit(_read_event(context.turn, reply, answer.thoughts, sent, ids))
+    await emit(
+        e.ReplyRead(
+            turn=context.turn,
+            summary=reply.summary,
+            message=reply.message,
+            reasoning=answer.thoughts,
+            sent=sent,
+            open_calls=tuple(call.id for call in reply.calls),
+            changes=ids,
+            todos=reply.todos or (),
+            sub_tasks=reply.sub_tasks,
+            next_steps=reply.next_steps,
+            cut=reply.cut,
+            faults=reply.faults,
+            why=reply.why,
+        )
+    )
     return reply
 
 
@@ -313,13 +328,14 @@ class _ReplyAnswer(Answer):
         self.reasoning = ""
         self._writing = StreamedPaths()
         schema, turn = self._context.schema, self._context.state().turn
+        state = self._context.state()
         self.reader = (
             ToolsReader(
                 schema,
                 self._context.functions,
                 f"call_{turn.number}_{turn.step}",
                 self._earlier_calls,
-                calls_as_text=_sends_calls_as_text(self._context),
+                calls_as_text=bool(state.model.server or state.session.replay),
             )
             if self._tools
             else StructuredReader(schema, self._context.functions)
@@ -385,18 +401,10 @@ class _ReplyAnswer(Answer):
             elif not self._tools:  # Calls of tools that were not offered are text.
                 parts.append(TextPart(f"{part.name}({part.arguments})"))
             elif calls:
-                parts.append(_as_read(part, calls.pop(0)))
+                call = calls.pop(0)
+                parts.append(replace(part, id=call.id, name=call.name, arguments=call.arguments))
         parts += [CallPart(call.id, call.name, call.arguments) for call in calls]
         return message_of(parts, self.end.origin if self.end else None)
-
-
-def _sends_calls_as_text(context: TurnContext) -> bool:
-    state = context.state()
-    return bool(state.model.server or state.session.replay)
-
-
-def _as_read(part: CallPart, call: ToolCall) -> CallPart:
-    return replace(part, id=call.id, name=call.name, arguments=call.arguments)
 
 
 def _bounded(reply: Reply, letters: int) -> Reply:
@@ -418,24 +426,4 @@ def _bounded(reply: Reply, letters: int) -> Reply:
         refused=reply.refused[:MOST_CHANGES],
         calls=reply.calls[:MOST_KEPT_CALLS],
         faults=tuple(faults),
-    )
-
-
-def _read_event(
-    turn: int, reply: Reply, reasoning: str, sent: SentMessage, ids: tuple[str, ...]
-) -> e.ReplyRead:
-    return e.ReplyRead(
-        turn=turn,
-        summary=reply.summary,
-        message=reply.message,
-        reasoning=reasoning,
-        sent=sent,
-        open_calls=tuple(call.id for call in reply.calls),
-        changes=ids,
-        todos=reply.todos or (),
-        sub_tasks=reply.sub_tasks,
-        next_steps=reply.next_steps,
-        cut=reply.cut,
-        faults=reply.faults,
-        why=reply.why,
     )

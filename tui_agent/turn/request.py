@@ -405,12 +405,16 @@ class _Newest:
             entry, freshness=before.freshness, modified_turn=before.modified_turn, written_known=False
         )
         marked = replace(marked, renamed_to=before.renamed_to)
-        return table_row(marked, turn, again=self._is_sent(path))
-
-    def _is_sent(self, path: str) -> bool:
-        return any(file.path == path for file in self._all.bundled) or any(
-            file.path == path and self._in_view.reference(file) in (None, {"attached": True})
-            for file in self._all.asked_for
+        return table_row(
+            marked,
+            turn,
+            again=(
+                any(file.path == path for file in self._all.bundled)
+                or any(
+                    file.path == path and self._in_view.reference(file) in (None, {"attached": True})
+                    for file in self._all.asked_for
+                )
+            ),
         )
 
 
