@@ -30,7 +30,7 @@ CHOOSE_A_SIDE = "choose a side in the review, skip the change, or ask again"
 
 
 class ResolvedDecision(Struct, frozen=True):
-    """Its targets and the applied hunks (from 0)."""
+    """`applied` are hunk numbers from 0."""
 
     change: Change
     hunks: frozenset[int]
@@ -47,7 +47,6 @@ class ResolvedDecision(Struct, frozen=True):
 
     @property
     def as_proposed(self) -> bool:
-        """Exactly the proposed text, which the model knows."""
         change = self.change
         whole = all(state == "applied" for state in self.write.hunks)
         return (
@@ -60,7 +59,6 @@ class ResolvedDecision(Struct, frozen=True):
 
 
 def _was_merged(change: Change) -> bool:
-    """Even if its reason has been replaced by an error."""
     return change.reason == MERGED or (change.state == "merged" and not change.by_hand)
 
 
@@ -107,7 +105,7 @@ class Applier:
             await self._journal.record(*(e.ChangeMoved(one.id, one.state, reason=why) for one in said))
 
     async def would_write(self, changes: Sequence[Change]) -> tuple[list[WriteTarget], list[str]]:
-        """Including guarded changes, and a sentence per unplaceable change."""
+        """Includes guarded changes, and a sentence per unplaceable change."""
         targets: dict[str, WriteTarget] = {}
         missing: list[str] = []
         for result in await asyncio.to_thread(lambda: [self._resolved(change, ()) for change in changes]):
@@ -118,8 +116,7 @@ class Applier:
         return list(targets.values()), missing
 
     async def _without_guarded(self, changes: Sequence[Change]) -> list[Change]:
-        """Guarded changes must be applied by name: suspected secrets, rule files, files ignored by git,
-        unseen files."""
+        """Without suspected secrets, rule files, ignored and unseen files, which must be applied by name."""
         free, left = [], []
         # Paths ignored by git; indexed paths are never ignored
         paths = [path for change in changes for path in _paths(change)]
@@ -151,7 +148,6 @@ class Applier:
         return ""
 
     def _resolved(self, change: Change, picks: Sequence[Pick]) -> ResolvedDecision | TuiAgentError:
-        """Blocking."""
         try:
             return self._resolve(change, picks)
         except TuiAgentError as error:
@@ -228,7 +224,6 @@ class Applier:
             raise EditFailed(f"{', '.join(lost)}: {why}", CHOOSE_A_SIDE)
 
     def _events(self, item: ResolvedDecision, after: Mapping[str, str]) -> list[e.Lasting]:
-        """`after` are the hashes of the written files by path."""
         change = item.change
         written = after.get(change.rename_to or change.path, "")
         merged = item.write.merged or _was_merged(change)

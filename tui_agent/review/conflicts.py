@@ -49,8 +49,8 @@ class ConflictResolver:
     async def resolve(
         self, change: Change, sides: Sequence[Side], by_hand: Mapping[int, str], seen: str
     ) -> None:
-        """The result waits for review, based on the current file. Raises `EditFailed` if the file has changed
-        since `seen`, or the number of sides is wrong."""
+        """The result waits for review. Raises `EditFailed` if the file has changed since `seen`, or the
+        number of sides is wrong."""
         now = await self._writer.current(place(change))
         rival = self._rival(change)
         if rival is not None:
@@ -91,7 +91,6 @@ class ConflictResolver:
         await self._journal.record(e.ChangeReworked(edited))
 
     async def comment(self, change: Change, pick: Pick, text: str) -> None:
-        """Adds a comment for the model's next request."""
         noted = replace(change, comments=(*change.comments, Comment(text, pick.hunk)))
         called = change.called[0].lower() + change.called[1:]
         about = f"hunk {pick.hunk + 1} of {called}" if pick.hunk is not None else called
@@ -246,6 +245,5 @@ def _one_of_both(change: Change, rival: Change, text: str, now: CurrentFile, blo
 
 
 def given_up(change: Change, why: str) -> e.ChangeMoved:
-    """Applied parts stay, the remainder is skipped."""
     hunks = tuple("skipped" if hunk == "pending" else hunk for hunk in change.hunks)
     return e.ChangeMoved(change.id, "applied" if "applied" in hunks else "skipped", hunks, why)

@@ -26,7 +26,6 @@ BATCH, SAVE = "batch.json", "save.json"
 
 
 def recorded_names(review: ReviewSlice) -> list[str]:
-    """Each apply, and its last undo or redo."""
     moves = [batch_name(point, point.undone) for point in review.checkpoints]
     return [*(point.id for point in review.checkpoints), *moves]
 
@@ -36,10 +35,7 @@ def batch_name(point: Checkpoint, undone: bool) -> str:
 
 
 def repair_others(data: Path, root: Path, own: Path) -> list[str]:
-    """Repairs the workspace `root`. Returns a sentence per repair. Blocking.
-
-    Open sessions are skipped; their writes are in progress.
-    """
+    """Returns a sentence per repair. Skips open sessions, whose writes are in progress. Blocking."""
     said: list[str] = []
     for folder in directory.folders(data):
         if folder == own or not any((folder / name).exists() for name in (BATCH, SAVE)):
@@ -88,7 +84,6 @@ def _state(log: Path) -> State:
 
 
 def _root_of(folder: Path, name: str) -> Path | None:
-    """None if the journal or the workspace is missing."""
     try:
         journal = BatchJournal.decode((folder / name).read_bytes())
     except OSError:

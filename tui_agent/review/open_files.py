@@ -25,8 +25,6 @@ NEW_FILE = ""
 
 
 class _Version(NamedTuple):
-    """The text and the file it is based on."""
-
     text: str
     stored: TextFile | None
     disk: str
@@ -52,7 +50,7 @@ class OpenFiles:
         return self._journal.store.state
 
     async def open(self, path: str, line: int = 0, last_line: int = 0) -> None:
-        """`line` counts from 1, `last_line` ends a selection."""
+        """`line` counts from 1; `last_line` ends a selection."""
         place = self._workspace.gate.place(path, "read")
         known = self.state.buffers.get(place.path)
         if known is None:
@@ -77,8 +75,7 @@ class OpenFiles:
             self._journal.forget([f"buffer:{path}"])
 
     async def _take_from_disk(self, path: str, over_unsaved: bool = True) -> bool:
-        """Otherwise a note states the reason. Without `over_unsaved`, text typed during the read is kept and
-        clashes with the disk."""
+        """Without `over_unsaved`, text typed during the read is kept and clashes with the disk."""
         try:
             stored, disk, mtime = await asyncio.to_thread(self._read, path)
         except Undecodable:
@@ -99,7 +96,6 @@ class OpenFiles:
         return False
 
     async def restore(self) -> None:
-        """Restores files and unsaved text after a resume."""
         active = self.state.buffers.active
         for buffer in self.state.buffers.open:
             await self._take_from_disk(buffer.path)
@@ -110,7 +106,6 @@ class OpenFiles:
             await self._journal.record(e.BufferActivated(active))
 
     def edit(self, path: str, text: str, cursor: tuple[int, int], anchor: tuple[int, int]) -> None:
-        """Stored within a second."""
         buffer = self._buffer(path)
         for version in self._merges.get(path, ()):
             if version.text == text and version.disk != buffer.disk:  # By undo or redo.
@@ -174,8 +169,8 @@ class OpenFiles:
         await self._journal.record(e.BufferClosed(path))
 
     async def clash(self, path: str) -> ConflictView:
-        """Unsaved text (`yours`) and the newer disk (`theirs`). Raises `SessionError` if the file is gone,
-        and `FileError` if it is unreadable."""
+        """Unsaved text is `yours`, the disk `theirs`. Raises `SessionError` if the file is gone, and
+        `FileError`."""
         view, _ = await self._clash(path)
         return view
 
@@ -220,7 +215,6 @@ class OpenFiles:
         anchor: tuple[int, int],
         from_outside: bool = False,
     ) -> None:
-        """Changes to the text before or after a merge, with its base file."""
         before, _ = self._merges[path]
         if version.stored is None:
             self._stored.pop(path, None)
@@ -235,7 +229,7 @@ class OpenFiles:
         self._journal.flush()
 
     async def reload_changed(self, path: str) -> None:
-        """Loads the newer file, or reports a clash with unsaved text."""
+        """Reports a clash with unsaved text."""
         if self.state.buffers.get(path) is None:
             return
         try:
@@ -254,7 +248,6 @@ class OpenFiles:
             self._journal.forget([f"buffer:{path}"])
 
     async def _lay_over(self, kept: Buffer) -> None:
-        """They clash if the disk has changed."""
         stored = self._stored.get(kept.path)
         if stored is not None and stored.text == kept.text:
             self._journal.forget([f"buffer:{kept.path}"])  # Written, but not recorded before the crash.
@@ -280,7 +273,6 @@ class OpenFiles:
         self._journal.publish(e.BufferLoaded(path, "", "", note))
 
     def _read(self, path: str) -> tuple[TextFile, str, int]:
-        """Raises `Undecodable` or `FileError`."""
         data = read_for_person(self._workspace.gate, path, MAX_BYTES)
         return decode(data, path), md5(data), self._mtime(path)
 
@@ -295,7 +287,6 @@ class OpenFiles:
 
 
 def _merge(base: str | None, yours: str, theirs: str) -> tuple[Region, ...]:
-    """Blocking."""
     if base is None:
         lines = split(yours)
         common = matches(lines, split(theirs))

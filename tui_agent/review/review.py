@@ -41,8 +41,8 @@ _LEFT = {"link": "it is a link", "special": "it is not a file"}
 async def changes_of(
     written: Sequence[ChangedPath], run: str, command: str, turn: int, writer: Writer, blobs: Blobs
 ) -> tuple[list[Change], list[str]]:
-    """A change for each text file, based on the current file, and a sentence per omitted path. Pending
-    content in the view is included; the new change replaces the pending one."""
+    """A change for each text file, and a sentence per omitted path. Replaces pending changes that the view
+    contained."""
     changes: list[Change] = []
     left: list[str] = []
     for number, one in enumerate(written, 1):
@@ -57,7 +57,6 @@ async def changes_of(
 
 
 def left_out(path: str, error: Exception) -> str:
-    """Returns a sentence."""
     return f"{path} is left out: {error.what if isinstance(error, TuiAgentError) else error}"
 
 
@@ -239,11 +238,8 @@ class Review:
 
     @call(changes=True)
     async def apply(self, picks: Sequence[Pick] = ()) -> None:
-        """Applies all pending changes by default, all or nothing.
-
-        Waits for a streaming reply before applying all. Raises `EditFailed` on a conflict; the model is then
-        asked again, as part of the proposing turn.
-        """
+        """Applies all pending changes by default, all or nothing; waits for a streaming reply. Raises
+        `EditFailed` on a conflict; the model is then asked again."""
         if picks or await self._complete():
             await self._look()
             before = self.state.review.changes
@@ -269,7 +265,7 @@ class Review:
 
     @call(changes=False)
     async def would_write(self) -> tuple[list[WriteTarget], list[str]]:
-        """Returns the files with all open changes, and the unplaceable changes."""
+        """Returns the files with all open changes, and a sentence per unplaceable change."""
         async with self._one_at_a_time:
             return await self._applier.would_write(self._journal.store.state.review.open)
 
@@ -309,7 +305,6 @@ class Review:
 
     @call(changes=False)
     async def preview(self, checkpoint: str) -> list[Preview]:
-        """Previews undo, or redo of an undone apply, on each current file."""
         return await self._history.preview(checkpoint)
 
     @call(changes=False)
@@ -320,8 +315,8 @@ class Review:
     async def resolve(
         self, change_id: str, sides: Sequence[Side], by_hand: Mapping[int, str] | None = None, seen: str = ""
     ) -> None:
-        """A side per place, in order; `by_hand` contains texts by place from 0. `seen` is the hash of the
-        displayed file (`ConflictView.now`); raises an error if it has changed."""
+        """A side per place, in order; `by_hand` contains texts by place from 0. Raises `EditFailed` if the
+        file has changed since `seen`."""
         async with self._alone():
             change = self._named(change_id)
             if change.state != "conflict":
@@ -336,7 +331,6 @@ class Review:
 
     @call(changes=True)
     async def comment(self, pick: Pick, text: str) -> None:
-        """Adds a comment to the next request."""
         if text.strip():
             async with self._one_at_a_time:
                 (pick,) = await self._as_seen([pick])
@@ -344,14 +338,12 @@ class Review:
 
     @call(changes=True)
     async def undo(self, checkpoint: str = "") -> None:
-        """Undoes the last apply by default."""
         await self._look()
         async with self._alone():
             await self._looked_at_again(lambda: self._history.undo(checkpoint))
 
     @call(changes=True)
     async def redo(self, checkpoint: str = "") -> None:
-        """Redoes the last undone apply by default."""
         await self._look()
         async with self._alone():
             await self._looked_at_again(lambda: self._history.redo(checkpoint))
@@ -360,12 +352,10 @@ class Review:
 
     @call(changes=False)
     def versions(self) -> list[Version]:
-        """The last commit, and applies stored in git."""
         return self._versions.all()
 
     @call(changes=False)
     async def version_diff(self, path: str, version: str) -> Diff:
-        """The current file, including unsaved text, against a version."""
         return await self._versions.diff(path, version)
 
     @call(changes=False)
@@ -384,7 +374,7 @@ class Review:
 
     @call(changes=True)
     async def commit(self, message: str, plan: CommitPlan) -> str:
-        """Exactly the plan's files, with hooks."""
+        """Commits exactly the plan's files, with hooks."""
         return await self._versions.commit(message, plan)
 
     # ── for the session ──────────────────────────────────────────────────────────────────────────────────
@@ -395,7 +385,6 @@ class Review:
 
     @call(changes=False)
     def on_batch(self, changes: Sequence[FileChange]) -> None:
-        """Files were changed by any program."""
         self._overwrites.look_later(change.path for change in changes)
 
     @call(changes=False)
@@ -405,7 +394,7 @@ class Review:
 
     @call(changes=False)
     async def heal(self) -> list[str]:
-        """Repairs files after a crash or disk error. Returns sentences about the repairs."""
+        """Returns a sentence per repair."""
         return await self._writer.heal(recorded_names(self.state.review))
 
     @asynccontextmanager
@@ -454,7 +443,6 @@ class Review:
         return changes
 
     async def _as_seen(self, picks: Sequence[Pick]) -> Sequence[Pick]:
-        """Raises `SessionError` for missing hunks."""
         if all(not pick.seen or pick.seen == self._named(pick.change).version for pick in picks):
             return picks
         return await asyncio.to_thread(lambda: [self._found_again(pick) for pick in picks])

@@ -83,7 +83,6 @@ class UndoHistory:
         await self._move(point, undone=not point.undone)
 
     async def redo(self, name: str) -> None:
-        """Redoes the last undone apply by default."""
         point = _named(self._review, name, undone=True)
         await self._move(point, undone=not point.undone)
 
@@ -96,7 +95,6 @@ class UndoHistory:
         return self._journal.store.state.known
 
     async def preview(self, name: str) -> list[Preview]:
-        """Previews each current file."""
         point = next((point for point in self._review.checkpoints if point.id == name), None)
         if point is None:
             raise SessionError(f"There is no apply {name}", "choose one from the list")
@@ -238,7 +236,7 @@ class UndoHistory:
         return told
 
     def _target(self, step: FileStep) -> tuple[Write | Conflict, WriteTarget | None]:
-        """It restores `step.before`; None if that is the current state. Blocking."""
+        """Restores `step.before`; None if that is the current state. Blocking."""
         now = self._now(step)
         before, after_text = self._texts(step)
         decided = undo(step, before, after_text, OnDisk(now.text, now.md5))
@@ -332,8 +330,8 @@ WITHOUT_IT = "another program saved the file without it"
 
 
 class Overwrites:
-    """An editor that had opened a file before an apply may save over it much later. Without a common line such a
-    save looks like an edit by hand, so only changes that it lacks as a whole are pending again, on its text."""
+    """An editor that had opened a file before an apply may save over it later. Only changes that the file
+    lacks as a whole are pending again: without a common line, such a save looks like an edit by hand."""
 
     def __init__(self, core: Core, writer: Writer, deciding: asyncio.Lock) -> None:
         self._journal = core.journal
@@ -369,7 +367,6 @@ class Overwrites:
                 await self._journal.record(*events)
 
     def _news(self, path: str) -> list[e.Lasting]:
-        """Blocking."""
         points, review = self._lacking(path), self._journal.store.state.review
         again: list[Change] = []
         for change in review.changes:
@@ -399,7 +396,6 @@ class Overwrites:
         return [*events, e.ChangeReworked(whole), e.NoticeGiven("warning", f"{said}: {remedy}")]
 
     def _lacking(self, path: str) -> list[Checkpoint]:
-        """Applies in force of which the file has nothing. Blocking."""
         try:
             now = self._writer.read_current(path).text
         except TuiAgentError:

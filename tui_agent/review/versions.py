@@ -50,13 +50,12 @@ class Versions:
             await asyncio.wait(self._tasks)
 
     def all(self) -> list[Version]:
-        """The last commit, then applies, newest first."""
         points = [point for point in self.state.review.checkpoints if point.commit]
         found = [Version(LAST_COMMIT, "the last commit")]
         return [*found, *(Version(point.id, f"after apply {point.id}") for point in reversed(points))]
 
     async def diff(self, path: str, version: str) -> Diff:
-        """The current file, including unsaved text, against a version. Raises `SessionError` and `FileError`."""
+        """Compares the current file, with unsaved text. Raises `SessionError` and `FileError`."""
         if version == LAST_COMMIT and not self._is_repository():
             raise _no_repository()
         now = await self._writer.current(path)
@@ -127,7 +126,6 @@ class Versions:
             task.add_done_callback(self._tasks.discard)
 
     async def _keep(self, point: Checkpoint) -> None:
-        """Runs in the background: the texts are already stored, git is an additional copy."""
         paths = [step.path for step in point.files if not is_secret(step.path)]
         try:
             made = await self._workspace.repository.checkpoint(self.state.session.id, point.id, paths)

@@ -31,8 +31,8 @@ from tui_agent.store.files import KnownSlice
 
 
 class CurrentFile(Struct, frozen=True):
-    """The newest text (None if missing), hash and encoding. `unsaved`: the text is from a buffer, and `disk`
-    is the hash on disk. `mode` are the permission bits."""
+    """`text` is None for a missing file. `unsaved`: the text is from a buffer, and `disk` is the hash on
+    disk. `mode` are the permission bits."""
 
     path: str
     text: str | None
@@ -44,9 +44,9 @@ class CurrentFile(Struct, frozen=True):
 
 
 class WriteTarget(Struct, frozen=True):
-    """A text, or None for a removal. `merged`: another program wrote the file concurrently, and `now` and
-    `text` include its edits. `mode` are new permission bits, None to keep them; `executable` changes them.
-    `like` is the file that is moved here."""
+    """`text` is None for a removal. `merged`: another program wrote the file concurrently, and `now` and
+    `text` include its edits. `mode` None keeps the permission bits; `executable` changes them. `like` is
+    the file that is moved here."""
 
     now: CurrentFile
     text: str | None
@@ -59,7 +59,6 @@ class WriteTarget(Struct, frozen=True):
 
     @property
     def after(self) -> str:
-        """ "" for a removal."""
         return "" if self.text is None else self.hashed or md5(encode(self.now.stored, self.text))
 
     @property
@@ -81,7 +80,7 @@ class WriteTarget(Struct, frozen=True):
 
 
 class WriteOutcome(Struct, frozen=True):
-    """And folders created for them, innermost first."""
+    """`folders` were created, innermost first."""
 
     targets: tuple[WriteTarget, ...]
     folders: tuple[str, ...] = ()
@@ -139,7 +138,7 @@ class Writer:
         return await asyncio.to_thread(self.read_current, path)
 
     def read_current(self, path: str) -> CurrentFile:
-        """Like `current`. Blocking."""
+        """Blocking form of `current`."""
         gate = self._workspace.gate
         if not gate.place(path, "write").exists:
             return CurrentFile(path, None, "", TextFile(""))
@@ -153,7 +152,6 @@ class Writer:
         return replace(now, text=buffer.text, md5=newer, unsaved=True)
 
     async def on_disk(self, path: str) -> str:
-        """ "" if missing. Raises as `current` does."""
         if not self._workspace.gate.place(path, "read").exists:
             return ""
         return decode(
@@ -163,12 +161,10 @@ class Writer:
     async def write(
         self, name: str, targets: Sequence[WriteTarget], events: Events, leaves: Iterable[str] = ()
     ) -> list[str]:
-        """All or none, and records `events` before listeners are notified. `leaves` are folders to remove if
-        empty. Raises `Outdated` if a file or buffer has changed since it was read, and `FileError` if it is
-        not writable.
-
-        A program that saves its earlier text over a file in the meantime is merged. Returns the paths of such
-        files where that conflicts: they contain the text of that program."""
+        """Writes all or none, and records `events` before listeners are notified. `leaves` are folders to
+        remove if empty. Merges a program's concurrent save of an earlier text; returns the paths where
+        that conflicts, which keep the program's text. Raises `Outdated` if a file or buffer has changed
+        since it was read, and `FileError`."""
         with self._journal.waits.on("waiting for the disk to write files") as wait:
             done = await self._write_and_say(wait, name, targets, events, leaves)
             lost = await self._merge_overwritten(done)
@@ -192,7 +188,7 @@ class Writer:
         return lost
 
     def _overwritten(self, done: WriteOutcome) -> tuple[list[Step], list[str]]:
-        """Merges, and paths of conflicts. Blocking: waits for the other programs."""
+        """Merges, and paths of conflicts. Waits for the other programs. Blocking."""
         steps: list[Step] = []
         lost: list[str] = []
         for target in done.targets:
@@ -243,13 +239,11 @@ class Writer:
         return done
 
     def _stored(self, target: WriteTarget) -> WriteTarget:
-        """Blocking."""
         if target.text is None:
             return target
         return replace(target, hashed=self._blobs.put_unsynced(encode(target.now.stored, target.text)))
 
     def _outcome(self, targets: Sequence[WriteTarget], batch: BatchResult) -> WriteOutcome:
-        """Merges concurrent edits. Blocking."""
         written = {step.path: step for step in batch.steps}
         done = []
         for target in targets:
@@ -272,7 +266,7 @@ class Writer:
         return WriteOutcome(tuple(done), batch.folders)
 
     async def _record(self, done: WriteOutcome, events: Events) -> None:
-        """Updates unchanged buffers in the same transaction, for atomicity after a kill."""
+        """Updates unchanged buffers in the same transaction, so that a kill leaves both or none."""
         targets = done.targets
         for target in targets:
             # Raises `Outdated` if the buffer was edited since the file was read
@@ -301,7 +295,7 @@ class Writer:
         return self._batch.exists()
 
     async def heal(self, recorded: Sequence[str]) -> list[str]:
-        """Returns sentences about the repairs."""
+        """Returns a sentence per repair."""
         gate, buffers = self._workspace.gate, self._journal.store.state.buffers
         said = await asyncio.to_thread(clear_save, gate, self._folder, buffers)
         try:
@@ -353,7 +347,7 @@ def _step(target: WriteTarget) -> Step:
 
 
 def is_overwritten(before: str, after: str, now: str) -> bool:
-    """Whether `now` has nothing of the change from `before` to `after`: it was made from `before`."""
+    """Whether `now` has nothing of the change from `before` to `after`."""
     return now != after and not set(hunks(before, now)).intersection(hunks(before, after))
 
 

@@ -28,29 +28,26 @@ FOLDER = "worktrees"
 
 
 def folder_for(data: Path, session: str, name: str) -> Path:
-    """`session`: the session whose lock protects the copy. Raises `SessionError` for an invalid id."""
+    """The lock of `session` protects the copy. Raises `SessionError` for an invalid id."""
     return data / FOLDER / directory.folder_of(data, session).name / plain(name)
 
 
 def folder_of_run(data: Path, kept: Path, name: str) -> Path:
-    """Returns the folder of a copy. A sub-task has no lock, so its copies belong to the enclosing session."""
+    """A sub-task has no lock, so its copies belong to the enclosing session."""
     sessions = data / "sessions"
     way = kept.relative_to(sessions).parts if kept.is_relative_to(sessions) else (kept.name,)
     return folder_for(data, way[0], "/".join((*way[1:], name)))
 
 
 async def clear(data: Path, session: str, child: ChildProcess) -> None:
-    """Clears the folder before the first copy is made."""
     folder = data / FOLDER / session
     if session and await asyncio.to_thread(folder.is_dir):
         await _remove(folder, child)
 
 
 async def clear_leftovers(data: Path, child: ChildProcess) -> None:
-    """Copies of sessions not open in any process, including their git registrations.
-
-    `child` may belong to any workspace. The next start retries failed removals.
-    """
+    """Removes copies of sessions that no process has open, with their git registrations. The next start
+    retries."""
     for folder in await asyncio.to_thread(_folders, data):
         lock = await asyncio.to_thread(_lock_of, data, folder.name)
         if lock is not None:
@@ -84,7 +81,7 @@ Texts = dict[str, str | None]
 
 
 def why_blocked(state: State, task: SubTask) -> str:
-    """Why a task with completed dependencies cannot start (`a decision in a.py`), or ""."""
+    """Why a task with completed dependencies cannot start, or ""."""
     wanted = _paths_before(state, task)
     for change in state.review.changes if wanted else ():
         if change.state == "conflict" and change.path in wanted:
@@ -93,11 +90,7 @@ def why_blocked(state: State, task: SubTask) -> str:
 
 
 def overlay(state: State, task: SubTask, blobs: Blobs) -> Texts:
-    """Returns the copy's differences from the disk. Blocking.
-
-    Unsaved buffers and the undecided changes of its dependencies, without skipped hunks and with manual
-    edits.
-    """
+    """Unsaved buffers, and undecided changes of dependencies as the user edited them. Blocking."""
     texts: Texts = {buffer.path: buffer.text for buffer in state.buffers.open if buffer.unsaved}
     wanted = _paths_before(state, task)
     for change in state.review.open:
@@ -112,13 +105,13 @@ def overlay(state: State, task: SubTask, blobs: Blobs) -> Texts:
 
 
 def write_texts(gate: Gate, texts: Mapping[str, str | None]) -> None:
-    """Writes each file in its own encoding. Blocking. Raises `FileError` and `PathRefused`."""
+    """Blocking. Raises `FileError` and `PathRefused`."""
     for path, data in encoded(gate, texts).items():
         write_file(gate, path, data, None)
 
 
 def encoded(gate: Gate, texts: Mapping[str, str | None]) -> dict[str, bytes | None]:
-    """Encodes each file in its own encoding. Blocking. Raises `PathRefused`."""
+    """Blocking. Raises `PathRefused`."""
     found: dict[str, bytes | None] = {}
     for path, text in texts.items():
         found[path] = None

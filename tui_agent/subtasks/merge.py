@@ -34,7 +34,7 @@ _REPORT = re.compile(r"(?:(.*?), )?(\d+ files?, \+\d+ -\d+|no change)(?:: (.*))?
 
 
 class FileResult(Struct, frozen=True):
-    """Hashes before and after ("": no file) and the new name, if any."""
+    """Hashes are "" for no file."""
 
     path: str
     before: str
@@ -51,7 +51,7 @@ class FileResult(Struct, frozen=True):
 
 
 class ResultMerger:
-    """One result at a time. `on_newest` rebases a change onto the current file."""
+    """`on_newest` rebases a change onto the current file."""
 
     def __init__(
         self, journal: Journal, blobs: Blobs, on_newest: Callable[[Change], Awaitable[Change]]
@@ -66,7 +66,6 @@ class ResultMerger:
         return self._journal.store.state
 
     async def end(self, event: e.SubTaskEnded, ended: RunOutcome) -> None:
-        """Records the end and proposes the changes."""
         async with self.one_at_a_time:
             task = self.state.subtasks.get(event.id)
             if task is not None and task.attempt:
@@ -132,13 +131,11 @@ class ResultMerger:
         return change, *told
 
     def beside(self, path: str) -> Change | None:
-        """Returns the open change that ends at `path`, or that moved the file away."""
         waiting = [change for change in self.state.review.changes if change.is_open]
         there = (change for change in waiting if (change.rename_to or change.path) == path)
         return next(there, None) or next((change for change in waiting if change.path == path), None)
 
     async def together(self, beside: Change | None, change: Change) -> Change:
-        """Returns a change of the current file, or a conflict."""
         if beside is not None:
             read = partial(text_under, self._blobs)
             change = await asyncio.to_thread(joined, beside, change, read, self._blobs.put_text)
@@ -211,10 +208,8 @@ class SubTaskRestart:
         return self._journal.store.state
 
     async def retract(self, task: SubTask, why: str, *, all_of_it: bool = False) -> None:
-        """Withdraws the undecided proposals of a task's last run.
-
-        Inseparable changes stay; with `all_of_it` they raise `EditFailed` before anything is changed.
-        """
+        """Withdraws the undecided proposals of a task's last run. Inseparable changes stay; with `all_of_it`
+        they raise `EditFailed` first."""
         async with self._merger.one_at_a_time:
             parted: list[tuple[Change, Change | None]] = []
             paths = {step.path for step in task.changed}
@@ -244,10 +239,8 @@ class SubTaskRestart:
                     await self._look_again(name)
 
     async def redo(self, change_id: str, task: str) -> None:
-        """Restarts `task`: withdraws its proposals and keeps other changes of the same files.
-
-        Raises `SessionError` if the change is not a conflict between that task and another.
-        """
+        """Reruns `task` and keeps other changes of the same files. Raises `SessionError` if the change is not
+        a conflict of that task."""
         change = self.state.review.change(change_id)
         rival = self.state.review.change(change.rival) if change else None
         if change is None or rival is None or change.state != "conflict":
@@ -268,8 +261,7 @@ class SubTaskRestart:
         await self._journal.record(e.SubTaskGivenBack(task, others, note))
 
     def _without(self, change: Change, task: SubTask) -> Change | None:
-        """Returns the change without the task's part; None if nothing remains. Blocking. Raises `EditFailed`
-        if inseparable."""
+        """None if nothing remains. Blocking. Raises `EditFailed` if inseparable."""
         path = change.rename_to or change.path
         step = next((step for step in task.changed if step.path == path), None)
         alone = change.tasks == (task.id,)
@@ -310,8 +302,8 @@ class SubTaskRestart:
 def attempts(
     names: Sequence[str], goal: str, graph: Sequence[SubTask], models: Collection[str] = ()
 ) -> tuple[SubTask, ...]:
-    """Returns a sub-task for each agent or model, "" for the session's model; with a new group, and new ids.
-    `models` are the names of models. Raises `SessionError`."""
+    """A sub-task for each agent or model ("": the session's), with a new group and ids. Raises
+    `SessionError`."""
     if not goal.strip() or not 2 <= len(names) <= MOST_ATTEMPTS:
         raise SessionError(
             f"/best needs a goal and 2 to {MOST_ATTEMPTS} attempts",
@@ -347,7 +339,7 @@ def report_parts(summary: str) -> tuple[str, str, str]:
 
 
 def comparison(group: str, graph: Sequence[SubTask]) -> str:
-    """Returns the comparison; "" if one attempt has not ended."""
+    """ "" if one attempt has not ended."""
     ours = [task for task in graph if task.attempt == group]
     if any(task.state in OPEN_STATES for task in ours):
         return ""

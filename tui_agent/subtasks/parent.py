@@ -46,7 +46,7 @@ class Capacity:
         return True
 
     def release(self) -> None:
-        """Frees a slot: first for a returning parent, then for new runs, nested ones first."""
+        """For a returning parent first, then for new runs, nested ones first."""
         for coming in self._coming:
             if not coming.done():
                 coming.set_result(None)
@@ -77,8 +77,6 @@ class Capacity:
 
 
 class RunSession(Protocol):
-    """A run's session as its parent uses it."""
-
     @property
     def state(self) -> State: ...
 
@@ -101,12 +99,9 @@ class RunSession(Protocol):
 
 @dataclass(frozen=True)
 class Parent:
-    """A session as its sub-tasks use it.
-
-    `open_child` opens a run's session with its copy and hand-over; `open_placed` opens it in the place of the settings,
-    with the contents that differ from the disk and other paths to bring, or returns None to run it here; `on_newest`
-    rebases a change onto the current file; `after_run` is called at the end of each run.
-    """
+    """A session as its sub-tasks use it. `open_placed` opens a run in the place of the settings, with
+    contents that differ from the disk and other paths, or returns None to run it here. `on_newest` rebases
+    a change onto the current file. `after_run` is called at the end of each run."""
 
     journal: Journal
     storage: Storage
@@ -124,10 +119,8 @@ class Parent:
 
 
 class SubTaskPart(Struct, frozen=True):
-    """A session is a sub-task's run: its hand-over and the resources of its parent.
-
-    `folder` is the original of its copy; `only` are the tools of its agent and of those above it.
-    """
+    """The hand-over of a sub-task's session and its parent's resources. `folder` is the original of its copy;
+    `only` are the tools of its agents."""
 
     handover: str
     folder: Path

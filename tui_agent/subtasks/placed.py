@@ -1,8 +1,6 @@
-"""A sub-task in a place: the value that travels there, and its session as its parent has it.
-
-The worker (`session.worker`) runs the same session; its events are applied to a state here and stored in the log of
-the run, as those of a session in this process. The model is asked here, so keys, pace and limits stay with the parent.
-"""
+"""A sub-task in a place: the value that travels there, and its session as its parent has it. The worker
+(`session.worker`) runs the session; its events are applied here and stored in the run's log. The model is
+asked here, so keys, pace and limits stay with the parent."""
 
 from __future__ import annotations
 
@@ -51,9 +49,8 @@ SENT: Mapping[str, type[Event]] = {**LASTING, **{kind.__name__: kind for kind in
 
 
 class Assignment(Struct, frozen=True):
-    """A sub-task as a value. `paths` are the files of its copy; `place` has the name of the place, in which the
-    worker runs its checks, and `commands` allows those of the model there. `instructions` are the user's own, by
-    file name."""
+    """`paths` are the files of its copy; in `place` the worker runs its checks, and `commands` allows those
+    of the model there. `instructions` are the user's own, by file name."""
 
     task: SubTask
     part: str
@@ -71,7 +68,6 @@ class Assignment(Struct, frozen=True):
 
 
 def shared_settings(settings: Settings) -> dict[str, Any]:
-    """The settings of a worker, by dotted key."""
     found = {}
     for key in entries():
         if any(key == one or (one.endswith(".") and key.startswith(one)) for one in SHARED):
@@ -112,8 +108,6 @@ class Growth:
 
 
 class LinkModel:
-    """The model of a worker: its parent is asked."""
-
     def __init__(self, link: Callable[[], Link]) -> None:
         self._link = link
         self._growth = Growth()
@@ -141,7 +135,7 @@ class LinkModel:
 
 
 class PlacedSession:
-    """A run's session in a place; see `RunSession`. Raises `PlaceLost` if the worker is lost."""
+    """See `RunSession`. Raises `PlaceLost` if the worker is lost."""
 
     def __init__(
         self,
@@ -164,7 +158,7 @@ class PlacedSession:
         return self._journal.store.subscribe(listener)
 
     async def begin(self, assignment: Assignment, packed: AsyncGenerator[bytes, None] | None = None) -> None:
-        """Hands the sub-task over; `packed` are pieces of the copy, if the worker has none."""
+        """`packed` are pieces of the copy, if the worker has none."""
         await self.link.greeted()
         try:
             if packed is not None:
@@ -195,7 +189,6 @@ class PlacedSession:
         return await asyncio.to_thread(messages_before, log.path, before, count, False, [])
 
     async def close(self) -> None:
-        """Ends the worker."""
         try:
             await self.link.close()
         finally:

@@ -56,7 +56,6 @@ class HandOver(Struct, frozen=True):
 
 
 def handover_text(given: HandOver) -> str:
-    """Returns the parent's context as text, without empty parts."""
     task = given.task
     if task.attempt:
         return "\n\n".join(filter(None, (_ATTEMPT, _list("These are not in your copy", given.missing))))
@@ -137,7 +136,7 @@ class SubTaskRun:
         self._folder = copies.folder_of_run(parent.data, parent.storage.folder, name)
 
     async def __call__(self, snapshot: Awaitable[str]) -> RunOutcome:
-        """Raises errors of the preparation. The copy exists until `remove`."""
+        """The copy exists until `remove`. Raises errors of the preparation."""
         done = await self._placed() if self._parent.settings.subtasks.place else None
         if done is None:
             parent = self._parent
@@ -160,7 +159,7 @@ class SubTaskRun:
             await self._parent.workspace.copies.remove(self._folder)
 
     async def _placed(self) -> RunOutcome | None:
-        """In the place of the settings, and again from the start if the worker is lost; None if it has to run here."""
+        """Restarts if the worker is lost; None if the run has to be here."""
         parent, name = self._parent, self._task.id
         there = await asyncio.to_thread(_copyable, parent.workspace.gate, self._task.files)
         self._brought = set(there)
@@ -218,7 +217,6 @@ class SubTaskRun:
         missing: tuple[str, ...],
         paths: list[str],
     ) -> RunOutcome | None:
-        """None if `open_child` has no session for it."""
         parent = self._parent
         state = self._parent.journal.store.state
         said = (gist for m in reversed(state.chat.messages) if m.kind == "agent" and (gist := m.gist))
@@ -262,10 +260,7 @@ class SubTaskRun:
             return f"It exceeded {most} s: raise subtasks.max_seconds, or split it", "limit"
 
     async def _drive(self, child: RunSession, there: Collection[str]) -> tuple[str, Cause]:
-        """Takes turns until nothing is left. Returns the failure's reason and cause, or empty strings.
-
-        Rejected parts of a reply, such as an unplaceable change, are reported to the model in the next turn.
-        """
+        """Takes turns until nothing is left. Returns the failure's reason and cause, or empty strings."""
         most = self._parent.settings.limits.turns or MOST_TURNS
         await child.run_turn(self._task.goal, [path for path in self._task.files if path in there])
         for number in range(1, most + 1):
@@ -336,7 +331,7 @@ def work_of(state: State) -> str:
 
 
 def outcome(state: State, reason: str = "", cause: Cause = "") -> RunOutcome:
-    """Returns the outcome; a `reason` marks it as failed, without files and todos."""
+    """A `reason` marks it as failed, without files and todos."""
     used = state.usage.session
     failed = tuple(result.name for result in state.checks.results if result.state != "passed")
     return RunOutcome(
@@ -368,7 +363,7 @@ def _steps(state: State) -> tuple[FileStep, ...]:
 
 
 class ProgressReporter:
-    """Progress to the parent, throttled, and usage immediately."""
+    """Throttles progress, and reports usage immediately."""
 
     def __init__(self, journal: Journal, task: str, child: RunSession) -> None:
         now = time.time()
@@ -381,7 +376,6 @@ class ProgressReporter:
         self._publish_progress()
 
     async def close(self) -> None:
-        """Waits until all usage is recorded."""
         self._unsubscribe()
         if self._timer is not None:
             self._timer.cancel()

@@ -60,7 +60,6 @@ class Scheduler:
         return self._parent.journal.store.state
 
     def look(self) -> None:
-        """Starts possible runs in the loop's next iteration."""
         asyncio.get_running_loop().call_soon(self._begin_what_can)
 
     @contextmanager
@@ -84,7 +83,6 @@ class Scheduler:
             await parent.workspace.copies.prepare(folder)
 
     def child(self, task: str) -> RunSession | None:
-        """Returns the child of a running sub-task."""
         run = self._runs.get(task)
         return run.child if run else None
 
@@ -93,7 +91,7 @@ class Scheduler:
         return task in self._tasks and task not in self._ending
 
     async def state_of(self, task: SubTask) -> State:
-        """Returns the state of the newest run. Raises `SessionError` if it never ran or was not kept."""
+        """Raises `SessionError` if it never ran or was not kept."""
         child = self.child(task.id)
         if child is not None:
             return child.state
@@ -114,7 +112,6 @@ class Scheduler:
             await asyncio.wait(tasks.values())
 
     async def settled(self) -> None:
-        """Returns when nothing runs and nothing can start, even if other sessions use all slots."""
         await asyncio.sleep(0)  # Start pending requests first.
         while self._tasks or self._held or self._next():
             self._news.clear()
@@ -178,7 +175,6 @@ class Scheduler:
         return taking
 
     def _over(self) -> str:
-        """Returns the exceeded limit, or ""."""
         limits, used = self._parent.settings.limits, self.state.usage.session
         spent = Spending(used.input + used.output, used.cost)
         return limit_reached("session", spent, 1, None, limits.session_tokens, limits.session_cost)

@@ -31,7 +31,7 @@ def lost_run_events(state: State) -> list[e.Event]:
 
 class SubTasks:
     """Methods raise `SessionError` for an unknown id or an invalid transition. `parent` is called on first
-    use; `renew` after each user request."""
+    use, `renew` after each user request."""
 
     def __init__(
         self,
@@ -54,7 +54,6 @@ class SubTasks:
 
     @call(changes=False)
     def child(self, task: str) -> RunSession | None:
-        """Returns the child of a running sub-task."""
         return self._scheduler.child(task)
 
     @call(changes=False)
@@ -98,7 +97,7 @@ class SubTasks:
 
     @call(changes=True)
     async def run(self, task: str) -> None:
-        """Runs it as soon as its dependencies are done."""
+        """Runs it when its dependencies are done."""
         found = self._task(task)
         if found.state not in ("pending", "ready"):
             raise SessionError(f"The sub-task {task} is {found.state}", "retry it to run it again")
@@ -109,8 +108,7 @@ class SubTasks:
 
     @call(changes=True)
     async def best(self, names: Sequence[str], goal: str, models: Collection[str] = ()) -> tuple[str, ...]:
-        """An attempt by each agent or model, "" for the session's model. `models` are the names of models. Returns
-        their ids."""
+        """Adds an attempt for each agent or model ("": the session's model). Returns their ids."""
         from tui_agent.subtasks.merge import attempts
 
         tasks = attempts(names, goal, self.state.subtasks.tasks, models)
@@ -134,8 +132,8 @@ class SubTasks:
 
     @call(changes=True)
     async def take_first(self, tasks: Sequence[str]) -> str:
-        """Proposes the changes of the first of these attempts that has changes and no failed check. Returns its id, or
-        "" if there is none."""
+        """Proposes the changes of the first attempt with changes and without failed checks. Returns its id,
+        or ""."""
         from tui_agent.subtasks.run import outcome
 
         for task in map(self._task, tasks):
@@ -148,7 +146,6 @@ class SubTasks:
 
     @call(changes=True)
     async def run_ticked(self) -> None:
-        """Starts all marked tasks as soon as possible."""
         if self._manual:
             raise SessionError(
                 "With subtasks.begin = manual each sub-task is run alone", "choose one that is ready"
@@ -177,19 +174,16 @@ class SubTasks:
 
     @call(changes=True)
     async def skip(self, task: str) -> None:
-        """Its dependents may start."""
         self._may(task, "skipped")
         await self._journal.record(e.SubTaskMoved(task, "skipped"))
 
     @call(changes=True)
     async def stop(self, task: str) -> None:
-        """Cancels a task until it is retried."""
         self._task(task)
         await self._stop([task])
 
     @call(changes=True)
     async def stop_all(self) -> None:
-        """Cancels all tasks, also requested starts."""
         await self._stop([task.id for task in self.state.subtasks.tasks])
 
     async def _stop(self, names: Sequence[str]) -> None:
@@ -200,21 +194,21 @@ class SubTasks:
 
     @call(changes=False)
     async def settled(self) -> None:
-        """Returns when no sub-task runs, no requested one can start, and attempts are compared."""
+        """Returns when nothing runs, nothing requested can start, and attempts are compared."""
         if self.state.subtasks.tasks:
             await self._scheduler.settled()
             await asyncio.gather(*self._telling)
 
     @call(changes=True)
     async def redo(self, change: str, task: str) -> None:
-        """Resolves a conflict of two sub-tasks by rerunning `task` on top of the other."""
+        """Reruns `task` on top of the other side of a conflict."""
         self._renew()
         with self._scheduler.paused():
             await self._redo.redo(change, task)
 
     @call(changes=False)
     async def state_of(self, task: str) -> State:
-        """Returns the state of the newest run. Raises `SessionError` if there is none."""
+        """Raises `SessionError` if it never ran."""
         return await self._scheduler.state_of(self._task(task))
 
     # ── what may be ──────────────────────────────────────────────────────────────────────────────────────

@@ -23,8 +23,6 @@ _JOINED = re.compile(r"[;&|\n()]+")
 
 
 class HookedCall(Struct, frozen=True):
-    """The other agent's name and input, and our name of the tool."""
-
     name: str
     input: dict[str, Any]
     own: str
@@ -49,8 +47,7 @@ class HookedCall(Struct, frozen=True):
 
 
 class BeforeCall(Struct, frozen=True):
-    """The answer of hooks before a call: a reason for refusing it, a verdict of the person's own hooks, entries
-    that replace those of the call, and text for the model."""
+    """`verdict` is by the person's own hooks, `entries` replace those of the call, `text` is for the model."""
 
     refused: str = ""
     verdict: Literal["", "allow", "ask"] = ""
@@ -60,9 +57,8 @@ class BeforeCall(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class CallHooks:
-    """Functions of a session for a call by its id, tool and entries: `before` it runs, `asked` before a question about
-    it, and `after` it with its text and success, which returns text for the model. `compacting` precedes a summary by
-    its trigger, and returns the reason for blocking it."""
+    """`before` a call runs, `asked` before a question about it, and `after` it, which returns text for the
+    model. `compacting` returns the reason for blocking a summary."""
 
     before: Callable[[str, str, tuple[Any, ...]], Awaitable[BeforeCall]]
     asked: Callable[[str, tuple[Any, ...]], Awaitable[BeforeCall]]

@@ -60,8 +60,6 @@ Ask = Callable[[str, Sequence[str]], Awaitable[Decision]]
 
 @dataclass
 class Progress:
-    """For later steps of the turn."""
-
     #: The user's decisions that are not yet executed.
     pending: list[Decision] = field(default_factory=list)
     #: Names of actions decided by the user.
@@ -92,7 +90,7 @@ async def _no_warning(text: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class SessionCalls:
-    """Calls of the session for a turn and its tools; None for a part that it lacks. Each may raise `TuiAgentError`."""
+    """None for a part that the session lacks. Each may raise `TuiAgentError`."""
 
     #: The user's new unprompted decisions, once.
     decided: Callable[[], Sequence[Decision]] = tuple

@@ -42,7 +42,7 @@ def _addresses(call: Invocation) -> tuple[str, ...]:
 
 
 def hosts(call: Invocation) -> tuple[str, ...]:
-    """Returns each host once, with the port unless it is the scheme's; the address itself if it has none."""
+    """Each host once, with the port unless it is the scheme's."""
     found = []
     for address in _addresses(call):
         try:

@@ -40,8 +40,7 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
 async def list_directories(
     context: ToolContext, requests: Sequence[DirectoryAction], emit: Emit
 ) -> tuple[tuple[DirectoryListing, ...], str]:
-    """Each folder once, at most `MAX_REQUESTS` per turn. Returns a sentence about folders over the limit,
-    because the model would otherwise repeat the request."""
+    """Returns a sentence about folders over the limit, because the model would repeat the request."""
     requests = list(dict.fromkeys(requests))
     room = max(0, MAX_REQUESTS - context.progress.listed)
     context.progress.listed += min(room, len(requests))
@@ -80,7 +79,6 @@ async def _listing(context: ToolContext, request: DirectoryAction) -> DirectoryL
 
 
 def _list(gate: Gate, index: Index, request: DirectoryAction, links: Sequence[str] = ()) -> DirectoryListing:
-    """Adds `links`, which the index lacks."""
     folder = request.path.strip().removeprefix("./").strip("/")
     about = DirectoryListing(request.path, filter=request.filter, recursive=request.recursive)
     if folder in ("", "."):

@@ -84,8 +84,7 @@ class LoadedFiles(Struct, frozen=True):
 
 
 async def load(context: ToolContext, path: str, loaded_by: LoadedBy, action: str = "") -> LoadedFile:
-    """The newest text: the unsaved buffer, or the disk. Raises `PathRefused` (`UndecidedSecret` if the user
-    may allow it) and `FileError`."""
+    """The unsaved buffer, or the disk. Raises `PathRefused` and `FileError`."""
     buffer = context.state().buffers.get(path)
     newer = buffer.text if buffer is not None and buffer.unsaved else None
     judged = await asyncio.to_thread(find_secrets_in_file, context.workspace.gate, path, MAX_BYTES, newer)
@@ -116,7 +115,6 @@ async def load(context: ToolContext, path: str, loaded_by: LoadedBy, action: str
 
 
 def known_file(file: LoadedFile, turn: int, before: KnownFile | None) -> KnownFile:
-    """Returns the entry of a file that the model is about to see."""
     same = before is not None and before.freshness == "fresh" and before.md5 == file.md5
     seen_whole = before is not None and same and before.whole
     shown = (*before.shown, *file.ranges) if before is not None and same else file.ranges
@@ -141,8 +139,8 @@ def known_file(file: LoadedFile, turn: int, before: KnownFile | None) -> KnownFi
 async def with_decision(
     context: ToolContext, attempt: Callable[[], Awaitable[LoadedFile]], emit: Emit
 ) -> LoadedFile:
-    """Retries after the user's decision about a secret. Raises the errors of `attempt`; `LooksSecret` for a
-    file withheld by the user or in headless mode."""
+    """Retries after the user's decision about a secret. Raises the errors of `attempt`, and `LooksSecret` for
+    a withheld file."""
     for _ in range(MOST_QUESTIONS):
         try:
             return await attempt()
@@ -192,8 +190,7 @@ async def read_files(
     action: str = "",
     asking: bool = True,
 ) -> FilesRead:
-    """Files that are not in `held`; reports unreadable files. Without `asking`, files with undecided secrets
-    are omitted."""
+    """Skips files in `held`. Without `asking`, files with undecided secrets are omitted."""
     files: list[LoadedFile] = []
     facts: list[str] = []
     events: list[e.Event] = []
@@ -240,7 +237,6 @@ async def add_fitting_files(
     emit: Emit,
     action: str = "",
 ) -> LoadedFiles:
-    """Reports the `rest`."""
     for event in read.events:
         await emit(event)
     loaded = LoadedFiles(facts=read.facts)
@@ -264,7 +260,6 @@ async def load_files(
     action: str = "",
     ranges: Sequence[plans.Range] = (),
 ) -> LoadedFiles:
-    """Loads files, or some of their lines."""
     read = in_part(await read_files(context, paths, loaded_by, held, emit, action=action), ranges)
     fitting, rest = await that_fit(context, held, read.files)
     fitting, rest = await named_fit(context, held, fitting, rest, emit)
@@ -278,8 +273,8 @@ async def that_fit(
     *,
     smallest_first: bool = False,
 ) -> tuple[list[LoadedFile], list[LoadedFile]]:
-    """Splits `files` into those that fit into one request's share for files, in order, and the rest. Skips
-    the count if all fit even at one token per byte."""
+    """Splits `files` into those that fit into one request's share for files, and the rest. Skips the count if
+    all fit at one token per byte."""
     room = files_room(context)
     if sum(map(least_bytes, (*held, *files))) <= room:
         texts = await _in_requests(context, (*held, *files))
@@ -299,7 +294,7 @@ async def that_fit(
 
 
 def in_part(read: FilesRead, ranges: Sequence[plans.Range]) -> FilesRead:
-    """Limits files to existing lines of `ranges`; the whole file if there are none."""
+    """The whole file if `ranges` has none of its lines."""
     if not ranges:
         return read
     return replace(
@@ -315,7 +310,7 @@ async def named_fit(
     emit: Emit,
     most: int = 1_000,
 ) -> tuple[list[LoadedFile], list[LoadedFile]]:
-    """Files requested by name get all free room; a larger file is cut to an excerpt. At most `most` files."""
+    """Files requested by name get all free room; a larger file is cut to an excerpt."""
     fitting, out, rest = list(fitting), list(rest[most:]), rest[:most]
     if not rest:
         return fitting, out
@@ -341,7 +336,6 @@ def part_notice(part: LoadedFile) -> e.NoticeGiven:
 
 
 def free_room(context: ToolContext) -> int:
-    """Older contents are removable, conversation text is not."""
     state = context.state()
     taken = state.conversation.head_tokens
     taken += sum(message.tokens - message.files for message in state.conversation.messages)
@@ -349,7 +343,7 @@ def free_room(context: ToolContext) -> int:
 
 
 async def shortened(context: ToolContext, file: LoadedFile, room: int) -> LoadedFile | None:
-    """Returns at most `room` tokens, preferred lines first; None if it would be too short to be useful."""
+    """Preferred lines first; None if it would be too short to be useful."""
     if room < LEAST_PART:
         return None
     wanted = wanted_of(context, file)
@@ -377,7 +371,6 @@ async def shortened(context: ToolContext, file: LoadedFile, room: int) -> Loaded
 
 
 def wanted_of(context: ToolContext, file: LoadedFile) -> file_contents.PortionRequest:
-    """Requested ranges, search hits, and names mentioned in the turn."""
     state = context.state()
     request = state.turn.request
     slot = next((one for one in state.plan.actions if one.action.name == file.action), None)
@@ -399,7 +392,7 @@ def _outline(file: LoadedFile) -> tuple[str, ...]:
 
 
 async def costs_of(context: ToolContext, files: Sequence[LoadedFile]) -> list[int]:
-    """Tokens with path, hash and table row. Texts far larger than the window are estimated."""
+    """Estimates texts far larger than the window."""
     most = window_of(context.state()) * MOST_BYTES_A_TOKEN
     for file in files:
         if least_bytes(file) > most:
@@ -415,17 +408,15 @@ async def costs_of(context: ToolContext, files: Sequence[LoadedFile]) -> list[in
 
 
 def least_bytes(file: LoadedFile) -> int:
-    """Minimum bytes in a request; 0 for an excerpt."""
     return 0 if file.ranges or file.file_id else len(file.text)
 
 
 def files_room(context: ToolContext) -> int:
-    """Estimated tokens."""
     return int(window_of(context.state()) * FILES_SHARE)
 
 
 def window_of(state: State) -> int:
-    """Estimated tokens, corrected by the provider's scale and, for a local server, by the reply's share."""
+    """Corrected by the provider's scale and, for a local server, by the reply's share."""
     window = state.model.window or DEFAULT_WINDOW
     if state.model.server:
         window -= reply_room(window)
@@ -433,7 +424,6 @@ def window_of(state: State) -> int:
 
 
 async def _in_requests(context: ToolContext, files: Sequence[LoadedFile]) -> list[str]:
-    """Runs in a thread, because files can be long."""
     view = FilesInPrompt(context.state().conversation.files)
 
     def in_request(file: LoadedFile) -> str:
@@ -451,9 +441,8 @@ async def leave_out(
     made_room: LoadedFiles | None = None,
     waits: bool = False,
 ) -> tuple[str, ...]:
-    """Returns sentences for the model. `of` is the total number of files. `waits`: they belong to a batch
-    that continues later. `made_room` are loaded files that are withdrawn; their previous registry entries are
-    restored."""
+    """Returns sentences for the model. `of` is the total number of files. `waits`: their batch continues
+    later. `made_room` are withdrawn files, whose previous entries are restored."""
     if not paths:
         return ()
     named = ", ".join(paths[:NAMED]) + (f" and {len(paths) - NAMED} more" if len(paths) > NAMED else "")
@@ -472,7 +461,6 @@ async def leave_out(
 
 
 async def admit(context: ToolContext, file: LoadedFile, emit: Emit) -> LoadedFiles:
-    """Returns it for the next request, with an outdated previous entry."""
     first = before = context.state().known.files.get(file.path)
     now = time.time()
     unmoved = before is not None and before.freshness in ("fresh", "edited", "undone")

@@ -41,8 +41,8 @@ _RULE = re.compile(r"(?P<tool>[\w*-]+)(?:\((?P<pattern>.*)\))?\Z", re.DOTALL)
 async def permitted(
     context: ToolContext, tool: Tool, call: Invocation, emit: Emit, hooked: BeforeCall | None = None
 ) -> ToolResult | None:
-    """None if the call is permitted; otherwise its result with the reason. Hooks (`hooked`) can refuse, ask,
-    and allow where no rule decides."""
+    """None if permitted, otherwise a result with the reason. Hooks can refuse, ask, and allow where no rule
+    decides."""
     hooked = hooked or BeforeCall()
     if why := hooked.refused or (_ASK if context.mode == "ask" and (tool.acts or tool.proposes) else ""):
         await emit(e.NoticeGiven("info", f"{tool.name} was refused: {why}"))
@@ -109,7 +109,7 @@ def _refusal(why: str) -> ToolResult:
 def verdict_of(
     context: ToolContext, tool: Tool, call: Invocation, found: CallContext = _ANYWHERE
 ) -> tuple[Verdict, str]:
-    """Returns the verdict and the rule that decided it; "" for the tool's default."""
+    """The verdict and its rule; "" for the tool's default."""
     rules, targets = context.settings.permissions, tool.targets(call)
     if not all(_covers(one, tool, targets) for one in context.only):
         return "deny", "`tools` of the sub-task's agent"
@@ -143,8 +143,7 @@ def _covers(tools: Mapping[str, tuple[str, ...]], tool: Tool, targets: tuple[str
 
 
 def refusal_of_path(rules: PermissionSettings, tool: str, path: str) -> str:
-    """Why a rule excludes a found file, or "". `ask` rules apply only to calls that name the file; asking for
-    every search hit would be excessive."""
+    """`ask` rules apply only to calls that name the file: asking for every search hit would be excessive."""
     for verdict, written in (("denies", rules.deny), ("asks about", rules.ask)):
         for rule in written:
             match = _RULE.match(rule)
@@ -154,8 +153,8 @@ def refusal_of_path(rules: PermissionSettings, tool: str, path: str) -> str:
 
 
 def _as_words(commands: tuple[str, ...]) -> tuple[str, ...]:
-    """Each command as written, and each simple command in it without quotes, variable assignments, extra
-    spaces and program path, because shell syntax can hide a command from a pattern."""
+    """Each command as written, and each simple command without quotes, assignments and program path, because
+    shell syntax can hide it from a pattern."""
     found = list(commands)
     for command in commands:
         found.append(command.strip())

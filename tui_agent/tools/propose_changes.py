@@ -27,7 +27,6 @@ from tui_agent.tools.tool import Invocation, Tool, ToolResult
 
 
 def current_secrets(context: ToolContext, path: str) -> SecretFinding | None:
-    """None without text. Blocking."""
     buffer = context.state().buffers.get(path)
     newer = buffer.text if buffer is not None and buffer.unsaved else None
     try:
@@ -37,7 +36,6 @@ def current_secrets(context: ToolContext, path: str) -> SecretFinding | None:
 
 
 async def text_on_disk(context: ToolContext, path: str) -> tuple[str, str] | None:
-    """None if it does not exist."""
     buffer = context.state().buffers.get(path)
     try:
         data = await asyncio.to_thread(read_for_person, context.workspace.gate, path, MAX_BYTES)
@@ -52,7 +50,6 @@ async def text_on_disk(context: ToolContext, path: str) -> tuple[str, str] | Non
 
 
 def _store_text(context: ToolContext, data: bytes, newer: str | None) -> tuple[str, str]:
-    """Blocking."""
     text = decode(data)
     if newer is None:
         return text.text, context.blobs.hold(data)
@@ -160,7 +157,7 @@ async def _beside_sub_tasks(context: ToolContext, change: Change) -> Change:
 async def _change(
     context: ToolContext, turn: int, number: int, request: ChangeRequest, todo: str, spelled: dict[str, str]
 ) -> tuple[Change, bool]:
-    """Returns the change on the newest version of its file, and whether the model should be asked again."""
+    """And whether the model should be asked again."""
     request = request.with_texts(restored)  # Remove escapes that kept text from closing its block.
     try:
         if context.workspace.gate.ignore_case:
@@ -237,7 +234,6 @@ def _check_masks(context: ToolContext, change: Change, base: tuple[str, str] | N
 
 
 def _as_shown(context: ToolContext, change: Change) -> Change:
-    """Blocking."""
     change = _without_secrets(context, change)
     if context.part:
         return change
@@ -248,7 +244,6 @@ def _as_shown(context: ToolContext, change: Change) -> Change:
 
 
 def _without_secrets(context: ToolContext, change: Change) -> Change:
-    """Blocking."""
     entry = context.state().known.entry(change.path)
     secret = context.workspace.gate.place(change.path, "write").secret
     if change.state == "failed" and entry is not None and entry.masked:
@@ -315,7 +310,7 @@ def _todo_of_earlier(context: ToolContext, turn: int, path: str) -> str:
 
 
 async def _base(context: ToolContext, request: ChangeRequest) -> tuple[str, str] | None:
-    """The text and its hash: the version seen by the model, or the current one."""
+    """The version seen by the model, or the current one."""
     for path in filter(None, (request.path, request.rename_to)):
         context.workspace.gate.place(path, "write")
     seen = _seen_version(context, request)

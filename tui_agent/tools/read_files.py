@@ -66,7 +66,7 @@ async def find_files(
     held: Sequence[LoadedFile],
     emit: Emit,
 ) -> LoadedFiles:
-    """Executes actions in order, then all decisions that the user made during the search."""
+    """Executes the actions, then all decisions made during the search."""
     search = _Search(context, held, emit)
     for action, loaded_by in actions:
         if action.name not in context.progress.settled:
@@ -112,8 +112,7 @@ def carried_over(context: ToolContext) -> list[FileAction]:
 
 
 def _identifiers(action: FileAction) -> list[str]:
-    """Identifiers in the action's words, and other spellings of its file names: `filter.ts` gives `Filter` and
-    `FILTER`, `select_tasks.ts` gives `selectTasks` too."""
+    """Also other spellings of its file names: `select_tasks.ts` gives `selectTasks`."""
     files = [pattern.rpartition("/")[2] for pattern in action.patterns]
     words = [word for word in _WORD.findall(" ".join((action.name, *files))) if looks_like_identifier(word)]
     stems = [stem for file in files if _WORD.fullmatch(stem := file.partition(".")[0])]
@@ -127,8 +126,6 @@ def _identifiers(action: FileAction) -> list[str]:
 
 
 class _Outcome(Struct, frozen=True):
-    """The hit, the missed attempts, or the user's decision."""
-
     missed: tuple[Attempt, ...] = ()
     hit: Attempt | None = None
     decision: Decision | None = None
@@ -170,8 +167,8 @@ class _Search:
             await self._emit(e.AttemptEnded(missed[-1]))
 
     async def _defined_in(self, action: FileAction, missed: Sequence[Attempt]) -> str:
-        """The only file that defines an identifier of the action, or the only one in a folder that its patterns name,
-        before the user is asked; "" if there is none."""
+        """The only file that defines an identifier of the action, at least in a folder that its patterns
+        name, or ""."""
         index, tried = self._context.workspace.index, any(attempt.outcome != "miss" for attempt in missed)
         if action.fallback != "ask_user" or action.all or tried or len(index) > MOST_SEARCHED:
             return ""
@@ -225,7 +222,6 @@ class _Search:
             await self._follow(pending.pop(0))
 
     async def _try(self, action: FileAction, after: Attempt | None) -> _Outcome:
-        """Begins with the pattern after `after`. The caller reports a hit once it is readable."""
         missed: list[Attempt] = []
         files = self._context.settings.files
         limits = ChainLimits(max_per_action=files.max_per_action, pattern_timeout=files.pattern_timeout)
@@ -251,7 +247,6 @@ class _Search:
         return _Outcome(tuple(missed))
 
     async def _follow(self, decision: Decision) -> None:
-        """Executes a decision about an action of this turn; withdraws its loaded files."""
         plan = self._context.state().plan
         slot = next((slot for slot in plan.actions if slot.action.name == decision.action), None)
         if slot is None:
@@ -280,7 +275,7 @@ class _Search:
         self.loaded = self.loaded.plus(LoadedFiles(facts=(fact,)))
 
     async def _load(self, action: FileAction, hit: Attempt, loaded_by: LoadedBy) -> str:
-        """Returns the reason and emits nothing if no file is readable."""
+        """Returns the reason if no file is readable."""
         chosen: Sequence[str] = hit.paths
         if action.all:
             chosen = await asyncio.to_thread(_by_size, self._context.workspace.root, hit.paths)
@@ -322,8 +317,7 @@ class _Search:
         return ""
 
     async def _choose(self, action: FileAction, hit: Attempt) -> Sequence[str]:
-        """A name shared by several files: the nearest, the user's choice, or all of them. None if the user
-        skips the file."""
+        """The nearest of several files, the user's choice, or all; None to skip."""
         ask = self._context.ask
         best = nearest(action, hit.paths)
         if len(best) == 1:

@@ -39,7 +39,7 @@ def reply_schema(base: Schema, on: Sequence[Tool]) -> Schema:
 
 
 def functions(on: Sequence[Tool]) -> list[Schema]:
-    """Returns functions in the format of the OpenAI chat API."""
+    """In the format of the OpenAI chat API."""
     return [
         {
             "type": "function",

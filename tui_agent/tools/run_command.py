@@ -71,7 +71,6 @@ def section(result: CommandResult, tokens: int) -> str:
 
 
 def about_view(result: CommandResult) -> str:
-    """The failure's cause outside the files, and contents missing from the view, as lines."""
     lines = [f"Why, as it seems: {result.cause}"] if result.cause else []
     if result.report:
         lines.append(f"Its view: {'; '.join(result.report)}")
@@ -88,7 +87,7 @@ def _ending(result: CommandResult) -> str:
 
 async def _circumstances(call: Invocation, context: ToolContext) -> CallContext:
     """A full view discards all effects and needs no approval; a copy needs one per session, the real folder
-    one per run. A place that the person allowed counts as a full view."""
+    one per run."""
     always: Verdict = "ask" if context.settings.commands.ask == "always" else "allow"
     if context.calls.isolation is None or (call.entries and all(map(_place, call.entries))):
         return CallContext(always)
@@ -110,7 +109,7 @@ def _commands(call: Invocation) -> tuple[str, ...]:
 
 
 def _targets(call: Invocation) -> tuple[str, ...]:
-    """Also `@app` and the command for one in a place, so that no rule for commands here allows it."""
+    """Also `@place` and the command, so that no rule for commands here allows one there."""
     there = (f"@{_place(one)} {one.get('command', '')}" for one in call.entries if _place(one))
     return (*_commands(call), *there)
 

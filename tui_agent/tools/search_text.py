@@ -47,8 +47,6 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
 
 
 class TextSearch(Struct, frozen=True):
-    """Or the reason the search is impossible."""
-
     request: SearchRequest
     places: tuple[str, ...] = ()
     error: str = ""
@@ -66,7 +64,6 @@ class TextSearch(Struct, frozen=True):
 
 
 async def search_text(context: ToolContext, request: SearchRequest) -> TextSearch:
-    """Large files as time permits. Stops a slow expression."""
     import regex
 
     rules = context.settings.permissions

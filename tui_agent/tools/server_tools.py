@@ -27,7 +27,6 @@ _REFUSE = (DECLINE, "Do not answer")
 async def ask_person(
     context: ToolContext, emit: Emit, server: str, message: str, schema: dict[str, Any]
 ) -> tuple[str, dict[str, Any]]:
-    """Accept, decline, or cancel, and the content."""
     fields = schema.get("properties")
     fields = fields if isinstance(fields, dict) else {}
     if context.ask is None or len(fields) > MAX_FIELDS:
@@ -70,7 +69,6 @@ async def ask_person(
 async def ask_permission(
     context: ToolContext, emit: Emit, agent: str, what: str, answers: Sequence[tuple[str, str]]
 ) -> str:
-    """ "" for none of the answers."""
     asking = _Asking(context, emit, agent, what, f"{agent} works in a view: no file changes until you apply.")
     offered = tuple((key, one_line(name)[:100]) for key, name in answers[:MAX_CHOICES])
     chosen, _ = await asking.ask(what, offered, typed=False)
@@ -78,8 +76,6 @@ async def ask_permission(
 
 
 class _Asking:
-    """In as many parts as it has fields."""
-
     def __init__(self, context: ToolContext, emit: Emit, server: str, message: str, about: str) -> None:
         self._context, self._emit, self._server, self._message = context, emit, server, message
         self._about = about
@@ -117,7 +113,6 @@ def _title(name: str, part: dict[str, Any], attempt: int) -> str:
 
 
 def _choices(part: Any) -> list[tuple[Any, str]]:
-    """The values that a field allows, with their names."""
     if not isinstance(part, dict):
         return []
     if part.get("type") == "boolean":
@@ -287,7 +282,6 @@ def _describe(off: frozenset[str]) -> Tool:
 
 def _call(off: frozenset[str], as_calls: bool) -> Tool:
     async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
-        """Calls tools under the permissions of each tool's own name."""
         results = [await _one(entry, call, context, emit) for entry in call.entries]
         if len(results) == 1:
             return results[0]

@@ -32,8 +32,8 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
 async def propose_sub_tasks(
     context: ToolContext, requests: Sequence[SubTaskRequest], emit: Emit
 ) -> tuple[str, ...]:
-    """Returns sentences for the model about refused tasks. With `subtasks.begin` auto, marked tasks start
-    immediately; inside a sub-task all do, because the user cannot be asked."""
+    """Returns sentences about refused tasks. With `subtasks.begin` auto, marked tasks start; inside a
+    sub-task all do, because the user cannot be asked."""
     graph, settings = context.state().subtasks.tasks, context.settings.subtasks
     known = {(task.id, task.goal) for task in graph}
     tasks = tuple(
@@ -79,7 +79,7 @@ async def propose_sub_tasks(
 
 
 def _as_many_as_may(tasks: Sequence[SubTask], room: int) -> tuple[tuple[SubTask, ...], tuple[SubTask, ...]]:
-    """The first `room` tasks, and the refused tasks including all their dependents."""
+    """Splits off tasks over the room, with all their dependents."""
     refused = {task.id for task in tasks[max(0, room) :]}
     while more := {
         task.id for task in tasks if task.id not in refused and refused.intersection(task.dependencies)

@@ -21,8 +21,8 @@ Verdict = Literal["allow", "ask", "deny"]
 
 
 class Invocation(Struct, frozen=True):
-    """`entries` are the parsed and validated arguments. `id` is the provider's; for replies without calls it
-    is generated and `is_wire` is False. `todos` are the texts of the same reply's todo list."""
+    """`entries` are validated. `id` is generated for replies without calls (`is_wire` False). `todos` are
+    texts of the same reply's list."""
 
     id: str
     name: str
@@ -35,8 +35,8 @@ class Invocation(Struct, frozen=True):
 
 
 class ToolResult(Struct, frozen=True):
-    """`text` accompanies the files and listings; `amount` is for the chat; `resend` are changes the model may
-    send again. `details` are lines for the user, if different from the text."""
+    """`amount` is for the chat; `resend` are changes the model may send again; `details` are lines for the
+    user, if different."""
 
     text: str = ""
     loaded: LoadedFiles = LoadedFiles()

@@ -1,4 +1,4 @@
-"""Requests beside the conversation, which they leave as it is: a commit message, the answer to a side question."""
+"""Requests beside the conversation: a commit message, the answer to a side question or to a server."""
 
 from __future__ import annotations
 
@@ -52,11 +52,8 @@ async def draft_message(context: TurnContext, changes: str, emit: Emit) -> str:
 
 
 async def answer_beside(context: TurnContext, question: str, emit: Emit) -> str:
-    """Emits only the usage. Raises `ModelError` and `LimitReached`.
-
-    The request has the conversation and the functions of the last one, so that the provider's cache holds
-    them.
-    """
+    """Sends the conversation and functions of the last request, which the provider has cached. Emits only the
+    usage. Raises `ModelError` and `LimitReached`."""
     state = context.state()
     sent, name = state.conversation, state.model.name
     kept = await asyncio.to_thread(context.sent.read, context.blobs, (*sent.messages, *sent.last))
@@ -84,7 +81,7 @@ async def answer_beside(context: TurnContext, question: str, emit: Emit) -> str:
 async def answer_server(
     context: TurnContext, system: str, messages: Sequence[dict[str, str]], most: int, emit: Emit
 ) -> str:
-    """Asks without the conversation and functions; emits only the usage. Raises `ModelError` and `LimitReached`."""
+    """Emits only the usage. Raises `ModelError` and `LimitReached`."""
     name = context.state().model.name
     said = [{"role": one["role"], "content": one["text"]} for one in messages]
     request = ModelRequest(

@@ -37,8 +37,8 @@ _log = logging.getLogger(__name__)
 async def run_calls(
     context: TurnContext, reply: Reply, emit: Emit, *, last: bool
 ) -> tuple[AnsweredCall, ...]:
-    """Sequential tools first, by `place`, then all others concurrently. In the `last` step of a turn, calls
-    whose results the model would need are skipped."""
+    """Sequential tools first, by `place`, then all others concurrently. In the `last` step, calls whose
+    results the model would need are skipped."""
     if reply.cut:
         count = len(reply.changes)
         if not count and any(call.fault for call in reply.calls):
@@ -133,7 +133,6 @@ def _faulty(call: Invocation) -> bool:
 async def _at_once(
     context: TurnContext, tools: dict[str, Tool], calls: Sequence[Invocation], emit: Emit
 ) -> list[ToolResult]:
-    """An exception cancels all of them."""
     tasks = [
         asyncio.create_task(_answer_or_refuse(context, tools.get(call.name), call, number, emit))
         for number, call in enumerate(calls)
@@ -194,7 +193,6 @@ async def _answer(context: TurnContext, tool: Tool, call: Invocation, emit: Emit
 
 
 def bounded(text: str) -> str:
-    """Replaces the middle by the number of omitted characters."""
     if len(text) <= HEAD + TAIL:
         return text
     left_out = len(text) - HEAD - TAIL

@@ -59,8 +59,6 @@ LAST = 3
 
 @dataclass
 class EarlierMessages:
-    """Paths of files and blobs of messages in earlier requests of this turn."""
-
     files: set[str] = field(default_factory=set)
     blobs: set[str] = field(default_factory=set)
     #: Open files are sent as excerpts to save space.
@@ -124,8 +122,6 @@ async def fit_to_window(
 
 
 class _RequestReducer:
-    """One method per kind of content."""
-
     def __init__(
         self, context: TurnContext, draft: Draft, earlier: EarlierMessages, shares: TokenShares, emit: Emit
     ) -> None:
@@ -152,12 +148,11 @@ class _RequestReducer:
         return request
 
     async def give_way(self, most: int = sys.maxsize) -> None:
-        """Drops older contents and adds the relevant files to the system prompt, up to `reset_to`. Changes
-        nothing if the result would still exceed `most` tokens."""
+        """Changes nothing if the result would still exceed `most` tokens."""
         await self._rebuild("files", _by_rank(self._state, self._earlier.files), most)
 
     async def begin_again(self) -> None:
-        """Restarts for another model or dialect, or after uploads expired, with only the files in view."""
+        """Restarts with only the files in view: another model or dialect, or expired uploads."""
         state = self._state
         ranked = [
             (entry, rank)
@@ -167,7 +162,6 @@ class _RequestReducer:
         await self._rebuild("model" if needs_begin(state) else "files", ranked)
 
     async def condense(self, request: ComposedRequest) -> None:
-        """Shortens the request to `reset_to`; fills the rest with files."""
         older = self._state.conversation.messages[1:]
         if await self._is_held_back(older):
             return
@@ -177,14 +171,12 @@ class _RequestReducer:
             await self.give_way()
 
     async def empty_all(self, ceiling: int) -> None:
-        """Drops contents too small to justify a reset earlier."""
         if _files_in(self._state):
             await self._say_removed("the contents of the files that earlier turns read")
             await self.give_way()
 
     async def drop_messages(self, ceiling: int) -> None:
-        """Replaces all older messages with a summary, or drops them if it fails. Hooks cannot hold it back: the request
-        has no room otherwise."""
+        """Replaces older messages with a summary, or drops them if it fails. Hooks cannot prevent it."""
         older = self._state.conversation.messages[1:]
         await self._is_held_back(older)
         while True:
@@ -200,7 +192,6 @@ class _RequestReducer:
             await self.give_way()
 
     async def _is_held_back(self, older: Sequence[SentMessage]) -> bool:
-        """Whether a hook blocks a summary; asked once a request."""
         if self._hooked or not older or self._context.calls.hooks is None:
             return False
         self._hooked = True
@@ -257,8 +248,8 @@ class _RequestReducer:
             self._draft = replace(draft, loaded=draft.loaded.plus(LoadedFiles(facts=facts)))
 
     async def shorten_the_rest(self, ceiling: int) -> None:
-        """Summaries, calls of earlier replies and program-generated text, so that a short user message can
-        always be sent."""
+        """Shortens summaries, calls and program-generated text, so that a short user message can always be
+        sent."""
         self._draft = replace(self._draft, brief=True)
         request = await self.composed()
         summaries = [it.tokens for it in self._state.conversation.messages if it.kind == "summary"]
@@ -273,8 +264,7 @@ class _RequestReducer:
     async def _summarise(
         self, *, room: int = 0, all_of_them: bool = False, most_kept: int = sys.maxsize
     ) -> None:
-        """Requests no second summary after a failure in this turn; kept messages are then cut again only for
-        lack of room."""
+        """At most one failed summary a turn; then kept messages are cut only for lack of room."""
         state = self._state
         failed = self._earlier.no_summary or self._context.sent.no_summary.get(state.model.name, 0) > 0
         came = await condense(
@@ -293,8 +283,7 @@ class _RequestReducer:
     async def _rebuild(
         self, why: Why, ranked: Sequence[tuple[KnownFile, int]], most: int = sys.maxsize
     ) -> None:
-        """Adds `ranked` files up to `reset_to`. Changes nothing if the request would then exceed `most`
-        tokens."""
+        """Changes nothing if the request would then exceed `most` tokens."""
         context, state, own = self._context, self._state, self._earlier.blobs
         before = state.conversation.messages[1:]
         pending = {change.path for change in state.review.open}
@@ -337,8 +326,8 @@ class _RequestReducer:
     async def _working(
         self, bare: ComposedRequest, ranked: Sequence[tuple[KnownFile, int]]
     ) -> tuple[list[LoadedFile], list[str]]:
-        """The newest text of the files that fit, and the paths of the others, by rank. Files shown in this
-        turn stay up to `condense_at`; other files fill up to `reset_to`."""
+        """The files that fit, and the paths of the others, by rank. Files of this turn fill up to
+        `condense_at`, others to `reset_to`."""
         shares = (self.shares.reset_to, self.shares.condense_at, NEAR, FAR)
         room, most, near, far = (int(self.shares.window * share) for share in shares)
         room, most = room - bare.size, most - bare.size
@@ -374,7 +363,7 @@ class _RequestReducer:
 
 
 async def compact(context: TurnContext, emit: Emit) -> str:
-    """Summarises all older messages on the user's request. Changes nothing if the summary fails or a hook blocks it."""
+    """Changes nothing if the summary fails or a hook blocks it."""
     if context.calls.hooks is not None and (why := await context.calls.hooks.compacting("manual")):
         await emit(NoticeGiven("warning", f"Nothing was summarised: {why}", in_chat=True))
         return ""

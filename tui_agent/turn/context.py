@@ -60,7 +60,6 @@ class ConversationCache:
 
     @property
     def paused(self) -> bool:
-        """The provider's cache has likely expired since the last request."""
         return self._clock() - self._sent >= LONG_PAUSE
 
     def note_sent(self) -> None:
@@ -75,7 +74,7 @@ class ConversationCache:
         return [found[message.blob] for message in messages]
 
     def read_ahead(self, blobs: Blobs, messages: Sequence[SentMessage], pause: Callable[[], object]) -> None:
-        """Reads for the next `read`. `pause` is called between messages. Raises `FileError`."""
+        """Raises `FileError`."""
         found: dict[str, CachedMessage] = {}
         for message in messages:
             if message.blob not in self._kept:
@@ -112,8 +111,7 @@ def _read(blobs: Blobs, blob: str) -> CachedMessage:
 
 
 class Text(Struct, frozen=True):
-    """The hash of a file's bytes; `fault` is the reason if there is no text. `undecided`: the user can allow
-    it."""
+    """`fault` is the reason if there is no text; `undecided` if the user can allow it."""
 
     text: str = ""
     md5: str = ""
@@ -150,8 +148,6 @@ class Texts:
         return self._text(gate.root / path, limit, read, decisions)
 
     def get_own(self, path: Path, limit: int, decisions: Decisions) -> Text:
-        """`get` for a file in the user's own folder."""
-
         def read() -> SecretFinding:
             data = _read_own(path, limit)
             named = is_secret(path.name) or is_secret(os.path.realpath(path))

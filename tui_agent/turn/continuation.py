@@ -38,8 +38,8 @@ _SECONDS = re.compile(r"\b\d+(?:[.,]\d+)? ?(?:ms|s|sec|seconds)\b")
 
 
 async def ask_about_cost(context: TurnContext, emit: Emit) -> None:
-    """Asks once, if the turn has cost `limits.ask_at_cost`; with an unknown price, after half of
-    `limits.requests`. Raises `LimitReached` if the user declines or cannot be asked."""
+    """Asks once, at `limits.ask_at_cost`; with an unknown price, after half of `limits.requests`. Raises
+    `LimitReached` unless the user agrees."""
     what = "" if context.part else _cost_reached(context)
     if not what:
         return
@@ -68,7 +68,6 @@ async def ask_about_cost(context: TurnContext, emit: Emit) -> None:
 
 
 def _cost_reached(context: TurnContext) -> str:
-    """The turn's cost without a full stop, or "" below the threshold."""
     state, limits = context.state(), context.settings.limits
     cost, made = state.usage.turn.cost, context.requests.made
     if not limits.ask_at_cost:
@@ -91,7 +90,6 @@ class LoopDetector:
     async def note(
         self, context: TurnContext, answered: Sequence[AnsweredCall], emit: Emit
     ) -> tuple[AnsweredCall, ...]:
-        """Adds a hint to looping results and notifies the user."""
         proposed = repr([(one.path, one.new) for one in context.state().review.open])
         keys = [_digest(one, proposed) for one in answered]
         self._seen.update(set(keys))
@@ -151,8 +149,7 @@ class Retries:
         context.progress.asked = dict(self._asked)
 
     async def ask_again(self, context: TurnContext, changes: Sequence[Change], emit: Emit) -> Draft | None:
-        """None if no change may be requested again. The reasons are already queued for the model; conflicting
-        files are reloaded."""
+        """None if no change may be requested again. Reloads conflicting files."""
         failed = [change for change in changes if change.state == "failed" and self._failed < MOST_FAILED]
         self._failed += bool(failed)
         conflicts = [change for change in changes if may_ask_again(change)]
@@ -190,8 +187,7 @@ class Repairs:
         self.asked = 0
 
     async def ask_again(self, context: TurnContext, emit: Emit, *, last: bool) -> Draft | None:
-        """None if the checks passed or no attempt is left. After the `last` step of a turn, results are shown
-        without a request."""
+        """None if the checks passed or no attempt is left. In the `last` step, results are only shown."""
         state = context.state()
         proposes = any(change.turn == state.turn.number for change in state.review.open)
         if context.calls.run_checks is None or not proposes:
@@ -226,7 +222,6 @@ class Repairs:
 
 
 def repair_request(checks: Sequence[str], paths: Sequence[str]) -> str:
-    """The message contains the output separately."""
     return (
         "Your proposed changes were checked before anybody applies them, and this failed: "
         f"{', '.join(checks)}; what was printed is above. Correct the changes. A new change to a file replaces your "

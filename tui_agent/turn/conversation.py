@@ -52,8 +52,7 @@ BATCH_NAMED = 20
 
 
 def remembered(state: State, turn: int, again: Mapping[str, KnownFile] = MappingProxyType({})) -> str:
-    """Returns text for a turn that continues earlier work, and beside a summary. `again` are files as they were before
-    this turn reloaded them."""
+    """For a turn that continues earlier work. `again` are files as they were before this turn reloaded them."""
     room = int(state.model.window * SHARE * LEAST_CHARACTERS_A_TOKEN) or MOST
     return section(memory_of(state, turn, again), min(MOST, room))
 
@@ -125,8 +124,6 @@ Why = Literal["first", "model", "files", "condensed", "edited"]
 
 
 class Head(Struct, frozen=True):
-    """Parts of every request outside the messages."""
-
     tools: tuple[dict[str, Any], ...] = ()
     schema: dict[str, Any] | None = None
 
@@ -140,7 +137,6 @@ class Head(Struct, frozen=True):
 
 
 def needs_begin(state: State) -> bool:
-    """First request, another model or dialect, or a refused schema."""
     sent, model = state.conversation, state.model
     if not sent.messages or (sent.model, sent.protocol) != (model.name, model.protocol):
         return True
@@ -152,7 +148,6 @@ def needs_begin(state: State) -> bool:
 
 
 def accepts_previous_items(state: State) -> bool:
-    """Whether both models belong to one family."""
     sent, model = state.conversation, state.model
     return sent.protocol == model.protocol and model_table.family(sent.model) == model_table.family(
         model.name
@@ -173,7 +168,6 @@ async def begin(
     carried: Sequence[SentMessage] = (),
     working: Sequence[LoadedFile] = (),
 ) -> e.ConversationBegun:
-    """The current system prompt, `carried` messages and `working` files."""
     state, head = context.state(), head_of(context)
     words = await mask_in_thread(context, [await _system(context, contexts, working)])
     system, _ = await keep(
@@ -219,8 +213,7 @@ async def keep(
     sizes: Sequence[Sizes] = (),
     held: Sequence[str] = (),
 ) -> tuple[tuple[SentMessage, ...], bool]:
-    """Stores messages as sent. Returns them and whether the count of tokens is exact. `held` are the keys of
-    texts that are already stored."""
+    """Returns messages as stored, and whether the count of tokens is exact. `held` are keys of stored texts."""
     counted = await context.model.count(
         context.state().model.name, [_countable(message) for message in messages]
     )
@@ -248,7 +241,6 @@ def _sent(message: Message, blob: str, tokens: int, sizes: Sizes | None) -> Sent
 
 
 def _countable(message: Message) -> str:
-    """Content, calls, and thinking that is sent back."""
     if message["role"] != "assistant":
         return text_of(message)
     words = []
@@ -310,7 +302,6 @@ async def _system(
 
 
 async def _listed(context: TurnContext, named: Sequence[tuple[str, str]], use: tuple[str, str, str]) -> str:
-    """Names and descriptions under the words of `use`, if its tool is on; "" without any."""
     tool, noun, words = use
     if not named or all(one.name != tool for one in context.tools):
         return ""
@@ -327,7 +318,6 @@ async def _listed(context: TurnContext, named: Sequence[tuple[str, str]], use: t
 
 
 async def _server_tools(context: TurnContext) -> str:
-    """ "" if there are none, or they are functions."""
     listed = context.state().server_tools
     if not listed.by_name or context.state().model.small:
         return ""
@@ -368,14 +358,11 @@ async def condense(
     again: bool = False,
     most_kept: int = sys.maxsize,
 ) -> bool:
-    """Restarts the conversation with a summary of older messages followed by the newest messages unchanged.
-    Returns False if a requested summary failed.
-
-    The kept messages have at most `room` tokens and at most `KEPT_SHARE` of the window; the last exchange
-    is kept at any size. `all_of_them` keeps no message except one whose calls are unanswered. Without a
-    summary, `keep_on_failure` of the newest messages are kept, or all of them if that was done before
-    (`again`), with at most `most_kept` tokens.
-    """
+    """Restarts the conversation with a summary and the newest messages. Returns False if a requested summary
+    failed. The kept messages have at most `room` tokens and `KEPT_SHARE` of the window; the last exchange
+    is kept at any size. `all_of_them` keeps only a message with unanswered calls. Without a summary,
+    `keep_on_failure` messages are kept, or all if that was done before (`again`), with at most `most_kept`
+    tokens."""
     state = context.state()
     sent = state.conversation.messages[1:]
     kept = await asyncio.to_thread(context.sent.read, context.blobs, sent)
@@ -410,7 +397,6 @@ async def condense(
 
 
 async def edit_summary(context: TurnContext, text: str, emit: Emit) -> bool:
-    """Returns False without a summary."""
     messages = context.state().conversation.messages
     if not any(message.kind == "summary" for message in messages):
         return False
@@ -425,7 +411,6 @@ async def edit_summary(context: TurnContext, text: str, emit: Emit) -> bool:
 async def _summarise(
     context: TurnContext, messages: Sequence[Message], shares: TokenShares, emit: Emit
 ) -> str:
-    """ "" on failure."""
     model = context.state().model.name
     # The newest messages that fit, as text.
     room = int(shares.window * SOURCE_SHARE * CHARACTERS_A_TOKEN)
@@ -467,7 +452,6 @@ def _words(message: Message) -> str:
 
 
 async def _summary_message(context: TurnContext, text: str) -> SentMessage:
-    """Adds the last request, todos and pending changes from the state."""
     state = context.state()
     certain = remembered(state, context.turn)
     pending = await asyncio.to_thread(_pending, context, state)
@@ -491,7 +475,6 @@ async def within(context: TurnContext, text: str, most: int) -> str:
 
 
 async def shorten_summaries(context: TurnContext, most: int, emit: Emit) -> None:
-    """Shortens summaries to `most` tokens each."""
     messages = context.state().conversation.messages[1:]
     kept = await asyncio.to_thread(context.sent.read, context.blobs, messages)
     carried = []
@@ -508,7 +491,7 @@ async def shorten_summaries(context: TurnContext, most: int, emit: Emit) -> None
 
 
 async def drop_conversation(context: TurnContext, emit: Emit) -> None:
-    """Including unanswered calls."""
+    """Also drops unanswered calls."""
     contexts = await instruct(context, (), unheard)
     begun = await begin(context, contexts, "condensed")
     await emit(replace(begun, open_calls=()))

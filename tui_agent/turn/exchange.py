@@ -1,10 +1,6 @@
-"""One exchange with a model: masking, limits, request, response stream, endless repetition, token usage.
-
-Sent messages never change, to keep the provider's prefix cache valid. A value that becomes known later is
-masked in subsequent messages only.
-
-If the model is unreachable, the next of `models.fallbacks` is used.
-"""
+"""One exchange with a model: masking, limits, request, response stream, endless repetition, token usage. Sent
+messages never change, to keep the provider's prefix cache valid: a value that becomes known later is
+masked in later messages only."""
 
 from __future__ import annotations
 
@@ -40,18 +36,17 @@ from tui_agent.turn.model_choice import chosen_model, is_chosen
 
 
 async def mask_in_thread(context: TurnContext, messages: Sequence[Message]) -> list[Message]:
-    """Tool results, command output, and the user's text and pastes. Model replies are unchanged."""
+    """Model replies are unchanged."""
     return await asyncio.to_thread(mask_messages, context, messages)
 
 
 def mask_messages(context: TurnContext, messages: Sequence[Message]) -> list[Message]:
-    """`mask_in_thread` for a worker thread."""
     context.secrets.look(context.state().secrets)
     return [_masked(context, message) for message in messages]
 
 
 async def mask_request(context: TurnContext, request: ModelRequest) -> ModelRequest:
-    """Outside the conversation; if it extends the conversation, only the added messages."""
+    """Masks only messages that the conversation does not have yet."""
     if request.purpose in ("main", "subtask"):
         return request
     begun = await asyncio.to_thread(_begun, context, request) if request.purpose == "plan" else 0
@@ -60,7 +55,6 @@ async def mask_request(context: TurnContext, request: ModelRequest) -> ModelRequ
 
 
 async def notify_masked(context: TurnContext, emit: Emit) -> None:
-    """Notifies once per session."""
     if said := context.secrets.pending_notice():
         await emit(e.NoticeGiven("warning", said))
 
@@ -94,11 +88,8 @@ _PROBE = 48
 
 
 class Repetition:
-    """`limit` is the maximum number of equal lines; 0 disables it.
-
-    A repetition is a text of up to `LONGEST` characters repeated without gaps. Tables with different numbers
-    and code with different names do not count.
-    """
+    """A text of up to `LONGEST` characters repeated without gaps. `limit` is the maximum number of equal
+    lines; 0 disables it."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -172,12 +163,11 @@ class Answer:
         return []
 
     def forget(self) -> None:
-        """Forgets the attempt before a retry."""
         self.letters, self.end = 0, None
         self._pieces = []
 
     def is_worth_keeping(self) -> bool:
-        """Slow: call it outside the event loop."""
+        """Slow."""
         return False
 
 
@@ -189,8 +179,8 @@ def cut_off(why: str) -> str:
 
 
 async def open_request(context: TurnContext, model: str, tokens: int, purpose: Purpose) -> OpenRequest:
-    """Reserves a request of `tokens` in `limits.requests` before its announcement, because sub-tasks share
-    the limit. Raises `LimitReached`."""
+    """Reserves a request in `limits.requests` first, because sub-tasks share the limit. Raises
+    `LimitReached`."""
     try:
         prices = (await context.model.abilities(model)).prices
     except ModelError:
@@ -202,11 +192,8 @@ async def open_request(context: TurnContext, model: str, tokens: int, purpose: P
 async def exchange(
     context: TurnContext, request: ModelRequest, paid: OpenRequest, answer: Answer, emit: Emit
 ) -> None:
-    """Streams the response into `answer`. Raises a `ModelError` if there was none.
-
-    A retry in the middle of a response discards the partial answer, unless it is worth keeping; then the
-    answer ends there.
-    """
+    """A retry in the middle of a response discards the partial answer, unless it is worth keeping; then the
+    answer ends there. Raises a `ModelError` if there was no response."""
     request = await mask_request(context, request)
     await notify_masked(context, emit)
     usage: Usage | None = None
@@ -311,8 +298,8 @@ async def _in_pieces(chunk: Chunk) -> AsyncGenerator[Chunk, None]:
 
 
 def check_limits(context: TurnContext, tokens: int, priced: bool | None = None) -> None:
-    """Raises `LimitReached` if a request of `tokens` would exceed a limit. A cost limit without a known price
-    rejects every request. `priced` overrides the main model's value. Replayed recordings are free."""
+    """Raises `LimitReached` if a request of `tokens` would exceed a limit; a cost limit needs a known price.
+    Replayed recordings are free."""
     if why := context.requests.why:
         raise LimitReached(why, RAISE_REQUESTS, "limits.requests")
     state = context.state()
@@ -342,13 +329,11 @@ def check_limits(context: TurnContext, tokens: int, priced: bool | None = None) 
 
 
 def price_of_a_token(usage: Usage) -> float | None:
-    """None if unknown."""
     tokens = usage.input + usage.output
     return usage.cost / tokens if usage.cost is not None and tokens else None
 
 
 async def known_again(context: TurnContext, emit: Emit) -> int:
-    """0 without a known window."""
     model = context.state().model
     if not model.server:
         return 0
@@ -360,7 +345,6 @@ async def known_again(context: TurnContext, emit: Emit) -> int:
 
 
 async def next_model(context: TurnContext, tried: Collection[str]) -> e.ModelChosen | None:
-    """A replay has no fallback."""
     if context.state().session.replay:
         return None
     for name in context.settings.models.fallbacks:

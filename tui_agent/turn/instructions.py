@@ -27,7 +27,6 @@ MOST_ASKED = 10
 
 
 async def instruct(context: TurnContext, files: Sequence[LoadedFile], emit: Emit) -> tuple[ContextFile, ...]:
-    """Sends instructions for `files` in view."""
     paths = _touched(context.state(), files)
     places, unlisted, look = await asyncio.to_thread(_first_look, context, paths)
     hidden = await context.workspace.ignored(unlisted) if unlisted else set()
@@ -72,8 +71,8 @@ def _places(context: TurnContext, paths: Sequence[str]) -> list[tuple[Folder, li
 def _first_look(
     context: TurnContext, paths: Sequence[str]
 ) -> tuple[list[tuple[Folder, list[str]]], list[str], _InstructionScan | None]:
-    """The places, their files missing from the index (new or ignored), and the result if none is missing. One
-    thread call instead of two: frames would be drawn between them."""
+    """The places, their files missing from the index, and the result if none is missing. One thread call:
+    frames would be drawn between two."""
     places = _places(context, paths)
     unlisted = [path for _, names in places for path in names if not context.workspace.index.contains(path)]
     return places, unlisted, None if unlisted else _scan_folders(context, places, set())
@@ -101,7 +100,6 @@ class _InstructionScan:
 def _scan_folders(
     context: TurnContext, places: Sequence[tuple[Folder, list[str]]], hidden: set[str]
 ) -> _InstructionScan:
-    """The first usable file of each folder, the rejected files before it, and the base files."""
     look, secrets, root = _InstructionScan(), context.state().secrets, context.workspace.root
     most, model = context.settings.instructions.max_bytes, context.state().model
     if model.server and model.window_known:
@@ -125,7 +123,7 @@ def _scan_folders(
 
 
 def _base_files(context: TurnContext) -> Iterator[tuple[str, Text]]:
-    """Sorted. Files over the maximum number have a fault. Blocking."""
+    """Files over the maximum number have a fault. Blocking."""
     root = context.workspace.root
     patterns = [compile_pattern(pattern) for pattern in context.settings.base_files]
     index = context.workspace.index

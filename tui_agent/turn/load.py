@@ -1,7 +1,5 @@
-"""Content of the next request besides the plan's files, in sending order: bundles and open buffers among it.
-
-A changed file is loaded together with its imports and its tests.
-"""
+"""Content of the next request besides the plan's files, in sending order. A changed file is loaded together
+with its imports and its tests."""
 
 from __future__ import annotations
 
@@ -56,7 +54,7 @@ MOST_SOURCES = 50
 
 
 async def bundle(context: TurnContext, held: LoadedFiles, emit: Emit) -> LoadedFiles:
-    """Imports and tests of the files changed since the last request that are not in view."""
+    """Imports and tests of files changed since the last request, if not in view."""
     settings, changed = context.settings.bundling, context.state().conversation.unbundled
     found = LoadedFiles()
     if not (settings.enabled and settings.max_files and changed):
@@ -98,7 +96,6 @@ async def companions(context: TurnContext, changed: Sequence[str]) -> dict[str, 
 async def _imports_of(
     context: TurnContext, places: ImportRoots, sources: Sequence[str], seen: set[str], found: dict[str, str]
 ) -> list[str]:
-    """Returns the files for the next level."""
     further: list[str] = []
     for path in sources:
         name = "tsx" if path.endswith(".tsx") else language(path)
@@ -160,7 +157,7 @@ def _go_module(text: str) -> str:
 
 
 async def add_open_files(context: TurnContext, taken: Collection[str], emit: Emit) -> tuple[OpenFile, ...]:
-    """Records unknown contents as known files. `taken` are the paths the request already contains."""
+    """Records unknown contents as known files. `taken` are paths in the request."""
     files = await _open_files_decided(context, emit)
     state = context.state()
     new = editor.new_blocks(editor.blocks(files), state.conversation.blocks)
@@ -205,7 +202,6 @@ def _adds(file: OpenFile, before: KnownFile | None) -> bool:
 def _open_files(
     gate: Gate, buffers: BuffersSlice, decisions: Decisions
 ) -> tuple[list[OpenFile], list[UndecidedSecret]]:
-    """Blocking."""
     found: list[OpenFile] = []
     undecided: list[UndecidedSecret] = []
     for buffer in buffers.open:
@@ -268,7 +264,6 @@ RECENT_TURNS = 1
 
 
 async def load(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
-    """Reads changed files again, and adds bundles, memory and instructions."""
     if context.calls.look is not None:
         await context.calls.look()
     if draft.query:
@@ -300,7 +295,6 @@ async def load(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
 
 
 async def _fitting(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
-    """Omits files that do not fit; earlier calls take precedence."""
     asked_for = [file for one in draft.answered for file in one.result.loaded.files]
     files = list({file.path: file for file in asked_for}.values())
     if len(draft.answered) < 2 or not files:
@@ -316,8 +310,7 @@ async def _fitting(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
 
 
 async def read_again(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
-    """Seen recently, with an open change, or changed since they were loaded. Skips files with exactly the
-    proposed text, which the model knows."""
+    """Skips files with exactly the proposed text, which the model knows."""
     state = context.state()
     asked_for = draft.everything.asked_for
     known = context.state().known.files
@@ -349,8 +342,7 @@ async def read_again(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
 
 
 async def upload(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
-    """Uploads to the provider's file storage, if enabled. After a failure, files are sent as text, with one notice
-    per model."""
+    """After a failure, files are sent as text, with one notice per model."""
     state, store = context.state(), context.provider_files
     model = state.model.name
     if store is None or model in store.refused:
@@ -383,7 +375,7 @@ async def upload(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
 
 
 async def _uploaded_before(context: TurnContext, held: Sequence[LoadedFile], emit: Emit) -> LoadedFiles:
-    """Files at another provider or of another process, as far as they fit."""
+    """Files at another provider or of another process, if they fit."""
     state, found = context.state(), LoadedFiles()
     there = {file.path for file in held}
     for path in state.conversation.files:

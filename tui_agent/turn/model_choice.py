@@ -43,7 +43,7 @@ def chosen_model(settings: Settings, name: str, abilities: Abilities) -> ModelCh
 
 
 class RequestOptions(Struct, frozen=True):
-    """`most`: tokens of a reply (default 0: unlimited). `temperature`: None is the provider's default."""
+    """`most` are tokens of a reply (0: unlimited); `temperature` None is the provider's default."""
 
     effort: Effort = "auto"
     most: int = 0
@@ -78,14 +78,13 @@ def with_effort(effort: Effort | None, message: str) -> str:
 
 
 def split_effort(text: str) -> tuple[Effort | None, str]:
-    """The effort prefix and the message; (None, text) without a prefix."""
+    """The effort is None without a prefix."""
     found = _WRITTEN.match(text)
     return (cast("Effort", found[1].lower()), text[found.end() :]) if found else (None, text)
 
 
 def in_short(effort: Effort, level: str) -> str:
-    """`high`, or `high→medium` if the model uses another `level`; "" for auto, and for a model without
-    levels."""
+    """`high`, or `high→medium` if the model uses another `level`; "" for auto or without levels."""
     if effort == "auto" or not level:
         return ""
     return effort if effort == level else f"{effort}→{level}"

@@ -28,7 +28,6 @@ def _numbered(line: str, number: int) -> str:
 
 
 async def with_pastes(context: TurnContext, text: str) -> str:
-    """Raises `FileError` if a text is unreadable."""
     known = context.state().input.pastes
     lines = {line for line in PASTED.findall(text) if line in known}
     if not lines:

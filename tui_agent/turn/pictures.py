@@ -55,12 +55,10 @@ class Picture(Struct, frozen=True):
 
     @property
     def tokens(self) -> int:
-        """An estimate."""
         return max(1, self.width * self.height // PIXELS_A_TOKEN)
 
     @property
     def image(self) -> dict[str, str]:
-        """Returns an image in the form of `ModelRequest`."""
         return {"media_type": self.media_type, "data": self.data, "tokens": str(self.tokens)}
 
     @property
@@ -69,8 +67,6 @@ class Picture(Struct, frozen=True):
 
 
 class _Header(Struct, frozen=True):
-    """The first line of `picture_scaler.py`."""
-
     media_type: str = ""
     width: int = 0
     height: int = 0
@@ -89,8 +85,8 @@ class PicturedRequest(Struct, frozen=True):
 async def take_pictures(
     context: TurnContext, request: str, attachments: Sequence[str], emit: Emit
 ) -> PicturedRequest:
-    """Raises `FileError` for a picture that cannot be read and for another binary file, and `ModelError` if
-    the model cannot see."""
+    """Raises `FileError` for an unreadable picture or another binary file, and `ModelError` if the model
+    cannot see."""
     plain = PicturedRequest(request, request, tuple(attachments))
     if mentions := [one[1] or one[2] for one in _MENTION.finditer(request[:MOST_SEARCHED])]:
         await asyncio.to_thread(_refuse_binary, context, mentions)
@@ -128,7 +124,6 @@ async def take_pictures(
 
 
 async def pictures_of_result(context: TurnContext, paths: Sequence[str]) -> tuple[Picture, ...]:
-    """Gives a notice about those that the model does not get."""
     found: list[Picture] = []
     try:
         await _check_sees(context, [Path(path).name for path in paths])
@@ -156,7 +151,7 @@ async def _check_sees(context: TurnContext, names: Sequence[str]) -> None:
 
 
 def _place(context: TurnContext, name: str) -> Path | None:
-    """None if there is no such picture. Raises `PathRefused`, and `FileError` for a folder or a pipe. Blocking."""
+    """None if there is no such picture. Raises `PathRefused` and `FileError`. Blocking."""
     if Path(name).suffix.lower() not in ENDINGS:
         return None
     if name.startswith(("/", "~/")):
@@ -174,7 +169,6 @@ def _place(context: TurnContext, name: str) -> Path | None:
 
 
 def _refuse_binary(context: TurnContext, mentions: Sequence[str]) -> None:
-    """Raises `FileError` for a file that is neither text nor a picture. Blocking."""
     gate = context.workspace.gate
     for name in dict.fromkeys(one.rstrip(".,;:!?)") for one in mentions):
         if not name or Path(name).suffix.lower() in ENDINGS:
@@ -219,7 +213,6 @@ async def _read(place: Path, name: str) -> Picture:
 
 
 def _content(place: Path, name: str) -> bytes:
-    """Raises `FileError`. Blocking."""
     try:
         descriptor = os.open(place, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:

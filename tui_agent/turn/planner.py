@@ -97,11 +97,8 @@ def _batch_action(context: TurnContext, request: str) -> list[FileAction]:
 
 
 async def make_plan(context: TurnContext, request: str, emit: Emit) -> tuple[Plan, str]:
-    """The warning is given after the model's response, because the main request may fail with the same error.
-
-    Skips the planner if the request names every file, or if the planner is unavailable. After a failure, the
-    plan is derived from the request's words.
-    """
+    """Returns a warning for after the model's response, because the main request may fail alike. Uses the
+    request's words if the planner is unavailable, fails, or is not needed."""
     active = context.state().buffers.active
     words = await asyncio.to_thread(read_words, request, context.workspace.index, active)
     planner = await _planner(context, words, request)
@@ -145,7 +142,7 @@ async def _planner(context: TurnContext, words: RequestReading, request: str) ->
 
 
 async def _ask_planner(context: TurnContext, request: str, planner: ModelRequest, emit: Emit) -> Plan | None:
-    """Asks once more with the faults if the plan is invalid, and without a schema if that was refused."""
+    """Asks once more with the faults of an invalid plan, or without a refused schema."""
     write = _as_ending if _is_ending(context, planner) else _messages
     messages = await asyncio.to_thread(write, context, request, planner.schema is None)
     for attempt in range(1, MOST_ANSWERS + 1):
@@ -208,7 +205,6 @@ def _as_ending(context: TurnContext, request: str, with_schema: bool) -> tuple[M
 
 
 def _messages(context: TurnContext, request: str, with_schema: bool) -> tuple[Message, ...]:
-    """The planner's prompt, the outline, the known files and the request."""
     system = [part["text"] for part in context.prompts[PLANNING]["sections"]]
     if with_schema:
         shape = json.dumps(context.prompts[PLANNING_SCHEMA], ensure_ascii=False)
@@ -234,7 +230,6 @@ def _messages(context: TurnContext, request: str, with_schema: bool) -> tuple[Me
 
 
 def _bounded(plan: Plan) -> Plan:
-    """Adds a fault."""
     if len(plan.files) <= MAX_ACTIONS and len(plan.directories) <= MAX_ACTIONS:
         return plan
     asked = len(plan.files) + len(plan.directories)

@@ -71,7 +71,6 @@ class StreamedPaths:
         self._in_changes = False
 
     def take(self, text: str) -> str:
-        """The path that a chunk begins to write, or ""."""
         looked = self._tail + text
         newest, end = "", 0
         for found in _NAMED.finditer(looked):
@@ -144,7 +143,6 @@ def _request(shown: ShownText, files: Mapping[str, str]) -> ChangeRequest | None
 
 
 def _new(context: TurnContext, shown: ShownText) -> ChangeRequest | None:
-    """Blocking."""
     if not shown.path or shown.diff is not None:
         return None
     try:
@@ -186,11 +184,8 @@ MOST_FAULTS = 100
 
 
 async def ask(context: TurnContext, draft: Draft, earlier: EarlierMessages, emit: Emit) -> Reply:
-    """Raises a `ModelError` without a reply.
-
-    A request refused as too long is withdrawn and sent again in smaller sizes, until nothing can be omitted.
-    If the model is unreachable or overloaded, the next of `models.fallbacks` is used.
-    """
+    """A request refused as too long is sent again in smaller sizes. If the model is unreachable or
+    overloaded, the next of `models.fallbacks` is used. Raises a `ModelError` without a reply."""
     failed: dict[str, ModelError] = {}
     size = _Size(context)
     while True:
@@ -232,7 +227,7 @@ async def ask(context: TurnContext, draft: Draft, earlier: EarlierMessages, emit
 
 
 def _told_room(words: str, size: int) -> int:
-    """Returns the window that the refusal of a request of `size` tokens names; otherwise 0."""
+    """The window that a refusal of `size` tokens names, or 0."""
     window, asked = sizes_in(words)
     if not window:
         return 0
@@ -249,7 +244,7 @@ class _Size:
         self._less = list(LESS)
 
     def reduce(self, size: int, refusal: ContextTooLong, known: int = 0) -> None:
-        """Reduces to at most `known` if the server has reported its window. Raises `refusal` after the last attempt."""
+        """To at most `known` if the server reported its window. Raises `refusal` after the last attempt."""
         if not self._less:
             raise refusal
         self.ceiling, self.refusal = int(size * self._less.pop(0)), refusal
@@ -260,7 +255,7 @@ class _Size:
 async def _next_model(
     context: TurnContext, error: ModelError, failed: dict[str, ModelError], emit: Emit
 ) -> None:
-    """Raises the first error if no fallback is left."""
+    """Raises the first error without a fallback."""
     if isinstance(error, BadKey) and not failed:
         raise error  # The user must fix the key.
     failed[context.state().model.name] = error
@@ -315,8 +310,6 @@ async def _ask_once(
 
 
 class _ReplyAnswer(Answer):
-    """Parsed and displayed as it streams."""
-
     def __init__(self, context: TurnContext, tools: bool, earlier_calls: frozenset[str]) -> None:
         self._context = context
         self._tools = tools
@@ -374,7 +367,7 @@ class _ReplyAnswer(Answer):
                 return reader.feed(text)
 
     def is_worth_keeping(self) -> bool:
-        """Whether it contains complete changes, which a retry might not propose again."""
+        """Whether it contains complete changes."""
         return bool(self.reader.finish(cut=True).changes)
 
     def finish(self, model: str) -> Reply:
@@ -391,7 +384,6 @@ class _ReplyAnswer(Answer):
         return replace(reply, why=self.why if reply.cut else "")
 
     def message(self, reply: Reply) -> Message:
-        """Returns a message with its parts in order and its calls as parsed."""
         came = self.end.parts if self.end else ()
         parts: list[Part] = [] if came else [TextPart(self.text)] if self.text else []
         calls = list(reply.calls)
@@ -408,7 +400,6 @@ class _ReplyAnswer(Answer):
 
 
 def _bounded(reply: Reply, letters: int) -> Reply:
-    """Records omitted changes as a fault."""
     faults = list(reply.faults)
     if letters > MOST_LETTERS:
         faults.append(

@@ -132,14 +132,12 @@ class Draft(Struct, frozen=True):
 
     @property
     def everything(self) -> LoadedFiles:
-        """All files, including those that calls request."""
         loaded = self.loaded
         for one in self.answered:
             loaded = loaded.plus(one.result.loaded)
         return loaded
 
     def changed(self, change: Callable[[LoadedFiles], LoadedFiles]) -> Draft:
-        """Applies `change` to each group of files."""
         answered = tuple(
             replace(one, result=replace(one.result, loaded=change(one.result.loaded)))
             if one.result.loaded.files
@@ -150,8 +148,7 @@ class Draft(Struct, frozen=True):
 
 
 class ComposedRequest(Struct, frozen=True):
-    """With the event that records its additions. `bytes` is the total length sent; `calls` are the ids of all
-    earlier calls."""
+    """`bytes` is the total length sent; `calls` are the ids of all earlier calls."""
 
     draft: Draft
     request: ModelRequest
@@ -178,7 +175,7 @@ class _Written(NamedTuple):
 
 
 def _write(context: TurnContext, before: ConversationSlice, newest: _Newest) -> _Written:
-    """One thread call: the loop may draw a frame at every wait, which delays the request."""
+    """One thread call, because the loop may draw a frame at every wait."""
     kept = context.sent.read(context.blobs, (*before.messages, *before.last))
     earlier, last = kept[: len(before.messages)], kept[len(before.messages) :]
     made = newest.messages([one.message for one in earlier])
@@ -196,8 +193,7 @@ def _write(context: TurnContext, before: ConversationSlice, newest: _Newest) -> 
 
 
 async def compose(context: TurnContext, draft: Draft, state: State | None = None) -> ComposedRequest:
-    """Deterministic. The conversation must have begun (see `compaction.fit_to_window`). If there is nothing
-    to add, it is sent unchanged."""
+    """The conversation must have begun. If there is nothing to add, it is sent unchanged."""
     state = state or context.state()
     before, head = state.conversation, head_of(context)
     written, draft = draft, replace(draft, query=await with_pastes(context, draft.query))
@@ -246,7 +242,7 @@ async def compose(context: TurnContext, draft: Draft, state: State | None = None
 
 
 def parts_of(messages: Sequence[SentMessage], head: int) -> dict[str, int]:
-    """Returns tokens; the head counts as system."""
+    """Tokens; the head counts as system."""
     files = sum(message.files for message in messages)
     rules = sum(message.instructions for message in messages)
     system = sum(m.tokens - m.files - m.instructions for m in messages if m.role == "system")
@@ -260,10 +256,7 @@ def parts_of(messages: Sequence[SentMessage], head: int) -> dict[str, int]:
 
 
 class _Newest:
-    """Contents of the new messages and their effect on the conversation.
-
-    Each call gets a result with the requested content; everything remaining is in the user message.
-    """
+    """Each call gets a result with the requested content; the user message has the rest."""
 
     def __init__(self, state: State, draft: Draft, *, asks: bool) -> None:
         self._state = state
@@ -318,13 +311,11 @@ class _Newest:
 
     @property
     def digests(self) -> dict[str, str]:
-        """ "" for closed blocks that were reported."""
         return {name: editor.digest(text) for name, text in self.blocks.items()} | dict.fromkeys(
             self._gone_blocks, ""
         )
 
     def messages(self, earlier: Sequence[Message]) -> list[tuple[Message, Sizes]]:
-        """Results of the open calls and, if it has content, one user message."""
         results = [self._result(call) for call in self._before.open_calls]
         query = self._draft.query
         awaited = not results and bool(earlier) and earlier[-1]["role"] == "assistant"
@@ -419,7 +410,6 @@ class _Newest:
 
 
 def _in_brief(news: prompt.MessageParts) -> prompt.MessageParts:
-    """The user's own text is unchanged."""
     facts = tuple(shortened(fact, BRIEF) for fact in news.facts[-MOST_IN_BRIEF:])
     missing = len(news.facts) - len(facts)
     return replace(

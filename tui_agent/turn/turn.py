@@ -29,13 +29,9 @@ MORE_STEPS = "send “continue” to resume it, or raise max_steps"
 async def run(
     context: TurnContext, request: str, attachments: Sequence[str], emit: Emit, added: str = ""
 ) -> str:
-    """Plans, loads, sends the request, runs calls, proposes and checks changes.
-
-    Repeats if the reply asks for files, contains unplaceable changes or unreadable calls, or fails its
-    checks. `added` is further text of the message, not of the person. Returns the limit that ended the turn,
-    or "". Raises a `ModelError` if there was no response, and `LimitReached`. The caller records the end of
-    the turn.
-    """
+    """Plans, loads, asks, runs calls, proposes and checks changes; repeats if the reply needs it. `added` is
+    further text of the message, not of the person. Returns the limit that ended the turn, or "". Raises a
+    `ModelError` if there was no response, and `LimitReached`. The caller records the end."""
     if context.calls.expand is not None and request.lstrip().startswith("/"):
         request = await context.calls.expand(request)
     resources = ""
@@ -51,8 +47,7 @@ async def run(
 
 
 async def retry_conflicts(context: TurnContext, conflicts: Sequence[Change], emit: Emit) -> str:
-    """Reloads the files of changes that conflicted when applied, and asks the model again. Returns and
-    raises as `run` does."""
+    """Asks again for changes that conflicted when applied. Returns and raises as `run` does."""
     await context.workspace.ready()
     retries = Retries(told=True)
     draft = await retries.ask_again(context, conflicts, emit)
