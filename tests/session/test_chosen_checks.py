@@ -148,7 +148,7 @@ async def test_trying_a_check_says_what_it_finds_and_gives_its_baseline(root: Pa
         assert words[0].startswith("✓ ")
         assert words[1].startswith("✗ 1 fails already · ")
         assert words[2].startswith("program missing")
-        assert words[3].startswith("not done in 1 s")
+        assert words[3].startswith("not finished in 1 s")
         assert words[4].startswith("✗ 3 fail already · ")
         await session.checks.accept([CheckCommand("old", fails)])
         before = len(ran(session))

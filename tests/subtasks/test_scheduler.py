@@ -197,7 +197,7 @@ async def test_it_goes_on_while_todos_are_open_and_ends_at_the_limit_of_turns(fo
         await session.subtasks.run("a")
         await session.subtasks.settled()
         task = session.state.subtasks.get("a")
-        assert task and task.state == "failed" and "not done after 3 turns" in task.reason
+        assert task and task.state == "failed" and "not finished after 3 turns" in task.reason
         assert task.cause == "limit"
         assert len(model.requests) == 3 and not session.state.review.open
 

@@ -220,7 +220,7 @@ class ReplyBuilder:
         for path, beside in said.items():
             what = "another change" if beside else "a change"
             self.faults.append(
-                f"The text shows {what} to {path} that is not among the proposed ones: it was not taken."
+                f"The text shows {what} to {path} that is not among the proposed changes. It was ignored."
             )
 
     def _has(self, shown: ChangeRequest) -> bool:
@@ -412,7 +412,7 @@ def joined_changes(
     for name, path in made:
         above = next((folder for folder in _folders(name) if folder in names_made), "")
         if above:
-            clashes[path] = f"the same reply makes {above} a file, in which no other can be"
+            clashes[path] = f"the same reply creates {above} as a file, so it cannot be a folder"
             clashes[moved.get(above, above)] = f"the same reply makes {name}, in which it would be a folder"
     told: dict[str, Refusal] = {}
     for refusal in refused:

@@ -167,7 +167,7 @@ def _take_back(gate: Gate, blobs: Blobs, entry: BatchEntry) -> str:
             with writing(spot.folder):
                 return _restore(spot, blobs, entry)
     except PathRefused as error:
-        return f"{name} could not be put back: {error}"
+        return f"{name} could not be restored: {error}"
     except OSError as error:
         raise file_error(error, entry.path, "put back") from error
 

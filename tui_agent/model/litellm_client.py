@@ -109,7 +109,7 @@ def refuse_login(model: str) -> None:
     service = service_of(model.lower())
     if service is not None and by_login(model):
         raise RequestRejected(
-            f"{model} is not reached through litellm",
+            f"{model} cannot be used through litellm",
             f"write it as {service.provider}/NAME, and run `tui-agent login {service.name}`",
         )
 

@@ -81,7 +81,7 @@ def _proxy(failure: Failure, model: str, where: str) -> Sentence | None:
             )
         case _:
             return (
-                f"The proxy does not reach the server of {model} ({said})",
+                f"The proxy cannot reach the server of {model} ({said})",
                 f"check the proxy and the network{where}",
             )
     if "ProxyError" in failure.names or ("ConnectError" in failure.names and _tls_words(failure) is None):

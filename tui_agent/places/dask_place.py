@@ -109,7 +109,7 @@ class DaskChannel:
             try:
                 start, data, said = self._getting.result()
             except Exception as error:  # whatever the client of a lost scheduler raises
-                _log.debug("the scheduler answers no longer", exc_info=True)
+                _log.debug("the scheduler no longer answers", exc_info=True)
                 self._said = f"{type(error).__name__}: {str(error)[:200]}"
                 return b""
             finally:

@@ -223,7 +223,7 @@ class Review:
                 known = self._live(source, path)
                 if known is not None and known.waits:
                     await self._journal.record(
-                        e.ChangeMoved(known.id, "skipped", reason=f"{name} took it back")
+                        e.ChangeMoved(known.id, "skipped", reason=f"{name} withdrew it")
                     )
         return left
 

@@ -160,7 +160,7 @@ class BaselineRuns:
         """Raises `SessionError` without a view."""
         ran, found = await self._run(check, False)
         if ran.how != "exit":
-            took = f"not done in {ran.seconds:.0f} s" if ran.how == "time-out" else ran.how
+            took = f"not finished in {ran.seconds:.0f} s" if ran.how == "time-out" else ran.how
             return BaselineResult("ended", ran.seconds, why=took)
         if (program := missing_program(ran, found)) is not None:
             return BaselineResult("missing", ran.seconds, why=program)

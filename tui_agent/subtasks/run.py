@@ -283,7 +283,7 @@ class SubTaskRun:
                 return "", ""
             if number < most:
                 await child.run_turn(GO_ON)
-        return f"It was not done after {most} turns: raise limits.turns, or split it", "limit"
+        return f"It was not finished after {most} turns: raise limits.turns, or split it", "limit"
 
 
 def _copyable(gate: Gate, paths: Sequence[str]) -> list[str]:

@@ -268,7 +268,7 @@ class _Search:
         elif decision.patterns:
             await self.find(action, "mention")
         else:
-            self._add_fact(f"{action.name} is left out by the person.")
+            self._add_fact(f"The user excluded {action.name}.")
             await self._emit(e.FallbackTaken(action.name, "skip", action.patterns))
 
     def _add_fact(self, fact: str) -> None:

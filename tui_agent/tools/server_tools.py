@@ -313,7 +313,7 @@ def _call(off: frozenset[str], as_calls: bool) -> Tool:
 
     arguments: dict[str, Any] = {"type": "object", "description": "As its schema has them."}
     if not as_calls:
-        arguments = {"type": "string", "description": "A JSON object, as its schema has it."}
+        arguments = {"type": "string", "description": "A JSON object that matches the schema of the tool."}
     return Tool(
         name=CALL,
         key="callTools",

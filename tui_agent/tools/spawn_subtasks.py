@@ -65,7 +65,7 @@ async def propose_sub_tasks(
     if refused:
         names = ", ".join(task.id for task in refused)
         most = settings.max_per_turn
-        why = f"a turn may have {most} sub-tasks (subtasks.max_per_turn), these were refused: {names}"
+        why = f"a turn can have at most {most} sub-tasks (subtasks.max_per_turn); refused: {names}"
         await emit(e.NoticeGiven("warning", f"Not all sub-tasks were taken: {why}", in_chat=True))
         told = (f"Not all of your sub-tasks were taken: {why}. Do not propose them again in this turn.",)
     if not tasks:

@@ -78,7 +78,7 @@ def _counted(state: State) -> Iterator[Row]:
     yield ((f"  {about}{usage.context:,} tokens{share}{known}", "$text"),)
     for part in PARTS:
         if part in usage.parts:
-            yield ((f"  {part:<14}", "$text"), (f"{usage.parts[part]:>9,}  by our count", "$muted"))
+            yield ((f"  {part:<14}", "$text"), (f"{usage.parts[part]:>9,}  estimated", "$muted"))
     restarted = counted(usage.resets, "restart") if usage.resets else "no restart"
     begins = f"it repeats {usage.prefix_share:.1%} of the request before it; {restarted} so far"
     yield ((f"  {begins}", "$muted"),)

@@ -366,7 +366,7 @@ async def compare_attempts(app: App[object], session: Session) -> None:
     """Compares the newest attempts, and puts the chosen one into the review."""
     group = next((task.attempt for task in reversed(session.state.subtasks.tasks) if task.attempt), "")
     if not group:
-        await session.notice("There are no attempts: /best claude codex GOAL or /best 3 GOAL begins some")
+        await session.notice("There are no attempts: /best claude codex GOAL or /best 3 GOAL starts some")
         return
     chosen = await app.push_screen_wait(Attempts(session, group))
     if chosen:
