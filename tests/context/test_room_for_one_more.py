@@ -20,6 +20,7 @@ from tui_agent.store import events as e
 from tui_agent.store.event import Lasting
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import Todo
+from tui_agent.tools.registry import all_tools
 
 WINDOW = 100_000  # as the scripted model has it; a token has four characters
 LONG = "words and words " * 40
@@ -259,3 +260,65 @@ async def test_any_history(tmp_path: Path, seed: int) -> None:
         model_of(session).replies = [reply("Hello.")] * 3
         await says(session, "hello")
         assert session.state.turn.error == "", session.state.turn.error
+
+
+def entries(key: str, size: int) -> list[Any]:
+    """What a model may write under a key of its reply, `size` characters long altogether."""
+    long = "word " * (size // 5)
+    each = [f"{number} {'x' * 90}" for number in range(size // 100)]
+    match key:
+        case "nextSteps":
+            return [{"html": long, "inputText": long}, *({"html": one, "inputText": one} for one in each)]
+        case "subTasks":
+            made = [{"id": one[:9], "goal": one, "files": [one], "dependsOn": []} for one in each]
+            return [{"id": "a", "goal": long, "files": [long], "dependsOn": [long]}, *made]
+        case "todos":
+            made = [{"text": one, "aiText": one, "done": False} for one in each]
+            return [{"text": long, "aiText": long, "done": False}, *made]
+        case "fileRequests":
+            made = [{"type": "file", "name": one, "patterns": [f"{one}.py"]} for one in each]
+            return [{"type": "file", "name": long, "patterns": [long]}, *made]
+        case "searches":
+            return [{"pattern": long, "glob": long}, *({"pattern": one, "glob": one} for one in each)]
+        case "fileChanges":
+            made = [{"path": f"{number}.txt", "content": one} for number, one in enumerate(each)]
+            return [
+                {"path": long, "content": long},
+                *made,
+                {"path": "a.txt", "edits": [{"search": long}] * 9},
+            ]
+        case "commands" | "findFiles" | "directoryRequests" | "useSkills" | "pages":
+            named = {"command": long, "pattern": long, "path": long, "name": long, "url": f"https://x/{long}"}
+            return [named, *(dict.fromkeys(named, one) for one in each)]
+    raise AssertionError(key)
+
+
+@pytest.mark.parametrize("window", [16_000, WINDOW])
+@pytest.mark.parametrize("protocol", ["structured", "tools"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("nextSteps", "subTasks", "todos", "fileRequests", "searches", "fileChanges", "commands"),
+        *("findFiles", "directoryRequests", "useSkills", "pages"),
+    ],
+)
+async def test_each_field_of_a_reply(tmp_path: Path, key: str, protocol: str, window: int) -> None:
+    """The model's own words: options of a question, plans, todos, names of sub-tasks and of files."""
+    tool = next(tool for tool in all_tools() if tool.key == key)
+    given = entries(key, window * 8)
+    answer = (
+        calls((tool.name, {tool.parameter: given})) if protocol == "tools" else reply("Look.", **{key: given})
+    )
+    overrides = (f"context.window={window}", "max_steps=2")
+    done: Any = calls(text="Done.") if protocol == "tools" else reply("Done.")
+    async with open_session(
+        tmp_path, [answer, *[done] * 5], protocol=protocol, overrides=overrides
+    ) as session:
+        await says(session, "do it")
+        for words in ("hello", "continue"):
+            model_of(session).replies = [done] * 5
+            await says(session, words)
+            assert session.state.turn.error == "", session.state.turn.error
+            request = model_of(session).requests[-1]
+            assert sum(len(str(message)) for message in request.messages) < window * 4
+            assert words in str(request.messages[-1])
