@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tui_agent.edits import merge as merging
 from tui_agent.edits.merge import MergeResult, merge
 from tui_agent.errors import ChildFailed, EditFailed
+from tui_agent.files.private import own_place
 
 BASE = [f"line {number}\n" for number in range(20)]
 
@@ -133,9 +134,9 @@ def test_the_configuration_of_the_person_changes_nothing(
 
 
 def test_nothing_stays_behind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(merging.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     merge("a\n", "x\n", "y\n")
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.rglob("*")) == [Path(own_place())]
 
 
 def test_without_git_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import stat
 import tempfile
 from pathlib import Path
 
 import pytest
 
+from tui_agent.edits import merge
 from tui_agent.files import private, staging
 from tui_agent.git import checkpoints
+from tui_agent.log import storage
 
 HUGE = "9" * 30
 
@@ -46,6 +49,28 @@ def test_what_a_process_that_ended_left_is_removed(system: Path) -> None:
     odd.mkdir()
     checkpoints.sweep()
     assert kept.is_dir() and odd.is_dir() and not ended.exists()
+
+
+def test_a_killed_process_leaves_no_folder_to_the_next(
+    system: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a merge, and of a session in memory."""
+
+    def kill(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    monkeypatch.setattr(merge, "run_git", kill)
+    child = os.fork()
+    if child == 0:
+        try:
+            storage.in_memory(tmp_path, "", tmp_path)
+            merge.merge("one\n", "two\n", "three\n")
+        finally:
+            os._exit(1)
+    assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
+    assert sum(path.is_dir() for path in system.rglob("*")) == 3, "the place, and two folders in it"
+    checkpoints.sweep()
+    assert list(system.rglob("*")) == [Path(private.own_place())]
 
 
 @pytest.mark.parametrize("taken", ["open", "link", "file"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
@@ -14,6 +13,7 @@ from msgspec.structs import replace
 from tui_agent.edits.change import Change, ChangeKind, compose, counts, hunks
 from tui_agent.edits.lines import split
 from tui_agent.errors import ChildFailed, EditFailed
+from tui_agent.files.private import temporary_folder
 from tui_agent.git.process import NOT_FOUND, run_git
 
 #: Seconds.
@@ -34,7 +34,7 @@ def union(base: str, ours: str, theirs: str) -> str:
     `EditFailed` for binary content."""
     if ours == theirs:
         return ours
-    with tempfile.TemporaryDirectory(prefix="tui-agent-merge-") as folder:
+    with temporary_folder() as folder:
         sides = {"yours": ours, "base": base, "theirs": theirs}
         return _merged(Path(folder), sides, "--union").text
 
@@ -46,7 +46,7 @@ def merge(base: str, ours: str, theirs: str, marker: int = 7) -> MergeResult:
         return MergeResult(ours)
     if ours == base:
         return MergeResult(theirs)
-    with tempfile.TemporaryDirectory(prefix="tui-agent-merge-") as folder:
+    with temporary_folder() as folder:
         sides = {"yours": ours, "base": base, "theirs": theirs}
         return _merged(Path(folder), sides, "--diff3", f"--marker-size={marker}")
 

@@ -12,7 +12,8 @@ import os
 import re
 import secrets
 import stat
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tui_agent.files import operating_system
@@ -136,6 +137,16 @@ def make_temporary() -> str:
     import tempfile
 
     return tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=own_place())
+
+
+@contextmanager
+def temporary_folder() -> Generator[str]:
+    """A folder of `make_temporary`, removed at the end. Raises OSError."""
+    folder = make_temporary()
+    try:
+        yield folder
+    finally:
+        _remove(folder)
 
 
 def sweep() -> None:

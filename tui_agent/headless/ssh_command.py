@@ -7,7 +7,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from tui_agent import __version__
 from tui_agent.control.launcher import RESET
 from tui_agent.control.remote import shell_words, ssh_program
 from tui_agent.errors import SessionError
+from tui_agent.files.private import temporary_folder
 from tui_agent.headless.output import note
 
 #: Exit status of ssh if the connection failed or was lost.
@@ -41,7 +41,7 @@ def ssh(host: str, path: str, session: str) -> int:
     line drops, it continues, and this command connects again.
     """
     program = ssh_program(host)
-    with tempfile.TemporaryDirectory(prefix="tui-agent-ssh-") as folder:
+    with temporary_folder() as folder:
         connected = Path(folder, "connected")
         mark = ("-o", "PermitLocalCommand=yes", "-o", f"LocalCommand=touch {shlex.quote(str(connected))}")
         words = [program, "-t", *_ALIVE, *mark, "--", host]

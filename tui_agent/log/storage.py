@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -21,7 +20,7 @@ from tui_agent.errors import Damaged, SessionError, TooNew
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.names import display_path
 from tui_agent.files.operating_system import read_start
-from tui_agent.files.private import replace_private
+from tui_agent.files.private import make_temporary, replace_private
 from tui_agent.log import catalog, database, directory, journal, records, snapshot
 from tui_agent.log.database import RawRows, read_raw
 from tui_agent.log.directory import SessionLock
@@ -361,6 +360,6 @@ def _begun_here(data: Path, folder: Path) -> directory.SessionEntry | None:
 
 def _temporary() -> Path:
     try:
-        return Path(tempfile.mkdtemp(prefix="tui-agent-"))
+        return Path(make_temporary())
     except OSError:
         return Path(os.devnull, "tui-agent")

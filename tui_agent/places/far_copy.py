@@ -11,7 +11,6 @@ import shlex
 import shutil
 import socket
 import tarfile
-import tempfile
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +18,7 @@ from typing import Any
 
 from tui_agent.errors import SessionError
 from tui_agent.files.operating_system import remove_folder
-from tui_agent.files.private import make_temporary
+from tui_agent.files.private import make_temporary, temporary_folder
 from tui_agent.places.contents import Contents, Identity, can_travel, later, read_item, tar_stream
 from tui_agent.places.kept_folder import CopySlot, Ignored, plan_of
 from tui_agent.places.place import CommandPlace
@@ -151,7 +150,7 @@ class FarCopy:
 
     async def _synchronise(self, rsync: str, wanted: Mapping[str, int], read: dict[str, Identity]) -> bool:
         """Sends files by rsync. Returns False if the host has none."""
-        with tempfile.TemporaryDirectory(prefix="tui-agent-place-") as folder:
+        with temporary_folder() as folder:
             await asyncio.to_thread(_stage, folder, self._contents, wanted, read)
             *ssh, host = self._place.ssh
             words = [rsync, "-rlptzIs", "--no-owner", "--no-group", "-e", shlex.join(ssh), "--"]
