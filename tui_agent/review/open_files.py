@@ -11,6 +11,7 @@ from tui_agent.edits.merge import ConflictView, Region, Side, merged_with_choice
 from tui_agent.errors import FileError, Outdated, SessionError, TooLarge, TuiAgentError, Undecodable
 from tui_agent.files.gate import read_for_person
 from tui_agent.files.names import display_path
+from tui_agent.files.operating_system import has_other_names
 from tui_agent.files.text import TextFile, decode, encode, md5
 from tui_agent.files.write_file import write_file as replace_file
 from tui_agent.log.core import Core
@@ -141,6 +142,7 @@ class OpenFiles:
         stored = self._stored.get(path) or TextFile(buffer.text)
         data = encode(stored, buffer.text)
         expected = None if overwrite else buffer.disk
+        linked = await asyncio.to_thread(has_other_names, self._workspace.root / path)
         try:
             async with self._one_save:
                 with self._journal.waits.on(f"waiting for the disk to save {display_path(path)}"):
@@ -155,6 +157,9 @@ class OpenFiles:
         mtime = await asyncio.to_thread(self._mtime, path)
         text_hash = await asyncio.to_thread(hash_of_text, buffer.text)  # Cached for the fold.
         await self._journal.record(e.BufferSaved(path, written, mtime, text_hash))
+        if linked:
+            words = f"{path} was a hard link: its other names keep the old text. Copy it to them if they need it"
+            await self._journal.record(e.NoticeGiven("warning", words))
         now = self.state.buffers.get(path)
         if now is not None and now.unsaved:  # Typed during the write; compared with the new version on disk.
             self.edit(path, now.text, now.cursor, now.anchor)
