@@ -218,9 +218,9 @@ class ReplyBuilder:
             elif path and path not in told:
                 said.setdefault(path, False)
         for path, beside in said.items():
-            what = "another change" if beside else "a change"
+            change = "another change" if beside else "a change"
             self.faults.append(
-                f"The text shows {what} to {path} that is not among the proposed changes. It was ignored."
+                f"The text shows {change} to {path} that is not among the proposed changes. It was ignored."
             )
 
     def _has(self, shown: ChangeRequest) -> bool:

@@ -257,7 +257,9 @@ def remove_legacy(file: Path, path: Path, blobs: Blobs) -> None:
     except FileError as error:
         raise SessionError(f"{display_path(str(file))} stays ({error.what})", "import it again") from error
     if texts != [as_text(message) for message in read_messages(file)]:
-        raise SessionError(f"{display_path(str(file))} is kept because the log holds only a part of it", "import it again")
+        raise SessionError(
+            f"{display_path(str(file))} is kept because the import is incomplete", "import it again"
+        )
     try:
         file.unlink()
     except OSError as error:

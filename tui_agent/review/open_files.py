@@ -158,7 +158,9 @@ class OpenFiles:
         text_hash = await asyncio.to_thread(hash_of_text, buffer.text)  # Cached for the fold.
         await self._journal.record(e.BufferSaved(path, written, mtime, text_hash))
         if linked:
-            words = f"{path} was a hard link: its other names keep the old text. Copy it to them if they need it"
+            words = (
+                f"{path} was a hard link: its other names keep the old text. Copy it to them if they need it"
+            )
             await self._journal.record(e.NoticeGiven("warning", words))
         now = self.state.buffers.get(path)
         if now is not None and now.unsaved:  # Typed during the write; compared with the new version on disk.

@@ -274,9 +274,7 @@ class Writer:
             if buffer is None:
                 continue
             if buffer.unsaved if not target.now.unsaved else buffer.text != target.now.text:
-                raise Outdated(
-                    f"You typed in {target.now.path} just before it was written", "try again"
-                )
+                raise Outdated(f"You typed in {target.now.path} just before it was written", "try again")
         in_buffers = [target for target in targets if target.in_buffer]
         texts = [self._open_files.with_text(target.now.path, target.text or "") for target in in_buffers]
         try:

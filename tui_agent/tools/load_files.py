@@ -455,7 +455,7 @@ async def leave_out(
     then = "; “continue” sends the rest" if waits else ""
     await emit(e.NoticeGiven("warning", f"{what} and {'is' if one else 'are'} left out: {named}{then}"))
     if waits:
-        then = "Do what is asked for with the files that are shown, and do not ask for the others: they follow."
+        then = "Work on the files that are shown now. Do not request the others: they follow."
         return (f"{what} and {'is' if one else 'are'} not shown yet: {named}. {then}",)
     return (f"{what} and {'is' if one else 'are'} not shown: {named}. Ask for less at a time.",)
 
