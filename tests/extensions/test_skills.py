@@ -86,11 +86,49 @@ def test_no_text_of_a_file_has_control_characters() -> None:
 
 
 def test_a_skill_of_the_person_is_found_and_read(tmp_path: Path, own: Path) -> None:
-    skill(own / ".agents/skills/pdf", **{"form.md": "Fill"})
+    folder = skill(own / ".agents/skills/pdf", **{"form.md": "Fill"})
     skills, problems, withheld, trusted = found(tmp_path)
     assert [(one.key, one.description) for one in skills] == [("pdf", "Of pdf")] and not problems + withheld
-    assert body(skills[0], trusted) == "Body\n\nFiles of this skill: form.md"
+    assert body(skills[0], trusted).startswith("Body\n\nFiles of this skill, in ")
+    assert body(skills[0], trusted).endswith(f"in {folder}, where commands can read them: form.md")
     assert file_of(skills[0], "form.md", trusted) == "Fill"
+
+
+PUBLISHED = """---
+name: Quality & Release Checks
+description: >-
+  Publish a release. Use when: the user
+  asks for one.
+license: Complete terms in LICENSE.txt
+allowed-tools: Bash(git:*), Read
+metadata:
+  author: someone
+  version: "1.0"
+disable-model-invocation: true
+argument-hint: "<version>"
+arguments: [version]
+---
+Body of ${CLAUDE_SKILL_DIR}.
+"""
+
+
+def test_a_published_skill_is_read_with_its_fields(tmp_path: Path, own: Path) -> None:
+    """A cloned repository of skills, with a title as a name and many files that are not the skill's."""
+    clone = own / ".claude/skills/clone"
+    objects = clone / ".git/objects"
+    objects.mkdir(parents=True)
+    for number in range(5_100):
+        (objects / str(number)).touch()
+    folder = skill(clone / "release", PUBLISHED, **{"steps.md": "x"})
+    (folder / "node_modules").mkdir()
+    (folder / "node_modules/index.js").touch()
+    (one,), problems, _, trusted = found(tmp_path)
+    assert not problems and one.key == "release" and one.hidden and one.arguments == ("version",)
+    assert (
+        one.description == "Publish a release. Use when: the user asks for one." and one.hint == "<version>"
+    )
+    text = body(one, trusted)
+    assert text.startswith(f"Body of {folder}.\n") and text.endswith(": steps.md")
 
 
 def test_a_workspace_counts_only_as_it_was_trusted(tmp_path: Path, own: Path) -> None:

@@ -92,6 +92,8 @@ async def found(request: str, active: str = "") -> list[str]:
             "delete *.sh and **bold** words, a * b",
             ["docs/rollback/one.sh (all)", "docs/rollback/two.sh (all)"],
         ),
+        ("**Read all of it:** *never* _guess_; **see *cli.py* first**.", ["shop/cli.py"]),
+        ("**Local Review Mode**. Use `gh`", []),
         ("write tests for orders.py", ["tests/test_orders.py", "shop/clients/orders.py"]),
         ("orders.py's tests are slow", ["tests/test_orders.py", "shop/clients/orders.py"]),
         # folders

@@ -9,6 +9,7 @@ import pytest
 from support.repositories import repository
 from support.sessions import calls, model_of, open_session, reply
 
+from tui_agent.answers.plans import FileAction
 from tui_agent.extensions import trusted
 from tui_agent.model import counter
 from tui_agent.model.parts import text_of
@@ -163,6 +164,106 @@ async def test_the_first_request_costs_no_token_for_what_is_not_configured(
     assert await first() == bare
 
 
+async def test_a_skill_for_the_user_alone_gets_its_arguments_and_is_not_listed(
+    home: Path, tmp_path: Path
+) -> None:
+    root = repository(tmp_path / "work", {"a.py": "a\n"})
+    folder = home / ".claude/skills/ship"
+    folder.mkdir(parents=True)
+    fields = "description: Ship.\ndisable-model-invocation: true\nargument-hint: <version> <name>\narguments: [version]"
+    words = "Ship $version for $2 ($HOME, $ARGUMENTS[1]); !`echo prose`"
+    (folder / "SKILL.md").write_text(f"---\n{fields}\n---\n{words}\n")
+    (home / ".agents/skills/release/SKILL.md").write_text(
+        "---\ndescription: Costs.\n---\nAsk for $5 first.\n"
+    )
+    async with open_session(root, [calls(text="Done.")] * 2, protocol="tools") as session:
+        await session.chat.submit("/ship 1.2 'Bob B'")
+        await session.chat.finished()
+        await session.chat.submit("/release now")
+        await session.chat.finished()
+        first, second = model_of(session).requests
+        assert "- release:" in first.messages[0]["content"] and "ship" not in first.messages[0]["content"]
+        assert "Ship 1.2 for Bob B ($HOME, Bob B); !`echo prose`" in first.messages[-1]["content"]
+        assert "Ask for $5 first." in str(second.messages[-1]["content"])
+        assert str(second.messages[-1]["content"]).count("now") == 1
+        assert session.extensions.names()["ship"] == ("<version> <name> · Ship.", "skill, yours")
+
+
+async def test_scripts_of_a_skill_run_in_the_view(home: Path, tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", {"a.py": "a\n"})
+    (home / "diary.txt").write_text("private\n")
+    linked = tmp_path / "elsewhere/linked"
+    own = user_folders().config / "skills/own"
+    for folder in (home / ".claude/skills/first", linked, own):
+        (folder / "scripts").mkdir(parents=True)
+        (folder / "SKILL.md").write_text("---\ndescription: Scripts.\n---\nRun it.\n")
+        (folder / "scripts/go.sh").write_text(f"echo script of {folder.name}\n")
+    (home / ".claude/skills/linked").symlink_to(linked)
+    (home / ".claude/skills/first/.env").write_text("API_KEY=sk-live-4fj3k2l1m5n6b7v8c9x0\n")
+    (own.parents[1] / "settings.toml").write_text('[hooks.one]\nevent = "Stop"\ncommand = "true"\n')
+    scripts = [f"sh {folder}/scripts/go.sh" for folder in (home / ".claude/skills/first", linked, own)]
+    hidden = home / ".claude/skills/first/.env", home / "diary.txt", own.parents[1] / "settings.toml"
+    command = f"{'; '.join(scripts)}; cat {' '.join(map(str, hidden))}"
+    run = calls(("run_command", {"command": f"{command}; echo over > {home}/.claude/skills/first/SKILL.md"}))
+    async with open_session(root, [run, calls(text="Done.")], protocol="tools") as session:
+        await session.chat.submit("Go")
+        await session.chat.finished()
+        result = str(model_of(session).requests[1].messages[-1]["content"])
+    output = result.partition("exit ")[2]
+    assert all(f"script of {name}" in output for name in ("first", "linked", "own")), result
+    assert "private" not in output and "sk-live" not in output and "Stop" not in output
+    assert "Run it." in (home / ".claude/skills/first/SKILL.md").read_text()
+
+
+COMMAND = """---
+allowed-tools: Bash(git status:*), Read
+argument-hint: [file] | --all
+description: Check code
+---
+1. **Read the rules** in CLAUDE.md and *package.json* (`tsconfig.json` too), all tests and src/index.ts.
+2. Prefer `assert!` over `panic!` and run `npx @scope/tool`.
+3. See @README.md, @./docs/guide.md and @docs/missing.md.
+
+```ts
+@Injectable()
+```
+Check $ARGUMENTS.
+@~/.claude/flows/check.md
+@~/.claude/.credentials.json
+@~/diary.txt
+"""
+
+
+async def test_a_published_command_asks_for_no_file_that_its_text_only_names(
+    home: Path, tmp_path: Path
+) -> None:
+    """Its mentions count if they exist, the user's words as always, and its own files are part of the message."""
+    files = {"a.py": "a\n", "README.md": "Read\n", "docs/guide.md": "Guide\n"}
+    root = repository(tmp_path / "work", files)
+    (home / ".claude/commands/check").mkdir()
+    (home / ".claude/commands/check/all.md").write_text(COMMAND)
+    (home / ".claude/flows").mkdir()
+    (home / ".claude/flows/check.md").write_text("The flow.\n")
+    (home / ".claude/.credentials.json").write_text("hidden words\n")
+    (home / "diary.txt").write_text("private\n")
+    async with open_session(root, [calls(text="Done.")], protocol="tools") as session:
+        await session.chat.submit("/check:all a.py and b.py")
+        await session.chat.finished()
+        assert session.state.turn.ok, session.state.turn.error
+        (request,) = model_of(session).requests
+        sent = str(request.messages[-1]["content"])
+        planned = {
+            slot.action.name for slot in session.state.plan.actions if isinstance(slot.action, FileAction)
+        }
+        assert planned == {"a.py", "b.py", "README.md", "docs/guide.md"}
+        assert "Check a.py and b.py." in sent and "## FILE ~/.claude/flows/check.md\nThe flow." in sent
+        assert "private" not in sent and "hidden words" not in sent and "`assert!` over `panic!`" in sent
+        said = "\n".join(one.text for one in session.state.notices.items)
+        assert "~/diary.txt of /check:all is left out" in said and ".credentials.json of /check:all" in said
+        assert not session.state.commands.results
+        assert session.extensions.names()["check:all"][0] == "[file] | --all · Check code"
+
+
 async def test_a_command_names_a_configured_model_for_its_turn(home: Path, tmp_path: Path) -> None:
     root = repository(tmp_path / "work", {"a.py": "a\n"})
     (home / ".claude/commands/big.md").write_text("---\nmodel: openai/gpt-5\n---\nThink.")
@@ -179,9 +280,11 @@ async def test_a_command_names_a_configured_model_for_its_turn(home: Path, tmp_p
         assert any("dear.md: the model openai/o9, which is not configured" in text for text in said)
 
 
-async def test_every_file_that_is_left_out_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_files_left_out_for_one_reason_are_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path / "person"))
-    for number in range(7):
+    for number in range(22):
         folder = tmp_path / f"person/.claude/skills/s{number}"
         folder.mkdir(parents=True)
         (folder / "SKILL.md").write_text("no front matter")
@@ -189,7 +292,8 @@ async def test_every_file_that_is_left_out_is_named(tmp_path: Path, monkeypatch:
     async with open_session(tmp_path / "work", []) as session:
         await session.extensions.read()
         said = [notice.text for notice in session.state.notices.items]
-    assert len(said) == 6 and said[-1] == "Left out besides, 2 in number: s5/SKILL.md, s6/SKILL.md"
+    names = ", ".join(sorted(f"s{number}/SKILL.md" for number in range(22))[:20])
+    assert said == [f"Left out: its front matter has no description: {names} and 2 more"]
 
 
 @pytest.mark.parametrize("early", [True, False])

@@ -12,12 +12,12 @@ from tui_agent.extensions.front_matter import parse
 from tui_agent.extensions.names import model_of, narrowing
 from tui_agent.extensions.places import (
     MAX_ENTRIES,
-    NAME,
     ExtensionFolder,
     Origin,
     Problem,
     Unusable,
     entries,
+    name_of,
     read_text,
 )
 from tui_agent.extensions.trusted import TrustedFiles
@@ -78,9 +78,7 @@ def read_agents(
 
 def _agent(file: Path, place: ExtensionFolder, models: Sequence[str]) -> tuple[AgentPrompt, list[str]]:
     document = parse(read_text(file, place.root))
-    name = document.text("name") or file.stem
-    if not NAME.fullmatch(name) or ":" in name:
-        raise Unusable(f"{display_path(name[:80])} is not a name of letters, digits, - and _")
+    name = name_of(document.text("name"), file.stem)
     description = document.text("description")
     if not description:
         raise Unusable("its front matter has no description")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
@@ -9,9 +10,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from tui_agent.errors import TuiAgentError
 from tui_agent.extensions.front_matter import parse
 from tui_agent.extensions.names import model_of
 from tui_agent.extensions.places import (
+    MAX_BYTES,
     MAX_ENTRIES,
     NAME,
     ExtensionFolder,
@@ -19,15 +22,24 @@ from tui_agent.extensions.places import (
     Problem,
     Unusable,
     entries,
+    home_folder,
     read_text,
 )
 from tui_agent.extensions.trusted import TrustedFiles
+from tui_agent.files.gate import Gate, read
 from tui_agent.files.names import display_path
 from tui_agent.files.numbers import whole_number
+from tui_agent.files.text import clean
 
-#: Arguments by number, all of them, and the output of a command.
-_PLACES = re.compile(r"\$(?:(?P<number>[1-9])|(?P<all>ARGUMENTS))(?!\w)|!`(?P<command>[^`\n]+)`")
-_IN_COMMAND = re.compile(r"\$(?:([1-9])|(ARGUMENTS))(?!\w)")
+#: An argument by number, by position from 0, all of them, and an argument by name.
+_ARGUMENT = re.compile(
+    r"\$(?:\{ARGUMENTS\}|ARGUMENTS\[(?P<position>\d)\]|(?P<number>[1-9])(?!\w)|ARGUMENTS(?!\w)|(?P<name>[A-Za-z_]\w*))"
+)
+#: The output of a command. `!` inside a word, and after the backtick of other code, is text.
+_COMMAND = re.compile(r"(?<!\S)!`([^`\n]+)`")
+
+_OWN_FILE = re.compile(r"(?<!\S)@(?:~|\$HOME)/([^\s`'\"<>]+)")
+MAX_FILES = 20
 
 #: Runs a command in a view and returns its output.
 RunCommand = Callable[[str], Awaitable[str]]
@@ -44,6 +56,27 @@ class Command(Struct, frozen=True):
     origin: Origin
     path: Path
     model: str = ""
+    #: Of its arguments.
+    names: tuple[str, ...] = ()
+
+    def own_files(self) -> tuple[str, list[str]]:
+        """The files below the parent of `commands/` that it mentions as `@~/…`, in one text, and notices of others.
+        Blocking."""
+        if self.origin != "user":
+            return "", []
+        home, root = home_folder(), self.path.parents[self.key.count(":") + 1]
+        texts, left_out = [], []
+        for name in list(dict.fromkeys(found[1].rstrip(".,;:)") for found in _OWN_FILE.finditer(self.body)))[
+            :MAX_FILES
+        ]:
+            try:
+                data = read(Gate(root), os.path.relpath(home / name, root), MAX_BYTES)
+                texts.append(f"## FILE ~/{name}\n{clean(data.decode('utf-8-sig'))}")
+            except UnicodeDecodeError:
+                left_out.append(f"{display_path(f'~/{name}')} of /{self.key} is left out: it is not text")
+            except TuiAgentError as error:
+                left_out.append(f"{display_path(f'~/{name}')} of /{self.key} is left out: {error.what}")
+        return "\n\n".join(texts), left_out
 
 
 def read_commands(
@@ -72,43 +105,50 @@ def read_commands(
                 continue
             key = name if name not in found else f"{place.origin}:{name}"
             words = document.text("description") or document.body.strip().partition("\n")[0]
-            hint = document.text("argument-hint")
+            hint, names = document.text("argument-hint"), document.items("arguments") or ()
             model = model_of(document.text("model"), models)
             if model is None:
                 wanted = display_path(document.text("model"))[:80]
                 problems.append(Problem(file, f"the model {wanted}, which is not configured"))
-            command = Command(key, words[:200], hint, document.body, place.origin, file, model or "")
+            command = Command(key, words[:200], hint, document.body, place.origin, file, model or "", names)
             found.setdefault(key, command)
     return list(found.values()), problems
 
 
-async def expanded(command: Command, arguments: str, run: RunCommand) -> str:
-    """The text of a command with its arguments and the output of its commands, in one pass: inserted text
-    is not expanded again."""
+async def expanded(
+    body: str, arguments: str, names: Sequence[str] = (), run: RunCommand | None = None
+) -> str:
+    """The text of a command with its arguments and, with `run`, the output of its commands, in one pass: inserted
+    text is not expanded again."""
     try:
         words = shlex.split(arguments)
     except ValueError:  # An open quote.
         words = arguments.split()
+    uses = False
+
+    def inserted(found: re.Match[str], *, quoted: bool = False) -> str:
+        nonlocal uses
+        if (name := found["name"]) is not None and name not in names:
+            return found[0]  # A variable of the text.
+        uses = uses or not quoted
+        if name is None and found["number"] is None and found["position"] is None:
+            return shlex.join(words) if quoted else arguments
+        position = found["position"] or "0"
+        at = (
+            names.index(name)
+            if name
+            else whole_number(found["number"] or position, 0) - bool(found["number"])
+        )
+        word = words[at] if at < len(words) else ""
+        return shlex.quote(word) if quoted else word
+
     parts: list[str] = []
-    at, uses = 0, False
-    for place in _PLACES.finditer(command.body):
-        parts.append(command.body[at : place.start()])
-        at = place.end()
-        if place["command"]:
-            parts.append(await run(_IN_COMMAND.sub(lambda one: _quoted(one, words), place["command"])))
-            continue
-        uses = True
-        number = place["number"]
-        parts.append(arguments if not number else _word(words, number))
-    text = "".join([*parts, command.body[at:]]).strip()
+    at = 0
+    for command in _COMMAND.finditer(body):
+        if run is None:
+            break
+        parts.append(_ARGUMENT.sub(inserted, body[at : command.start()]))
+        parts.append(await run(_ARGUMENT.sub(lambda found: inserted(found, quoted=True), command[1])))
+        at = command.end()
+    text = "".join([*parts, _ARGUMENT.sub(inserted, body[at:])]).strip()
     return text if uses or not arguments else f"{text}\n\n{arguments}"
-
-
-def _quoted(place: re.Match[str], words: Sequence[str]) -> str:
-    return shlex.join(words) if place[2] else shlex.quote(_word(words, place[1]))
-
-
-def _word(words: Sequence[str], number: str) -> str:
-    """ "" if it is missing."""
-    at = whole_number(number, 0)
-    return words[at - 1] if at <= len(words) else ""

@@ -39,6 +39,9 @@ class Document(Struct, frozen=True):
                 return " ".join(text.split())
         return ""
 
+    def is_true(self, name: str) -> bool:
+        return self.text(name).lower() in ("true", "yes", "on")
+
     def items(self, *names: str) -> tuple[str, ...] | None:
         """The first of these fields as a list; commas outside brackets separate items. None if missing."""
         for name in names:

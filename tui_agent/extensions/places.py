@@ -28,6 +28,7 @@ MAX_LISTED, MAX_DEPTH = 5_000, 4
 SHARED = (".agents", ".claude")
 #: A name of an extension; `:` separates the subfolders of a command.
 NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}(?::[A-Za-z0-9][\w.-]{0,63}){0,3}", re.ASCII)
+_TITLE = re.compile(r"[\w&.,+()'-]{1,40}(?: [\w&.,+()'-]{1,40}){1,9}")
 
 
 class ExtensionFolder(Struct, frozen=True):
@@ -57,6 +58,14 @@ class Unusable(Exception):
     def __init__(self, why: str, line: int = 0) -> None:
         super().__init__(why, line)
         self.why, self.line = why, line
+
+
+def name_of(written: str, file_name: str) -> str:
+    """The written name; that of the file if it is a title, such as `Code Review & Tests`. Raises Unusable."""
+    name = file_name if not written or _TITLE.fullmatch(written) else written
+    if not NAME.fullmatch(name) or ":" in name:
+        raise Unusable(f"{display_path(name[:80])} is not a name of letters, digits, - and _")
+    return name
 
 
 def home_folder() -> Path:
@@ -91,9 +100,11 @@ def is_inside(path: str | Path, root: Path) -> bool:
     return os.path.commonpath([os.path.realpath(path), root]) == str(root)
 
 
-def entries(folder: Path, depth: int = MAX_DEPTH, *, links: bool = True) -> Iterator[Path]:
-    """Files below a folder, sorted, at most `MAX_LISTED`. Linked folders are followed once each; with
-    `links` false, not at all."""
+def entries(
+    folder: Path, depth: int = MAX_DEPTH, *, links: bool = True, without: frozenset[str] = frozenset()
+) -> Iterator[Path]:
+    """Files below a folder, sorted, at most `MAX_LISTED`, except in folders called as in `without`. Linked folders are
+    followed once each; with `links` false, not at all."""
     left = [MAX_LISTED]
     seen: set[str] = set()
 
@@ -107,6 +118,8 @@ def entries(folder: Path, depth: int = MAX_DEPTH, *, links: bool = True) -> Iter
         except OSError:
             return
         for entry in found:
+            if entry.name in without:
+                continue
             left[0] -= 1
             if left[0] < 0:
                 return

@@ -9,19 +9,20 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from tui_agent.errors import PathRefused, TuiAgentError
 from tui_agent.extensions.front_matter import parse
 from tui_agent.extensions.places import (
     MAX_BYTES,
     MAX_ENTRIES,
-    NAME,
     ExtensionFolder,
     Origin,
     Problem,
     Unusable,
     entries,
     is_inside,
+    name_of,
     read_bytes,
     read_text,
 )
@@ -34,6 +35,8 @@ FILE = "SKILL.md"
 MAX_DESCRIPTION, LETTERS = 1_024, 4
 #: Maximum number of files listed with a skill.
 MAX_FILES = 100
+#: Folders with thousands of files and no instructions.
+_NO_SKILLS = frozenset((".git", "node_modules", "__pycache__", ".venv"))
 
 
 class Skill(Struct, frozen=True):
@@ -44,6 +47,11 @@ class Skill(Struct, frozen=True):
     description: str
     folder: Path
     origin: Origin
+    #: Whether the model's list leaves it out.
+    hidden: bool = False
+    takes_arguments: bool = False
+    hint: str = ""
+    arguments: tuple[str, ...] = ()
 
 
 def read_skills(
@@ -54,7 +62,7 @@ def read_skills(
     problems: list[Problem] = []
     withheld: list[Path] = []
     for place in places:
-        for file in (path for path in entries(place.folder, 2) if path.name == FILE):
+        for file in (path for path in entries(place.folder, 2, without=_NO_SKILLS) if path.name == FILE):
             folder = Path(os.path.realpath(file.parent))
             covered = entries(file.parent) if place.origin == "project" else ()
             if (changed := next((path for path in covered if not trusted.holds(path)), None)) is not None:
@@ -77,7 +85,7 @@ def read_skills(
                 found[skill.name] = skill
             elif before.origin != skill.origin:
                 key = f"{skill.origin}:{skill.name}"
-                found.setdefault(key, Skill(key, skill.name, skill.description, folder, skill.origin))
+                found.setdefault(key, replace(skill, key=key))
             elif before.folder != folder:
                 problems.append(Problem(file, f"another skill has the name {skill.name}"))
     return list(found.values()), problems, withheld
@@ -86,35 +94,45 @@ def read_skills(
 def _skill(file: Path, folder: Path, place: ExtensionFolder) -> Skill:
     root = place.root if place.origin == "project" else folder
     document = parse(read_text(file, root))
-    name = document.text("name") or folder.name
-    if not NAME.fullmatch(name) or ":" in name:
-        raise Unusable(f"{display_path(name[:80])} is not a name of letters, digits, - and _")
+    name = name_of(document.text("name"), file.parent.name)
     description = document.text("description")
     if not description:
         raise Unusable("its front matter has no description")
-    return Skill(name, name, description[:MAX_DESCRIPTION], folder, place.origin)
+    names = document.items("arguments") or ()
+    hint = document.text("argument-hint")
+    takes = bool(names or hint) or "$ARGUMENTS" in document.body
+    hidden = document.is_true("disable-model-invocation")
+    return Skill(name, name, description[:MAX_DESCRIPTION], folder, place.origin, hidden, takes, hint, names)
 
 
 def body(skill: Skill, trusted: TrustedFiles) -> str:
-    """The text of a skill without its front matter, and its other files by name. Blocking.
+    """The text of a skill without its front matter, its folder, and its other files by name. Blocking.
 
     Raises TuiAgentError, for a workspace's skill also if it has changed since it was trusted.
     """
     text = file_of(skill, FILE, trusted)
     try:
-        text = parse(text).body
+        text = parse(text).body.replace("${CLAUDE_SKILL_DIR}", str(skill.folder))
     except Unusable as error:
         raise PathRefused(f"The skill {skill.key} cannot be used ({error.why})", "correct its file") from None
     names = [
         path.relative_to(skill.folder).as_posix()
-        for path in entries(skill.folder)
+        for path in entries(skill.folder, without=_NO_SKILLS)
         if is_inside(path, skill.folder)
     ]
     others = [display_path(name) for name in names if name != FILE]
     if not others:
         return text
     more = f" and {len(others) - MAX_FILES} more" if len(others) > MAX_FILES else ""
-    return f"{text}\n\nFiles of this skill: {', '.join(others[:MAX_FILES])}{more}"
+    where = f"Files of this skill, in {display_path(str(skill.folder))}, where commands can read them"
+    return f"{text}\n\n{where}: {', '.join(others[:MAX_FILES])}{more}"
+
+
+def hidden_config(config: Path, shown: Sequence[str]) -> list[str]:
+    """The configuration folder, or all but its skills if they are shown."""
+    if os.path.realpath(config / "skills") not in shown:
+        return [str(config)]
+    return [entry.path for entry in os.scandir(config) if entry.name != "skills"]
 
 
 def file_of(skill: Skill, path: str, trusted: TrustedFiles) -> str:

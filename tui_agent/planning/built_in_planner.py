@@ -77,15 +77,18 @@ class RequestReading(Struct, frozen=True):
     certain: bool
 
 
-def read_words(request: str, index: Index, active: str = "") -> RequestReading:
-    """`active` is the path of the active buffer, for "this file". Scans the index several times; call it on a
-    thread if it is large."""
-    masked = MaskedText(request)
-    here = _HERE.search(request) if active else None
-    action = FileAction(active, (active,), "the open file is meant")
-    meant = [FoundAction(here.start(), action, True)] if here else []
-    found = [*_phrases(masked, index), *meant, *_named(masked, request, index)]
-    found = _once(sorted(found, key=lambda one: one.at))
+def read_words(request: str, index: Index, active: str = "", typed: str | None = None) -> RequestReading:
+    """Scans the index several times; call it on a thread if it is large.
+
+    - active: the path of the active buffer, for "this file".
+    - typed: the user's part of the request. Files named by the rest, a command or skill, count only if they exist.
+    """
+    found = _found(request, index, active)
+    if typed is not None:
+        there = [
+            one for one in found if one.sure and not (isinstance(one.action, FileAction) and one.action.all)
+        ]
+        found = _once([*_found(typed, index, active), *there])
     files = tuple(one.action for one in found if isinstance(one.action, FileAction))
     folders = tuple(one.action for one in found if isinstance(one.action, DirectoryAction))
     faults: tuple[str, ...] = ()
@@ -95,6 +98,15 @@ def read_words(request: str, index: Index, active: str = "") -> RequestReading:
     named = [one for one in found if not one.plain]
     certain = bool(named) and all(one.sure for one in named) and not _VAGUE.search(request)
     return RequestReading(plan, certain and len(files) <= MAX_ACTIONS)
+
+
+def _found(request: str, index: Index, active: str) -> list[FoundAction]:
+    masked = MaskedText(request)
+    here = _HERE.search(request) if active else None
+    action = FileAction(active, (active,), "the open file is meant")
+    meant = [FoundAction(here.start(), action, True)] if here else []
+    found = [*_phrases(masked, index), *meant, *_named(masked, request, index)]
+    return _once(sorted(found, key=lambda one: one.at))
 
 
 def _phrases(masked: MaskedText, index: Index) -> Iterator[FoundAction]:
@@ -210,7 +222,7 @@ def _glob(reference: Reference) -> FoundAction:
 
 def _mention(reference: Reference, request: str, index: Index, namesakes: list[str]) -> FoundAction | None:
     """Always wanted, unless it is a decorator or a user name."""
-    text = reference.text.rstrip("/")
+    text = re.sub(r"^(?:\./)+", "", reference.text).rstrip("/")
     if index.has_folder(text):
         return FoundAction(reference.at, DirectoryAction(text), True)
     if index.contains(text):

@@ -24,6 +24,10 @@ HEAD: Final = 20_000
 TAIL: Final = 10_000
 
 _NAME: Final = r"[\w.@+()\[\]$-]"
+#: Bold and slanted text of Markdown; group 2 is its content.
+_EMPHASIS: Final = re.compile(
+    r"(?<![\w*/.])(\*{1,3})(?=[^\s*/.])([^*\n]{1,300}?)(?<=[^\s*/])\1(?![\w*/]|\.\w)"
+)
 _FENCE: Final = re.compile(r"^(```+|~~~+).*?(?:^\1`*\s*$|\Z)", re.DOTALL | re.MULTILINE)
 _URL: Final = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
 _TRACE: Final = (
@@ -84,6 +88,9 @@ def find_references(masked: MaskedText) -> list[Reference]:
         references += [Reference("traceback", match[1], match.start()) for match in found]
     masked.take(_FENCE)
     masked.take(_URL)
+    masked.text = _EMPHASIS.sub(
+        lambda found: f"{' ' * len(found[1])}{found[2]}{' ' * len(found[1])}", masked.text
+    )
     for kind, expression in _RULES:
         for match in masked.take(expression, _is_glob if kind == "glob" else None):
             text = match[1] if kind == "quoted" else _trimmed(match[1])
@@ -97,6 +104,8 @@ def _is_glob(match: re.Match[str]) -> bool:
     text = match[1]
     if re.fullmatch(r"\*{1,3}[^*/]+\*{1,3}[.,;:!?]?", text):
         return bool(re.fullmatch(r"\*[\w.-]*\.[\w*]+", text))
+    if "**" in text and "/" not in text:  # Bold text with other marks inside.
+        return bool(re.search(r"\*\.\w", text))
     return "/" in text or bool(re.search(r"\*[\w-]*\.\w|\w\.\*|\w\*|\*\w", text))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tui_agent.errors import SessionError
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 #: Seconds for a command inside a command file, and characters of its output.
 COMMAND_WITHIN, MOST_OUTPUT = 60.0, 20_000
+#: Maximum number of sentences about files that are left out.
+MOST_REASONS = 8
 _CALLED = re.compile(r"/([\w.:-]+)(?:\s+(.*))?", re.DOTALL)
 
 
@@ -70,8 +73,8 @@ class Extensions:
         await self.read()
         if self.state.conversation.messages:
             return
-        if self.skills and not self.state.skills:
-            listed = tuple((skill.key, skill.description) for skill in self.skills.values())
+        listed = tuple((skill.key, skill.description) for skill in self.skills.values() if not skill.hidden)
+        if listed and not self.state.skills:
             await self._core.journal.record(e.SkillsListed(listed))
         if self.agents and not self.state.agents and self._core.settings.subtasks.max_depth:
             listed = tuple((agent.key, agent.description) for agent in self.agents.values())
@@ -83,7 +86,8 @@ class Extensions:
         found = {name: (words, f"prompt of {name.partition(':')[0]}") for name, words in prompts}
         for name, (kind, one) in self._reached().items():
             whose = "yours" if one.origin == "user" else "of this workspace"
-            found[name] = one.description, f"{kind}, {whose}"
+            hint = f"{one.hint} · " if one.hint else ""
+            found[name] = f"{hint}{one.description}", f"{kind}, {whose}"
         return found
 
     def _reached(self) -> dict[str, tuple[str, Command | Skill]]:
@@ -132,12 +136,20 @@ class Extensions:
         origin, _, rest = name.partition(":")
         kind, found = reached.get(name) or reached.get(rest) or ("", None)
         if found is not None and (name in reached or found.origin == origin):
-            if kind == "skill":
-                body = await self.skill(found.key)
-                return f"Use this skill, {found.key}:\n\n{body}\n\n{arguments}".strip()
             from tui_agent.extensions.commands import expanded
 
-            return await expanded(self.commands[found.key], arguments, self._output)
+            if kind == "skill":
+                skill, text = self.skills[found.key], await self.skill(found.key)
+                if skill.takes_arguments:
+                    text = await expanded(text, arguments, skill.arguments)
+                else:
+                    text = f"{text}\n\n{arguments}".strip()
+                return f"Use this skill, {found.key}:\n\n{text}"
+            command = self.commands[found.key]
+            text = await expanded(command.body, arguments, command.names, self._output)
+            files, left_out = await asyncio.to_thread(command.own_files)
+            await self._core.journal.record(*(e.NoticeGiven("warning", one) for one in left_out))
+            return "\n\n".join(filter(None, (text, files)))
         if name in self._servers.prompts():
             return await self._servers.prompt(name, arguments)
         if name in self._left_out:
@@ -180,13 +192,13 @@ class Extensions:
         agents, more = read_agents(of_agents, trusted, self._models())
         self.agents = {agent.key: agent for agent in agents}
         self.skills = {skill.key: skill for skill in skills}
+        roots = [str(place.root) for place in of_skills if place.origin == "user"]
+        linked = [str(skill.folder) for skill in skills if skill.origin == "user"]
+        self._commands.views.skills = (*roots, *linked) if linked else ()
         self.commands = {command.key: command for command in commands}
         left_out = (*problems, *others, *more)
         self._left_out = {problem.called: problem for problem in left_out if problem.called}
-        said = [f"Left out: {problem}" for problem in left_out[:5]]
-        if rest := left_out[5:]:
-            names = ", ".join(display_path("/".join(one.path.parts[-2:])) for one in rest[:20])
-            said.append(f"Left out besides, {len(rest):,} in number: {names}")
+        said = _sentences(left_out)
         if other := [name for name, (_, one) in self._reached().items() if name != one.key]:
             names = ", ".join(f"/{name}" for name in other[:5])
             said.append(f"Names that are taken already are reached with their origin: {names}")
@@ -199,3 +211,19 @@ class Extensions:
         settings = self._core.settings
         named = self.state.model.name, settings.model, settings.planner_model, *settings.models.fallbacks
         return [name for name in dict.fromkeys(named) if name not in ("", "none")]
+
+
+def _sentences(problems: Sequence[Problem]) -> list[str]:
+    """One for each reason, with the files that have it."""
+    from tui_agent.files.names import display_path
+
+    reasons: dict[str, list[Problem]] = {}
+    for problem in problems:
+        reasons.setdefault(problem.why, []).append(problem)
+    said = []
+    for why, found in reasons.items():
+        names = ", ".join(display_path("/".join(one.path.parts[-2:])) for one in found[:20])
+        more = f" and {len(found) - 20:,} more" if len(found) > 20 else ""
+        said.append(f"Left out: {found[0] if len(found) == 1 else f'{why}: {names}{more}'}")
+    rest = len(said) - MOST_REASONS
+    return said if rest <= 0 else [*said[:MOST_REASONS], f"Left out for {rest} other reasons: more files"]

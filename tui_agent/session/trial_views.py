@@ -167,6 +167,7 @@ class TrialViews:
         self._rung: Rung | None = None
         self._probing = asyncio.Lock()
         self._said: set[str] = set()
+        self.skills: tuple[str, ...] = ()  # Readable folders.
         #: Confirmations for this session.
         self._allowed: set[str] = set()
         journal.store.subscribe(self._on_event)
@@ -245,6 +246,7 @@ class TrialViews:
     ) -> PreparedView:
         """Prepares a view with pending and unsaved content, unless `pending` is False. Raises `SessionError`.
         `seeded` is called once the content is fixed; `tools` are additional readable folders."""
+        from tui_agent.extensions.skills import hidden_config
         from tui_agent.sandbox.folder_copy import RunFolder
         from tui_agent.sandbox.view_plan import Limits, NoView, fitting, plan
 
@@ -262,9 +264,10 @@ class TrialViews:
                 Path(self._root),
                 seeds=[*seeds, *more, *owned],
                 git_folders=folders,
-                tools=(*self._settings.tools, *self._environments, *tools),
+                tools=(*self._settings.tools, *self._environments, *self.skills, *tools),
                 hidden=(
-                    *map(str, (self._folders.config, self._folders.data, self._folders.state)),
+                    *hidden_config(self._folders.config, self.skills),
+                    *map(str, (self._folders.data, self._folders.state)),
                     *self._judge.outside(),
                 ),
                 network=network,

@@ -50,14 +50,16 @@ MOST_ANSWERS = 2
 MOST_FAULTS = 10
 
 
-async def plan(context: TurnContext, request: str, attachments: Sequence[str], emit: Emit) -> Draft:
+async def plan(
+    context: TurnContext, request: str, attachments: Sequence[str], emit: Emit, typed: str | None = None
+) -> Draft:
     await context.workspace.ready()
     if context.calls.look is not None:
         await context.calls.look()  # Detects renamed files.
     carried_on = _batch_action(context, request)
     made, doubt = Plan(), ""
     if not carried_on or _continues_batch(context, request):
-        made, doubt = await make_plan(context, request, emit)
+        made, doubt = await make_plan(context, request, emit, typed)
     if made.source == "model":
         files = await asyncio.to_thread(completed, made.files, context.workspace.index)
         made = replace(made, files=files)
@@ -96,11 +98,13 @@ def _batch_action(context: TurnContext, request: str) -> list[FileAction]:
     return []
 
 
-async def make_plan(context: TurnContext, request: str, emit: Emit) -> tuple[Plan, str]:
+async def make_plan(
+    context: TurnContext, request: str, emit: Emit, typed: str | None = None
+) -> tuple[Plan, str]:
     """Returns a warning for after the model's response, because the main request may fail alike. Uses the
     request's words if the planner is unavailable, fails, or is not needed."""
     active = context.state().buffers.active
-    words = await asyncio.to_thread(read_words, request, context.workspace.index, active)
+    words = await asyncio.to_thread(read_words, request, context.workspace.index, active, typed)
     planner = await _planner(context, words, request)
     made: Plan | None = None
     if planner is not None:

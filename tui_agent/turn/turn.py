@@ -32,13 +32,16 @@ async def run(
     """Plans, loads, asks, runs calls, proposes and checks changes; repeats if the reply needs it. `added` is
     further text of the message, not of the person. Returns the limit that ended the turn, or "". Raises a
     `ModelError` if there was no response, and `LimitReached`. The caller records the end."""
+    typed = None
     if context.calls.expand is not None and request.lstrip().startswith("/"):
-        request = await context.calls.expand(request)
+        expanded = await context.calls.expand(request)
+        if expanded != request:
+            typed, request = "".join(request.split(maxsplit=1)[1:]), expanded
     resources = ""
     if context.calls.resources is not None and "@" in request:
         request, resources = await context.calls.resources(request)
     taken = await take_pictures(context, request, attachments, emit)
-    draft = await plan(context, taken.words, taken.attachments, emit)
+    draft = await plan(context, taken.words, taken.attachments, emit, typed)
     if taken.pictures:
         draft = replace(draft, query=taken.text, pictures=taken.pictures)
     if resources or added:  # Not for the planner, which would look for the files that they name.
