@@ -196,13 +196,10 @@ def is_example(above: str, below: str = "") -> bool:
 
 
 def classify_intro(above: str) -> bool | None:
-    """Whether the words above a change mark it as only shown (True) or intended (False); None if undecided.
-
-    The last clause of the last sentence counts: "It must not be negative, so clamp it:" requests the change.
-    A nearly empty sentence, such as a path or "It changed this:", is combined with the previous one. A
-    sentence that introduces the change (for example, with a colon) always counts, any other only if it refers
-    to the change.
-    """
+    """Whether the words above a change mark it as only shown (True) or intended (False). The last clause of
+    the last sentence counts: "It must not be negative, so clamp it:" requests the change. A nearly empty
+    sentence is combined with the previous one. A sentence that introduces the change always counts, any
+    other only if it refers to the change."""
     for sentence in _sentences(above[-_READ:]):
         verdict = _verdict(sentence)
         if verdict is not None or not (_is_label(sentence) or _PRONOUN.search(sentence)):
@@ -211,7 +208,7 @@ def classify_intro(above: str) -> bool | None:
 
 
 def _sentences(above: str) -> Iterator[str]:
-    """Yields sentences in reverse order, with code and file names as `x`. A blank line ends a sentence."""
+    """In reverse order, with code and file names as `x`. A blank line ends a sentence."""
     told = 0
     for paragraph in reversed(above.split("\n\n")):
         lines = [line.strip(" \t>*_#") for line in paragraph.split("\n") if line.strip(" \t`~>")]
@@ -269,13 +266,12 @@ def _takes_back(below: str) -> bool:
 
 
 def is_commit(above: str, fenced: str = "") -> bool:
-    """Lines of a file do not count."""
     edit = _EDIT.search(fenced)
     return bool(_COMMIT.search(above) or (edit and _COMMIT.search(fenced, 0, edit.start())))
 
 
 def surrounding_text(text: str, begin: int, end: int, floor: int = 0) -> tuple[str, str]:
-    """Returns the text above a place (from `floor`, limited) and the first line below, without fences."""
+    """The text above (from `floor`, limited) and the first line below, without fences."""
     above = text[max(floor, begin - _READ) : begin]
     for found in _LINE.finditer(text, end, end + _READ):
         if found[0].strip(" \t`~"):
@@ -295,7 +291,6 @@ class Fences:
         self._more = self._found()
 
     def _found(self) -> Iterator[int]:
-        """Scans as far as required; yields the end of each new fence."""
         text, opened = self._text, None
         for found in _FENCE.finditer(text) if "```" in text or "~~~" in text else ():
             if opened is None:
@@ -313,7 +308,6 @@ class Fences:
         return end
 
     def quotes(self, at: int) -> bool:
-        """Whether the place is in a mixed fence or in a code span."""
         quoted = self.holds(at)
         self.quoted = self.quoted or quoted
         return quoted

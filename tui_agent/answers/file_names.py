@@ -49,7 +49,7 @@ _CODE_SPAN = re.compile(r"`([^`\n]{1,300})`")
 
 
 def unquoted(name: str) -> str:
-    r"""Decodes git's quoting (`"a\tb"`, octal bytes); other names are unchanged."""
+    r"""Decodes git's quoting (`"a\tb"`, octal bytes)."""
     quoted = _QUOTED.fullmatch(name)
     if quoted is None:
         return name
@@ -63,7 +63,7 @@ def _escaped(match: re.Match[bytes]) -> bytes:
 
 
 def in_header(text: str) -> str:
-    """Returns the name after `--- ` or `+++ `, without a date, with its prefix."""
+    """After `--- ` or `+++ `, without a date, with its prefix."""
     if len(text) > _LONGEST_HEADER:
         return ""
     quoted = _QUOTED.match(text)
@@ -73,7 +73,7 @@ def in_header(text: str) -> str:
 
 
 def of_git_line(text: str) -> tuple[str, str]:
-    """Both names after `diff --git `, with prefixes; "" if spaces make them ambiguous."""
+    """With prefixes; "" if spaces make them ambiguous."""
     if len(text) > _LONGEST_HEADER:
         return "", ""
     first = _QUOTED.match(text)
@@ -97,8 +97,8 @@ def _rest(name: str) -> str:
 
 
 def without_git_prefixes(old: str, new: str, bare: bool = False) -> tuple[str, str]:
-    """Both names without git's prefixes; `bare`: they have none. Two names with the same first folder have no
-    prefix, because git uses different ones."""
+    """`bare`: they have none. Two names with the same first folder have no prefix, because git uses different
+    ones."""
     if bare or old == new:
         return old, new
     if NOTHING in (old, new):
@@ -131,7 +131,6 @@ def _last(name: str) -> str:
 
 
 def plain(path: str) -> str:
-    """Returns the path without `./`, doubled slashes, and `/./`."""
     if len(path) > _LONGEST_HEADER:
         return path
     while path.startswith("./"):
@@ -145,7 +144,6 @@ def plain(path: str) -> str:
 
 
 def is_path(text: str) -> bool:
-    """Clearly a path: an extension or a folder, and no characters rare in paths."""
     if not text or len(text) > _LONGEST or not _SIGNS.fullmatch(text):
         return False
     name = _last(text)
@@ -160,8 +158,7 @@ def has_extension(path: str) -> bool:
 
 
 def in_info(info: str) -> str:
-    """Returns the path in a fence's info string: `python src/a.py`, `py:src/a.py`, `title="src/a.py"`,
-    `a.py`."""
+    """For `python src/a.py`, `py:src/a.py`, `title="src/a.py"`, `a.py`."""
     text = info.strip()
     if len(text) > _LONGEST or not text:
         return ""
@@ -198,8 +195,7 @@ def _is_language(word: str) -> bool:
 
 
 def in_label(line: str) -> str:
-    """Returns the path in a line that is only a label: `**src/a.py**`, `### 1. src/a.py`, `File: a.py`, `a.py
-    (new)`."""
+    """For `**src/a.py**`, `### 1. src/a.py`, `File: a.py`, `a.py (new)`."""
     if len(line) > _LONGEST:
         return ""
     bare = _LINK.sub(r"\1", _NUMBER.sub("", line.strip())).lstrip("#>-*` ")
@@ -247,7 +243,7 @@ _PART_OF = re.compile(
 
 
 def announced(line: str) -> str:
-    """Returns the path in a line that introduces a whole file: "Here is the updated `src/a.py`:"."""
+    """ "Here is the updated `src/a.py`:"."""
     bare = line.strip()
     if len(bare) > _LONGEST or not bare.rstrip("*_ ").endswith((":", "：", ".", "`")):
         return ""
@@ -259,7 +255,7 @@ def announced(line: str) -> str:
 
 
 def hinted(line: str) -> str:
-    """Returns the single file mentioned in a line; the text below may be its content."""
+    """The single file mentioned in a line."""
     if len(line) > _LONGEST or _PART_OF.search(line):
         return ""
     spans = _NAMED_SPAN.findall(line)
@@ -293,7 +289,7 @@ _COMMENT = re.compile(
 
 
 def in_comment(line: str) -> str:
-    """Returns the path in a line that is only a comment: `# src/a.py`."""
+    """For `# src/a.py`."""
     found = _COMMENT.fullmatch(line) if len(line) < _LONGEST else None
     name = found[1] if found else ""
     return plain(name) if is_path(name) and "/" in name and has_extension(name) else ""
@@ -317,7 +313,7 @@ def fits(language: str, path: str) -> bool:
 
 
 def in_sure_label(line: str) -> str:
-    """Returns the path of an unambiguous label; headings such as `Node.js` or `Client/Server` are not."""
+    """Headings such as `Node.js` or `Client/Server` are not."""
     path = in_label(line)
     sure = ("/" in path and has_extension(path)) or "`" in line or _SURE.search(line)
     return path if sure else ""
@@ -327,7 +323,7 @@ _SURE = re.compile(r"(?i)\b(?:file|path|datei|fichier|archivo|arquivo)|\]\(|文�
 
 
 def mentioned(line: str) -> str:
-    """Returns the only path marked as code in prose: "In `src/a.py`, replace:"."""
+    """The only path marked as code in prose: "In `src/a.py`, replace:"."""
     if len(line) > 2 * _LONGEST:
         return ""
     found = {plain(span) for span in _CODE_SPAN.findall(line) if is_path(span) and has_extension(span)}

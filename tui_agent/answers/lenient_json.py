@@ -40,8 +40,8 @@ _NAMED = {
 
 
 def unescaped(raw: str) -> str:
-    r"""Returns the decoded JSON string. Unknown escapes keep their backslash: models mean `\d` literally.
-    Lone surrogates are kept: the other half may be in the next chunk."""
+    r"""Unknown escapes keep their backslash: models mean `\d` literally. Lone surrogates are kept: the other
+    half may be in the next chunk."""
     if "\\" not in raw:
         return raw
     try:
@@ -61,7 +61,7 @@ def has_half(text: str) -> bool:
 
 
 def paired(text: str) -> str:
-    """Combines surrogate pairs; lone surrogates are kept."""
+    """Lone surrogates are kept."""
     return _PAIRS.sub(lambda found: _one(found[0]), text) if has_half(text) else text
 
 
@@ -70,7 +70,7 @@ def _one(pairs: str) -> str:
 
 
 def joined(text: str) -> str:
-    """Combines surrogate pairs; lone surrogates become U+FFFD."""
+    """Lone surrogates become U+FFFD."""
     if not has_half(text):
         return text
     parts, at = [], 0
@@ -110,12 +110,9 @@ _LITERALS: dict[str, Any] = {
 
 class PartialJson(Struct, frozen=True):
     """`value` contains the complete parts: entries of an unclosed object, and elements of a list in it.
-    Deeper unclosed values are dropped. `end` is the offset after it.
-
-    `fault` is the offset of the first ambiguous mistake, or -1. `whole` is false if the text or its readable
-    part ends before the value. `opened` is the key of a dropped incomplete element. `deep`: nested too
-    deeply.
-    """
+    `fault` is the offset of the first ambiguous mistake, or -1. `whole` is false if the text or its
+    readable part ends before the value. `opened` is the key of a dropped incomplete element. `deep`:
+    nested too deeply."""
 
     value: Any
     end: int
@@ -138,7 +135,6 @@ def add_merging(values: dict[str, Any], key: str, value: Any) -> None:
 
 
 def from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Duplicates are kept."""
     values = dict(pairs)
     if len(values) < len(pairs):
         values = {}
@@ -148,8 +144,6 @@ def from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 class _Frame:
-    """With the key of its next value."""
-
     __slots__ = ("comma", "key", "value")
 
     def __init__(self, value: Any) -> None:
@@ -172,8 +166,6 @@ class _Mistake(Exception):
 
 
 class _Reader:
-    """One pass, without recursion, in linear time."""
-
     def __init__(self, text: str, start: int) -> None:
         self.text = text
         self.at = start
@@ -199,7 +191,7 @@ class _Reader:
         return match.end() if match else self.at
 
     def _step(self, sign: str) -> tuple[Any, bool]:
-        """Reads one token; (value, True) once the outermost value is complete."""
+        """(value, True) once the outermost value is complete."""
         if sign in "{[":
             self._enter([] if sign == "[" else {})
             return None, False
@@ -312,7 +304,6 @@ def _number(text: str) -> Any:
 
 
 def read(text: str, start: int = 0) -> PartialJson:
-    """Returns the object or list that begins at `start`."""
     return _Reader(text, start).read()
 
 
@@ -344,11 +335,9 @@ _FENCE_BEFORE = late(r"(?:\A|\n)[ \t]*(?:`{3,}|~{3,})[ \t]*[\w-]*\s*\Z")
 
 
 class ReadObject(Struct, frozen=True):
-    """`before` and `after` are the surrounding prose without the fence.
-
-    `complete` is false if the object is truncated; `value` then has its complete entries, and `opened` is the
-    dropped element's key. `repaired` is a guess at the rest, never used for changes.
-    """
+    """`before` and `after` are the surrounding prose. `complete` is false if the object is truncated; `value`
+    then has its complete entries, and `opened` is the dropped element's key. `repaired` is a guess at the
+    rest, never used for changes."""
 
     value: dict[str, Any]
     found: bool = False
@@ -364,7 +353,6 @@ class ReadObject(Struct, frozen=True):
 
 
 def find_object(text: str, keys: Sequence[str]) -> ReadObject:
-    """Returns the first object that has one of `keys`."""
     tried = 0
     for match in re.finditer(r"\{", text):
         start = match.start()
@@ -382,7 +370,7 @@ def find_object(text: str, keys: Sequence[str]) -> ReadObject:
 
 
 def read_at(text: str, start: int) -> ReadObject:
-    """Returns the object that begins at `start`, parsed strictly, then leniently."""
+    """Parsed strictly, then leniently."""
     head = text[:start].rstrip(" \t\r\n[")
     fence = _FENCE_BEFORE.search(head, max(0, len(head) - _LONGEST_FENCE))
     if fence is not None and Fences(head).holds(len(head) - 1):
@@ -398,7 +386,7 @@ def read_at(text: str, start: int) -> ReadObject:
 
 
 def value_at(text: str, at: int) -> tuple[Any, int]:
-    """Returns the value and the offset after it. Raises ValueError or RecursionError."""
+    """And the offset after it. Raises ValueError or RecursionError."""
     return _Decoder(text, _LOOSE).read(at)
 
 
@@ -419,8 +407,7 @@ class _Decoder:
         self.values = 0
 
     def read(self, at: int, depth: int = 0) -> tuple[Any, int]:
-        """Returns the value and the offset after it; `depth` is its nesting. Raises ValueError if it is
-        invalid or has too many values."""
+        """And the offset after it. Raises ValueError if it is invalid or has too many values."""
         text = self.text
         sign = text[at : at + 1]
         deepest = _DEEP if self.values < _MANY else _SHALLOW
@@ -463,7 +450,7 @@ class _Decoder:
         raise ValueError("too many values")
 
     def _several(self, at: int) -> tuple[list[Any], int]:
-        """Values decoded together, and the offset of the next. None if no slice ends between two values."""
+        """Values decoded together. None if no slice ends between two values."""
         for end in _ENDS:
             cut = self.text.rfind(end, at, at + _WINDOW)
             if cut < 0:
@@ -509,7 +496,7 @@ def _broken(text: str, start: int, before: str, begin: int) -> ReadObject:
 
 
 def _guess(text: str) -> dict[str, Any]:
-    """Returns the incomplete rest, for display only."""
+    """For display only."""
     if len(text) > MAX_GUESSED or text.count("{") + text.count("[") > MAX_BRACKETS:
         return {}
     import json_repair

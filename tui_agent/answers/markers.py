@@ -29,8 +29,7 @@ _RULE = "-------"
 
 
 class Block(Struct, frozen=True):
-    """A block, or why it is unreadable; `end` is the line after it. `open`: the closing marker is missing;
-    `end` is then the end of the search."""
+    """`end` is the line after it. `open`: the closing marker is missing; `end` is then the end of the search."""
 
     end: int
     edit: EditHunk | None = None
@@ -52,11 +51,8 @@ def has_marker(line: str) -> bool:
 
 
 def read_block(lines: Sequence[str], at: int, marked: Iterable[int]) -> Block:
-    """Returns the block opened in line `at`; `marked` are sorted numbers of following candidate lines.
-
-    The divider has as many `=` as the opening marker has signs. Two dividers, or conflict markers inside the
-    block, make it ambiguous.
-    """
+    """`marked` are sorted numbers of candidate lines. Two dividers, or conflict markers inside the block,
+    make it ambiguous."""
     opening = _OPEN.match(lines[at])
     assert opening is not None
     sign, size = opening[1][0], len(opening[1])
@@ -148,7 +144,7 @@ def tag(line: str) -> Tag | None:
 
 
 def path_inside(line: str) -> str:
-    """Returns the path, as in `<path>src/a.py</path>`."""
+    """As in `<path>src/a.py</path>`."""
     match = _NAMED_INSIDE.match(line)
     return match[1].strip() if match else ""
 
@@ -163,7 +159,7 @@ def may_hold_patches(path: str) -> bool:
 
 
 def edit_form(path: str, text: str) -> str:
-    """Returns the first line of a content that begins an edit format; otherwise ""."""
+    """The first line of a content that begins an edit format; otherwise ""."""
     low = path.lower()
     if low.endswith(_PATCHES):
         return ""
@@ -190,7 +186,6 @@ def edit_form(path: str, text: str) -> str:
 
 
 def _first_lines(text: str) -> Iterator[str]:
-    """Yields the first lines, without leading blank lines."""
     at, found = 0, 0
     while at < len(text) and found < 3:
         end = text.find("\n", at)
@@ -219,7 +214,7 @@ _SLICE = 200_000
 
 
 class Lines:
-    """`all` lines, and the numbers of candidate lines in `hot`. Truncated just above the limits."""
+    """Numbers of candidate lines are in `hot`. Truncated just above the limits."""
 
     def __init__(self, text: str) -> None:
         self.all: list[str] = []
@@ -240,7 +235,6 @@ class Lines:
 
     @property
     def excess(self) -> str:
-        """The exceeded limit, or ""."""
         if len(self.hot) > MOST_HOT:
             return f"more than {MOST_HOT:,} lines that could belong to a change"
         return f"more than {MOST_LINES:,} lines" if self.hot and len(self.all) > MOST_LINES else ""
@@ -249,7 +243,6 @@ class Lines:
         return len(self.all)
 
     def next_hot(self, at: int) -> int:
-        """Returns the first candidate line from `at` on, or the number of lines."""
         place = bisect_left(self.hot, at)
         return self.hot[place] if place < len(self.hot) else len(self.all)
 
@@ -258,13 +251,11 @@ class Lines:
             yield self.hot[place]
 
     def below(self, at: int) -> int:
-        """Returns the first non-blank line from `at` on."""
         while at < len(self.all) and not self.all[at].strip():
             at += 1
         return at
 
     def above(self, at: int, floor: int) -> str:
-        """Returns the last non-blank line above `at`, not above `floor`."""
         while at > floor:
             at -= 1
             if self.all[at].strip():
@@ -272,7 +263,6 @@ class Lines:
         return ""
 
     def last(self) -> int:
-        """Returns the line after the last non-blank one."""
         end = len(self.all)
         while end and not self.all[end - 1].strip():
             end -= 1
@@ -334,7 +324,7 @@ def is_envelope(text: str) -> bool:
 
 
 def sections(text: str) -> tuple[Section, ...]:
-    """Returns every file of a patch that is all of `text`; a section without a header has an empty path."""
+    """A section without a header has an empty path."""
     lines = text.replace("\r\n", "\n").split("\n")
     if is_envelope(text):
         at = next((n for n, line in enumerate(lines) if begins_envelope(line)), -1)
@@ -390,8 +380,8 @@ def _item(section: Section, like: ChangeRequest) -> Item:
 def envelope(
     lines: Sequence[str], at: int, end: int, *, ended: bool = False, closes: Closes | None = None
 ) -> tuple[list[Section], int, bool]:
-    """Returns the files of an envelope whose first line below `*** Begin Patch` is `at`, the line after it,
-    and whether it was closed; `ended`: no end marker is required."""
+    """The files below `*** Begin Patch`, the line after them, and whether it was closed; `ended`: no end
+    marker is required."""
     found: list[Section] = []
     path, kind, move, body, fault = "", "", None, [], ""
 
@@ -441,7 +431,7 @@ def envelope(
 
 
 class Findings:
-    """`cut`: the answer is truncated; incomplete items are then reported, not refused."""
+    """`cut`: the answer is truncated; incomplete items are reported, not refused."""
 
     def __init__(self, cut: bool) -> None:
         self.cut = cut
@@ -453,11 +443,9 @@ class Findings:
         self.items.append(sentence)
 
     def refuse(self, path: str, why: str) -> None:
-        """Adds a refusal, by file if it is known."""
         self.items.append(Refusal(path, why))
 
     def unfinished(self, path: str, what: str) -> None:
-        """Reports an incomplete item, such as "the fenced block"."""
         if self.cut:
             whose = f" for {path}" if path else ""
             self.dropped.add(path)
@@ -475,7 +463,7 @@ class Findings:
                 self.refuse("", "the answer shows a diff without a file name; nothing to apply")
 
     def envelope(self, lines: Sequence[str], at: int, closes: Closes | None) -> int:
-        """Adds the files of the envelope opened at line `at`; returns the line after it."""
+        """Returns the line after it."""
         found, end, ended = envelope(lines, at + 1, len(lines), closes=closes)
         if not ended:
             self.say(f"A patch in the answer does not end with {END}; its last file is discarded.")
@@ -489,7 +477,6 @@ class Findings:
         return max(end, at + 1)
 
     def blocks(self, path: str, found: Sequence[Block]) -> None:
-        """One file's blocks as one change, or the reason for their refusal."""
         fault = next((block.fault for block in found if block.fault), "")
         if not path:
             self.refuse("", "the answer shows a SEARCH block without a file name; nothing to apply")

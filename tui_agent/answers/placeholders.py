@@ -86,8 +86,7 @@ _PYTHON = (".py", ".pyw", ".ipynb")
 
 
 def placeholder(path: str, base: str | None, new: str) -> str:
-    """Returns the first placeholder line, or "". Excludes lines already in the file, and dots that are valid
-    code."""
+    """The first placeholder line, or "". Excludes lines already in the file, and dots that are valid code."""
     own = Counter(line.strip() for line in (base or "").splitlines())
     fresh = not any(own)
     lines = new.splitlines()
@@ -186,7 +185,6 @@ _MOST_WORDS = 8
 
 
 def hints_at_more(path: str, line: str) -> bool:
-    """Whether it is a short remark that may indicate omitted text."""
     short = len(line) <= _LONGEST and _may_be_remark(line.strip()) and len(line.split()) <= _MOST_WORDS + 1
     return short and _HINTS.search(line) is not None and is_remark(path, line)
 

@@ -63,11 +63,8 @@ MAX_PATTERNS = 5
 
 
 class FileAction(Struct, frozen=True):
-    """A required file (with `all`, a batch of files), and its search patterns.
-
-    `patterns`, written by `by`, are tried in order until the first match, then the program's own `extra`.
-    `fallback` determines the result without a match.
-    """
+    """`patterns`, written by `by`, are tried in order until the first match, then the program's own `extra`.
+    `fallback` determines the result without a match."""
 
     name: str
     patterns: tuple[str, ...]
@@ -84,7 +81,6 @@ class FileAction(Struct, frozen=True):
 
     @property
     def steps(self) -> tuple[tuple[Author, str], ...]:
-        """Returns the patterns in order of use, with the author."""
         return tuple((self.by, text) for text in self.patterns[:MAX_PATTERNS]) + tuple(
             ("program", text) for text in self.extra
         )
@@ -109,8 +105,8 @@ class Plan(Struct, frozen=True):
 
 
 def read_plan(text: str, planning: dict[str, Any] | None = None) -> Plan:
-    """`{"actions": […]}`, or the older `{"filesToLoad": […]}`. Never raises: unreadable parts become faults,
-    and an unreadable plan is empty. `planning`: the schema."""
+    """`{"actions": […]}`, or the older `{"filesToLoad": […]}`. Never raises: unreadable parts become faults.
+    `planning` is the schema."""
     read = lenient_json.find_object(text, ("actions", "filesToLoad", "files"))
     items = next((read.value[key] for key in ("actions", "filesToLoad", "files") if key in read.value), None)
     if not isinstance(items, list):
@@ -139,7 +135,6 @@ def _checked(items: list[Any], planning: dict[str, Any]) -> Plan:
 
 
 def from_items(items: Iterable[Any]) -> Plan:
-    """Returns the actions, and a sentence about each invalid item."""
     files: list[FileAction] = []
     directories: list[DirectoryAction] = []
     faults: list[str] = []
@@ -163,14 +158,13 @@ def from_items(items: Iterable[Any]) -> Plan:
 
 
 def normalized_action(item: Any) -> Any:
-    """Returns the action; the default replaces an unknown fallback."""
+    """The default replaces an unknown fallback."""
     if not isinstance(item, dict):
         return item
     return {key: value for key, value in item.items() if key != "fallbackAction"}
 
 
 def joined_plans(first: Plan, second: Plan) -> Plan:
-    """Returns both plans as one, without duplicates."""
     return Plan(
         first.source,
         tuple(dict.fromkeys((*first.files, *second.files))),
@@ -180,8 +174,7 @@ def joined_plans(first: Plan, second: Plan) -> Plan:
 
 
 def _typed(item: Any) -> Any:
-    """Returns the action with its type, and patterns as a list. Older formats omit the type and have one
-    pattern."""
+    """Older formats omit the type and have one pattern."""
     if isinstance(item, str):
         return {"type": "file", "patterns": [item]}
     if not isinstance(item, dict):

@@ -60,7 +60,6 @@ class _Fence:
         self.begin = lines.below(at + 1)
 
     def read(self) -> int:
-        """Returns the line after the fence."""
         nested: list[int] = []
         for number in self.text.hot_from(self.at + 1):
             words = self._words(number)
@@ -177,7 +176,6 @@ class _Fence:
         return at + 1
 
     def _without_form(self, end: int, nested: Sequence[int]) -> int:
-        """Adds a whole file if a path is named, by default an excerpt."""
         if self.language in _DIFFS and not self.named.endswith((".diff", ".patch")):
             return self._diff()
         path = "" if self.language in _OUTPUT else self.named
@@ -222,7 +220,6 @@ class _Fence:
         return path if path and file_names.fits(self.language, path) else ""
 
     def _doubt(self, path: str, end: int, nested: Sequence[int]) -> str:
-        """Why the fence may not contain the whole file, or ""."""
         if nested:
             return "the fence holds fences itself, so its end is not certain; put a longer fence around it"
         inside = range(self.at + 1, end)
@@ -256,7 +253,6 @@ class _Fence:
             self._say_what_is_hidden(len(self.text), inner)
 
     def _say_what_is_hidden(self, end: int, nested: Sequence[int]) -> None:
-        """Reports nested fences that name a file, and inexact markers, in a fence without a file name."""
         for number in nested:
             if inner := file_names.in_info(self._words(number) or ""):
                 self.findings.refuse(inner, "its code block is inside another one without a file name")
@@ -271,11 +267,9 @@ class _Fence:
 
 
 class ProseChanges(Struct, frozen=True):
-    """`faults` are sentences about all unreadable parts, including `refused` files.
-
-    `offered` are changes marked as examples or history by the surrounding words; `shown` are fences without a
-    file name. `spans` are the ranges of all text that is not displayed.
-    """
+    """`faults` are sentences about all unreadable parts, including `refused` files. `offered` are changes
+    marked as examples or history; `shown` are fences without a file name. `spans` are the ranges of all
+    text that is not displayed."""
 
     changes: tuple[ChangeRequest, ...] = ()
     faults: tuple[str, ...] = ()
@@ -286,7 +280,7 @@ class ProseChanges(Struct, frozen=True):
 
 
 def changes(text: str, cut: bool = False) -> ProseChanges:
-    """Returns the changes in order; `cut`: the answer is truncated."""
+    """`cut`: the answer is truncated."""
     scan = _Scan(text.replace("\r\n", "\n"), cut)
     scan.read()
     made: list[ChangeRequest] = []
@@ -313,7 +307,6 @@ def changes(text: str, cut: bool = False) -> ProseChanges:
 
 
 def _offsets(text: str, taken: Sequence[tuple[int, int, Use]]) -> Iterator[tuple[int, int, Use]]:
-    """Line ranges as offsets."""
     number = at = 0
     for first, last, use in taken:
         places = []
@@ -333,8 +326,6 @@ def _offered(item: markers.Item) -> markers.Item:
 
 
 class _Scan:
-    """Lines outside of fences."""
-
     def __init__(self, text: str, cut: bool) -> None:
         self.lines = Lines(text)
         self.findings = Findings(cut)
@@ -382,7 +373,6 @@ class _Scan:
         return examples.is_commit(above, head)
 
     def _line(self, at: int) -> int:
-        """Returns the line after the item."""
         lines = self.lines.all
         line = lines[at]
         if _opens(line):
@@ -416,8 +406,7 @@ class _Scan:
         return not any(begin.startswith(self.lines.all[at]) for begin in ("@@ ", "diff --git ", "--- "))
 
     def _block(self, at: int) -> int:
-        """Reads the block opened at line `at`, and others after blank lines only; returns the line after
-        them."""
+        """And others after blank lines only."""
         label = self._label(at)
         found: list[markers.Block] = []
         while True:
@@ -431,7 +420,6 @@ class _Scan:
         return at + 1 if block.open else block.end
 
     def _say_what_resembles(self, at: int, line: str) -> None:
-        """Reports text that resembles a change but is unreadable."""
         quoted = None if line.lstrip().startswith(">>>>>") else _QUOTED.match(line)
         bare = line[quoted.end() :] if quoted else line.strip()
         fence = _opens(bare) if quoted else None
@@ -450,7 +438,6 @@ class _Scan:
             self.findings.refuse(file_names.in_sure_label(self._label(at)), what)
 
     def _tag(self, at: int, line: str) -> int:
-        """Skips and reports a change in tags; returns the line after it."""
         found = markers.tag(line)
         if found is None or found.closing:
             return at + 1

@@ -46,7 +46,6 @@ _WITH_EFFECTS = frozenset({"fileChanges", "propose_changes", "commands", "run_co
 
 
 def _unknown(entry: Item, part: dict[str, Any]) -> list[str]:
-    """Keys of an entry and its nested objects that may affect its meaning."""
     shapes = part.get("properties", {})
     found = list(schema.unknown_properties(entry, shapes)) if shapes else []
     for key, shape in shapes.items():
@@ -66,8 +65,7 @@ def _list_with_verb(keys: list[str]) -> str:
 
 
 class ReplyBuilder:
-    """Collects a reply's parts, and a sentence about each unusable one. Without the schema `response`, only
-    required values are checked."""
+    """Without the schema `response`, only required values are checked."""
 
     def __init__(self, response: schema.Schema | None = None) -> None:
         self._parts: dict[str, Any] = (response or {}).get("properties", {})
@@ -153,7 +151,7 @@ class ReplyBuilder:
                 self.others.setdefault(key, []).extend(entry for _, entry in entries)
 
     def take_one(self, key: str, value: Any, label: str) -> None:
-        """Reads a call's arguments as one entry of the list under `key`."""
+        """Reads a call's arguments as one entry of the list."""
         part = self._parts.get(key, {}).get("items", {})
         entries = self._good([coerced(part, value)], part, label)
         if key == "searches":
@@ -162,7 +160,6 @@ class ReplyBuilder:
             self.others.setdefault(key, []).extend(entry for _, entry in entries)
 
     def add(self, other: ReplyBuilder) -> None:
-        """Adds the items of another builder, without its faults."""
         if other.todos is not None:
             self.todos = (*(self.todos or ()), *other.todos)
         self.changes += other.changes
@@ -195,8 +192,8 @@ class ReplyBuilder:
         self.faults.append(refusal.sentence)
 
     def read_prose(self, left: JoinedPieces, more: str, cut: bool) -> None:
-        """Changes in the remaining text of a reply, and in `more`, the text of a field. If the reply has its
-        own changes, these are only offered."""
+        """Changes in the remaining text of a reply, and in `more`. If the reply has its own changes, these
+        are only offered."""
         found = prose.changes(f"{left.text}\n\n{more}" if more.strip() else left.text, cut)
         for begin, end, use in found.spans:
             left.claim(begin, end, use)
@@ -273,7 +270,6 @@ class ReplyBuilder:
         )
 
     def _bounded(self, entries: list[Any], label: str) -> list[Any]:
-        """Returns entries up to the limit; reports omissions."""
         if len(entries) > MOST_ENTRIES:
             self.faults.append(
                 f"{label}: of {len(entries):,} entries only the first {MOST_ENTRIES:,} are read."
@@ -365,7 +361,7 @@ def _search(item: Item) -> SearchRequest:
 
 
 def _changes(item: Item) -> list[markers.Item]:
-    """Returns the changes of an entry; several if its diff covers several files."""
+    """Several if its diff covers several files."""
     change = ChangeRequest.read(item)
     diff = text_at(item, "diff")
     if has_half("\n".join((change.path, diff, *change.texts))):
@@ -385,8 +381,7 @@ MOST_STEPS = 100
 def joined_changes(
     changes: Iterable[ChangeRequest], refused: Iterable[Refusal] = ()
 ) -> tuple[list[ChangeRequest], list[Refusal]]:
-    """Returns one change per file, at the position of its first, or a refusal. A renamed file keeps its
-    identity."""
+    """One change per file, at the position of its first, or a refusal."""
     files: dict[str, list[ChangeRequest]] = {}
     #: Key in `files` by new name.
     moved: dict[str, str] = {}
@@ -444,7 +439,7 @@ def _folders(name: str) -> Iterator[str]:
 
 
 def _together(several: Sequence[ChangeRequest]) -> ChangeRequest | str:
-    """Returns one file's changes in order as one, or the reason why they conflict."""
+    """Or the reason why they conflict."""
     steps: list[ChangeRequest] = []
     #: Edits of the last step, which the next entry continues.
     edits: list[list] = []

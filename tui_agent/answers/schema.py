@@ -37,7 +37,7 @@ class Schemas(Struct, frozen=True):
 
 
 def load(folder: Path) -> Schemas:
-    """Reads both schemas from a `config/` folder. Raises `SettingsError` with the file's name."""
+    """Raises `SettingsError` with the file's name."""
     return Schemas(_read(folder / "response-schema.json"), _read(folder / "planning-schema.json"))
 
 
@@ -54,8 +54,7 @@ def _read(path: Path) -> Schema:
 
 
 def strict(schema: Schema) -> Schema:
-    """Returns some providers' strict form: every property required, optional ones nullable, no additional
-    ones."""
+    """Every property required, optional ones nullable, no additional ones."""
     result = {key: value for key, value in schema.items() if key not in _LOOSE_WORDS}
     if isinstance(result.get("items"), dict):
         result["items"] = strict(result["items"])
@@ -103,7 +102,7 @@ def _place(at: str, path: Sequence[str | int]) -> str:
 
 
 def _words(message: str, limit: int = 160) -> str:
-    """Returns the end of a message, without the quoted value, which may be a whole file."""
+    """The end of a message: it may quote a whole file."""
     return message if len(message) <= limit else "…" + message[-limit:]
 
 
@@ -112,11 +111,8 @@ _TRUTH = {"true": True, "false": False, "yes": True, "no": False}
 
 
 def coerced(part: dict[str, Any], value: Any) -> Any:
-    """Coerced if the meaning is unambiguous.
-
-    Null means missing; `file_changes` becomes `fileChanges`; "3" becomes 3; a single item becomes a list; a
-    list or object in a JSON string is parsed.
-    """
+    """If the meaning is unambiguous. Null means missing; `file_changes` becomes `fileChanges`; "3" becomes 3;
+    a single item becomes a list."""
     match part.get("type"):
         case "object":
             return _object(part, written_out(value))
@@ -201,7 +197,6 @@ _FORMS = ("edits", "content", "diff", "delete")
 
 
 def near_names(entry: dict[str, Any]) -> dict[str, Any]:
-    """Canonical names for similar ones in a list of changes."""
     result = _named(entry, _NEAR)
     if not any(form in result for form in _FORMS):
         edit = _named(result, _NEAR_EDIT)
@@ -217,7 +212,7 @@ def near_names(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def by_path(value: Any) -> Any:
-    """Returns a mapping from paths to entries as a list of changes; other values are unchanged."""
+    """A mapping from paths to entries as a list of changes."""
     if not isinstance(value, dict) or not value or near_names(value).keys() & _OWN_OF_CHANGES:
         return value
     entries = []

@@ -31,11 +31,8 @@ _KEY_LENGTH = 32
 
 
 class JsonScan:
-    """Incremental scan of one object from its opening bracket, in linear time.
-
-    Only tracks strings and brackets; the complete reply is validated later. Between chunks it holds back only
-    an incomplete escape, at most a dozen characters.
-    """
+    """In linear time. Only tracks strings and brackets; the complete reply is validated later. Holds back
+    only an incomplete escape."""
 
     def __init__(self) -> None:
         #: The object has ended, or exceeds the limit.
@@ -49,7 +46,7 @@ class JsonScan:
         self._inside: Literal["", "key", "part", "other"] = ""
 
     def feed(self, piece: str) -> list[Delta]:
-        """Returns new text of the two fields; ignores text after the object."""
+        """Ignores text after the object."""
         text, at = self._held + piece, 0
         self._held = ""
         found: list[Delta] = []
@@ -84,7 +81,6 @@ class JsonScan:
         return match.end()
 
     def _nested(self, text: str, at: int) -> int:
-        """Skips up to a string or the object's own level."""
         depth = self._depth
         for match in _NESTED.finditer(text, at):
             self._left -= 1
@@ -151,11 +147,7 @@ _FENCE_LINE = re.compile(r"\s*(?:`{3,4}|~{3,4})\w*\s*\Z")
 
 
 class StructuredReader:
-    """`response` is the reply's schema; `functions` are callable as text.
-
-    `feed` returns summary and message incrementally, in constant time per character; only `finish` parses the
-    whole text.
-    """
+    """Streams summary and message in constant time per character; only `finish` parses the whole text."""
 
     def __init__(self, response: Schema | None = None, functions: Sequence[Function] = ()) -> None:
         self._response = response
@@ -180,7 +172,6 @@ class StructuredReader:
         self._words: dict[str, list[str]] = {"summary": [], "message": []}
 
     def feed(self, text: str) -> list[Delta]:
-        """Returns new text of summary and message."""
         self._raw.append(text)
         text = self._thoughts.feed(text)
         thought = self._thoughts.new_thought()
@@ -204,7 +195,6 @@ class StructuredReader:
 
     @property
     def held(self) -> int:
-        """Characters held back until the next chunk."""
         return len(self._held)
 
     def _before(self) -> list[Delta]:
@@ -322,8 +312,7 @@ class StructuredReader:
     def _beside(
         self, left: JoinedPieces, read: lenient_json.ReadObject, builder: ReplyBuilder
     ) -> tuple[str, str, list[str]]:
-        """Returns the text before and after the object without calls and further replies, and the messages in
-        them."""
+        """The text before and after the object without calls and further replies, and the messages in them."""
         if not (read.before or read.after):
             return read.before, read.after, []
         texts = (left.text[: read.begin], left.text[read.end :])

@@ -96,8 +96,7 @@ _SPACE = late(r"[\s;,]*")
 
 
 class TextCall(Struct, frozen=True):
-    """The function's name, and its arguments as JSON. `shown`: the surrounding words mark it as an example or
-    as not done."""
+    """`shown`: the surrounding words mark it as an example or as not done."""
 
     name: str
     arguments: str
@@ -122,8 +121,8 @@ class CallsInText(Struct, frozen=True):
 
 
 def find(text: str, names: Collection[str]) -> CallsInText:
-    """Returns complete and unambiguous calls of functions with these `names`, and replies. Duplicate calls
-    count once."""
+    """Complete and unambiguous calls of functions with these `names`, and replies. Duplicate calls count
+    once."""
     fences = Fences(text)
     named = {_squeezed(name): name for name in names}
     found = _find(text, names, named.keys(), fences)
@@ -175,7 +174,7 @@ def explicit(text: str) -> bool:
 
 
 def _explicit(text: str, opening: re.Match[str], names: Collection[str]) -> tuple[list[TextCall], int] | None:
-    """Returns the calls after an explicit sign, and the offset after them; None if ambiguous."""
+    """None if ambiguous."""
     at = opening.end()
     if opening["code"]:
         end = text.find("\n```", at)
@@ -264,7 +263,6 @@ def _implicit(
     calls: list[TextCall],
     taken: list[tuple[int, int]],
 ) -> CallsInText:
-    """Adds JSON values outside of `taken` that are calls, replies or changes."""
     values = list(islice(_values(text, fences, taken), _MOST_VALUES + 1)) if "{" in text else []
     fault = ""
     if len(values) > _MOST_VALUES:
@@ -445,8 +443,6 @@ _TELLING = 400
 
 
 class CallFilter:
-    """Holds back text that resembles a call or a reply; its effect is displayed instead."""
-
     def __init__(self, names: Collection[str]) -> None:
         self._off = not names
         self._held = ""
@@ -455,7 +451,6 @@ class CallFilter:
         self._passed = 0
 
     def feed(self, piece: str) -> str:
-        """Returns displayable text, as far as classified."""
         if self._off or self._hides:
             return "" if self._hides else piece
         self._held += piece

@@ -101,7 +101,6 @@ class ThoughtFilter:
         return "".join(self._thoughts)
 
     def new_thought(self) -> str:
-        """Returns the thoughts since the last call."""
         new, self._told = "".join(self._thoughts[self._told :]), len(self._thoughts)
         return new
 
@@ -110,7 +109,6 @@ class ThoughtFilter:
         return self._ends is not None
 
     def feed(self, piece: str) -> str:
-        """Returns the answer part of the buffered text and `piece`."""
         if self._begun:
             return piece
         held, at = (self._held + piece).removeprefix("\ufeff"), 0
@@ -143,7 +141,6 @@ class ThoughtFilter:
             return "".join(passed) + self.rest()
 
     def rest(self) -> str:
-        """Returns the answer part of the buffered text at the end of the stream."""
         self._begun = True
         if self._ends is not None:
             thought = self.thought + self._held
@@ -279,7 +276,7 @@ def hidden_spans(text: str) -> Iterator[HiddenSpan]:
 
 
 def _next(wanted: LazyRegex, text: str, at: int) -> re.Match[str] | None:
-    """Searches in slices, so that no call holds the interpreter lock for long."""
+    """In slices, so that no call holds the interpreter lock for long."""
     while at < len(text):
         end = _line_end(text, at + _SLICE)
         if found := wanted.search(text, at, end):
@@ -370,7 +367,7 @@ _JSON_PIECE = late(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]]', re.DOTALL)
 
 
 def _json_end(text: str, at: int, missing: set[str]) -> int:
-    """Returns the end of the JSON value at `at`, or the position after its bracket if incomplete."""
+    """The position after the bracket if incomplete."""
     if "json" in missing:
         return at + 1
     depth = 0
@@ -397,15 +394,13 @@ def unopened_thought_end(text: str) -> int:
 
 
 class Thoughts(Struct, frozen=True):
-    """Thoughts, whether the last one is unfinished, and the content of unknown tags."""
-
     text: str
     unfinished: bool
     wrapped: tuple[HiddenSpan, ...]
 
 
 def extract_thoughts(ledger: Ledger) -> Thoughts:
-    """Claims thoughts, and comments, examples and unknown tags as shown text."""
+    """And claims comments, examples and unknown tags as shown text."""
     leading = ThoughtFilter()
     rest = (leading.feed(ledger.text) + leading.rest()).lstrip()
     begin = len(ledger.text) - len(rest)

@@ -39,8 +39,6 @@ class _Call:
 
 
 class CallPieces:
-    """In order, assembled from chunks."""
-
     def __init__(self) -> None:
         self.calls: list[_Call] = []
         self._by_index: dict[int, _Call] = {}
@@ -58,11 +56,8 @@ class CallPieces:
 
 
 class ToolsReader:
-    """Streamed text and calls of `functions`; `response` is the schema.
-
-    `calls_as_text`: the server is known to send calls as text; other servers' such calls are only offered. A
-    call with a missing, duplicate or `taken` id gets one that begins with `prefix`.
-    """
+    """`calls_as_text`: the server is known to send calls as text; other servers' such calls are only offered.
+    A call with a missing, duplicate or `taken` id gets one that begins with `prefix`."""
 
     def __init__(
         self,
@@ -86,7 +81,6 @@ class ToolsReader:
         self.thought = ""
 
     def text(self, piece: str) -> list[Delta]:
-        """Returns new text, without leading thoughts and possible calls."""
         self._text.append(piece)
         piece = self._thoughts.feed(piece)
         thought = self._thoughts.new_thought()
@@ -139,7 +133,6 @@ class ToolsReader:
         return found.shown or not self._calls_as_text
 
     def _read(self, call: _Call, builder: ReplyBuilder, cut: bool) -> ToolCall:
-        """Returns the call; its valid entries are also added to `builder`."""
         raw = call.arguments.strip()
         name = _NOT_IN_NAMES.sub("_", call.name.strip())[:_LONGEST_NAME] or "unknown"
         function = self._functions.get(call.name)
@@ -175,8 +168,8 @@ def offer(
     response: Schema | None,
     builder: ReplyBuilder,
 ) -> tuple[str, str]:
-    """Offers the changes of a call or reply in text, and reports everything else. Returns a reply's summary
-    and message."""
+    """Offers the changes of a call or reply in text, and reports the rest. Returns a reply's summary and
+    message."""
     own, said = ReplyBuilder(response), ("", "")
     if isinstance(found, TextReply):
         said = own.read_reply(found.value)
@@ -195,7 +188,6 @@ def offer_wrapped(
     response: Schema | None,
     builder: ReplyBuilder,
 ) -> None:
-    """The contents of unknown tags."""
     for one in wrapped:
         found, ledger = text_calls.find(one.text, functions), Ledger(one.text)
         left = ledger.left()
@@ -252,7 +244,7 @@ def _take(value: dict[str, Any], function: Function, whole: bool, builder: Reply
 def _arguments(
     raw: str, function: Function, cut: bool, faults: list[str]
 ) -> tuple[dict[str, Any], bool, bool]:
-    """Returns the arguments as an object, whether complete, and whether valid strict JSON."""
+    """Whether complete, and whether valid strict JSON."""
     if not raw:
         return {}, not cut, False
     try:
@@ -279,7 +271,7 @@ def _is_strict(raw: str) -> bool:
 
 
 def _lenient(raw: str, function: Function, cut: bool, faults: list[str]) -> tuple[dict[str, Any], bool]:
-    """Returns the readable part of broken arguments, and whether it is complete; several objects are joined."""
+    """The readable part of broken arguments, and whether it is complete."""
     name = function.name
     start = min((at for at in (raw.find("{"), raw.find("[")) if at >= 0), default=-1)
     found: list[dict[str, Any]] = []
@@ -311,7 +303,6 @@ _MORE = "a second object"
 
 
 def _as_one(found: Sequence[dict[str, Any]], function: Function) -> dict[str, Any]:
-    """Returns several objects as one call's arguments; lists are concatenated."""
     if len(found) < 2:
         return found[0] if found else {}
     if not function.parameter:

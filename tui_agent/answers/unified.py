@@ -60,7 +60,6 @@ class _Open:
         self.without_newline.update("-+" if mark == " " else mark)
 
     def hunk(self, moved: int) -> EditHunk:
-        """Returns the hunk; earlier hunks lengthened the file by `moved` lines."""
         return EditHunk(
             "\n".join([*self.old, ""]),
             "\n".join([*self.new, ""]),
@@ -73,7 +72,7 @@ class _Open:
         )
 
     def _line(self, moved: int) -> int | None:
-        """Returns the line of the header; None if the header is miscounted."""
+        """None if the header is miscounted."""
         if self.header is None:
             return None
         starts = []
@@ -86,7 +85,7 @@ class _Open:
 
 
 def hunks_of(body: Sequence[str]) -> tuple[EditHunk, ...]:
-    """Returns one file's hunks, without file headers. Lines without `@@` form a single hunk."""
+    """Lines without `@@` form a single hunk."""
     found: list[_Open] = []
     current = _Open()
     begun = False
@@ -161,11 +160,9 @@ _MODES = {"100755": True, "100644": False}
 
 
 class Section(Struct, frozen=True):
-    """One file of a patch: its hunks, or the added text in `content`.
-
-    `fault` is the reason for a refusal, `note` describes an omitted part of an accepted section. `short`: the
-    last hunk has fewer lines than its header states. `executable` is None if the mode is unchanged.
-    """
+    """One file of a patch: its hunks, or the added text in `content`. `fault` is the reason for a refusal,
+    `note` describes an omitted part. `short`: the last hunk has fewer lines than its header states.
+    `executable` is None if the mode is unchanged."""
 
     path: str
     kind: SectionKind
@@ -191,8 +188,6 @@ def section(
 
 
 class _File:
-    """Its names have prefixes."""
-
     def __init__(self, git: tuple[str, str] | None = None) -> None:
         self.git = git
         self.old = self.new = ""
@@ -247,8 +242,6 @@ class _File:
 
 
 class _Reader:
-    """By line; `at` is the next one."""
-
     def __init__(self, lines: Sequence[str], at: int, bare: bool, closes: Closes | None) -> None:
         self.lines, self.at, self.end = lines, at, len(lines)
         self.bare, self.closes = bare, closes
@@ -260,7 +253,6 @@ class _Reader:
         self.inside = 0
 
     def read(self) -> tuple[list[Section], int]:
-        """Returns the files, and the line after the diff."""
         if not self.bare:
             at = self.at
             while (
@@ -333,7 +325,6 @@ class _Reader:
         return below.startswith("@@") or first or not below
 
     def _extended(self, line: str) -> bool:
-        """Reads a line between `diff --git` and the first hunk."""
         file, words = self.file, line.rstrip()
         match words.split(" ")[:3]:
             case ["new", "file", "mode"]:
@@ -425,8 +416,8 @@ class _Reader:
         return any(begins_hunk(line) for line in self.lines[at : min(at + _NEAR_BELOW, self.end)])
 
     def _end_inside(self, at: int, old: int, new: int) -> int:
-        """Returns the hunk's end if the line that could close the fence belongs to it; otherwise 0. At that
-        end the counts match, and the fence closes or the diff continues."""
+        """The hunk's end if the line that could close the fence belongs to it; otherwise 0. At that end the
+        counts match, and the fence closes or the diff continues."""
         while at < self.end and (old > 0 or new > 0):
             mark = self.lines[at][:1]
             if mark not in ("+", "-", " ", "", "`", "~"):
@@ -440,7 +431,6 @@ class _Reader:
         return at if goes_on else 0
 
     def _after_hunk(self) -> bool:
-        """Reads the line after a complete hunk."""
         lines, at = self.lines, self.at
         if at < self.end and lines[at].startswith("\\"):
             self.file.body.append(lines[at])
@@ -482,7 +472,6 @@ class _Reader:
         return False
 
     def _uncounted(self, at: int) -> bool:
-        """Reads a hunk of unknown length."""
         lines, body = self.lines, self.file.body
         while at < self.end:
             line = lines[at]
@@ -521,17 +510,13 @@ class _Reader:
 def read(
     lines: Sequence[str], at: int = 0, *, bare: bool = False, closes: Closes | None = None
 ) -> tuple[list[Section], int]:
-    """Returns the files of a diff from line `at`, and the line after it. A section without a header has an
-    empty path.
-
-    `closes` identifies the line that closes the surrounding fence. Without it and with `bare`, the diff is in
-    running text: only hunk counts determine its end, and ambiguity is a fault.
-    """
+    """The files of a diff from line `at`, and the line after it. `closes` identifies the line that closes the
+    surrounding fence. Without it and with `bare`, only hunk counts determine the end, and ambiguity is a
+    fault."""
     return _Reader(lines, at, bare, closes).read()
 
 
 def begins(lines: Sequence[str], at: int) -> bool:
-    """Whether a diff begins here: a git header, or two file names followed by a hunk."""
     line = lines[at]
     if line.startswith("diff --git ") or _COMBINED.match(line):
         return True

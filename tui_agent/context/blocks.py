@@ -1,10 +1,7 @@
 """Escapes text inside prompt blocks, so that it cannot close its block, open another, or imitate a section
-heading.
-
-Inserts a `~` into each such tag or heading (`<~/user_query>`, `~## KNOWN FILES`). An existing `~` is doubled,
-so `restored` is exact: the model copies escaped text into its edits. Models that write JSON or HTML do not
-reliably escape backslashes and entities again.
-"""
+heading. Inserts a `~` into each such tag or heading (`<~/user_query>`); an existing `~` is doubled, so
+`restored` is exact: the model copies escaped text into its edits, and would not reliably escape
+backslashes and entities again."""
 
 from __future__ import annotations
 
@@ -74,7 +71,7 @@ def item(text: str) -> str:
 
 
 def name(text: str) -> str:
-    """Returns the name on one line, with invisible characters and line breaks escaped."""
+    """On one line, with invisible characters escaped."""
     return inert(escaped(text))
 
 
@@ -88,7 +85,7 @@ def cell(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Returns an XML attribute; special characters become entities (XML 1.0, 2.3 and 3.3.3)."""
+    """An XML attribute (XML 1.0, 2.3 and 3.3.3)."""
     return f'"{replaced(text.translate(_ENTITIES), _entity)}"'
 
 

@@ -16,8 +16,6 @@ KEPT_SHARE = 0.3
 
 
 class TokenShares(Struct, frozen=True):
-    """The `context.*` settings and the window to which they apply."""
-
     window: int
     reset_at: float = 0.8
     reset_to: float = 0.5
@@ -27,11 +25,8 @@ class TokenShares(Struct, frozen=True):
 
 def filling(costs: Sequence[int], room: int, near: int, far: int, firm: int = 0) -> list[int]:
     """Indexes of `costs`, in descending priority, to fill `room` to within `near`. The first `firm` are
-    selected whenever they fit.
-
-    An earlier item is skipped in favor of a later one only if the room could not be filled otherwise. If it
-    cannot be filled, selects the nearest sum, at most `far` above `room`.
-    """
+    selected whenever they fit. A later item replaces an earlier one only if the room could not be filled
+    otherwise. If it cannot be filled, selects the nearest sum, at most `far` above `room`."""
     taken = []
     for place, cost in enumerate(costs[:firm]):
         if cost <= room + near:
@@ -64,7 +59,7 @@ def _nearest(sums: int, room: int, near: int) -> int:
 
 
 def newest(messages: Sequence[Message], sizes: Sequence[int], room: int) -> int:
-    """The index from which messages fit into `room`; the last exchange is always kept. Cuts only before a
+    """The index of the messages that fit into `room`; the last exchange is always kept. Cuts only before a
     user message, so that calls stay with their results."""
     starts = [place for place, message in enumerate(messages) if message["role"] == "user"]
     if not starts:
@@ -81,8 +76,7 @@ def newest_share(messages: Sequence[Message], share: float) -> int:
 
 
 def newest_within(messages: Sequence[Message], tokens: Sequence[int], most: int, start: int = 0) -> int:
-    """The index, at least `start`, from which messages have at most `most` tokens; calls stay with their
-    results."""
+    """Like `newest_share`, for at most `most` tokens from index `start`."""
     for place in range(start, len(messages)):
         if sum(tokens[place:]) <= most and (place == start or messages[place]["role"] != "tool"):
             return place
@@ -90,7 +84,7 @@ def newest_within(messages: Sequence[Message], tokens: Sequence[int], most: int,
 
 
 class Spending(Struct, frozen=True):
-    """Of a turn or session; `cost` in dollars, None if a price is unknown."""
+    """`cost` is in dollars, None if a price is unknown."""
 
     tokens: int
     cost: float | None
@@ -100,7 +94,7 @@ def limit_reached(
     what: str, spent: Spending, request: int, price: float | None, most_tokens: int, most_cost: float
 ) -> str:
     """Why a limit forbids the next request, or "". `what` is `turn` or `session`, `request` is in tokens,
-    `price` the average price of a token. 0 means no limit."""
+    `price` is that of a token. 0 means no limit."""
     if most_tokens and spent.tokens + request > most_tokens:
         used = f"{spent.tokens:,} tokens used, {request:,} in the next request"
         return f"The next request would exceed limits.{what}_tokens ({most_tokens:,}): {used}"
@@ -128,9 +122,9 @@ _CONTENTS = ("content", "edits", "diff")
 
 
 def emptied(message: Message, keep: Collection[str] = (), *, answered: bool = True) -> Message:
-    """Returns the messages without file contents; proposed changes to paths in `keep` are preserved. The table
-    of known files is removed, because a later message repeats it. `answered`: the turn is over, so listings and
-    search results are removed too."""
+    """Without file contents; proposed changes to paths in `keep` are preserved. The table of known files is
+    removed, because a later message repeats it. `answered`: the turn is over, so listings and search
+    results are removed too."""
     match message["role"]:
         case "user" | "tool":
             text = _without_contents(str(message.get("content") or ""), answered)
@@ -143,7 +137,6 @@ def emptied(message: Message, keep: Collection[str] = (), *, answered: bool = Tr
 
 
 def _without_contents(text: str, answered: bool) -> str:
-    """Leaves the user's own words, at the end, unchanged."""
     at = text.rfind(_QUERY)
     ours, words = (text[:at].rstrip("\n"), text[at:]) if at >= 0 else (text, "")
     ours = _TABLE.sub("", ours)

@@ -18,8 +18,8 @@ WHOLE_CHARACTERS = 400_000
 
 
 class OpenFile(Struct, frozen=True):
-    """An open buffer. `line` is the cursor's, from 1; `selection` spans the lines `first` to `last`. `mtime`
-    is in whole seconds, 0 without a file. `brief`: the budget allows only an excerpt."""
+    """`line` is the cursor's, from 1; `selection` spans the lines `first` to `last`. `mtime` is 0 without a
+    file. `brief`: the budget allows only an excerpt."""
 
     path: str
     text: str
@@ -49,7 +49,7 @@ class Excerpt(Struct, frozen=True):
 
 
 def attached(files: Sequence[OpenFile]) -> list[OpenFile]:
-    """The active file, then the most recently changed, up to the limit."""
+    """The active file, then the most recently changed."""
     return sorted(files, key=lambda file: (not file.active, -file.mtime, file.path))[:ATTACHED_FILES]
 
 
@@ -69,7 +69,7 @@ def excerpt(file: OpenFile) -> Excerpt:
 
 
 def blocks(files: Sequence[OpenFile]) -> dict[str, str]:
-    """Returns the blocks by name, in sending order."""
+    """By name, in sending order."""
     active = next((file for file in files if file.active), None)
     found: dict[str, str] = {}
     if active is not None:
@@ -90,13 +90,12 @@ def blocks(files: Sequence[OpenFile]) -> dict[str, str]:
 
 
 def references(files: Sequence[OpenFile], in_view: Mapping[str, str]) -> dict[str, str]:
-    """Returns blocks, by name, for files whose text is already in the prompt. `in_view` maps paths to hashes."""
+    """Blocks for files whose text is in the prompt; `in_view` maps paths to hashes."""
     known = (file for file in attached(files) if in_view.get(file.path) == file.md5)
     return {f"file:{file.path}": _header(file, excerpt(file), ' unchanged="true"/>') for file in known}
 
 
 def new_blocks(found: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, str]:
-    """Blocks that differ from those sent before."""
     return {name: text for name, text in found.items() if sent.get(name) != digest(text)}
 
 

@@ -18,10 +18,8 @@ def fenced(text: str, language: str = "") -> str:
 
 
 def head_and_tail(text: str, letters: int) -> tuple[str, int]:
-    """Returns about `letters` characters from both ends, and the number of omitted lines.
-
-    Both ends are always included: a line that would displace others is cut in the middle.
-    """
+    """About `letters` characters of both ends, and the number of omitted lines. A line that would displace
+    others is cut in the middle."""
     if len(text) <= letters:
         return text, 0
     lines = text.splitlines()
@@ -68,8 +66,7 @@ _LOOKED_AT = 50_000
 
 
 def summary_line(text: str) -> str:
-    """The last paragraph that is not code, a heading or a table, on one line; if it is the only one, its
-    first sentence."""
+    """The last paragraph of prose on one line; if it is the only one, its first sentence."""
     if len(text) > 2 * _LOOKED_AT:
         text = f"{text[:_LOOKED_AT]}\n\n{text[-_LOOKED_AT:]}"
     blocks = [block.strip() for block in _PARAGRAPH.split(without_code(text).strip())]
@@ -92,7 +89,6 @@ def _one_line(text: str) -> str:
 
 
 def holds(text: str, summary: str) -> bool:
-    """Whether a line begins with the summary, ignoring spaces."""
     words = summary.split()
     if not words or len(summary) > _LOOKED_AT:
         return summary == text

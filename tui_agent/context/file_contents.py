@@ -1,7 +1,4 @@
-"""File contents in the prompt, whole or in portions: `read_files` results and bundled files.
-
-Lines have numbers, files have hashes.
-"""
+"""File contents in the prompt, whole or in portions: `read_files` results and bundled files."""
 
 from __future__ import annotations
 
@@ -35,8 +32,6 @@ _DEFINES = (
 
 
 class PortionRequest(Struct, frozen=True):
-    """Requested ranges, search hits, and words to look for."""
-
     ranges: tuple[Range, ...] = ()
     hits: tuple[int, ...] = ()
     words: str = ""
@@ -60,8 +55,8 @@ class Portions:
             self._places = list(dict.fromkeys([*wanted.hits, *named]))[:_MOST_PLACES]
 
     def fitting(self, room: int) -> tuple[Range, ...]:
-        """Line ranges that fit in `room` bytes: requested ranges, otherwise the surroundings of search hits and
-        named definitions, otherwise the beginning. Empty if no line fits."""
+        """Line ranges that fit in `room` bytes: requested ranges, otherwise the surroundings of search hits
+        and definitions, otherwise the beginning."""
         sizes, asked, places = self._sizes, self._asked, self._places
         if asked:
             if len(asked) == 1 and asked[0][0] == asked[0][1]:
@@ -89,7 +84,6 @@ def _first(sizes: Sequence[int], ranges: Sequence[Range], room: int) -> tuple[Ra
 
 
 def _around(sizes: Sequence[int], places: Sequence[int], room: int) -> tuple[Range, ...]:
-    """The largest surroundings that fit; empty if even the smallest do not."""
     best: tuple[Range, ...] = ()
     for reach in _REACH:
         around = [(place - reach, place + 2 * reach) for place in places]
@@ -103,8 +97,8 @@ def _around(sizes: Sequence[int], places: Sequence[int], room: int) -> tuple[Ran
 
 
 def _places(text: str, ends: Sequence[int], words: str) -> list[int]:
-    """Lines that define the named words, then lines that mention them, rarest first. `ends` are the end
-    offsets of lines."""
+    """Lines that define the words, then lines that mention them, rarest first. `ends` are the end offsets of
+    lines."""
     defined: list[tuple[int, list[int]]] = []
     named: list[tuple[int, list[int]]] = []
     for word in list(dict.fromkeys(_WORD.findall(words)))[:_MOST_NAMES]:
@@ -149,7 +143,7 @@ IN_PART = "only these lines are shown, the others are there: ask for them with r
 
 class LoadedFile(Struct, frozen=True):
     """`unsaved`: the text is from the editor and newer than the disk. `action` names the reason for loading.
-    `md5` is the hash of the bytes on disk, or as they would be saved."""
+    `md5` is of the bytes on disk, or as they would be saved."""
 
     path: str
     md5: str
@@ -210,15 +204,14 @@ def _cut(line: str) -> str:
 
 
 class FilesInPrompt(Struct, frozen=True):
-    """Hashes by path: sent, written by the model (`proposed`), and in a later section of the same message
-    (`attached`)."""
+    """Hashes by path; `attached` are in a later section of the same message."""
 
     sent: Mapping[str, str] = {}
     proposed: Mapping[str, str] = {}
     attached: Mapping[str, str] = {}
 
     def reference(self, file: LoadedFile) -> dict[str, object] | None:
-        """It replaces the content; None: the content is not in view."""
+        """Replaces the content; None if the content is not in view."""
         if self.sent.get(file.path) in (file.md5, file.view):
             return {"unchanged": True}
         if self.attached.get(file.path) == file.md5:
@@ -232,7 +225,6 @@ class FilesInPrompt(Struct, frozen=True):
 
 
 def read_files_result(files: Iterable[LoadedFile], in_view: FilesInPrompt) -> str:
-    """Returns JSON; references replace contents that are already in view."""
     entries = [_entry(file, in_view) for file in files]
     return json_inert(json.dumps({"type": "read_files", "files": entries}, ensure_ascii=False))
 
@@ -254,7 +246,6 @@ def _entry(file: LoadedFile, in_view: FilesInPrompt) -> dict[str, object]:
 
 
 def bundle_section(files: Sequence[LoadedFile]) -> str:
-    """The `## AUTO-BUNDLED FILES` section, or "". A file's `action` names its origin."""
     if not files:
         return ""
     parts = []

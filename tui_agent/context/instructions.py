@@ -23,7 +23,7 @@ class Folder(Struct, frozen=True):
 
 
 class ContextFile(Struct, frozen=True):
-    """`path` is relative to the root, or absolute for the user's own; `folder` is its scope, empty for all."""
+    """`path` is absolute for the user's own; `folder` is its scope, empty for all."""
 
     path: str
     folder: str
@@ -49,7 +49,7 @@ def folders(start: str, paths: Iterable[str]) -> list[Folder]:
 def changed_files(
     files: Sequence[ContextFile], told: Mapping[str, str]
 ) -> tuple[list[ContextFile], list[str]]:
-    """`told` maps paths to the last hash sent, empty for a file reported as removed."""
+    """`told` maps paths to the last hash sent, empty for a removed file."""
     now = {file.path for file in files}
     new = [file for file in files if told.get(file.path) != file.md5]
     return new, [path for path, md5 in told.items() if md5 and path not in now]
@@ -60,7 +60,6 @@ def block(file: ContextFile) -> str:
 
 
 def section(new: Sequence[ContextFile], gone: Sequence[str]) -> str:
-    """New, changed and removed instructions; "" without any."""
     parts = []
     if new:
         parts.append("Instruction files that are new or have changed; these texts are the ones in force:")

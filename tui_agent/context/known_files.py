@@ -21,7 +21,7 @@ Freshness = Literal["fresh", "edited", "undone", "disk", "buffer", "deleted", "r
 
 class KnownFile(Struct, frozen=True):
     """`md5` is the hash of the seen content, `written` of our last write. Turns count from 1, 0 means never;
-    `size` is in bytes; `whole`: the whole file was seen."""
+    `whole`: the whole file was seen."""
 
     path: str
     md5: str
@@ -51,7 +51,7 @@ class KnownFile(Struct, frozen=True):
 
     @property
     def hash(self) -> str:
-        """The hash of the newest version known to the model; after an undo, of the current text."""
+        """Of the newest version known to the model; after an undo, of the current text."""
         if self.freshness == "undone":
             return self.written or self.md5  # `md5` is current if the file was read since
         seen = self.md5 or self.written
@@ -67,12 +67,9 @@ TouchKind = Literal["read", "mentioned", "edited", "undone", "changed outside"]
 
 
 class Touch(Struct, frozen=True):
-    """One entry of a file's timeline. `md5` is the version that the model learned, or empty. `active` is
-    false if the model's knowledge became stale.
-
-    The times are Unix times of this event and of the latest read, agent edit and external change including
-    it; 0 means never or unknown.
-    """
+    """One entry of a file's timeline. `md5` is the version that the model learned. `active` is false if the
+    model's knowledge became stale. The times are those of this event and of the latest read, agent edit
+    and external change; 0 means never or unknown."""
 
     path: str
     turn: int
@@ -86,7 +83,6 @@ class Touch(Struct, frozen=True):
 
 
 def following(touch: Touch, before: Touch | None) -> Touch:
-    """Returns the touch with the times of the previous touch of the same file."""
     read_at, edited_at, outside_at = (
         (before.read_at, before.edited_at, before.outside_at) if before else (0.0, 0.0, 0.0)
     )
@@ -102,8 +98,7 @@ def following(touch: Touch, before: Touch | None) -> Touch:
 
 
 def overflow(files: Mapping[str, KnownFile], limit: int, keep: Collection[str]) -> tuple[str, ...]:
-    """Paths to remove to keep at most `limit`. The least recently seen first; those in `keep` (open, pending)
-    and modified files last."""
+    """Paths to remove, the least recently seen first; those in `keep` and modified files last."""
     count = len(files) - limit
     if count <= 0:
         return ()
@@ -144,7 +139,6 @@ def table_row(entry: KnownFile, turn: int, again: bool = False) -> str:
 
 
 def table(rows: Iterable[str], left_out: str = "") -> str:
-    """The `## KNOWN FILES` section, or ""."""
     rows = tuple(rows)
     if not rows:
         return f"## KNOWN FILES\n{left_out}" if left_out else ""

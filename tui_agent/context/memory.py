@@ -24,8 +24,8 @@ class TodoNote(Struct, frozen=True):
 
 
 class Memory(Struct, frozen=True):
-    """`modified` maps turns to files, `stale` maps paths to the changes. `turn` is the starting turn;
-    `request` is the last prompt that was not just "continue"."""
+    """`modified` maps turns to files, `stale` maps paths to the changes. `request` is the last prompt that
+    was not just "continue"."""
 
     turn: int
     request: str
@@ -50,8 +50,7 @@ TITLE = "## AI Memory (Continuation Context)"
 
 
 def section(memory: Memory, most: int = MOST) -> str:
-    """The `## AI Memory (Continuation Context)` section, about `most` characters. Truncated parts state how
-    much is missing."""
+    """About `most` characters; truncated parts state how much is missing."""
     eighth = most // 8
     request = shortened(memory.request, 2 * eighth)
     modified = [f"turn {turn}: {', '.join(paths)}" for turn, paths in sorted(memory.modified.items())]

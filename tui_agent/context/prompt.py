@@ -22,8 +22,7 @@ BYTES_A_TOKEN = 4
 
 
 def outline(index: Index, max_tokens: int) -> str:
-    """Top-level files, and folders with file counts, shallow folders first, in about `max_tokens`; a last
-    line counts the omitted entries."""
+    """Top-level files, and folders with file counts, shallow folders first, in about `max_tokens`."""
     there = index.overview()
     lines = chain(map(name, there.files), (f"{name(path)}/ ({count})" for path, count in there.folders))
     kept: list[str] = []
@@ -43,8 +42,7 @@ MAX_REQUESTS = 10
 
 
 class DirectoryListing(Struct, frozen=True):
-    """Entries are (name, type, size in bytes), or an error message. `total` counts all; only the first
-    `MAX_ENTRIES` are included. `filter` is a name pattern or empty; `recursive` includes a few levels."""
+    """Entries are (name, type, size in bytes). `total` counts all; only the first `MAX_ENTRIES` are included."""
 
     path: str
     entries: tuple[tuple[str, str, int], ...] = ()
@@ -55,7 +53,6 @@ class DirectoryListing(Struct, frozen=True):
 
 
 def listing_section(listings: Sequence[DirectoryListing]) -> str:
-    """The `## DIRECTORY LISTING RESULTS` section, or ""."""
     if not listings:
         return ""
     return "## DIRECTORY LISTING RESULTS\n" + "\n\n".join(_table(listing) for listing in listings)
@@ -99,12 +96,8 @@ def system_message(
     part: str = "",
     tools: Sequence[str] = (),
 ) -> Message:
-    """Shipped text for the dialect, tool descriptions, the schema if the provider does not enforce it,
-    environment, instruction files, base files, working files after a reset.
-
-    A sub-task's hand-over (`part`) is last, so that sub-tasks share a prefix. Working files are data: they
-    are never in a `<context>` block.
-    """
+    """A sub-task's hand-over (`part`) is last, so that sub-tasks share a prefix. Working files are data: they
+    are never in a `<context>` block."""
     sections = []
     for section in words["sections"]:
         if section.get("dialect", dialect) == dialect:
@@ -131,8 +124,8 @@ def system_message(
 
 
 class MessageParts(Struct, frozen=True):
-    """Empty parts are omitted. `rows` are rendered table rows followed by `left_out`; `facts` are sentences
-    about earlier proposals; `memory`, `sub_tasks` and `mode` are rendered sections."""
+    """Empty parts are omitted. `rows` are table rows followed by `left_out`; `facts` are sentences about
+    earlier proposals."""
 
     query: str = ""
     rows: tuple[str, ...] = ()

@@ -30,12 +30,11 @@ class Comment(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True):
-    """`base` and `new` are hashes (md5, hexadecimal) of texts in the blob store, empty without a file.
-    `hunks` holds one state per hunk of the diff. `merged` is a pending change that was rebased without a
-    conflict. `rung` is the matching step that located the edit. `written` is the file's hash after the last
-    apply. A non-empty `ask` is the reason why only an explicit choice of the user applies the change, never
-    "all" without a screen. `by_hand`: the user edited the new text. Each of the `comments` is sent to the
-    model once. `tasks` are the contributing sub-tasks; `rival` is the conflicting change to the same file."""
+    """`base` and `new` are hashes of texts in the blob store, empty without a file. `hunks` holds one state
+    per hunk of the diff. `rung` is the matching step that located the edit. `written` is the file's hash
+    after the last apply. `ask` is the reason why only an explicit choice of the user applies the change.
+    `by_hand`: the user edited the new text. Each of the `comments` is sent once. `tasks` are the
+    contributing sub-tasks; `rival` is the conflicting change to the same file."""
 
     id: str
     turn: int
@@ -68,7 +67,7 @@ class Change(Struct, frozen=True):
 
     @property
     def called(self) -> str:
-        """Returns the name at the start of a sentence to the model."""
+        """The name at the start of a sentence to the model."""
         if self.tasks:
             return f"The change of {', '.join(self.tasks)} to {self.path}"
         return f"Your change to {self.path}"
@@ -85,7 +84,6 @@ class Change(Struct, frozen=True):
 
     @property
     def waits(self) -> bool:
-        """Whether it could still be applied: open, or in a solvable conflict."""
         return self.is_open or self.state == "conflict"
 
 
@@ -104,8 +102,8 @@ class Diff(Struct, frozen=True):
 
 
 class Pick(Struct, frozen=True, omit_defaults=True):
-    """A change, or one hunk of it, numbered from 0. `seen` is the version on the screen; in others the hunk
-    may have another number or none."""
+    """A change, or one hunk of it. `seen` is the version on the screen; in others the hunk may have another
+    number."""
 
     change: str
     hunk: int | None = None
@@ -113,11 +111,8 @@ class Pick(Struct, frozen=True, omit_defaults=True):
 
 
 class Checkpoint(Struct, frozen=True):
-    """One undoable apply: for each path the hashes before and after, empty for no file.
-
-    Undo reopens the decisions in `picks`. With `takes_back` the checkpoint removed applied hunks instead.
-    Undo removes the `folders` created by the last apply or redo if empty.
-    """
+    """One undoable apply. Undo reopens the decisions in `picks`. With `takes_back` the checkpoint removed
+    applied hunks instead. `folders` were created by the last apply or redo."""
 
     id: str
     turn: int
@@ -130,8 +125,7 @@ class Checkpoint(Struct, frozen=True):
 
 
 class FileStep(Struct, frozen=True):
-    """Hashes before and after, empty for no file. `mode` and `mode_after` are permission bits; `None` for no
-    file or default permissions."""
+    """Hashes before and after, empty for no file. `mode` and `mode_after` are permission bits."""
 
     path: str
     before: str
@@ -155,7 +149,7 @@ def proposing_tasks(change: Change, changes: Sequence[Change]) -> tuple[tuple[st
 
 
 def hunks(base: str, new: str) -> tuple[Hunk, ...]:
-    """Returns the hunks in order, separated by at least one equal line."""
+    """In order, separated by at least one equal line."""
     return _hunks(split(base), split(new))
 
 
@@ -170,14 +164,14 @@ def _hunks(old: list[str], new: list[str]) -> tuple[Hunk, ...]:
 
 
 def same_hunk(hunk: Hunk, others: Sequence[Hunk]) -> int | None:
-    """Returns the number of the only other hunk with the same lines, or `None`."""
+    """The number of the only other hunk with the same lines."""
     does = (hunk.removed, hunk.added)
     found = [number for number, other in enumerate(others) if (other.removed, other.added) == does]
     return found[0] if len(found) == 1 else None
 
 
 def compose(base: str, parts: Sequence[Hunk], chosen: Collection[int]) -> str:
-    """Returns `base` with the hunks numbered in `chosen` (from 0), as `git apply` would."""
+    """`base` with the hunks numbered in `chosen`, as `git apply` would."""
     lines = split(base)
     result: list[str] = []
     at = 0
@@ -199,7 +193,7 @@ def counts(parts: Sequence[Hunk]) -> tuple[int, int]:
 
 
 def unified(diff: Diff, chosen: Collection[int] | None = None, context: int = 3) -> str:
-    """Returns a unified diff of the chosen hunks (default: all) for `git apply`; empty without hunks."""
+    """For `git apply`; empty without hunks."""
     picked = [hunk for number, hunk in enumerate(diff.hunks) if chosen is None or number in chosen]
     if not picked:
         return ""

@@ -28,12 +28,9 @@ _start, _span = attrgetter("start"), attrgetter("start", "end")
 
 
 def place(base: str, hunks: Sequence[EditHunk], in_order: bool, threshold: float) -> tuple[str, str]:
-    """Returns the text with all hunks, and the lowest rung in use.
-
-    With `in_order` the hunks must follow each other in the file. Otherwise each is located in the original
-    file or, failing that, in the text written by earlier edits. Raises `EditFailed` or `Ambiguous` with the
-    hunk's name.
-    """
+    """Returns the text with all hunks, and the lowest rung in use. With `in_order` the hunks must follow each
+    other in the file. Otherwise each is located in the original file or, failing that, in the text written
+    by earlier edits. Raises `EditFailed` or `Ambiguous`."""
     if len(hunks) > MOST_HUNKS:
         raise EditFailed(
             f"the change has {len(hunks):,} hunks", f"send at most {MOST_HUNKS:,}, or the whole file"
@@ -66,7 +63,6 @@ def _lowest(made: Sequence[Replacement]) -> str:
 
 
 def _finished(source: SourceText, made: Sequence[Replacement], final_newline: bool | None = None) -> str:
-    """Restores byte-order mark and final newline."""
     parts: list[str] = [source.bom]
     at = 0
     for one in sorted(made, key=_span):
@@ -116,8 +112,7 @@ def _one_by_one(
 def _places_of(
     source: SourceText, hunk: EditHunk, repeats: int, made: Sequence[Replacement], threshold: float
 ) -> list[Replacement] | None:
-    """Locates an edit in the original file. `None` if only the result of earlier edits can contain it.
-    `made`: sorted earlier replacements."""
+    """`None` if only the result of earlier edits can contain it. `made` is sorted."""
     try:
         matches = locate.matches_of_best_rung(source, hunk, threshold)
     except EditFailed:
@@ -169,7 +164,7 @@ class _Candidates(Struct, frozen=True):
     found: tuple[Match | Replacement, ...]
 
     def extent(self, one: Match | Replacement) -> tuple[int, int]:
-        """Returns lines (from, to) changed by the hunk; context may be shared with other hunks."""
+        """Context may be shared with other hunks."""
         if isinstance(one, Replacement):
             return one.line, one.line
         lead, tail = self.hunk.context
@@ -181,8 +176,7 @@ class _Candidates(Struct, frozen=True):
 
 
 def _chosen(places: Sequence[_Candidates]) -> Iterator[Replacement]:
-    """Yields one place per hunk, in the order of the diff. If several remain, the header's line number
-    decides."""
+    """One place per hunk, in order. If several remain, the header's line number decides."""
     if all(len(fits.found) == 1 for fits in places):
         yield from (fits.placed(fits.found[0]) for fits in places)
         return
@@ -206,7 +200,6 @@ def _chosen(places: Sequence[_Candidates]) -> Iterator[Replacement]:
 
 
 def _first_ones(places: Sequence[_Candidates]) -> list[Match | Replacement]:
-    """Returns the first places that keep the hunks in order."""
     chosen: list[Match | Replacement] = []
     before = (-1, 0)
     for fits in places:
@@ -219,7 +212,6 @@ def _first_ones(places: Sequence[_Candidates]) -> list[Match | Replacement]:
 
 
 def _last_ones(places: Sequence[_Candidates]) -> list[Match | Replacement]:
-    """Returns the last places that keep the hunks in order."""
     chosen: list[Match | Replacement] = []
     behind: tuple[int, int] | None = None
     for fits in reversed(places):
@@ -339,8 +331,7 @@ def _first(source: SourceText, anchors: Sequence[str]) -> int | None:
 
 
 def _block(source: SourceText, anchors: Sequence[str]) -> tuple[int, int] | None:
-    """Returns the more deeply indented lines (from, to) below the last anchor; `None` unless each anchor is
-    unique."""
+    """The more deeply indented lines below the last anchor; `None` unless each anchor is unique."""
     least = 0
     for anchor in anchors:
         lines = [line for line in source.by_stripped.get(anchor, ()) if line >= least]
@@ -362,7 +353,7 @@ _MARKER = re.compile(
 
 
 def leftover_marker(base: str, new: str) -> str:
-    """Returns the first new line with a marker of an edit form or a complete merge conflict, or ""."""
+    """The first new line with a marker of an edit form or a complete merge conflict, or ""."""
     if not any(sign in new for sign in ("<<<<<", ">>>>>", "----- SEARCH", "+++++ REPLACE", "*** ")):
         return ""
     own = set(base.splitlines())
@@ -397,10 +388,7 @@ class Proposal(Struct, frozen=True):
 
 
 def propose(request: ChangeRequest, base: str | None, near_threshold: float = 0.9) -> Proposal:
-    """`base` is `None` for a missing file.
-
-    Preserves line endings, byte-order mark and final newline. Raises `EditFailed` or `Ambiguous`.
-    """
+    """`base` is `None` for a missing file. Raises `EditFailed` or `Ambiguous`."""
     if base is None and (request.delete or request.rename_to):
         raise EditFailed(f"{request.path} does not exist", "name a file that does")
     if request.delete:
@@ -433,7 +421,6 @@ def _check_removed(request: ChangeRequest, base: str) -> None:
 
 
 def _text(request: ChangeRequest, base: str | None, threshold: float) -> tuple[str | None, str]:
-    """Returns the text after one step, and its lowest rung."""
     if request.content is not None:
         return whole(request.content, base), ""
     diff, edits = request.diff, request.edits
@@ -452,11 +439,8 @@ def _text(request: ChangeRequest, base: str | None, threshold: float) -> tuple[s
 
 
 def _further(request: ChangeRequest, base: str | None, text: str | None, rung: str) -> tuple[str | None, str]:
-    """Returns the text after the further steps of a request, and the lowest rung.
-
-    Each step is located in the original file and merged with earlier ones; if that fails, it is located in
-    their result. Fuzzy matching is off.
-    """
+    """Each step is located in the original file and merged with earlier ones; if that fails, it is located in
+    their result. Fuzzy matching is off."""
     if request.content is not None:
         base = text
     for step in request.then:
@@ -479,7 +463,7 @@ def _further(request: ChangeRequest, base: str | None, text: str | None, rung: s
 
 
 def whole(content: str, base: str | None) -> str:
-    """Returns new content with the line endings, byte-order mark and final newline of `base`."""
+    """With the line endings, byte-order mark and final newline of `base`."""
     text = plain(content)
     if base is None:
         return content

@@ -28,8 +28,7 @@ _SHOWN = 12
 
 
 class Window(Struct, frozen=True):
-    """`count` lines from `first` (from 0), with ties to the search's lines. `anchored`: the file has lines
-    between them that the search omits."""
+    """`count` lines from `first`. `anchored`: the file has lines between them that the search omits."""
 
     first: int
     count: int
@@ -61,7 +60,7 @@ def windows(source: SourceText, lines: Sequence[str], threshold: float) -> list[
 
 
 def _rarest(source: SourceText, lines: Sequence[str]) -> tuple[list[int], int] | None:
-    """Returns the file's lines with the search's rarest word, and that word's line in the search."""
+    """The file's lines with the search's rarest word, and that word's line in the search."""
     words: dict[str, int] = {}
     for number, line in enumerate(lines):
         for word in _WORD.findall(line):
@@ -85,7 +84,7 @@ def _distinct(found: Iterator[Window]) -> list[Window]:
 
 
 def _same_words(source: SourceText, keys: Sequence[str], places: Sequence[int]) -> Iterator[Window]:
-    """Runs of whole lines with the same words as all lines of the search."""
+    """Runs of whole lines."""
     flow = "".join(keys)
     for place in places:
         length = 0
@@ -110,7 +109,6 @@ def _end_of(source: SourceText, flow: str, first: int) -> int:
 
 
 def _common(ours: Sequence[str], theirs: Sequence[str]) -> list[Part]:
-    """Ties two line sequences with the same words, divided at common line ends."""
     ties: list[Part] = []
     i = j = 0
     while i < len(ours) and j < len(theirs):
@@ -134,7 +132,6 @@ def _common(ours: Sequence[str], theirs: Sequence[str]) -> list[Part]:
 def _with_more(
     source: SourceText, keys: Sequence[str], places: Sequence[int], at: int, lowest: float
 ) -> Iterator[Window]:
-    """Windows with every line of the search in order, and few others."""
     worded = [number for number, one in enumerate(keys) if one]
     if len(worded) < 2:
         return
@@ -160,7 +157,7 @@ def _with_more(
 
 
 def _walked(source: SourceText, wanted: Sequence[str], place: int, step: int) -> list[int] | None:
-    """Returns the nearest lines above or below `place` with these words, in sequence."""
+    """The nearest lines above or below `place`, in sequence."""
     found: list[int] = []
     for one in wanted:
         passed = 0
@@ -196,7 +193,6 @@ def _certain(source: SourceText, wanted: Sequence[str], lines: Sequence[int]) ->
 
 
 def _heads(source: SourceText, lines: Sequence[int]) -> bool:
-    """Whether a line between them starts a new section."""
     for before, after in itertools.pairwise(lines):
         depth = len(indent.of(source.lines[after]))
         for line in range(before + 1, after):
@@ -221,7 +217,6 @@ def _widened(
     *,
     anchored: bool = False,
 ) -> Window:
-    """Adds the blank lines common to both ends."""
     above = next(number for number, one in enumerate(keys) if one)
     below = next(number for number, one in enumerate(reversed(keys)) if one)
     up = 0
@@ -242,7 +237,6 @@ def _widened(
 
 
 def hint(source: SourceText, search: str) -> str:
-    """Returns a remedy with the most similar lines."""
     longest = max((line.strip() for line in search.split("\n")), key=len, default="")[:1000]
     if not longest or not source.lines:
         return "send it again with text that is in the file"
@@ -257,12 +251,10 @@ def hint(source: SourceText, search: str) -> str:
 
 
 def lines_from(source: SourceText, first: int, end: int) -> str:
-    """Numbered as shown to a model, at most `_SHOWN`."""
     shown = range(first, min(end, first + _SHOWN))
     return "\n".join(f"{at + 1}: {source.lines[at][:_WIDEST]}" for at in shown)
 
 
 def shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
-    """Returns the number of equal lines at the start."""
     pairs = enumerate(zip(ours, theirs, strict=False))
     return next((number for number, (one, other) in pairs if one != other), min(len(ours), len(theirs)))

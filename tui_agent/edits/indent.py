@@ -21,7 +21,6 @@ def of(line: str) -> str:
 
 
 def unit(lines: Iterable[str]) -> int:
-    """Returns the most frequent step to a deeper line; the default is 4."""
     steps: Counter[int] = Counter()
     before, last = "", _NEVER
     for line in lines:
@@ -122,7 +121,6 @@ def _shifts(known: dict[str, str]) -> list[_Rule]:
 
 
 def _scales(known: dict[str, str]) -> list[_Rule]:
-    """Another level width, or tabs for spaces, possibly with a shift."""
     written, there = "".join(known), "".join(known.values())
     if len(set(written)) > 1 or len(set(there)) > 1 or not written or not there:
         return []
@@ -161,7 +159,6 @@ def _levels(run: int, rise: int, ours: str, theirs: str) -> bool:
 def _possible(
     lines: Sequence[str], result: Sequence[str], pairs: Sequence[Pair], level: int, aligned: bool = False
 ) -> bool:
-    """With `aligned`, lines at an odd depth count as aligned with a line above."""
     own = {there for _, there in pairs}
     chars = set("".join(own))
     level = gcd(

@@ -73,7 +73,7 @@ def _tied(here: _Places, there: _Places, *, once: bool = False) -> list[tuple[in
 def _shortest(
     old: Sequence[str], new: Sequence[str], here: _Places, there: _Places, steps: int
 ) -> tuple[list[Match] | None, int]:
-    """Returns the shortest alignment of the common lines, or `None` if over budget, and the steps used."""
+    """`None` if over budget; and the steps used."""
     ours, theirs = (
         sorted(number for line in one if line in other for number in one[line])
         for one, other in ((here, there), (there, here))
@@ -89,7 +89,7 @@ def _shortest(
 
 
 def _trimmed(old: Sequence[str], new: Sequence[str], stretch: _Stretch, found: list[Match]) -> _Stretch:
-    """Moves equal lines at both ends of the stretch to `found`."""
+    """Moves equal lines at both ends to `found`."""
     start, end, at, to = stretch
     head = start
     while start < end and at < to and old[start] == new[at]:
@@ -105,7 +105,7 @@ def _trimmed(old: Sequence[str], new: Sequence[str], stretch: _Stretch, found: l
 
 
 def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Returns the longest subsequence with ascending second numbers; `pairs` are sorted by the first."""
+    """The longest subsequence with ascending second numbers; `pairs` are sorted by the first."""
     tops: list[int] = []
     piles: list[int] = []
     below: list[int] = []
@@ -203,7 +203,6 @@ def split(text: str) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Returns the text with only line feeds as line endings."""
     if "\r" not in text:
         return text
     text = text.replace("\r\n", "\n")
@@ -211,7 +210,6 @@ def plain(text: str) -> str:
 
 
 def dominant_ending(text: str) -> str:
-    """Returns the most frequent line ending; the default is a line feed."""
     crlf = text.count("\r\n")
     if not crlf and "\n" not in text and "\r" in text:
         return "\r"

@@ -42,11 +42,8 @@ def one_by_one(count: int) -> tuple[Part, ...]:
 def carried(
     search: Sequence[str], found: Sequence[str], replaced: Sequence[str], ties: Sequence[Part], level: int = 4
 ) -> list[str] | None:
-    """`found` after the edit from `search` to `replaced`.
-
-    `ties` pair lines of the search with the file's; `level` is the file's indentation in spaces. `None` if an
-    edited line has no certain counterpart, or a new line no certain indentation.
-    """
+    """`found` after the edit from `search` to `replaced`. `ties` pair lines of both. `None` if an edited line
+    has no certain counterpart, or a new line no certain indentation."""
     parts = list(_parts(ties, search, found))
     new_lines = _indented(search, found, replaced, ties, level)
     if new_lines is None:
@@ -77,7 +74,6 @@ def carried(
 def _indented(
     search: Sequence[str], found: Sequence[str], replaced: Sequence[str], ties: Sequence[Part], level: int
 ) -> list[str] | None:
-    """Returns the replacement with the file's indentation; `None` if ambiguous."""
     tied = [
         (start, indent.of(search[start]), indent.of(found[at]))
         for start, _, at, _ in ties
@@ -137,8 +133,7 @@ def _with_bare_first_line(
     ways: list[list[str]],
     level: int,
 ) -> list[list[str]]:
-    """Returns the plausible `ways` if only the first line of the search text lacks its indentation; [] if
-    ambiguous."""
+    """If only the first line lacks its indentation; [] if ambiguous."""
     if search[0][:1] in _CLOSING and replaced[0][:1] not in _CLOSING:
         return []  # a closing bracket rarely has the depth of its replacement
     if not pairs[1:]:
@@ -184,8 +179,7 @@ def _changes_from_the_end(search: Sequence[str], replaced: Sequence[str]) -> Ite
 
 
 def _parts(ties: Sequence[Part], search: Sequence[str], found: Sequence[str]) -> Iterator[tuple[Part, bool]]:
-    """Consecutive parts of both texts, and whether their sides correspond, as equal numbers of blank lines
-    do."""
+    """And whether their sides correspond, as equal numbers of blank lines do."""
     start = at = 0
     for tie in [*ties, (len(search), len(search), len(found), len(found))]:
         between = [*search[start : tie[0]], *found[at : tie[2]]]
@@ -200,7 +194,6 @@ def _parts(ties: Sequence[Part], search: Sequence[str], found: Sequence[str]) ->
 
 
 def _lines_matching(parts: Sequence[tuple[Part, bool]], start: int, end: int) -> tuple[int, int] | None:
-    """Returns the file's lines (from, to) for lines of the search; `None` if uncertain."""
     if start == end:
         beside = [(part, tied) for part, tied in parts if part[0] <= start <= part[1]]
         if not all(tied for _, tied in beside):
@@ -282,8 +275,7 @@ _NUMBERED = re.compile(r" {0,6}(\d{1,7})(?::(?: |$)|\t| \| ?)")
 
 
 class Replacement(Struct, frozen=True):
-    """`text` replaces a range of offsets in `SourceText.text`, of changed lines only; `line` (from 0) is the
-    start of the search text."""
+    """`text` replaces a range of offsets in `SourceText.text`; `line` is the start of the search text."""
 
     start: int
     end: int
@@ -296,7 +288,6 @@ _Rung = Callable[[SourceText, EditHunk, float], Iterator[Match]]
 
 
 def lower(first: str, second: str) -> str:
-    """Returns the less exact rung; an empty one is the most exact."""
     return max(first, second, key=lambda rung: RUNGS.index(rung) if rung else -1)
 
 
@@ -306,10 +297,7 @@ def locate(source: SourceText, wanted: EditHunk, threshold: float = 0.9) -> Repl
 
 
 def matches_of_best_rung(source: SourceText, wanted: EditHunk, threshold: float = 0.9) -> list[Match]:
-    """Returns all matches of the first rung with any. Raises `EditFailed` without one.
-
-    `threshold`: minimum score of a fuzzy match, 0 to 1; higher values disable it.
-    """
+    """Raises `EditFailed` without a match. `threshold`: minimum score of a fuzzy match; over 1 disables it."""
     bare = wanted
     if "\r" in wanted.old + wanted.new:
         bare = with_(wanted, old=plain(wanted.old), new=plain(wanted.new))
@@ -361,8 +349,6 @@ def placed(source: SourceText, match: Match) -> Replacement:
 
 
 def _verbatim(source: SourceText, match: Match) -> Replacement | None:
-    """Returns the verbatim replacement of an exact match; `None` if lines follow a first line without its
-    indentation."""
     hunk, span = match.hunk, match.span
     if span is None or match.rung not in ("exact", "line-endings"):
         return None
@@ -416,7 +402,7 @@ def _exact(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator[Match
 
 
 def _is_place(source: SourceText, wanted: EditHunk, span: Span) -> bool:
-    """Plausible: whole lines at line boundaries, other text not inside a word or indentation."""
+    """Whole lines at line boundaries, other text not inside a word or indentation."""
     begins = source.starts[span.line] == span.start
     if not wanted.whole:
         indented = not begins and wanted.old[0] in " \t" and wanted.old.strip()
@@ -443,7 +429,6 @@ def _trailing_space(source: SourceText, wanted: EditHunk, _: float = 0) -> Itera
 
 
 def _line_numbers(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator[Match]:
-    """Numbers also select among equal matches."""
     searched = _unnumbered(wanted.old)
     if searched is None:
         return
@@ -508,8 +493,7 @@ def _lines(text: str) -> list[str]:
 
 
 def _unnumbered(text: str) -> tuple[str, tuple[int, int]] | None:
-    """Returns the text without line numbers, and the first and last number; `None` unless all lines are
-    numbered in order."""
+    """The text without line numbers, and the first and last number; `None` unless all lines are numbered."""
     lines = _lines(text)
     result: list[str] = []
     numbers: list[tuple[int, int]] = []
@@ -529,7 +513,7 @@ def _unnumbered(text: str) -> tuple[str, tuple[int, int]] | None:
 
 
 def _without_numbers(text: str, search: str, numbers: tuple[int, int]) -> str | None:
-    """Returns the new text without copied line numbers; `None` if a number may be part of a line."""
+    """`None` if a number may be part of a line."""
     lines = text.split("\n")
     matches = [_NUMBERED.match(line) for line in lines]
     kept = {line.rstrip() for line in search.split("\n")}

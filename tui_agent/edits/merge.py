@@ -30,8 +30,7 @@ class MergeResult(Struct, frozen=True):
 
 
 def union(base: str, ours: str, theirs: str) -> str:
-    """Both sides of a conflict in sequence, common lines once. Blocking. Raises `ChildFailed` without git,
-    `EditFailed` for binary content."""
+    """Common lines once. Blocking. Raises `ChildFailed` without git, `EditFailed` for binary content."""
     if ours == theirs:
         return ours
     with temporary_folder() as folder:
@@ -40,8 +39,7 @@ def union(base: str, ours: str, theirs: str) -> str:
 
 
 def merge(base: str, ours: str, theirs: str, marker: int = 7) -> MergeResult:
-    """`marker`: length of conflict markers. Blocking: may start a process. Raises `ChildFailed` without git,
-    `EditFailed` for binary content."""
+    """Blocking: may start a process. Raises `ChildFailed` without git, `EditFailed` for binary content."""
     if ours == theirs or theirs == base:
         return MergeResult(ours)
     if ours == base:
@@ -85,8 +83,8 @@ class Region(Struct, frozen=True):
 
 
 class ConflictView(Struct, frozen=True):
-    """`yours_gone` and `theirs_gone` mark missing files. `now` is the hash of the file behind `yours`. In a
-    conflict of two sub-tasks `yours` is the earlier proposal."""
+    """`now` is the hash of the file behind `yours`. In a conflict of two sub-tasks `yours` is the earlier
+    proposal."""
 
     path: str
     reason: str
@@ -129,8 +127,7 @@ def regions(base: str, yours: str | None, theirs: str | None) -> tuple[Region, .
 def merged_with_choices(
     parts: Sequence[Region], sides: Sequence[Side], by_hand: Mapping[int, str] | None = None
 ) -> str:
-    """Returns one side per conflict, in order; `by_hand`: manual texts by conflict (from 0). "both" includes
-    common lines once, as git's union merge. Blocking."""
+    """`by_hand`: manual texts by conflict. "both" is git's union merge. Blocking."""
     result: list[str] = []
     number = 0
     for region in parts:
@@ -154,7 +151,6 @@ def _chosen(region: Region, side: Side) -> Sequence[str]:
 
 
 def _parsed(lines: Sequence[str], marker: int) -> Iterator[Region]:
-    """Regions between git's markers, which are longer than any similar run in the texts."""
     order = {"<" * marker: "yours", "|" * marker: "base", "=" * marker: "theirs", ">" * marker: ""}
     part = "agreed"
     taken: dict[str, list[str]] = {"agreed": []}
@@ -197,11 +193,8 @@ def rebased(
     put_text: Callable[[str], str],
     merge_by: _Merge = merge,
 ) -> Change:
-    """Returns the open change on the text `now` with hash `now_hash`; `None`: the file was deleted.
-
-    `base` and `new` are the change's texts. Blocking if a merge is necessary. A failed merge keeps the base
-    and sets `conflict`; an inexact match afterwards needs the user's explicit choice.
-    """
+    """`now` `None`: the file was deleted. Blocking if a merge is necessary. A failed merge keeps the base and
+    sets `conflict`; an inexact match afterwards needs the user's explicit choice."""
     if now is None:
         return replace(change, state="conflict", reason="the file is no longer there")
     if change.kind == "create":
@@ -221,7 +214,7 @@ def rebased(
 
 
 def followed(change: Change, path: str) -> Change:
-    """Returns the change for a file since renamed to `path`, without its own rename if that was the same."""
+    """For a file since renamed to `path`."""
     if change.rename_to != path:
         return replace(change, path=path)
     rest = replace(change, path=path, kind="edit", rename_to="")
@@ -235,7 +228,7 @@ def followed(change: Change, path: str) -> Change:
 def reworked(
     change: Change, base: str, base_hash: str, new: str, put_text: Callable[[str], str], reason: str
 ) -> Change:
-    """Returns the change with new texts, as `merged`, all hunks pending."""
+    """As `merged`, all hunks pending."""
     parts = hunks(base, new)
     added, removed = counts(parts)
     guess = change.rung not in ("", "exact") and not change.by_hand
@@ -261,11 +254,8 @@ CONVERSATION = "the conversation"
 
 
 def joined(before: Change, change: Change, text_under: TextUnder, put_text: PutText) -> Change:
-    """Returns `change` combined with the rest of `before`, on the base of `before`. Blocking.
-
-    If `change` starts from the result of `before`, possibly under a new name, the two are chained. If a merge
-    fails: `conflict`, with `before` as rival. See `is_nothing` for changes that cancel out.
-    """
+    """Combined with the rest of `before`, on its base. If `change` starts from the result of `before`, the
+    two are chained. If a merge fails: `conflict`, with `before` as rival. Blocking."""
     ours, theirs = remaining(before, text_under), text_under(change.new) if change.new else None
     follows = change.path == (before.rename_to or before.path)
     if follows and ours == (text_under(change.base) if change.base else None):
@@ -288,7 +278,6 @@ def is_nothing(change: Change) -> bool:
 def _on_top(
     before: Change, change: Change, text: str | None, text_under: TextUnder, put_text: PutText
 ) -> Change:
-    """`None` deletes the file."""
     rename_to = "" if text is None else change.rename_to or before.rename_to
     path = before.path
     if not before.base:
@@ -304,7 +293,6 @@ def _on_top(
 
 
 def remaining(change: Change, text_under: TextUnder) -> str | None:
-    """`None` for a deletion. Blocking."""
     if change.kind == "delete" or not change.new:
         return None
     base, new = text_under(change.base) or "", text_under(change.new) or ""
@@ -315,7 +303,6 @@ def remaining(change: Change, text_under: TextUnder) -> str | None:
 
 
 def with_texts(change: Change, base: str, new: str, put_text: PutText) -> Change:
-    """Blocking."""
     parts = hunks(base, new)
     added, removed = counts(parts)
     hash_of_new = put_text(new) if change.kind != "delete" else ""
@@ -330,7 +317,6 @@ def in_conflict(change: Change, rival: Change, why: str) -> Change:
 
 
 def named(change: Change) -> str:
-    """Returns the authors as text."""
     return " with ".join(f"“{task}”" for task in change.tasks) or CONVERSATION
 
 
@@ -349,11 +335,8 @@ def _both(before: Change, change: Change) -> Change:
 
 
 class Overlay:
-    """One run of characters typed over `base`, applied to the text `now` from the same base.
-
-    `text` contains all of `now` and all typed characters. A deletion is dropped if `now` changed the deleted
-    text. Places are offsets in characters. Runs without a process.
-    """
+    """One run of characters typed over `base`, applied to the text `now` from the same base; `text` contains
+    both. A deletion is dropped if `now` changed the deleted text. Runs without a process."""
 
     def __init__(self, base: str, typed: str, now: str) -> None:
         start = _same_start(base, typed)
@@ -367,7 +350,6 @@ class Overlay:
         self.text = now[: self._at] + typed[start : self._end] + now[after:]
 
     def place(self, at: int) -> int:
-        """Returns the offset in `text` of an offset in the typed text."""
         if at < self._start:
             return self._moved(at)
         if at <= self._end:

@@ -31,7 +31,7 @@ _ORDINARY = (
 
 
 def escaped(path: str, base: str, new: str) -> str:
-    """Returns an escape sequence in a new line outside of strings, or "" if uncertain."""
+    """An escape sequence in a new line outside of strings, or "" if uncertain."""
     if ("\\n" not in new and "&" not in new) or path.lower().endswith(_ORDINARY):
         return ""
     there = set(base.split("\n"))
@@ -59,7 +59,7 @@ def unescaped(text: str) -> list[str]:
 
 
 def check(source: SourceText, match: Match) -> None:
-    """Raises `EditFailed` if the edit was already made, or if its effect on a line's end is uncertain."""
+    """Refuses an edit that was already made, or whose effect on a line's end is uncertain."""
     _check_made(source, match)
     # A line break only at the end of the search text may mean the blank line that follows
     search, new = match.hunk.old, match.hunk.new
@@ -141,7 +141,6 @@ def _worded(lines: Sequence[str]) -> list[str]:
 
 
 def check_announced(source: SourceText, hunk: EditHunk, matches: Sequence[Match]) -> None:
-    """Refuses a hunk if the line in its header does not match, but is similar or already has the result."""
     line = hunk.line
     if line is None or any(match.first == line for match in matches):
         return
@@ -165,15 +164,12 @@ def check_announced(source: SourceText, hunk: EditHunk, matches: Sequence[Match]
 
 
 def check_undone_within(source: SourceText, hunk: EditHunk, scope: tuple[int, int]) -> None:
-    """Refuses a hunk whose result is already in its anchor's block."""
     for line in range(*scope):
         if _is_at_line(source, hunk.new, line):
             raise already_done_reason(hunk, line)
 
 
 def check_undone_at_end(source: SourceText, hunk: EditHunk, matches: Sequence[Match]) -> None:
-    """Refuses a hunk for the end of the file if it matches only elsewhere and its result is already at the
-    end."""
     first = len(source.lines) - hunk.new.count("\n")
     if not any(match.end == len(source.lines) for match in matches) and _is_at_line(source, hunk.new, first):
         raise already_done_reason(hunk, first)
@@ -186,7 +182,6 @@ def _is_at_line(source: SourceText, new: str, line: int) -> bool:
 
 
 def not_found_reason(source: SourceText, wanted: EditHunk) -> EditFailed:
-    """Returns the error, with a remedy."""
     if any(text.strip() and text in source.text for text in unescaped(wanted.old)):
         return EditFailed(
             f"{wanted.name} is escaped once too often: the file has it with the characters themselves",

@@ -73,7 +73,7 @@ def is_within_view(changed: Sequence[Hunk], shown: Sequence[Range]) -> bool:
 
 
 def view_after(shown: Sequence[Range], changed: Sequence[Hunk]) -> tuple[Range, ...]:
-    """Returns the shown ranges after the hunks, and the ranges of added lines."""
+    """The shown ranges after the hunks, and the ranges of added lines."""
     found: list[Range] = []
     for first, last in shown:
         above = sum(_growth(hunk) for hunk in changed if hunk.start < first - 1)
@@ -123,13 +123,9 @@ def propose(
     shown: Sequence[Range] = (),
     todo: str = "",
 ) -> Change:
-    """Returns change number `index` (from 1) of a turn; never raises.
-
-    `base_text` is the text with the hash `base_hash`, or `None` (and "") for a missing file. `put_text`
-    stores a text and returns its hash. An impossible change is `failed`, with a reason. Fuzzy matching is off
-    for unseen files, and limited to `shown` lines of partially seen ones; whole content for a file not
-    completely seen needs confirmation (`Change.ask`).
-    """
+    """Never raises: an impossible change is `failed`, with a reason. `base_text` is `None` for a missing
+    file. Fuzzy matching is off for unseen files, and limited to `shown` lines of partially seen ones;
+    whole content for a file not completely seen needs confirmation (`Change.ask`)."""
     kind: ChangeKind
     if request.delete:
         kind = "delete"
@@ -222,7 +218,6 @@ def _ready(
 
 
 def _why_ask(request: ChangeRequest, base_text: str | None, new: str, seen: Seen) -> str:
-    """Why the user must choose explicitly, or ""."""
     if not markers.may_hold_patches(request.path) and (marker := leftover_marker(base_text or "", new)):
         return f"its new text holds what looks like the marker of an edit or a conflict, `{marker}`"
     if request.offered:
@@ -247,8 +242,7 @@ def _why_ask(request: ChangeRequest, base_text: str | None, new: str, seen: Seen
 
 
 def _suspects_omission(request: ChangeRequest, parts: Sequence[Hunk]) -> str:
-    """Returns a comment in place of several lines, or "". In whole content, any comment alone is suspect;
-    otherwise only one that hints at more text."""
+    """A comment in place of several lines, or "". In whole content, any comment alone is suspect."""
     path, whole = request.path, request.content is not None
 
     def code(lines: Iterable[str]) -> int:
@@ -272,7 +266,7 @@ def _suspects_omission(request: ChangeRequest, parts: Sequence[Hunk]) -> str:
 
 
 def dropped_lines(request: ChangeRequest, base: str, new: str) -> int:
-    """Returns the lines that whole content drops from a long file if over half, otherwise 0."""
+    """The lines that whole content drops from a long file if over half, otherwise 0."""
     if request.content is None or len(base.splitlines()) < _LONG:
         return 0
     dropped, total = _dropped(base, new)

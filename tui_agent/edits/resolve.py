@@ -1,7 +1,4 @@
-"""The effect of decisions on files: pure functions from texts to a write or a conflict.
-
-The caller writes the result only if the file is still the same.
-"""
+"""The effect of decisions on files: pure functions from texts to a write or a conflict."""
 
 from __future__ import annotations
 
@@ -18,8 +15,6 @@ Merge = Callable[[str, str, str], MergeResult]
 
 
 class OnDisk(Struct, frozen=True):
-    """`None` and "" if missing."""
-
     text: str | None = None
     hash: str = ""
 
@@ -43,7 +38,7 @@ class Write(Struct, frozen=True):
 
 
 class Conflict(Struct, frozen=True):
-    """Both sides changed the same lines. `marked` is the merge with git's markers, if any."""
+    """`marked` is the merge with git's markers, if any."""
 
     path: str
     reason: str
@@ -74,11 +69,8 @@ def apply(
     picks: Sequence[Pick] = (),
     merge_by: Merge = merge,
 ) -> Write | Conflict:
-    """Applies picked hunks to the current file.
-
-    `base` and `new` are the change's texts (`None`: no file). Blocking if a merge is necessary. Raises
-    `EditFailed` if nothing is pending.
-    """
+    """`base` and `new` are the change's texts (`None`: no file). Blocking if a merge is necessary. Raises
+    `EditFailed` if nothing is pending."""
     chosen = picked(change, picks)
     whole = not change.hunks and change.is_open
     if not chosen and not whole:
@@ -197,11 +189,8 @@ def revert(
     picks: Sequence[Pick],
     merge_by: Merge = merge,
 ) -> Write | Conflict:
-    """Reverts applied hunks, keeping later edits.
-
-    The texts are the change's. Blocking if a merge is necessary. Raises `EditFailed` if no picked hunk is
-    applied. The write's `hunks` and `state` apply to the change after the write.
-    """
+    """Keeps later edits. The texts are the change's. Blocking if a merge is necessary. Raises `EditFailed` if
+    no picked hunk is applied."""
     state, states = reopened(change, picks)
     if states == change.hunks and (change.hunks or change.state != "applied"):
         raise EditFailed(f"nothing of the change to {change.path} is applied there", "choose lines that are")
@@ -246,8 +235,8 @@ def _applied(states: Sequence[HunkState]) -> set[int]:
 def undo(
     step: FileStep, before: str | None, after_text: str | None, disk: OnDisk, merge_by: Merge = merge
 ) -> Write | Conflict:
-    """Reverts one file of a checkpoint, keeping later edits. The texts are those of its hashes; redo swaps
-    them. Blocking if a merge is necessary."""
+    """Keeps later edits. The texts are those of the step's hashes; redo swaps them. Blocking if a merge is
+    necessary."""
     if disk.text == before:
         return Write(step.path, disk.hash, before, needed=False)
     if disk.text == after_text:

@@ -41,7 +41,7 @@ class Occurrences(NamedTuple):
 
 
 class Search:
-    """By line, limited to `SECONDS`. All methods block."""
+    """Limited to `SECONDS`. All methods block."""
 
     def __init__(self, words: str, *, case: bool = False, expression: bool = False) -> None:
         """`expression`: `words` is a pattern of Python's `regex`. Raises `EditFailed` for an invalid one."""
@@ -61,7 +61,7 @@ class Search:
     def occurrences(
         self, lines: Sequence[str], start: Place = (0, 0), end: Place | None = None
     ) -> Occurrences:
-        """Searches between two places, each a row and a column. Raises `EditFailed` on timeout."""
+        """Raises `EditFailed` on timeout."""
         deadline = time.monotonic() + SECONDS
         last, end_column = end or (len(lines) - 1, len(lines[-1]) if lines else 0)
         found: list[Occurrence] = []
@@ -81,7 +81,7 @@ class Search:
     def all_replaced(
         self, lines: Sequence[str], found: Sequence[Occurrence], template: str
     ) -> dict[int, str]:
-        """Returns changed lines by row. Raises `EditFailed` as `replaced`."""
+        """Changed lines by row. Raises `EditFailed` as `replaced`."""
         deadline = time.monotonic() + SECONDS
         changed = {}
         for row, here in groupby(found, attrgetter("row")):
@@ -146,7 +146,7 @@ def partner(lines: Sequence[str], place: Place) -> Place | None:
 
 
 def near(lines: Sequence[str], place: Place) -> Place | None:
-    """Returns the bracket at `place`, directly before it, or the next one in the line."""
+    """The bracket at `place`, directly before it, or the next one in the line."""
     row, column = place
     for at in (column, column - 1):
         if at >= 0 and lines[row][at : at + 1] in {*_PAIRS, *_OPENED}:

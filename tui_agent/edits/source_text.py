@@ -51,7 +51,7 @@ def spans(line: str) -> list[tuple[int, int]]:
 
 
 def key(line: str) -> str:
-    """Returns a line's words with separators; equal for lines that differ only in layout, commas and quotes."""
+    """Equal for lines that differ only in layout, commas and quotes."""
     if len(line) > _LONGEST:
         bare = line.strip()
         return bare + _END if bare else ""
@@ -119,7 +119,6 @@ class NormalizedText:
         self._starts = _starts(self.lines)
 
     def spans(self, wanted: str, at_line_end: bool, at_line_start: bool) -> list[Span]:
-        """Matches of `wanted`; optionally only at line ends, or with only white space before."""
         found = []
         for start in every(self.text, wanted):
             first, column = self._place(start)
@@ -166,7 +165,6 @@ class SourceText:
         return bisect_right(self.starts, offset) - 1
 
     def every(self, wanted: str, whole: bool = False) -> list[int]:
-        """`whole`: whole lines, matched only at line starts."""
         parts = wanted.split("\n")
         lines = (parts[:-1] if len(parts) > 1 and not parts[-1] else parts) if whole else parts[1:-1]
         longest = max(lines, key=len, default="")
@@ -230,7 +228,7 @@ def _starts(lines: list[str]) -> list[int]:
 
 
 def every(text: str, wanted: str) -> list[int]:
-    """Returns up to `MOST_PLACES` offsets, including overlapping ones."""
+    """Up to `MOST_PLACES` offsets, including overlapping ones."""
     found: list[int] = []
     at = text.find(wanted)
     while at >= 0 and len(found) < MOST_PLACES:
@@ -240,11 +238,8 @@ def every(text: str, wanted: str) -> list[int]:
 
 
 class Match(Struct, frozen=True):
-    """Lines `first` to `end` before the edit is adapted to them.
-
-    `span` is the exact range unless the match consists of whole lines; `ties` pair lines of the search with
-    the file's. `hunk` is the edit without copied line numbers.
-    """
+    """Lines `first` to `end`. `span` is the exact range unless the match consists of whole lines; `ties` pair
+    lines of the search with the file's. `hunk` is the edit without copied line numbers."""
 
     rung: str
     first: int

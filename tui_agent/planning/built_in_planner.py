@@ -154,7 +154,6 @@ def _named(masked: MaskedText, request: str, index: Index) -> Iterator[FoundActi
 
 
 def _once(found: Iterable[FoundAction]) -> list[FoundAction]:
-    """Removes files found by another action's first pattern."""
     kept: list[FoundAction] = []
     taken: set[str] = set()
     for one in found:
@@ -336,7 +335,6 @@ def _word(reference: Reference, namesakes: list[str], *, quoted: bool = False) -
 
 
 def _may_be_namesake(reference: Reference) -> bool:
-    """All such words are looked up at once."""
     if reference.kind == "word":
         return len(reference.text) >= SHORTEST_WORD and reference.text not in ORDINARY
     return reference.kind in ("quoted", "mention")

@@ -33,16 +33,13 @@ _SEPARATORS: Final = str.maketrans("", "", "_-. ")
 
 
 class _WantedFile(Struct, frozen=True):
-    """Folders, the normalized stem, and the extension (empty: any)."""
-
     folders: tuple[str, ...]
     key: str
     extension: str
 
 
 def completed(actions: Sequence[FileAction], index: Index) -> tuple[FileAction, ...]:
-    """Adds patterns for approximate names. Skips batches, files to be created, and existing files. Scans the
-    index once; call it on a thread."""
+    """Adds patterns for approximate names. Scans the index once; call it on a thread."""
     readings = [_readings(action, index) for action in actions]
     keys = {one.key for wanted in readings for one in wanted if one.key}
     named: dict[str, list[str]] = {key: [] for key in keys}
@@ -65,7 +62,6 @@ def _with_extra(action: FileAction, *patterns: str) -> FileAction:
 
 
 def _test(action: FileAction, index: Index) -> str:
-    """ "" if it does not apply."""
     path = action.patterns[0].removeprefix("./")
     folder, _, name = path.rpartition("/")
     if action.all or action.fallback == "create_new" or not folder or not names_one(path):
@@ -122,7 +118,6 @@ def _add_path(
 
 
 def _rank(path: str, wanted: _WantedFile) -> tuple[int, int, bool, bool]:
-    """Sort key: matching trailing folders, shared folders, extension, whether it is a source file."""
     *folders, name = path.split("/")
     keys = [_key(folder) for folder in folders]
     stem, _, extension = name.rpartition(".")
@@ -138,7 +133,7 @@ def _rank(path: str, wanted: _WantedFile) -> tuple[int, int, bool, bool]:
 
 
 def _pattern(best: Sequence[str]) -> str:
-    """Returns a pattern for the nearest files; "" for none or too many."""
+    """ "" for none or too many."""
     if not best:
         return ""
     if len(best) == 1:
@@ -170,8 +165,8 @@ def names_one(pattern: str) -> bool:
 
 
 def nearest(action: FileAction, paths: Sequence[str]) -> tuple[str, ...]:
-    """The paths with the most similar folders; several if tied. Trailing folders count most: first the number
-    of matching ones from the end, then of shared folders."""
+    """The paths with the most similar folders: first by the number of matching ones from the end, then of
+    shared ones."""
     named = (pattern.removeprefix("./").split("/")[:-1] for pattern in action.patterns)
     plain = ([folder for folder in folders if not _SIGNS.search(folder)] for folders in named)
     hints = [folders for folders in plain if folders]
@@ -199,8 +194,8 @@ PLAN_SECONDS = 20.0
 
 
 class Attempt(Struct, frozen=True):
-    """`index` counts from 1 among the `total` patterns of the same author; duration in ms. `matches` counts
-    matching paths, `paths` are the first of them, `lines` the number of loaded lines."""
+    """`index` counts from 1 among the `total` patterns of the same author. `matches` counts matching paths,
+    `paths` are the first of them, `lines` the number of loaded lines."""
 
     action: str
     pattern: str
@@ -220,10 +215,8 @@ class Attempt(Struct, frozen=True):
 
 
 class ChainLimits(Struct, frozen=True):
-    """At most `max_per_action` files are loaded per pattern; `pattern_timeout` is in seconds.
-
-    A batch (`all`) is never too broad: `max_batch` paths are passed on, and the token budget limits loading.
-    """
+    """`max_per_action` files per pattern; `pattern_timeout` is in seconds. A batch (`all`) is never too
+    broad: `max_batch` paths are passed on."""
 
     max_per_action: int = 20
     pattern_timeout: float = 2.0
@@ -235,11 +228,8 @@ class ChainLimits(Struct, frozen=True):
 async def try_patterns(
     action: FileAction, index: Index, limits: ChainLimits | None = None, after: Attempt | None = None
 ) -> AsyncIterator[Attempt]:
-    """Each attempt at its start (`looking`) and at its end; the last one is the hit, if any.
-
-    Starts after the attempt `after`, to continue if the matches could not be loaded. Paths of a hit are
-    sorted by depth and name; those of a batch by name.
-    """
+    """Each attempt at its start (`looking`) and at its end; the last one is the hit, if any. Starts after the
+    attempt `after`, to continue if its matches could not be loaded."""
     limits = limits or ChainLimits()
     authors = [by for by, _ in action.steps]
     planned = [

@@ -54,8 +54,6 @@ _RULES: Final[tuple[tuple[ReferenceKind, re.Pattern[str]], ...]] = (
 
 
 class Reference(Struct, frozen=True):
-    """As written; `at` is its offset."""
-
     kind: ReferenceKind
     text: str
     at: int
@@ -70,7 +68,6 @@ class MaskedText:
     def take(
         self, expression: re.Pattern[str], keep: Callable[[re.Match[str]], bool] | None = None
     ) -> list[re.Match[str]]:
-        """Blanks all matches accepted by `keep`."""
         found = [match for match in expression.finditer(self.text) if keep is None or keep(match)]
         pieces, end = [], 0
         for match in found:
@@ -266,7 +263,6 @@ MOST_IN_CHAIN: Final = 20
 
 
 def chain_for_path(path: str, index: Index) -> tuple[str, ...]:
-    """Returns patterns for an exact or approximate path or file name."""
     folder, _, name = path.rpartition("/")
     stem, dot, extension = name.rpartition(".")
     stem = stem or name
@@ -293,8 +289,8 @@ def chain_for_path(path: str, index: Index) -> tuple[str, ...]:
 
 
 def chain_for_module(parts: list[str], source: str = "") -> tuple[str, ...]:
-    """Returns patterns for `a.b.c`, `@/a/b/c` or an import path: the module, the package, the module that
-    defines the name. `source` is the most common base folder of such paths."""
+    """For `a.b.c`, `@/a/b/c` or an import path: the module, the package, the module that defines the name.
+    `source` is the most common base folder."""
     whole, holder = "/".join(map(escape, parts)), "/".join(map(escape, parts[:-1]))
     patterns = [
         f"{source}/{whole}.*" if source else f"{whole}.*",
@@ -333,7 +329,6 @@ def chain_for_batch(folder: str, names: str, index: Index) -> tuple[str, ...]:
 
 
 def by_suffix(path: str, index: Index) -> str:
-    """ "" if none."""
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
     for start in range(len(parts)):
         candidate = "/".join(parts[start:])
@@ -422,7 +417,7 @@ def parts_of(word: str) -> list[str]:
 
 
 def spellings(word: str) -> list[str]:
-    """Returns the name as written, then in snake_case, kebab-case, camelCase, PascalCase and without separators."""
+    """As written, then in snake_case, kebab-case, camelCase, PascalCase and without separators."""
     humps = parts_of(word)
     if not humps:
         return [word]

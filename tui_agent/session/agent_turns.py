@@ -32,8 +32,6 @@ _LINE = 1 << 20
 
 
 class _Turn:
-    """The events of an agent's turn in order."""
-
     def __init__(self, agent: str, context: TurnContext, emit: Emit) -> None:
         self._agent, self._context, self._emit = agent, context, emit
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
@@ -44,7 +42,6 @@ class _Turn:
         self.said_something = False
 
     async def record(self) -> None:
-        """Emits the events until `end`."""
         while (event := await self._events.get()) is not None:
             await self._emit(event)
 
@@ -81,8 +78,7 @@ class _Turn:
             self._planned[line] = name, done
 
     async def permit(self, title: str, options: Sequence[tuple[str, str]]) -> str:
-        """Asks the user; in mode `auto`, or if no user can be asked, chooses the first option: the view holds
-        all effects."""
+        """In mode `auto`, or if no user can be asked, chooses the first option: the view holds all effects."""
         if self._context.ask is None or self._context.mode == "auto":
             return options[0][0]
         return await ask_permission(self._context, self._emit, self._agent, title, options)
@@ -99,8 +95,6 @@ class _Turn:
 
 
 class AgentTurns:
-    """Conversations with agents by name, for the whole session."""
-
     def __init__(self, agents: OutsideAgents) -> None:
         self._agents = agents
         self._open: dict[str, tuple[AgentRun, AcpAgent]] = {}
@@ -132,7 +126,6 @@ class AgentTurns:
         self._open.clear()
 
     async def _do(self, name: str, prompt: str, turn: _Turn) -> None:
-        """Uses ACP if the profile has it, otherwise the command without a terminal."""
         if name in self._open and self._open[name][0].running:
             run, agent = self._open[name]
         else:

@@ -10,7 +10,7 @@ from tui_agent.store.session_events import NoticeGiven
 
 
 async def auto_apply(core: Core, checks: Checks, review: Review) -> None:
-    """Applies all changes in mode `auto`, except those that need confirmation. Otherwise gives a notice."""
+    """Gives a notice about changes that need confirmation."""
     if core.mode != "auto" or not core.state.review.open:
         return
     doubt = await unchecked(core, checks)
@@ -28,7 +28,8 @@ async def auto_apply(core: Core, checks: Checks, review: Review) -> None:
 
 
 async def unchecked(core: Core, checks: Checks) -> str:
-    """Why the open changes are not known to pass all checks; "". Runs stale, missing and slow checks first."""
+    """Why the open changes are not known to pass all checks, or "". Runs stale, missing and slow checks
+    first."""
     if not core.state.check_marks or any(mark.look == "stale" for mark in core.state.check_marks):
         await checks.run()
     if not core.state.check_doubt:

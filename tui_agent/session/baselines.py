@@ -55,7 +55,7 @@ class Baselines:
         return kept is not None and kept.tree == await asyncio.to_thread(self._tree)
 
     async def of(self, check: CheckCommand, run: Callable[[], Awaitable[Finding | None]]) -> Finding | None:
-        """Calls `run` if the baseline is not current. None if `run` returns none."""
+        """Calls `run` if the baseline is not current."""
         kept = await self._load()
         tree = await asyncio.to_thread(self._tree)
         known = kept.get(check.command)
@@ -67,7 +67,6 @@ class Baselines:
         return found
 
     async def adopt(self, findings: Iterable[tuple[CheckCommand, Finding]]) -> None:
-        """Stores findings as the current baseline, for example after an apply."""
         tree = await asyncio.to_thread(self._tree)
         for check, found in findings:
             await self._keep(check.command, tree, found)
@@ -170,7 +169,6 @@ class BaselineRuns:
         return BaselineResult("failed", ran.seconds, found.failed or len(found.failures) or None, ran.cause)
 
     def later(self, checks: Sequence[CheckCommand]) -> None:
-        """Runs them in the background, at low priority."""
         self._task = asyncio.get_running_loop().create_task(self._all(list(checks)), name="first runs")
 
     async def _all(self, checks: Sequence[CheckCommand]) -> None:

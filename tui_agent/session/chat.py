@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 class Chat:
-    """Front-end operations on the chat. `log` is None in memory; `look` updates the known files; `apart` is
-    the context of requests beside the turns."""
+    """`log` is None in memory; `look` updates the known files; `apart` is the context of requests beside the
+    turns."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ class Chat:
 
     @call(changes=True)
     async def submit(self, text: str, attachments: Sequence[str] = (), effort: Effort | None = None) -> None:
-        """Returns once the message is on disk. Raises `PasteTooLong` if the text exceeds the model's window."""
+        """Returns once the message is on disk. Raises `PasteTooLong`."""
         if PASTED.search(text):
             await asyncio.gather(*self._keeping, self._turns.get_ready())
             await check_pastes(self._context(), text)
@@ -66,7 +66,6 @@ class Chat:
 
     @call(changes=True)
     async def ask_beside(self, question: str) -> None:
-        """Outside the conversation, also during a turn."""
         task = asyncio.create_task(self._answer_beside(question), name="side question")
         self._asides.add(task)
         task.add_done_callback(self._asides.discard)
@@ -115,8 +114,7 @@ class Chat:
 
     @call(changes=False)
     async def memory(self) -> str:
-        """The memory of the next continuation request; "" if there is nothing to continue. Raises
-        `SessionError` during a turn."""
+        """ "" if there is nothing to continue. Raises `SessionError` during a turn."""
         if self.state.turn.running:
             raise SessionError(
                 "A turn is running; its progress is known at its end",
@@ -140,18 +138,16 @@ class Chat:
 
     @call(changes=False)
     async def stop(self) -> None:
-        """Keeps the partial output."""
         await self._turns.stop()
 
     @call(changes=True)
     def set_draft(self, text: str) -> None:
-        """Stored within a second."""
         if text != self.state.input.draft:
             self._journal.grow(e.DraftChanged(text))
 
     @call(changes=False)
     def set_typed(self, place: str, text: str) -> None:
-        """Updates another input, "" after a cancel; stored within a second."""
+        """For an input other than the chat's."""
         if text != self.state.input.typed.get(place, ""):
             self._journal.grow(e.TypingChanged(place, text))
 
@@ -204,12 +200,11 @@ class Chat:
 
     @call(changes=True)
     async def answer(self, action: str, path: str = "") -> None:
-        """Answers the open question with a path, or skips the action."""
+        """Without a path, skips the action."""
         await self._turns.answer(action, path)
 
     @call(changes=True)
     async def permit(self, asked: str, answer: str, reason: str = "") -> None:
-        """answer: `once`, `session`, `always` or `no`; `reason` is for the model."""
         await self._turns.answer(asked, answer, reason)
 
     @call(changes=True)
@@ -230,7 +225,6 @@ class Chat:
 
     @call(changes=False)
     async def earlier(self, before: int, count: int = 50) -> tuple[ChatMessage, ...]:
-        """Oldest first."""
         if self._log is None or before <= 1:
             return ()
         from tui_agent.log.snapshot import messages_before
@@ -243,7 +237,6 @@ class Chat:
 
     @call(changes=False)
     async def summary(self) -> str:
-        """ "" without any."""
         sent = next((it for it in self.state.conversation.messages if it.kind == "summary"), None)
         if sent is None:
             return ""
@@ -254,14 +247,12 @@ class Chat:
 
     @call(changes=True)
     async def edit_summary(self, text: str) -> bool:
-        """False if there is none."""
         from tui_agent.turn.conversation import edit_summary
 
         return await edit_summary(self._context(), text, self._journal.record)
 
     @call(changes=False)
     async def sent(self) -> list[Exchange]:
-        """Empty without a log."""
         from tui_agent.log.exchanges import exchanges
         from tui_agent.log.log import events_of
 

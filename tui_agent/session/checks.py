@@ -49,7 +49,7 @@ class ListedCheck(NamedTuple):
 
 
 class Checks:
-    """Runs checks, one round at a time. Turns call `run`; proposals outside a turn start a round."""
+    """One round at a time."""
 
     def __init__(
         self,
@@ -104,7 +104,6 @@ class Checks:
 
     @call(changes=False)
     async def offer(self) -> None:
-        """Offers checks unless some are configured or the user has decided."""
         if self._settings.checks.commands or self._settings.checks.run == "none":
             return
         if await asyncio.to_thread(self._accepted) is None:
@@ -114,7 +113,7 @@ class Checks:
 
     @call(changes=False)
     def listed(self) -> list[ListedCheck]:
-        """Accepted and detected checks; all count as accepted before the user's decision. Blocking."""
+        """All count as accepted before the user's decision. Blocking."""
         accepted = self._accepted()
         chosen = accepted or []
         known = {check.name for check in chosen} | {check.command for check in chosen}
@@ -130,13 +129,12 @@ class Checks:
 
     @call(changes=False)
     async def attempt(self, check: CheckCommand) -> BaselineResult:
-        """Raises `SessionError` without a view."""
         async with self._one_at_a_time:
             return await self._first_runs.attempt(check)
 
     @call(changes=True)
     async def accept(self, checks: Sequence[CheckCommand] | None = None) -> None:
-        """Accepts checks for the folder, by default those offered; an empty list declines all permanently."""
+        """By default those offered; an empty list declines all permanently."""
         offered = self.state.checks.offered
         if checks is None and not offered:
             raise SessionError("No checks were found", "add [[checks.commands]] to settings.toml")
@@ -168,8 +166,8 @@ class Checks:
 
     @call(changes=True)
     async def run(self, repair: int = 0, *, slow: bool = False) -> tuple[CheckResult, ...]:
-        """Waits for the result; () if there are no checks. `repair`: earlier repair requests. slow: with slow
-        checks that lack a current result."""
+        """Waits for the result. `repair`: earlier repair requests. slow: with slow checks that lack a current
+        result."""
         if self._settings.checks.run == "none":
             return ()
         await self._stop()
@@ -177,7 +175,6 @@ class Checks:
 
     @call(changes=False)
     async def all_unconcerned(self) -> bool:
-        """Whether no check concerns the open changes."""
         if self._settings.checks.run == "none":
             return False
         from tui_agent.checks.detection import concerns
@@ -333,7 +330,6 @@ class Checks:
         return ran, await asyncio.to_thread(self._found, ran, report)
 
     def _found(self, ran: CommandResult, report: str) -> Finding:
-        """Blocking."""
         from tui_agent.checks.reports import outcome_of_report
 
         output = ran.output
@@ -409,7 +405,6 @@ class Checks:
         return state.applied if where == "workspace" else content_of(state.review.changes, state.buffers.open)
 
     def _places(self, ran: CommandResult) -> tuple[Place, ...]:
-        """Blocking."""
         return tuple(places(ran.output, self._finder()))
 
     def _finder(self) -> Callable[[str], str]:
@@ -446,7 +441,6 @@ class Checks:
 
     @call(changes=False)
     def on_batch(self, changes: Sequence[FileChange]) -> None:
-        """Marks results as stale, except after an apply of the checked content."""
         checks = self.state.checks
         if changes and (checks.results or checks.running) and not checks.outdated:
             task = asyncio.get_running_loop().create_task(self._check_changes(list(changes)))
@@ -471,8 +465,6 @@ class Checks:
             self._journal.publish(e.ChecksOutdated(f"{moved[0]} has changed on disk"))
 
     def _on_event(self, event: e.Event, state: State) -> None:
-        """Schedules checks for proposals of commands and sub-tasks; adopts results as baseline after a
-        complete apply."""
         if isinstance(event, e.CheckpointMade | e.ChangeMoved) and state.review.checkpoints:
             self._adopt(state)
         if isinstance(event, e.ChangeProposed) and event.change.is_open and not state.turn.running:
@@ -522,7 +514,6 @@ def _later(path: Path, since: float) -> bool:
 
 
 def _found_in(root: Path) -> list[CheckCommand]:
-    """Blocking."""
     from tui_agent.checks.detection import (
         found_in,
     )  # Readers for two dozen file types, not needed by every run.
@@ -531,7 +522,6 @@ def _found_in(root: Path) -> list[CheckCommand]:
 
 
 def _hash(path: Path) -> str:
-    """ "" without a file."""
     try:
         return md5(path.read_bytes()) if stat.S_ISREG(path.stat().st_mode) else ""  # Do not block on a pipe.
     except OSError:

@@ -34,15 +34,11 @@ if TYPE_CHECKING:
 
 
 class Server(NamedTuple):
-    """Parameters for restarting a background command."""
-
     command: str
     by: By
 
 
 class SharedView:
-    """Closed after the last command."""
-
     def __init__(self, prepared: PreparedView) -> None:
         from tui_agent.sandbox.namespace_view import View
 
@@ -74,12 +70,9 @@ class SharedView:
 
 
 class Servers:
-    """Stopped when the proposal changes."""
-
     def __init__(
         self, store: Store, views: TrialViews, stop: Callable[[Sequence[str], How], Awaitable[None]]
     ) -> None:
-        """`stop` ends commands by id."""
         self._views = views
         self._stop = stop
         #: Running servers by id.
@@ -92,7 +85,7 @@ class Servers:
         self._unsubscribe = store.subscribe(self._on_event)
 
     async def view_for(self, prepared: PreparedView, *, background: bool) -> SharedView | None:
-        """None without one; stops servers of another proposal."""
+        """Stops servers of another proposal."""
         shared = self._shared
         if shared is not None and (shared.ended or shared.key != prepared.key):
             await self._stop_all()
@@ -108,18 +101,15 @@ class Servers:
         return shared
 
     def add(self, number: str, server: Server, task: asyncio.Task[None]) -> None:
-        """Keeps a server until its task is done."""
         self.running[number] = server
         task.add_done_callback(lambda _: self.running.pop(number, None))
         self._look_soon()
 
     def to_start_again(self) -> list[Server]:
-        """Returns the servers, and clears the list."""
         waiting, self._waiting = self._waiting, []
         return waiting
 
     async def close(self) -> None:
-        """Does not stop running commands."""
         self._unsubscribe()
         if self._looking is not None:
             await asyncio.wait([self._looking])
@@ -201,13 +191,10 @@ class Commands:
         low: bool = False,
         place: str = "",
     ) -> str:
-        """Starts a command in its own view, in a place, or beside the servers of the same proposal, and returns its id.
-
-        background: a server that keeps its view. network: the machine's. allowed: confirmed by the user.
-        pending: with proposed and unsaved content. low: at low priority. place: a name; the user can also write `@`
-        and it before the command. `seeded` is called once the content is fixed. Raises `AnswerNeeded` if the user
-        must confirm, and `SessionError`.
-        """
+        """Returns the command's id. background: a server that keeps its view. network: the machine's.
+        allowed: confirmed by the user. pending: with proposed and unsaved content. low: at low priority.
+        place: a name; the user can also write `@` and it before the command. `seeded` is called once the
+        content is fixed. Raises `AnswerNeeded` if the user must confirm, and `SessionError`."""
         if by == "person" and command.startswith("@"):
             from tui_agent.places.place import split_place
 
@@ -365,8 +352,8 @@ class Commands:
         low: bool = False,
         place: str = "",
     ) -> tuple[CommandResult, str]:
-        """Returns the result and the runner's report. pending: the view contains the proposal. Raises
-        `SessionError` without a view, or if the place cannot be used."""
+        """The result and the runner's report. Raises `SessionError` without a view, or if the place cannot be
+        used."""
         if where == "workspace" and not place:
             number = await self._run_in_folder(self._running.new_id(), command, "check", timeout)
             return await self._running.result_of(number), ""
@@ -385,14 +372,13 @@ class Commands:
 
     @call(changes=False)
     async def isolation(self) -> tuple[Isolated, str]:
-        """The isolation of the model's commands, and its limits as a sentence."""
+        """With its limits as a sentence."""
         from tui_agent.sandbox.isolation import WORDS
 
         rung = await self.views.rung()
         return rung.isolated, WORDS[rung.isolated]
 
     async def _begun(self, number: str, run: Run, task: asyncio.Task[None]) -> CommandResult:
-        """A server's first output, or its early end."""
         from tui_agent.sandbox.output import printed
 
         loop = asyncio.get_running_loop()
@@ -411,7 +397,7 @@ class Commands:
 
     @call(changes=True)
     async def run_here(self, command: str) -> str:
-        """Runs in the real folder, where writes persist. Raises `SessionError`."""
+        """Runs in the real folder. Raises `SessionError`."""
         _check(command)
         return await self._run_in_folder(self._running.new_id(), command, "person", None)
 
@@ -433,7 +419,7 @@ class Commands:
 
     @call(changes=True)
     async def again(self, *, network: bool = False, allowed: bool = False) -> str:
-        """Repeats the last command in the same place. Raises `AnswerNeeded` or `SessionError`."""
+        """In the same place. Raises `AnswerNeeded` or `SessionError`."""
         last = self._last()
         if last.where == "workspace":
             return await self.run_here(last.command)
@@ -479,7 +465,7 @@ class Commands:
 
     @call(changes=False)
     def last_output(self) -> str:
-        """Returns text for the model. Raises `SessionError` without a last command."""
+        """For the model. Raises `SessionError` without a last command."""
         last = self._last()
         state = "passed" if last.ok else f"ended with {last.status}" if last.how == "exit" else last.how
         return f"`{last.command}` {state}:\n\n{fenced(last.output.rstrip())}\n"

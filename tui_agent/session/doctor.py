@@ -47,15 +47,13 @@ _WORKS = "works "
 
 
 class Helper(Struct, frozen=True):
-    """Whether the model process starts, in how many seconds, or why not."""
-
     starts: bool
     seconds: float
     error: str = ""
 
 
 class ModelReport(Struct, frozen=True):
-    """`name` is "" if none is configured; `suggestions` are usable models with reasons."""
+    """`suggestions` are usable models with reasons."""
 
     name: str
     planner: str
@@ -75,7 +73,7 @@ class ModelReport(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """The object printed by `--json`. `ok` is True if `problems` (sentences) is empty."""
+    """The object printed by `--json`."""
 
     ok: bool
     version: str
@@ -223,7 +221,7 @@ _GIT_TIMEOUT = 5.0
 
 
 class TerminalReport(Struct, frozen=True):
-    """`colours` is the environment's number; `columns` and `lines` are 0 without a terminal."""
+    """`columns` and `lines` are 0 without a terminal."""
 
     name: str
     is_terminal: bool
@@ -241,8 +239,6 @@ class TerminalReport(Struct, frozen=True):
 
 
 class Machine(Struct, frozen=True):
-    """`packages`: None for a missing one."""
-
     python: str
     platform: str
     packages: dict[str, str | None]
@@ -311,7 +307,7 @@ def terminal(environ: Mapping[str, str]) -> TerminalReport:
 
 
 def key_names(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Names of variables that contain a provider's key, never their values."""
+    """Never their values."""
     environ = os.environ if environ is None else environ
     names = (name for provider in all_providers() for name in provider.keys)
     return tuple(dict.fromkeys(name for name in names if environ.get(name)))

@@ -69,7 +69,7 @@ class Extensions:
 
     @call(changes=False)
     async def ready(self) -> None:
-        """Waits until they are read, and fixes the lists for a due first request."""
+        """Fixes the lists for a due first request."""
         await self.read()
         if self.state.conversation.messages:
             return
@@ -120,7 +120,6 @@ class Extensions:
 
     @call(changes=False)
     def model_of(self, text: str) -> str:
-        """ "" for the current one."""
         called = _CALLED.fullmatch(text.strip())
         kind, found = self._reached().get(called[1], ("", None)) if called else ("", None)
         return self.commands[found.key].model if kind == "command" and found else ""
@@ -173,7 +172,6 @@ class Extensions:
         await self._core.journal.record(*(e.NoticeGiven("warning", one) for one in sentences))
 
     def _read(self) -> list[str]:
-        """Returns omissions as sentences. Blocking."""
         from tui_agent.extensions.agents import read_agents
         from tui_agent.extensions.commands import read_commands
         from tui_agent.extensions.places import places

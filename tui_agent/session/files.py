@@ -70,7 +70,7 @@ class FreshnessWatch:
         task.add_done_callback(self._notices.discard)
 
     def on_batch(self, changes: Sequence[FileChange]) -> None:
-        """A burst is checked once; an empty batch means any file may have changed."""
+        """An empty batch means any file may have changed."""
         if not changes:
             self._doubted.update(self._journal.store.state.known.files)
         self._added = self._added or any(change.kind == "added" for change in changes)
@@ -113,16 +113,13 @@ class FreshnessWatch:
                 await self._open_files.reload_changed(buffer.path)
 
     async def check_everything(self) -> None:
-        """For use after a resume or missed changes."""
         state = self._journal.store.state
         await self.check_paths([*state.known.files, *(buffer.path for buffer in state.buffers.open)])
 
     async def check_known_files(self) -> None:
-        """For use before a request, independently of the watcher."""
         await self._check(list(self._journal.store.state.known.files.values()))
 
     async def find_renamed(self) -> None:
-        """For use before a write."""
         known = self._journal.store.state.known
         entries = [entry for entry in known.files.values() if entry.freshness not in ("deleted", "renamed")]
         gone = await asyncio.to_thread(self._renames.missing, entries)
@@ -144,7 +141,6 @@ class FreshnessWatch:
     def _news(
         self, entries: Sequence[KnownFile], found: Mapping[str, tuple[Freshness, str]]
     ) -> list[e.Lasting]:
-        """Changes of renamed files follow them."""
         news: list[e.Lasting] = []
         for entry in entries:
             freshness, renamed_to = found[entry.path]
@@ -157,8 +153,7 @@ class FreshnessWatch:
         return news
 
     def _is_news(self, entry: KnownFile, freshness: Freshness, renamed_to: str) -> bool:
-        """Whether the result differs from the current entry, if that entry is unchanged since the check
-        began."""
+        """False if the entry changed since the check began."""
         now = self._journal.store.state.known.files.get(entry.path)
         if now is None or _looked_at(now) != _looked_at(entry):
             return False
@@ -255,7 +250,6 @@ class Renames:
         self._one_at_a_time = asyncio.Lock()
 
     def missing(self, entries: Sequence[KnownFile]) -> list[KnownFile]:
-        """Files missing at both their path and their new name. Blocking."""
         self.note(entry.path for entry in entries)
         return [
             entry
@@ -267,7 +261,6 @@ class Renames:
         ]
 
     def note(self, paths: Iterable[str]) -> None:
-        """Blocking."""
         now = time.time()
         there = [path for path in paths if os.path.lexists(self._workspace.root / path)]
         self._there_at.update(dict.fromkeys(there, now))
@@ -275,10 +268,8 @@ class Renames:
             self._found.pop(path, None)
 
     async def find(self, gone: Sequence[KnownFile], touches: Sequence[Touch]) -> dict[str, str]:
-        """Current paths of moved files by old path, without deleted files.
-
-        Repeats the search for a while after index changes, because a checkout removes files first.
-        """
+        """Current paths of moved files by old path. Repeats the search for a while after index changes,
+        because a checkout removes files first."""
         async with self._one_at_a_time:
             revision, now = self._workspace.index.revision, time.time()
             wanted = [entry for entry in gone if self._is_due(entry.path, revision, now)]
@@ -333,7 +324,6 @@ class Files:
 
     @call(changes=False)
     def paths(self) -> Sequence[str]:
-        """Sorted, with `/` as separator."""
         return self._workspace.index.paths
 
     @call(changes=False)
@@ -343,12 +333,11 @@ class Files:
 
     @call(changes=False)
     def find(self, query: str, limit: int = 20) -> list[str]:
-        """Best first."""
         return self._workspace.index.fuzzy(query, limit)
 
     @call(changes=False)
     def suggest(self, query: str, limit: int) -> list[str]:
-        """Like `find`, for the `@` picker: open files first, then changed files, then known files."""
+        """For the `@` picker: open files first, then changed files, then known files."""
         state = self.state
         open_first = [
             buffer.path
@@ -367,7 +356,6 @@ class Files:
 
     @call(changes=False)
     async def open(self, path: str, line: int = 0, last_line: int = 0) -> None:
-        """`line` counts from 1; 0 keeps the position."""
         await self._open_files.open(path, line, last_line)
 
     @call(changes=False)
@@ -377,7 +365,6 @@ class Files:
 
     @call(changes=True)
     def edit(self, path: str, text: str, cursor: tuple[int, int], anchor: tuple[int, int]) -> None:
-        """Stored within a second. (line, column) count from 0."""
         self._open_files.edit(path, text, cursor, anchor)
         self._freshness.on_text(path)
 
@@ -397,17 +384,14 @@ class Files:
 
     @call(changes=False)
     async def reload(self, path: str) -> None:
-        """Discards unsaved edits."""
         await self._open_files.load(path)
 
     @call(changes=False)
     async def clash(self, path: str) -> ConflictView:
-        """See `OpenFiles.clash`."""
         return await self._open_files.clash(path)
 
     @call(changes=True)
     async def resolve(self, path: str, sides: Sequence[Side], by_hand: Mapping[int, str], seen: str) -> None:
-        """See `OpenFiles.resolve`."""
         await self._open_files.resolve(path, sides, by_hand, seen)
         self._freshness.on_text(path)
 

@@ -28,8 +28,7 @@ class Goals:
 
     @call(changes=True)
     async def pursue(self, goal: str) -> None:
-        """Begins turns that follow each other until it is reached; "" gives it up. Raises `SessionError`
-        during a turn and in mode `ask`."""
+        """ "" gives it up. Raises `SessionError` during a turn and in mode `ask`."""
         if goal and self.state.turn.running:
             raise SessionError("A turn is running", "wait, or stop it")
         if goal and self._core.mode == "ask":
@@ -47,7 +46,7 @@ class Goals:
 
     @call(changes=False)
     async def judge(self) -> str:
-        """The next message after a turn; "" without a goal, or if it has ended, which is reported."""
+        """The next message after a turn; "" if the goal has ended, which is reported."""
         state, goal = self.state, self.state.input.goal
         if not goal:
             return ""
@@ -78,7 +77,7 @@ class Goals:
         return ""
 
     async def _failing(self) -> str:
-        """Why not all checks pass; "". Raises `SessionError` without checks."""
+        """Why not all checks pass, or "". Raises `SessionError` without checks."""
         if not await asyncio.to_thread(self._checks.chosen):
             raise SessionError("this folder has no checks", "add [[checks.commands]] to settings.toml")
         if self.state.review.open:

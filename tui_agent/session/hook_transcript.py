@@ -20,8 +20,6 @@ NAME = "transcript.jsonl"
 
 
 class HookTranscript:
-    """The file, written at most once for each new state. Messages of earlier turns are not written again."""
-
     def __init__(self, folder: Path, cwd: Path) -> None:
         self.path = folder / NAME
         self._cwd = str(cwd)
@@ -67,12 +65,10 @@ class HookTranscript:
 
 
 def last_reply(state: State) -> str:
-    """The text of the newest reply."""
     return next((one.text or one.summary for one in reversed(state.chat.messages) if one.kind == "agent"), "")
 
 
 def _parts(message: ChatMessage) -> Iterator[tuple[str, Any]]:
-    """Roles and contents: a text of the user; or a reply with its calls, and their results."""
     if message.kind == "person":
         yield "user", message.text
     if message.kind != "agent":

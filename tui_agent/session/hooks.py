@@ -48,14 +48,12 @@ EndReason = Literal["clear", "resume", "prompt_input_exit", "other"]
 
 
 class Answers:
-    """The answers of all hooks of one event, with their names."""
-
     def __init__(self, found: Sequence[tuple[Hook, HookResult]] = ()) -> None:
         self.found = found
 
     @property
     def blocked(self) -> str:
-        """Who blocks, and why, without a full stop; ""."""
+        """Who blocks, and why, or ""."""
         return next(
             (f"the hook {hook.name} blocked it: {it.blocked}" for hook, it in self.found if it.blocked), ""
         )
@@ -116,12 +114,10 @@ class Hooks:
 
     @property
     def root(self) -> Path:
-        """The folder of the session, also for a sub-task in its copy."""
         return self._parent.root if self._parent else self._core.workspace.root
 
     @property
     def all(self) -> tuple[Hook, ...]:
-        """None until they are read."""
         return self._parent.all if self._parent else self._hooks
 
     @property
@@ -152,7 +148,6 @@ class Hooks:
 
     @call(changes=False)
     def start(self) -> None:
-        """Runs `SessionStart` hooks, once."""
         if self._beginning is None and not self._part and self._may_have_any():
             source = "resume" if self.state.next_turn > 1 else self.source
             self._beginning = asyncio.create_task(self._begin(source), name="hooks: session")
@@ -164,7 +159,6 @@ class Hooks:
 
     @call(changes=False)
     async def settled(self) -> None:
-        """Waits for the hooks that delay nothing: of questions and of applied changes."""
         while self._beside:
             await asyncio.wait(self._beside)
 
@@ -204,7 +198,6 @@ class Hooks:
 
     @call(changes=False)
     async def proposed(self) -> bool:
-        """Whether a hook holds the changes back."""
         turn = self.state.turn.number
         changes = [change for change in self.state.review.open if change.turn == turn]
         if self._part or not changes or not self._may_have_any():
@@ -282,7 +275,7 @@ class Hooks:
         return BeforeCall(answers.blocked, verdict, entries_now, answers.context)
 
     async def _asked(self, tool: str, entries: tuple[Any, ...]) -> BeforeCall:
-        """Runs hooks before the person is asked. Does not use input that a hook changed."""
+        """Does not use input that a hook changed."""
         from tui_agent.tools.call_hooks import BeforeCall
 
         hooked = await self._for_calls("PermissionRequest", tool, entries, {"permission_suggestions": []})
@@ -439,7 +432,7 @@ class Hooks:
         *names: str,
         covers: Callable[[str], bool] = lambda rule: True,
     ) -> Answers:
-        """`names` are compared with matchers, and `covers` decides about rules."""
+        """Matchers are compared with the event's names; `covers` decides about rules."""
         await self.read()
         hooks = [
             hook
@@ -485,13 +478,12 @@ class Hooks:
         return Answers(found)
 
     async def _in_background(self, hook: Hook, fields: dict[str, Any]) -> None:
-        """The model gets its answer with the next request; it blocks nothing."""
         found = [(hook, await self._one(hook, fields))]
         await self._show(found)
         await self._core.journal.record(*_news(Answers(found)))
 
     async def _transcribed(self) -> str:
-        """The path of the conversation's file, written; "" if nothing can be written."""
+        """ "" if nothing can be written."""
         from tui_agent.session.hook_transcript import HookTranscript
 
         if self._transcript is None:
@@ -515,7 +507,7 @@ class Hooks:
             return await run_hook(hook, fields, self._core.workspace.root, self.root)
 
     def _is_same(self, hook: Hook) -> bool:
-        """Whether it is as it was switched on, the files of its command included."""
+        """As it was switched on, with the files of its command."""
         from tui_agent.extensions.hooks import HOME, STORE
         from tui_agent.extensions.switches import Switches
 
@@ -547,7 +539,7 @@ class Hooks:
         await core.journal.record(*(e.NoticeGiven("warning", sentence) for sentence in said))
 
     def _texts_of(self, step: FileStep) -> dict[str, str]:
-        """The input of a call that makes this change; empty for files that are not text. Blocking."""
+        """Empty for files that are not text. Blocking."""
         try:
             before, after = (text_under(self._core.blobs, one) or "" for one in (step.before, step.after))
         except TuiAgentError:

@@ -59,12 +59,10 @@ class McpServers:
 
     @property
     def servers(self) -> tuple[ToolServer, ...]:
-        """None until they are read."""
         return self._configured.servers if self._configured else ()
 
     @property
     def calls(self) -> ServerCalls | None:
-        """None if requests have no tools of servers."""
         listed = self.state.server_tools
         if not (listed.inline or listed.by_name):
             return None
@@ -131,7 +129,7 @@ class McpServers:
 
     @call(changes=False)
     async def prompt(self, name: str, words: str) -> str:
-        """`words` are its arguments, of which the last takes the rest. Raises ServerFailed."""
+        """The last argument takes the rest of `words`. Raises ServerFailed."""
         at, _, own = name.partition(":")
         server = self._server(at)
         wanted = next(one.arguments for one in self.offers[at].prompts if one.name == own)
@@ -145,7 +143,7 @@ class McpServers:
 
     @call(changes=False)
     def suggest(self, query: str, count: int) -> list[tuple[str, str]]:
-        """Listed resources as `server:uri`, with names, that begin with the query or hold it after `server:`."""
+        """As `server:uri`, with names, that begin with the query or hold it after `server:`."""
         found = []
         for server in self.servers:
             if server.on and server.name in self.offers:
@@ -159,7 +157,7 @@ class McpServers:
 
     @call(changes=False)
     async def with_resources(self, text: str) -> tuple[str, str]:
-        """The message without `@server:uri`, and the text of these resources. Raises ServerFailed."""
+        """The message without `@server:uri`, and their text. Raises ServerFailed."""
         names = {server.name for server in self.servers if server.on}
         found: list[str] = []
 
@@ -261,7 +259,7 @@ class McpServers:
         return self._process
 
     async def _answer(self, question: ServerQuestion) -> tuple[str, dict[str, Any]]:
-        """Answers in the turn that waits for the server; declines if there is none."""
+        """Declines if no turn waits for the server."""
         waiting = self._asking.get(question.server)
         if not waiting:
             await self._notice(
@@ -336,7 +334,6 @@ class McpServers:
             await self._notice(problem, "warning")
 
     def _read(self) -> list[str]:
-        """Returns omissions as sentences. Blocking."""
         from tui_agent.mcp_servers.offer import stored_offer
         from tui_agent.mcp_servers.servers import configured
 

@@ -73,7 +73,6 @@ class Offers:
         return tuple(with_keys(self._environment()))
 
     async def read(self) -> None:
-        """Makes no request."""
         ways = await asyncio.to_thread(self._routes)
         lists = await asyncio.to_thread(
             lambda: {provider: cached_listing(way) for provider, way in ways.items()}
@@ -82,7 +81,7 @@ class Offers:
         self._offers = {provider: await _made(provider, listing) for provider, listing in lists.items()}
 
     async def ask(self, changed: Callable[[], None], *, again: bool = False) -> None:
-        """Requests lists not cached today, or all with `again`. Calls `changed` after each response."""
+        """Requests lists not cached today, or all with `again`."""
         model = self._model()
         if not isinstance(model, ListsModels):
             return
@@ -123,7 +122,6 @@ class Offers:
         return provider if names and not names & {model, model.partition(":")[0]} else ""
 
     def _routes(self) -> dict[str, Route]:
-        """Blocking."""
         environment = self._environment()
         logins = {name for name, login in LoginStore().names().items() if not login.ended}
         found = {}
@@ -134,7 +132,6 @@ class Offers:
 
 
 def _route_to(provider: str, environment: Mapping[str, str], logins: set[str]) -> Route | None:
-    """Returns None for local servers, which discovery queries."""
     rules = rules_of(provider)
     way = route(f"{provider}/-", environment)
     if way is None or rules.key or not rules.suggest or (provider == "openai" and is_local(way.address)):
@@ -150,7 +147,7 @@ async def _made(provider: str, listing: Listing) -> tuple[Offer, ...]:
 
 
 def offers_of(provider: str, listing: Listing, day: date) -> Iterator[Offer]:
-    """Returns models with table data, newest first, retired last. Without a list, those of the table."""
+    """Newest first, retired last. Without a list, those of the table."""
     known = {name: it for name, it in table().models.get(provider, {}).items() if is_chat(name)}
     listed = {one.name: one for one in listing.models}
     if not listed:
@@ -254,7 +251,6 @@ class ModelAccess:
 
     @call(changes=False)
     async def warm(self) -> None:
-        """Never fails."""
         if self.name and isinstance(self.model, CanWarm):
             await self.model.warm(self.name)
 
@@ -288,14 +284,13 @@ class ModelAccess:
 
     @call(changes=False)
     def price_of_a_test(self) -> str:
-        """Approximate; "" if unknown."""
         if self._prices is None:
             return ""
         return f"about ${TEST_TOKENS[0] * self._prices[0] + TEST_TOKENS[1] * self._prices[1]:.6f}"
 
     @call(changes=True)
     async def test(self) -> str:
-        """Sends a one-word request. Returns duration and cost. Raises `ModelError`."""
+        """Returns duration and cost. Raises `ModelError`."""
         begun, usage = time.monotonic(), None
         request = ModelRequest(self.name, ({"role": "user", "content": TEST},), timeout=30.0, effort="none")
         async for chunk in self.model.stream(request):
@@ -309,7 +304,7 @@ class ModelAccess:
 
     @call(changes=False)
     def is_model(self, word: str) -> bool:
-        """Whether a word names a model: the current one, a listed one, or one of a known provider."""
+        """The current model, a listed one, or one of a known provider."""
         listed = {offer.name for offer in self.offers.all()}
         return bool(word) and (word == self.name or word in listed or split(word) is not None)
 
@@ -320,8 +315,8 @@ class ModelAccess:
 
     @call(changes=True)
     async def choose(self, name: str, environment: Mapping[str, str] | None = None) -> str:
-        """Restarts the conversation. Raises `ModelError`. `environment` contains provider variables. Returns
-        the result of a test request to a local server, or ""."""
+        """Restarts the conversation. Returns the result of a test request to a local server, or "". Raises
+        `ModelError`."""
         if self.state.session.rehearsal:
             raise SessionError(
                 "The rehearsal uses recorded replies", "start `tui-agent --model NAME` for a real model"
@@ -376,7 +371,6 @@ class ModelAccess:
 
     @call(changes=False)
     async def reach(self, environment: Mapping[str, str]) -> None:
-        """Makes the model available for this run. Raises `ModelError`."""
         self._reached.update(environment)
         if isinstance(self.model, CanReach):
             await self.model.reach(environment)
@@ -392,7 +386,7 @@ class ModelAccess:
 
     @call(changes=False)
     async def get_ready(self) -> None:
-        """Determines name, dialect and window. Raises `NoModel` or another `ModelError`."""
+        """Determines name, dialect and window. Raises `ModelError`."""
         name = self.name
         if not name:
             raise NoModel(
@@ -407,7 +401,6 @@ class ModelAccess:
 
     @call(changes=False)
     def files(self) -> ProviderFiles | None:
-        """None if disabled or unsupported."""
         wanted = self._settings.files_api == "on"
         if self._files is None and wanted and isinstance(self.model, StoresFiles):
             self._files = ProviderFiles(self.model)
@@ -446,7 +439,7 @@ def make_model(
     store: Store,
     process: ChildProcess | None = None,
 ) -> tuple[Model, str]:
-    """ "" without a name. Starts nothing except for a started `process`; never imports litellm."""
+    """Starts nothing except for a started `process`; never imports litellm."""
     name = (
         settings.model or store.state.model.name
     )  # A model chosen on the screen takes precedence over the default.

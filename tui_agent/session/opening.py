@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 class ChildSession:
-    """Shares the parent's model, blobs and workspace child and leaves them open."""
+    """Leaves its parent's model, blobs and workspace child open."""
 
     def __init__(self, session: Session, outside: str = "", part: str = "") -> None:
         """outside: the agent of another maker that does the turns. part: the hand-over for it."""
@@ -93,7 +93,6 @@ class ChildSession:
 async def open_child(
     parent: Session, task: SubTask, copy: WorkCopy, part: str, capacity: Capacity
 ) -> ChildSession:
-    """`part` is the hand-over. Raises `SessionError`."""
     folder = folder_of(parent.storage.folder, task)
     log = await asyncio.to_thread(_log, folder) if parent.storage.log is not None else None
     journal = Journal(Store(State()), log)
@@ -145,7 +144,7 @@ async def open_placed(
     contents: Mapping[str, bytes | None],
     more: Sequence[str],
 ) -> PlacedSession | None:
-    """In the place of the settings; None for an agent of another maker, which runs here. For `contents` and `more` see
+    """None for an agent of another maker, which runs here. For `contents` and `more` see
     `SessionPlaces.open_worker`. Raises `SessionError` and `PlaceLost`."""
     from tui_agent.places.dask_place import packed
 
@@ -195,7 +194,6 @@ async def open_placed(
 
 
 def _instructions(config: Path, names: Sequence[str]) -> dict[str, str]:
-    """The user's own."""
     found = {}
     for name in names:
         with suppress(OSError, ValueError):
@@ -215,7 +213,6 @@ async def _agent_of(parent: Session, task: SubTask) -> AgentPrompt | None:
 
 
 def settings_of(settings: Settings, task: SubTask, agent: AgentPrompt | None = None) -> Settings:
-    """Returns settings with the limits of sub-tasks and without questions."""
     off = (*settings.tools.off, *(agent.off if agent else ()))
     own = settings.subtasks
     return replace(
@@ -235,8 +232,7 @@ def _log(folder: Path) -> Log:
 
 
 class Opening(Struct, frozen=True):
-    """`session` is "" for a new one (default), `last`, or an id. `started_from` is the initial working directory.
-    `interactive`: the user can be asked."""
+    """`session` is "" for a new one, `last`, or an id. `interactive`: the user can be asked."""
 
     workspace: Path
     session: str = ""
@@ -256,8 +252,8 @@ async def open_session(
     ahead: EarlyChild | None = None,
     model_ahead: ChildProcess | None = None,
 ) -> Session:
-    """Opens a session in its last state. Raises `SessionError`. A workspace child started `ahead` is adopted,
-    or closed if unsuitable; likewise the model's child, which a replay does not need."""
+    """A workspace child started `ahead` is adopted, or closed if unsuitable; likewise the model's child.
+    Raises `SessionError`."""
     folders = folders or user_folders()
     found = await asyncio.to_thread(_find, opening, folders)
     state, kept, loaded, workspace = found.state, found.storage, found.loaded, found.workspace
@@ -308,8 +304,6 @@ _NOT_IN_FORCE: dict[trust.Standing, str] = {
 
 
 class _Found(Struct, frozen=True):
-    """`not_kept` is the reason the session cannot be stored; for `filters` see `Workspace`."""
-
     storage: Storage
     state: State
     not_kept: str
@@ -322,7 +316,6 @@ class _Found(Struct, frozen=True):
 
 
 def _find(opening: Opening, folders: Folders) -> _Found:
-    """Runs in one thread call; each separate call would wait for the screen."""
     kept, state, not_kept = _take(opening, folders)
     workspace = Path(state.session.workspace) if state.session.id else opening.workspace
     standing = trust.trust_status(workspace, folders)
@@ -340,7 +333,6 @@ def _find(opening: Opening, folders: Folders) -> _Found:
 
 
 def _take(opening: Opening, folders: Folders) -> tuple[Storage, State, str]:
-    """The third value is the reason the session cannot be stored, or ""."""
     data = folders.data
     asked = (data, opening.session, opening.workspace)
     close_to_others(folders)

@@ -54,8 +54,8 @@ WRITES_WITHIN = 10.0
 
 
 class AgentRun:
-    """A program in a view of its own. Files that the user saves or applies are merged into the view; its
-    changes are proposed within a second."""
+    """A program in a view of its own. The user's saves and applies are merged into the view; its changes are
+    proposed within a second."""
 
     def __init__(
         self, core: Core, review: Review, views: TrialViews, profile: AgentProfile, number: int
@@ -89,7 +89,7 @@ class AgentRun:
     # ── start and end ────────────────────────────────────────────────────────────────────────────────────
 
     async def open(self) -> None:
-        """Makes the view. Raises `SessionError` with the reason if there is none, and `FileError`."""
+        """Raises `SessionError` if there is no view, and `FileError`."""
         program = await asyncio.to_thread(program_path, self.profile)
         rung = await self._views.rung()
         if rung.isolated not in FULL_VIEWS:
@@ -139,13 +139,12 @@ class AgentRun:
         self._mirroring = asyncio.create_task(self._mirror(), name="changes for an agent")
 
     def start(self, words: Sequence[str], terminal: int) -> None:
-        """Raises OSError."""
         assert self._view is not None
         argv = [self.profile.program, *self.profile.arguments, *words]
         self._number = self._view.start_with(argv, self._variables, "terminal", terminal)
 
     def start_command(self, argv: Sequence[str], output: int, source: int | None = None) -> None:
-        """`source` is its input, empty by default. Raises OSError."""
+        """`source` is its input. Raises OSError."""
         assert self._view is not None
         if source is None:
             self._number = self._view.start_with(argv, self._variables, "", output)
@@ -205,7 +204,6 @@ class AgentRun:
             await self._prepared.remove()
 
     async def _check_writable(self) -> None:
-        """Raises `SessionError` if programs in the view cannot write, which some agents do not report."""
         assert self._view is not None
         name = f"{UNFINISHED}test"
         script = f": > {name} && rm {name}"
@@ -237,7 +235,6 @@ class AgentRun:
     # ── from the view to the review ──────────────────────────────────────────────────────────────────────
 
     async def _follow(self) -> None:
-        """Follows the view until cancelled."""
         assert self._view is not None
         plan = self._view.plan
         layer = f"/proc/{os.getpid()}/fd/{self._view.layers}/{len(plan.overlays) - 1}/u"
@@ -249,7 +246,6 @@ class AgentRun:
             self._notify(f"Changes of {self.profile.name} are shown when it ends ({error.what})")
 
     def _warn_if_full(self) -> None:
-        """Reports a layer that is almost full, while the program can still be steered."""
         assert self._view is not None
         layer = os.fstatvfs(self._view.layers)
         if layer.f_blocks and layer.f_bavail < LEAST_FREE * layer.f_blocks:
@@ -260,7 +256,6 @@ class AgentRun:
             )
 
     async def _propose(self, paths: Sequence[str] | None) -> None:
-        """None: all changes of the layer."""
         assert self._view is not None
         if paths is not None:
             paths = await self._relevant_paths(paths)
@@ -309,8 +304,7 @@ class AgentRun:
             self._notify(sentence)
 
     async def _relevant_paths(self, paths: Iterable[str]) -> list[str]:
-        """Paths neither ignored by git nor files of the agent's own or of ours. Asks about each folder once,
-        before its contents."""
+        """Asks git about each folder before its contents."""
         left = []
         for path in paths:
             if any("\udc80" <= character <= "\udcff" for character in path):
@@ -335,7 +329,6 @@ class AgentRun:
         return left
 
     def _remember_base(self, path: str) -> None:
-        """Keeps the file as it was when the program first changed it. Blocking."""
         if path not in self._bases:
             with suppress(OSError, TuiAgentError):
                 content = self._on_disk(path)
@@ -344,7 +337,7 @@ class AgentRun:
     # ── from the folder to the view ──────────────────────────────────────────────────────────────────────
 
     def on_batch(self, changes: Sequence[FileChange]) -> None:
-        """Takes paths that changed in the folder; an empty batch means any file."""
+        """An empty batch means any file."""
         if self._mirroring is not None:
             self._moved.put_nowait({change.path for change in changes} or None)
 
@@ -362,7 +355,7 @@ class AgentRun:
                 await self._propose(again)
 
     def _mirror_all(self, paths: Sequence[str]) -> list[str]:
-        """Brings files into the view. Returns paths that changed again. Blocking."""
+        """Returns paths that changed again. Blocking."""
         again = []
         gone_first = sorted(self._with_gone_folders(paths), key=lambda path: (self._exists(path), path))
         for path in gone_first:
@@ -380,7 +373,7 @@ class AgentRun:
         return again
 
     def _different(self, paths: Sequence[str]) -> list[str]:
-        """The paths with another size or time of change in the view than in the folder. Blocking."""
+        """By size or time of change. Blocking."""
         assert self._merged is not None
         with WritableFolder(str(self._workspace.root)) as folder:
             different = []
@@ -414,7 +407,7 @@ class AgentRun:
         return self._mirroring.get_loop()
 
     def _mirror_file(self, path: str) -> bool:
-        """Merges with the program's changes. Returns whether the program has changed the file."""
+        """Returns whether the program has changed the file."""
         assert self._merged is not None
         now, view = self._on_disk(path), self._in_view(path)
         content = None if now is None else now[0]
@@ -466,7 +459,6 @@ class AgentRun:
         return self._merged.read(path, MOST)
 
     def _on_disk(self, path: str) -> tuple[bytes, int] | None:
-        """Raises OSError for other kinds."""
         with WritableFolder(str(self._workspace.root)) as folder:
             there = folder.status(path)
             content = (
@@ -476,7 +468,7 @@ class AgentRun:
 
 
 class HostAnswers:
-    """Hosts that the user allowed, one a line in `data/agents/NAME.hosts`."""
+    """One host a line in `data/agents/NAME.hosts`."""
 
     def __init__(self, data: Path, name: str) -> None:
         self._path = data / "agents" / f"{name}.hosts"
@@ -507,12 +499,11 @@ class OutsideAgents:
 
     @call(changes=False)
     def names(self) -> list[str]:
-        """Blocking, briefly."""
         return profile_names(self._core.folders)
 
     @call(changes=True)
     async def open(self, words: Sequence[str], *, by_name: bool = False) -> AgentRun:
-        """Opens a view for a command, or for the profile that `words[0]` names. Raises `TuiAgentError`."""
+        """For a command, or for the profile that `words[0]` names. Raises `TuiAgentError`."""
         load = load_profile if by_name else None
         folders = self._core.folders
         profile = await asyncio.to_thread(
@@ -541,7 +532,7 @@ class OutsideAgents:
 
     @call(changes=False)
     def refused_hosts(self) -> list[tuple[str, str, int]]:
-        """Agents of this session, hosts that are refused to them, and the number of their tries."""
+        """Agents, hosts, and the number of tries."""
         tries: dict[tuple[str, str], int] = {}
         for name, proxies in self._proxies.items():
             for proxy in proxies:
@@ -552,8 +543,7 @@ class OutsideAgents:
 
     @call(changes=True)
     async def allow_host(self, host: str, agent: str = "") -> str:
-        """Allows a host to an agent permanently, by default to the newest. Returns the agent's name. Raises
-        `SessionError`."""
+        """Permanently, by default for the newest agent. Returns its name. Raises `SessionError`."""
         if not self._proxies:
             raise SessionError("No agent was started", "start one with /agent")
         name = agent or list(self._proxies)[-1]

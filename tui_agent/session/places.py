@@ -35,8 +35,6 @@ _REPORTS = "".join(f'{name}="${{{name}:+${name} }}{value}" ' for name, value in 
 
 
 class SessionPlaces:
-    """Opens copies of the contents in places."""
-
     def __init__(self, core: Core, views: TrialViews, copied: Path | None = None) -> None:
         """`copied` is the original of a copied workspace, with which it shares the copies."""
         self._workspace, self._folders = core.workspace, core.folders
@@ -55,7 +53,6 @@ class SessionPlaces:
 
     @call(changes=False)
     async def offer(self) -> None:
-        """Offers a place that the folder describes, once."""
         found = await asyncio.to_thread(self._found)
         if found is None or await asyncio.to_thread(self._answers.get) is not None:
             return
@@ -78,7 +75,6 @@ class SessionPlaces:
         await self._views.notify_once(f"{place.name} is a place now: !@{place.name} and a command run there")
 
     def _found(self) -> tuple[str, PlaceSettings] | None:
-        """Blocking."""
         from tui_agent.places.detection import found_in
 
         found = found_in(self._workspace.root)
@@ -102,10 +98,7 @@ class SessionPlaces:
     async def open(
         self, name: str, by: By, *, pending: bool = True, seeded: Callable[[], object] | None = None
     ) -> PlaceRunner:
-        """A runner with the contents in place. Raises `SessionError`.
-
-        Parameters are as in `TrialViews.replaced`.
-        """
+        """Parameters are as in `TrialViews.replaced`. Raises `SessionError`."""
         place = self.get(name, by)
         await self._workspace.ready()
         seeds, paths = await self._views.replaced(pending=pending, seeded=seeded)
@@ -114,7 +107,6 @@ class SessionPlaces:
         return await self._opened(place, contents, exports, paths)
 
     async def contents(self, name: str, seeds: Sequence[Seed], more: Sequence[str] = ()) -> Contents:
-        """The files of the folder and `more`, replaced by `seeds`, for the place `name`."""
         from tui_agent.places.contents import contents_of
 
         shown = await asyncio.to_thread(self._views.shown_secrets)
@@ -128,8 +120,8 @@ class SessionPlaces:
     async def open_worker(
         self, name: str, replaced: Mapping[str, bytes | None], more: Sequence[str]
     ) -> tuple[Channel, Contents, bool]:
-        """A worker with the folder as on disk, in which `replaced` has other contents, and with the files `more`.
-        Returns its channel, the contents, and whether it has them. Raises `SessionError` and `PlaceLost`."""
+        """A worker with the folder as on disk, except for `replaced`, and with the files `more`. Returns its
+        channel, the contents, and whether it has them. Raises `SessionError` and `PlaceLost`."""
         from tui_agent.places.worker import ProcessChannel
 
         settings = self.settings_of(name)

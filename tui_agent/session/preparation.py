@@ -38,8 +38,6 @@ WARM_SECONDS = 10.0
 
 
 class Preparation:
-    """Runs once when the user begins a message."""
-
     def __init__(self, core: Core, models: ModelAccess, context: Callable[[], TurnContext]) -> None:
         self._store = core.journal.store
         self._models = models
@@ -64,7 +62,6 @@ class Preparation:
         self._on_state(None, self._store.state)
 
     async def end(self) -> None:
-        """Raises a `ModelError`."""
         self._begin()
         assert self._work is not None
         await asyncio.shield(self._work)

@@ -46,7 +46,7 @@ _REFUSED = late(
 
 
 class ViewFacts(NamedTuple):
-    """emptied: files with removed content or keys. left_out: excluded variables. offline: no network."""
+    """emptied: files with removed content or keys. left_out: excluded variables."""
 
     emptied: tuple[str, ...]
     left_out: tuple[str, ...]
@@ -156,8 +156,6 @@ KEPT_WRITTEN = 3
 
 
 class CommandStart(NamedTuple):
-    """`pending` are paths with proposed content."""
-
     command: str
     by: By
     where: Where
@@ -169,10 +167,7 @@ class CommandStart(NamedTuple):
 
 
 class RunningCommands:
-    """Running commands by id, and files written by the newest."""
-
     def __init__(self, core: Core, secrets: KnownSecrets) -> None:
-        """`secrets` are masked except for the user."""
         self._secrets = secrets
         self._journal = core.journal
         self._ignored = core.workspace.ignored
@@ -261,7 +256,6 @@ class RunningCommands:
         return number
 
     async def result_of(self, number: str) -> CommandResult:
-        """Stops the command if cancelled."""
         if number in self.runs:
             run, task = self.runs[number]
             try:

@@ -1,7 +1,5 @@
-"""A session: the interface of front ends, and the only source of events.
-
-Front ends read `state`, `subscribe`, and call the methods below, which raise a `TuiAgentError` on failure.
-"""
+"""A session: the interface of front ends, and the only source of events. Calls raise a `TuiAgentError` on
+failure."""
 
 from __future__ import annotations
 
@@ -68,12 +66,8 @@ STILL_RUNS = "waiting for running work to end"
 
 
 class Session:
-    """Bound to the event loop that created it.
-
-    `part` marks a sub-task's run; `open_child` opens such a session for a copy and a hand-over, and
-    `open_placed` in a place. `prompts`
-    include those of a trusted workspace; a sub-task uses its parent's.
-    """
+    """Bound to the event loop that created it. `part` marks a sub-task's run; `open_child` and `open_placed`
+    open those. `prompts` include those of a trusted workspace."""
 
     def __init__(
         self,
@@ -154,7 +148,6 @@ class Session:
 
     @property
     def only(self) -> tuple[Mapping[str, tuple[str, ...]], ...]:
-        """Tools of a sub-task's agents; empty if it has all."""
         return self._part.only if self._part else ()
 
     @cached_property
@@ -189,7 +182,6 @@ class Session:
         await self._turns.submit_to(self.agent_turns.steps(name, prompt), prompt)
 
     async def _submitted(self, text: str, unasked: bool) -> str:
-        """Selects the model that a command names, and the earlier one with the next message."""
         wanted = self.extensions.model_of(text)
         now, (before, lent) = self.models.name, self._lent_model
         if wanted and wanted != now:
@@ -213,13 +205,12 @@ class Session:
 
     @call(changes=False)
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Calls `listener(event, state)` after each event. Returns a function that unsubscribes."""
+        """Returns a function that unsubscribes."""
         return self.journal.store.subscribe(listener)
 
     @call(changes=False)
     async def start_services(self) -> None:
-        """Starts the workspace child and schedules the preparation. Call it after the first frame; returns
-        immediately."""
+        """Call it after the first frame; returns immediately."""
         await self.notify_opening()
         self.workspace.start()
         if self._look_later:
@@ -242,7 +233,6 @@ class Session:
 
     @call(changes=False)
     async def notify_opening(self) -> None:
-        """Runs once."""
         sentences, self._opening_notices = self._opening_notices, []
         await self.journal.record(*(e.NoticeGiven("warning", sentence) for sentence in sentences))
 
@@ -253,11 +243,9 @@ class Session:
         say: Callable[[str], object] = lambda words: None,
         reason: EndReason = "other",
     ) -> None:
-        """Stops all work, closes the children, stores growing events and releases the session.
-
-        A failure in one step does not affect the others. Steps not finished `within` seconds are abandoned;
-        the session is still stored and released. `say` receives a message for steps over one second.
-        """
+        """A failure in one step does not affect the others. Steps not finished `within` seconds are
+        abandoned; the session is still stored and released. `say` receives a message for steps over one
+        second."""
         if self.storage.log is not None:
             self.storage.log.sync_at_end()
         async with AsyncExitStack() as last:  # Callbacks run in reverse order.
@@ -301,8 +289,6 @@ class Session:
                 last.push_async_callback(self.agent_turns.close)
 
     async def _end_children(self) -> None:
-        """Concurrently, because each takes time to exit."""
-
         async def end_model() -> None:
             async with AsyncExitStack() as last:
                 last.push_async_callback(self.models.close)
@@ -332,7 +318,6 @@ class Session:
 
     @call(changes=True)
     async def set_mode(self, mode: Mode) -> None:
-        """Sets the mode at once and for later turns."""
         if mode != self.mode:
             await self.journal.record(e.ModeChosen(mode))
 
@@ -352,8 +337,7 @@ class Session:
     @call(changes=True)
     async def rewind(self, turn: int) -> str:
         """Takes files back to their state before a message, all or none, and returns the id of a copy of the
-        session as it was then. Raises `SessionError` during a turn and in memory, and `EditFailed` for a
-        conflict."""
+        session as it was then. Raises `SessionError` and `EditFailed`."""
         from tui_agent.log.fork import fork, moved_since
 
         if self.state.turn.running:
@@ -381,7 +365,6 @@ class Session:
 
     @call(changes=False)
     async def resume(self) -> None:
-        """Ends a crashed turn, reads the open files, checks for changes."""
         turn = self.state.turn
         if turn.running:
             sentence = "Interrupted: the partial answer was saved; send “continue” to resume it."
@@ -452,7 +435,6 @@ class Session:
 
     @call(changes=True)
     async def stop_everything(self) -> None:
-        """Concurrently."""
         stops = self.chat.stop(), self.subtasks.stop_all(), self.stop_commands(), self.hooks.stop()
         await asyncio.gather(*stops)
 
@@ -519,7 +501,6 @@ class Session:
         return await draft_message(await self._apart(), changes, self.journal.record)
 
     async def _sample(self, system: str, messages: Sequence[dict[str, str]], most: int) -> str:
-        """The model's answer to texts of a server, within the limits of the running turn."""
         from tui_agent.turn.beside import answer_server
 
         return await answer_server(self._turn_context(), system, messages, most, self.journal.record)

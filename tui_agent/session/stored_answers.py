@@ -15,7 +15,6 @@ class FolderAnswers:
         self._folder = str(folder)
 
     def get(self) -> object:
-        """None if unanswered or unreadable. Blocking."""
         return self._all().get(self._folder)
 
     def keep(self, answer: object) -> None:

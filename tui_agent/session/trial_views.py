@@ -54,8 +54,6 @@ class _StoredReveal(msgspec.Struct, frozen=True):
 
 
 class RevealedFiles:
-    """Each file is offered once per folder."""
-
     def __init__(self, data: Path, root: str) -> None:
         self._answers = FolderAnswers(data / STORE, Path(root))
         self._found: _StoredReveal | None = None
@@ -80,7 +78,6 @@ class RevealedFiles:
         )
 
     def offer(self, paths: Sequence[str]) -> None:
-        """Blocking."""
         kept = _StoredReveal((*self._stored_answer.offered, *paths), self._stored_answer.shown)
         self._found = kept
         try:
@@ -137,8 +134,6 @@ class PreparedView(NamedTuple):
 
 
 class TrialViews:
-    """Reports a weaker isolation once per session."""
-
     def __init__(
         self,
         core: Core,
@@ -173,7 +168,6 @@ class TrialViews:
         journal.store.subscribe(self._on_event)
 
     async def rung(self) -> Rung:
-        """Reports the reason for a weaker one once."""
         rung = await self._found()
         if rung.isolated not in FULL_VIEWS:
             await self.notify_once(f"There is no full trial view here: {rung.why}", "warning")
@@ -209,8 +203,8 @@ class TrialViews:
             self._before.keep(rung.isolated)
 
     async def check_allowed(self, command: str, by: By, *, network: bool, allowed: bool) -> Rung:
-        """Raises `AnswerNeeded` with the reason. Checks were named by the user and need no confirmation;
-        without a view they raise `SessionError`."""
+        """Raises `AnswerNeeded` with the reason. Checks were named by the user; without a view they raise
+        `SessionError`."""
         from tui_agent.sandbox.isolation import WORDS
 
         if by == "check":
@@ -290,8 +284,8 @@ class TrialViews:
     async def replaced(
         self, *, pending: bool = True, seeded: Callable[[], object] | None = None
     ) -> tuple[list[Seed], tuple[str, ...]]:
-        """Contents that differ from the folder: pending and unsaved ones, unless `pending` is False, and those
-        without secrets. Also returns the pending paths. `seeded` is called once they are fixed."""
+        """Contents that differ from the folder, with pending and unsaved ones unless `pending` is False; and
+        the pending paths. `seeded` is called once they are fixed."""
         await self._scanned()
         found = await self._seeds() if pending else (await asyncio.to_thread(self._judged, {}), ())
         if seeded is not None:
@@ -299,18 +293,16 @@ class TrialViews:
         return found
 
     async def replaced_by(self, contents: Mapping[str, bytes | None]) -> list[Seed]:
-        """Like `replaced`, with these contents instead of pending and unsaved ones."""
         await self._scanned()
         return await asyncio.to_thread(self._judged, contents)
 
     def shown_secrets(self) -> list[str]:
-        """Paths of files that look like secrets and that commands may read by a setting."""
+        """That commands may read by a setting."""
         from tui_agent.sandbox.hidden_files import is_revealed
 
         return [one.path for one in self._judge.last if is_revealed(one, self._reveal)]
 
     async def _variables(self, made: ViewPlan, by: By, network: bool) -> dict[str, str]:
-        """Reports unreachable tools once."""
         from tui_agent.sandbox.environment import PROXIED, variables
 
         chosen, environment = variables(
@@ -344,8 +336,7 @@ class TrialViews:
         return await asyncio.to_thread(_digest, seeds)
 
     async def keeping(self, prepared: PreparedView, command: str, by: By) -> RunLayer | None:
-        """The build cache layer for an overlay view. Read-only for the model's commands, because checks reuse
-        it."""
+        """The build cache layer. Read-only for the model's commands, because checks reuse it."""
         from tui_agent.sandbox.build_cache import MARKED, RunLayer, key_of
 
         if prepared.plan.isolated != "overlay" or self._copied or not self._settings.kept:
@@ -365,7 +356,7 @@ class TrialViews:
         return RunLayer(lent, asyncio.create_task(self._workspace.ignored([f"{name}/a" for name in MARKED])))
 
     async def forget_builds(self) -> bool:
-        """Whether there was any. Raises `SessionError` while a command uses it."""
+        """False without any. Raises `SessionError` while a command uses it."""
         try:
             return await asyncio.to_thread(self._kept_layer.delete)
         except OSError as error:
@@ -384,7 +375,6 @@ class TrialViews:
         return (*self._settings.reveal, *self._revealed.globs)
 
     async def offer_emptied(self) -> None:
-        """Offers each file and folder once."""
         found = await asyncio.to_thread(self._of(self._root).last, self._reveal)
         new = await asyncio.to_thread(self._revealed.unoffered, [one.path for one in found])
         if new and (new := await self._workspace.tracked(new)):
@@ -419,7 +409,6 @@ class TrialViews:
         return self._git
 
     def start_scan(self) -> None:
-        """Low-priority, before a command needs it."""
         if self._scan is None:
             self._since = time.monotonic()
             self._scan = asyncio.create_task(asyncio.to_thread(self._judge.scan), name="secrets")
@@ -438,7 +427,6 @@ class TrialViews:
             await self._git_objects.precompute(*await self._secret(around))
 
     async def known(self) -> None:
-        """Waits a limited time for the search."""
         self.start_scan()
         assert self._looking is not None
         left = self._since + KNOWN_WITHIN - time.monotonic()
@@ -480,7 +468,6 @@ class TrialViews:
         return self._hidden[root]
 
     def _around(self, repository: str, folders: Sequence[str]) -> list[Seed]:
-        """Blocking."""
         seeds: list[Seed] = []
         for folder in dict.fromkeys((*filter(None, [repository]), *folders)):
             hidden = self._of(folder, git=folder != repository)
@@ -532,7 +519,6 @@ class TrialViews:
         )
 
     async def _say_what_is_shown(self) -> None:
-        """Says each sentence once."""
         from tui_agent.sandbox.hidden_files import is_revealed, sent_by_person
 
         found = self._judge.last
@@ -575,7 +561,6 @@ def _digest(seeds: Sequence[Seed]) -> str:
 
 
 def _git_folders(root: str) -> tuple[str, list[str]]:
-    """The second value: folders git needs elsewhere."""
     found = find_git_folder(root)
     if found is None:
         return "", []

@@ -91,8 +91,8 @@ class Turns:
         return self._task is not None and not self._task.done()
 
     async def submit(self, text: str, attachments: Sequence[str] = (), effort: Effort | None = None) -> None:
-        """Returns once the message is on disk. The decision precedes any await, so that two messages cannot
-        both begin a turn."""
+        """Returns once the message is on disk. Decides before any await, so that two messages cannot both
+        begin a turn."""
         if not text.strip():
             return
         draft = self.state.input.draft
@@ -109,7 +109,7 @@ class Turns:
             self._journal.forget(["draft"])
 
     async def submit_to(self, steps: Steps, text: str) -> None:
-        """Done by other `steps`, without the model. Raises `SessionError` during a turn."""
+        """Done by `steps`, without the model. Raises `SessionError` during a turn."""
         if self.running:
             raise SessionError("A turn is running", "wait, or stop it")
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -155,7 +155,6 @@ class Turns:
         await self._journal.record(e.QueueChanged(tuple(queue)))
 
     async def stop(self) -> None:
-        """Keeps the partial output and does not send the queue."""
         if self._task is None or self._task.done():
             return
         self._stopped, self._conflicts = True, []
@@ -169,7 +168,7 @@ class Turns:
             await asyncio.wait([self._task])
 
     async def batch_complete(self) -> bool:
-        """Waits until the running turn has proposed its whole batch. False if another call already waits.
+        """Waits until the running turn has proposed all its changes. False if another call already waits.
         Raises `EditFailed` if the turn failed."""
         if not _is_proposing(self.state):
             return True
@@ -225,8 +224,7 @@ class Turns:
         return decisions
 
     async def decide(self, decision: Decision) -> None:
-        """Immediately or with the next request. Raises `SessionError` for an unknown action, and for skipping
-        one already sent."""
+        """Raises `SessionError` for an unknown action, and for skipping one already sent."""
         action = decision.action
         if all(slot.action.name != action for slot in self.state.plan.actions):
             raise SessionError(f"The plan has no action “{action}”", "choose one that it shows")
@@ -253,7 +251,6 @@ class Turns:
         queued: bool = False,
         unasked: bool = False,
     ) -> asyncio.Future[None]:
-        """The future is done once the message is on disk."""
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         begun.add_done_callback(
             lambda told: told.cancelled() or told.exception()
@@ -283,7 +280,6 @@ class Turns:
             self._begin(following, (), None, unasked=True)
 
     def _goes_on_by_itself(self) -> bool:
-        """Whether it continues in mode `auto` or in a sub-task: after progress, and if no apply waits for the user."""
         context, state = self._context(), self.state
         settings, auto = context.settings, context.mode == "auto"
         if not (auto or context.part) or state.turn.limit or (auto and state.review.open):
@@ -325,7 +321,6 @@ class Turns:
     async def _to_its_end(
         self, turn: int, steps: Steps, *, again: bool = False, with_model: bool = True, is_turn: bool = True
     ) -> None:
-        """If the model is unavailable for conflicts, the turn stays successful."""
         started = time.monotonic()
         ended: dict[str, Any] = await self._ended(turn, steps, with_model=with_model)
         if again and not ended["ok"] and not self._stopped:
@@ -347,7 +342,6 @@ class Turns:
             self._begin_next(following, ended_well=ended["ok"])
 
     async def _ended(self, turn: int, steps: Steps, *, with_model: bool) -> dict:
-        """Returns the fields of `TurnEnded`."""
         self._work = asyncio.create_task(self._drive(steps, with_model=with_model), name=f"turn {turn}")
         if self._stopped:  # Stopped during its first write.
             self._work.cancel()
@@ -422,8 +416,7 @@ class Turns:
 
 
 class ReplyChunks:
-    """Emits chunks at most every `TOLD_EVERY` seconds: a reply of two million characters has half a million,
-    and each event costs a new state and a call of every listener."""
+    """Emits at most every `TOLD_EVERY` seconds: each event costs a new state and a call of every listener."""
 
     def __init__(self, tell: Callable[[e.ReplyStreamed], None]) -> None:
         self._tell = tell
@@ -463,7 +456,6 @@ def _is_proposing(state: State) -> bool:
 
 
 def interruption_events(state: State) -> list[e.Event]:
-    """They keep an interrupted response and its estimated usage."""
     reply, paid = state.reply, state.usage.open
     events: list[e.Event] = []
     if paid is not None and state.turn.phase not in ("starting", "retrying"):

@@ -50,8 +50,6 @@ _KEY = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
 
 
 class StandardStreams:
-    """Standard input and output as a `Channel`."""
-
     def __init__(self, output: int) -> None:
         self._output = output
         self._input = asyncio.StreamReader(limit=1 << 20)
@@ -79,7 +77,7 @@ class StandardStreams:
 
 
 class Worker:
-    """One sub-task. `home` is a folder of its own, for what the session keeps."""
+    """`home` is a folder of its own."""
 
     def __init__(self, channel: StandardStreams, home: Path) -> None:
         self._home = home
@@ -92,7 +90,6 @@ class Worker:
         self.link.post(Hello(PROTOCOL, __version__))
 
     async def unpack(self, params: dict[str, Any], send: Send) -> None:
-        """Takes a piece of the copy. Raises `FileError`."""
         piece = msgspec.convert(params["piece"], bytes)
         try:
             with self._archive.open("ab") as file:
@@ -180,7 +177,6 @@ class Worker:
 
 
 def _with_place(settings: Settings, given: Assignment) -> Settings:
-    """Its checks run in the place, which is the machine of the worker."""
     here = PlaceSettings(given.place, "sh -c {command}", model=given.commands)
     commands = tuple(replace(check, place=given.place) for check in settings.checks.commands)
     return replace(
@@ -209,7 +205,6 @@ def _unpack(archive: Path, root: Path) -> None:
 
 
 def run() -> NoReturn:
-    """Works until standard input ends. All processes of the run end with it."""
     if not stat.S_ISFIFO(mode := os.fstat(0).st_mode) and not stat.S_ISSOCK(mode):
         raise UsageError(
             "Standard input is closed", "keep it open, such as -i of docker run and kubectl exec"
@@ -239,6 +234,5 @@ async def _work(output: int, home: Path, name: str) -> None:
 
 
 def _end(name: str) -> NoReturn:
-    """Exits without waiting for threads."""
     end_all(name)
     os._exit(0)

@@ -25,9 +25,8 @@ By = Literal["person", "model", "check"]
 
 
 class RunningCommand(Struct, frozen=True):
-    """`line` is its last output line; `since` is in seconds since 1970. background: a server that runs beside
-    other commands. preparing: its view is being prepared since then. place: "" on this
-    machine."""
+    """background: a server that runs beside other commands. preparing: since when its view is prepared.
+    place: "" on this machine."""
 
     id: str
     command: str
@@ -43,11 +42,10 @@ class RunningCommand(Struct, frozen=True):
 
 
 class CommandResult(Struct, frozen=True):
-    """status: exit status, or minus the signal number. how: the cause of the end, "exit" for a normal exit.
-    output: head and tail of the output. cut: number of omitted lines between them. blob: the stored output.
-    changed: modified paths. pending: paths with proposed content. cause: the failure's cause if it is not the
-    proposal; excused: no file change could fix it. report: contents missing from the view, if it failed.
-    place: "" on this machine."""
+    """status: exit status, or minus the signal number. how: "exit" for a normal exit. output: head and tail,
+    with `cut` lines between them omitted. blob: the stored output. pending: paths with proposed content.
+    cause: of a failure that is not the proposal's; excused: no file change could fix it. report: contents
+    missing from the view. place: "" on this machine."""
 
     id: str
     command: str
@@ -114,10 +112,9 @@ class Place(NamedTuple):
 
 class CheckResult(Struct, frozen=True):
     """state: "failed" only for failures introduced by the change, "missing" if its program is missing without
-    the change too. passed, failed: counts, None if not reported. new, old: failures introduced by the change,
-    and failures without it; default None (unknown). flaky: failures that a second run did not reproduce. said: name
-    and assertion at each of the places. repair: earlier repair requests. run: id of the command, "" if
-    not started. where: in a view of the proposal, or in the folder itself."""
+    the change too. passed, failed: counts, None if not reported. new, old: failures with and without the
+    change; None if unknown. flaky: failures that a second run did not reproduce. said: name and assertion
+    at each of the places. repair: earlier repair requests. run: id of the command, "" if not started."""
 
     name: str
     state: CheckState
@@ -154,9 +151,9 @@ class CheckResult(Struct, frozen=True):
 
 
 class ChecksSlice(Struct, frozen=True):
-    """Remaining checks, the running one first, and results of the latest round. outdated: why all results are
-    stale, if not expressed by the content. refused: why no check could run. offered: detected checks the user
-    has not decided about."""
+    """The running check first, and results of the latest round. outdated: why all results are stale, if not
+    expressed by the content. refused: why no check could run. offered: detected checks the user has not
+    decided about."""
 
     running: tuple[str, ...] = ()
     results: tuple[CheckResult, ...] = ()
@@ -196,7 +193,6 @@ def applied_content(applies: int, undone: int) -> Content:
 
 
 def marks(checks: ChecksSlice, holding: Sequence[bool]) -> list[CheckMark]:
-    """`holding` says for each result whether it is current."""
     found = []
     for result, holds in zip(checks.results, holding, strict=True):
         if not holds and result.state != "stopped":

@@ -62,7 +62,6 @@ class OpenRequest(Struct, frozen=True):
     prices: tuple[float, float] | None = None
 
     def estimate(self, letters: int) -> Usage:
-        """Estimates the usage after `letters` characters of the response."""
         output = estimated_tokens(letters)
         cost = None
         if self.prices is not None:
@@ -71,9 +70,8 @@ class OpenRequest(Struct, frozen=True):
 
 
 class UsageSlice(Struct, frozen=True):
-    """`context` is the size of the last request in tokens, `parts` the same by part. `counted` is the
-    estimated size; `scale` is the ratio of the provider's count to it (default 1). `last` is the usage of the
-    last request to the main model."""
+    """`context` is the size of the last request in tokens, `parts` the same by part. `scale` is the ratio of
+    the provider's count to the estimate `counted`. `last` is the last request to the main model."""
 
     turn: Usage = Usage()
     session: Usage = Usage()
@@ -105,14 +103,11 @@ class SentMessage(Struct, frozen=True):
 
 
 class ConversationSlice(Struct, frozen=True):
-    """The sent messages, system prompt first, with model and dialect.
-
-    `files` maps paths to hashes of contained texts, `rows` to the last table row, `blocks` editor block names
-    to digests, `contexts` instruction and base files to hashes ("": reported as removed). `open_calls` are
-    function calls without a result. `last` is the newest request. `restarts`: the next request begins a new
-    conversation, because of `why`. `refusable` is the conversation before the current request, until its
-    response.
-    """
+    """The sent messages, system prompt first. `files` maps paths to hashes of contained texts, `rows` to the
+    last table row, `blocks` editor block names to digests, `contexts` instruction files to hashes ("":
+    removed). `open_calls` have no result. `last` is the newest request. `restarts`: the next request
+    begins a new conversation, because of `why`. `refusable` is the conversation before the current
+    request, until its response."""
 
     model: str = ""
     protocol: Literal["", "tools", "structured"] = ""
@@ -160,8 +155,7 @@ class ToolUse(Struct, frozen=True):
 
 
 class PermissionDecision(Struct, frozen=True):
-    """By a rule, a hook or the user, or a denial in headless mode. `digest` identifies the exact call, `what` is its
-    stored part. `reason` is for the model."""
+    """`digest` identifies the exact call, `what` is its stored part. `reason` is for the model."""
 
     digest: str
     tool: str
@@ -175,10 +169,8 @@ class PermissionDecision(Struct, frozen=True):
 
 
 class PermissionQuestion(Struct, frozen=True):
-    """A tool call and its exact effect. Without a tool: whether the turn may continue, because of `shown`.
-
-    With `answers` (by key), a question of its own; with `typed`, typed text is part of the first answer.
-    """
+    """Without a tool: whether the turn may continue, because of `shown`. With `answers` (by key), a question
+    of its own; with `typed`, typed text is part of the first answer."""
 
     call: str
     tool: str
@@ -198,7 +190,7 @@ class PermissionQuestion(Struct, frozen=True):
 
 
 class ListedTool(Struct, frozen=True):
-    """Its name in requests, its server and its name there. `digest` is the fingerprint of description and
+    """`name` is the one in requests, `tool` the server's. `digest` is the fingerprint of description and
     schema."""
 
     name: str
@@ -210,8 +202,8 @@ class ListedTool(Struct, frozen=True):
 
 
 class ServerToolsSlice(Struct, frozen=True):
-    """Described in full (`inline`), or only named in the prompt (`named`). `unknown` are servers that had not
-    listed their tools at the first request."""
+    """Described in full (`inline`), or only named in the prompt. `unknown` are servers that had not listed
+    their tools at the first request."""
 
     inline: tuple[ListedTool, ...] = ()
     named: tuple[tuple[str, str], ...] = ()

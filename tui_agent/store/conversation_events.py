@@ -35,8 +35,7 @@ class UploadsEnded(Lasting, frozen=True):
 
 
 class ConversationBegun(Lasting, frozen=True):
-    """With `messages`, the base of the next request. `files`, `contexts` and `head` are as in
-    `ConversationSlice`; `open_calls` are carried over."""
+    """`files`, `contexts` and `head` are as in `ConversationSlice`; `open_calls` are carried over."""
 
     turn: int
     why: Literal["first", "model", "files", "condensed", "edited"]
@@ -113,9 +112,8 @@ class InstructionsRead(Lasting, frozen=True):
 
 
 class RequestSent(Lasting, frozen=True):
-    """`messages` were appended by this request; `reset`: the conversation had restarted. `rows`, `blocks` and
-    `contexts` are the new table rows, editor block digests and instruction hashes. `prefix_share` is the
-    share of the last request's bytes that is a prefix of this one."""
+    """`messages` are new; `reset`: the conversation had restarted. `prefix_share` is the share of the last
+    request's bytes that is a prefix of this one."""
 
     turn: int
     purpose: Literal["plan", "main", "condense", "subtask"]
@@ -192,7 +190,7 @@ class RequestSent(Lasting, frozen=True):
 
 
 class RequestWithdrawn(Lasting, frozen=True):
-    """The provider refused the request as too long; the conversation is restored."""
+    """Refused as too long; the conversation is restored."""
 
     turn: int
 
@@ -202,8 +200,6 @@ class RequestWithdrawn(Lasting, frozen=True):
 
 
 class RetryCounted(Passing, frozen=True):
-    """`seconds` remain until the next attempt."""
-
     seconds: int
     attempt: int
     why: str
@@ -214,8 +210,7 @@ class RetryCounted(Passing, frozen=True):
 
 
 class PromptRead(Passing, frozen=True):
-    """A local server has been reading the request for `seconds`; `read` of `of` tokens, 0 if unknown. `waits`
-    is the reason reading has not begun; the seconds are then those of the wait."""
+    """A local server has been reading the request for `seconds`. `waits` is the reason reading has not begun."""
 
     seconds: int
     read: int = 0
@@ -230,8 +225,7 @@ class PromptRead(Passing, frozen=True):
 
 
 class ReplyStreamed(Passing, frozen=True):
-    """`text` of the displayed `part` ("" if not displayed), and total `letters`. `writing` is the file whose
-    change begins, `files` the number of files so far."""
+    """`writing` is the file whose change begins, `files` the number of files so far."""
 
     part: Literal["summary", "message", "reasoning", ""]
     text: str = ""
@@ -257,8 +251,6 @@ class ReplyStreamed(Passing, frozen=True):
 
 
 class ReplyGrew(Growing, frozen=True):
-    """Kept for a crash."""
-
     turn: int
     summary: str
     message: str
@@ -345,8 +337,6 @@ class ReplyRead(Lasting, frozen=True):
 
 
 class ReplyLeftOff(Lasting, frozen=True):
-    """The transcript keeps the received part."""
-
     turn: int
     summary: str = ""
     message: str = ""
@@ -379,8 +369,6 @@ class UsageCounted(Lasting, frozen=True):
 
 
 class ModelOwesNews(Lasting, frozen=True):
-    """For the next request."""
-
     fact: str
 
     def apply(self, state: State) -> State:
@@ -417,8 +405,6 @@ class CommandPreparing(Passing, frozen=True):
 
 
 class CommandWithdrawn(Passing, frozen=True):
-    """It cannot start, or waits for an answer of the person."""
-
     id: str
 
     def apply(self, state: State) -> State:
@@ -457,8 +443,6 @@ class CommandStarted(Lasting, frozen=True):
 
 
 class CommandPrinted(Passing, frozen=True):
-    """Total output in bytes, and the last line."""
-
     id: str
     line: str
     printed: int
@@ -505,7 +489,7 @@ class CommandEnded(Lasting, frozen=True):
 
 
 class ChecksStarted(Lasting, frozen=True):
-    """In running order. adds: other results for the same content remain valid."""
+    """adds: other results for the same content remain valid."""
 
     names: tuple[str, ...]
     repair: int = 0

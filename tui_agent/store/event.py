@@ -1,11 +1,6 @@
-"""Base classes of events.
-
-A `Lasting` event is logged before it is applied. A `Growing` event describes unfinished content (a draft, an
-unsaved buffer, a streaming reply): the newest per `key` is stored about once a second until a lasting event
-replaces it. A `Passing` event is never stored.
-
-New fields need defaults; older versions skip unknown events.
-"""
+"""Base classes of events. A `Growing` event describes unfinished content (a draft, an unsaved buffer, a
+streaming reply), until a lasting event replaces it. New fields need defaults; older versions skip unknown
+events."""
 
 from __future__ import annotations
 
@@ -18,19 +13,17 @@ if TYPE_CHECKING:
 
 
 class Event(Struct, frozen=True, tag_field="type", tag=lambda name: name):
-    """Serialised with the class name as `type`."""
-
     def apply(self, state: State) -> State:
         """Deterministic; unaffected slices keep their identity."""
         raise NotImplementedError
 
 
 class Lasting(Event, frozen=True, tag_field="type", tag=lambda name: name):
-    """Logged before it is acknowledged."""
+    """Logged before it is applied."""
 
 
 class Growing(Event, frozen=True, tag_field="type", tag=lambda name: name):
-    """Stored within a second, newest per key."""
+    """The newest per key is stored about once a second."""
 
     @property
     def key(self) -> str:

@@ -15,7 +15,7 @@ TOUCHES_KEPT = 2000
 
 
 class KnownSlice(Struct, frozen=True):
-    """By path, and the timeline, newest last. `dropped` are evicted paths."""
+    """The timeline has the newest last. `dropped` are evicted paths."""
 
     files: dict[str, KnownFile] = field(default_factory=dict)
     touches: tuple[Touch, ...] = ()
@@ -52,11 +52,8 @@ class KnownSlice(Struct, frozen=True):
 
 
 class Buffer(Struct, frozen=True):
-    """`text` is the editor's text; `disk` is the hash of the base file.
-
-    `cursor` and `anchor` are (line, column) from 0. `clash`: the disk diverged from the base of unsaved
-    edits. `note` is the reason a file is not editable.
-    """
+    """`disk` is the hash of the base file. `cursor` and `anchor` are (line, column) from 0. `clash`: the disk
+    diverged from the base of unsaved edits. `note` is the reason a file is not editable."""
 
     path: str
     text: str = ""
@@ -77,8 +74,7 @@ class Buffer(Struct, frozen=True):
     revision: int = 0
 
     def holds(self, text_hash: str) -> bool:
-        """Whether the text still has this hash (see `hash_of_text`). True while a log is read, because
-        buffers have no text yet."""
+        """True while a log is read, because buffers have no text yet."""
         return not self.revision or not text_hash or hash_of_text(self.text) == text_hash
 
 
@@ -88,14 +84,11 @@ def hash_of_text(text: str) -> str:
 
 
 class BuffersSlice(Struct, frozen=True):
-    """In tab order, and the active path."""
-
     open: tuple[Buffer, ...] = ()
     active: str = ""
 
     @property
     def tabs(self) -> tuple[object, ...]:
-        """Independent of the edited text."""
         return self.active, *((it.path, it.unsaved, it.clash, it.note, it.revision) for it in self.open)
 
     def get(self, path: str) -> Buffer | None:

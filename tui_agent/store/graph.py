@@ -38,14 +38,11 @@ Edges = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 class SubTask(Struct, frozen=True):
-    """`dependencies` are ids of prerequisites, `files` its scope.
-
-    `auto_execute` marks it for the next approved batch, or for an automatic start (`subtasks.begin`).
-    `wanted`: approved, starts as soon as possible. `runs` counts its starts, `earlier` those of tasks with
-    the same id in earlier graphs. `changed` are files modified by the last run; `tokens`, `cost` (dollars,
-    None if unknown) and `seconds` are totals of all runs. `cause` is the category of `reason`. `on_top` are
-    additional prerequisites of the next run, `note` its extra instructions.
-    """
+    """`files` is its scope. `auto_execute` marks it for the next batch, or for an automatic start. `wanted`:
+    starts as soon as possible. `runs` counts its starts, `earlier` those of the same id in earlier graphs.
+    `changed` are files of the last run; `tokens`, `cost` (dollars, None if unknown) and `seconds` are
+    totals. `cause` is the category of `reason`. `on_top` are additional prerequisites of the next run,
+    `note` its extra instructions."""
 
     id: str
     goal: str
@@ -75,7 +72,6 @@ class SubTask(Struct, frozen=True):
 
     @property
     def run(self) -> int:
-        """Number among all runs of the session with this id."""
         return self.earlier + self.runs
 
     @property
@@ -89,7 +85,7 @@ def may_become(task: SubTask, state: SubTaskState) -> bool:
 
 
 def faults(tasks: Sequence[SubTask]) -> list[str]:
-    """Duplicate ids, unknown dependencies, cycles; names all ids."""
+    """Names all duplicate ids, unknown dependencies and cycles."""
     found = []
     ids = [task.id for task in tasks]
     doubled = sorted({name for name in ids if ids.count(name) > 1})
@@ -122,7 +118,7 @@ def together(before: Sequence[SubTask], added: Sequence[SubTask]) -> tuple[SubTa
 
 
 def priorities(tasks: Sequence[SubTask]) -> Mapping[str, int]:
-    """By id, the length of the longest dependent path, including the task."""
+    """The length of the longest dependent path, including the task."""
     return _priorities(_edges(tasks))
 
 
@@ -162,7 +158,6 @@ def needed_by(task: SubTask, tasks: Sequence[SubTask]) -> list[SubTask]:
 
 
 def layers(tasks: Sequence[SubTask]) -> list[list[SubTask]]:
-    """One layer after the last dependency."""
     by_id = {task.id: task for task in tasks}
     return [[by_id[name] for name in column] for column in _columns(_edges(tasks))]
 
@@ -173,7 +168,6 @@ def _edges(tasks: Sequence[SubTask]) -> Edges:
 
 @lru_cache(maxsize=8)
 def _columns(edges: Edges) -> Sequence[Sequence[str]]:
-    """Kept, because a graph is asked for its layers at each change of a state, which leaves them as they are."""
     known = {name for name, _ in edges}
     behind: dict[str, list[str]] = {name: [] for name in known}
     waits = {name: known.intersection(needs) for name, needs in edges}

@@ -8,8 +8,7 @@ from msgspec import Struct, field
 
 
 class LayoutSlice(Struct, frozen=True):
-    """Restored with the session. `place` is a pane's own position, such as the review's change and hunk.
-    `sizes` are factors of the default share."""
+    """`place` is a pane's own position. `sizes` are factors of the default share."""
 
     focus: str = "chat"
     zoomed: str = ""

@@ -27,8 +27,6 @@ NOTICES_KEPT = 50
 
 
 class SessionStarted(Lasting, frozen=True):
-    """Optionally with a recording; `copied` events follow from another session."""
-
     id: str
     workspace: str
     replay: str = ""
@@ -44,7 +42,7 @@ class SessionStarted(Lasting, frozen=True):
 
 
 class SessionOpened(Passing, frozen=True):
-    """In this process. `not_kept` is the reason it cannot be stored, or ""."""
+    """`not_kept` is the reason it cannot be stored, or ""."""
 
     trusted: bool = False
     not_kept: str = ""
@@ -57,7 +55,7 @@ class SessionOpened(Passing, frozen=True):
 
 
 class KeepingChanged(Passing, frozen=True):
-    """The log became unwritable for this reason; "": writable again, with all pending events."""
+    """Why the log is unwritable; "" if it is writable again."""
 
     not_kept: str = ""
 
@@ -66,8 +64,6 @@ class KeepingChanged(Passing, frozen=True):
 
 
 class OthersSeen(Passing, frozen=True):
-    """The running sessions of other processes."""
-
     sessions: tuple[OtherSession, ...] = ()
 
     def apply(self, state: State) -> State:
@@ -75,7 +71,7 @@ class OthersSeen(Passing, frozen=True):
 
 
 class WaitingChanged(Passing, frozen=True):
-    """A slow operation that blocks the user; "" at its end."""
+    """The slow operation that blocks the user; "" at its end."""
 
     waits_for: str = ""
 
@@ -133,8 +129,6 @@ class ModelChosen(Lasting, frozen=True):
 
 
 class EffortChosen(Lasting, frozen=True):
-    """For later requests."""
-
     model: str
     effort: Effort
 
@@ -210,8 +204,6 @@ class NoticeGiven(Lasting, frozen=True):
 
 
 class AsideAnswered(Lasting, frozen=True):
-    """It is not part of the conversation."""
-
     question: str
     answer: str
 
@@ -235,8 +227,6 @@ class LayoutChanged(Growing, frozen=True):
 
 
 class IndexChanged(Passing, frozen=True):
-    """`complete` after the first full listing."""
-
     files: int
     complete: bool = True
 
@@ -251,8 +241,6 @@ class IndexChanged(Passing, frozen=True):
 
 
 class WatchChanged(Passing, frozen=True):
-    """By events, by polling, or not at all."""
-
     watching: Literal["starting", "watching", "polling", "failed"]
 
     def apply(self, state: State) -> State:
@@ -260,8 +248,6 @@ class WatchChanged(Passing, frozen=True):
 
 
 class GitStatusRead(Passing, frozen=True):
-    """Branch, distance from upstream, and a two-letter mark per changed path."""
-
     is_repository: bool
     branch: str = ""
     ahead: int = 0
@@ -292,7 +278,7 @@ class DraftChanged(Growing, frozen=True):
 
 
 class TypingChanged(Growing, frozen=True):
-    """Of an input other than the chat's. "" after it was cancelled or used."""
+    """Of an input other than the chat's."""
 
     place: str
     text: str
@@ -309,8 +295,6 @@ class TypingChanged(Growing, frozen=True):
 
 
 class PasteKept(Lasting, frozen=True):
-    """Stored as a blob, with `line` as its placeholder."""
-
     line: str
     blob: str
 
@@ -334,7 +318,7 @@ class QueueChanged(Lasting, frozen=True):
 
 
 class FreshnessChanged(Lasting, frozen=True):
-    """Or is again as the model saw it. `by_agent`: by an applied change, `undone`: by an undo."""
+    """`by_agent`: by an applied change, `undone`: by an undo."""
 
     path: str
     freshness: Freshness
@@ -354,8 +338,8 @@ class FreshnessChanged(Lasting, frozen=True):
 
 
 class KnownFileEdited(Lasting, frozen=True):
-    """An apply gave the file the content `file.written`; an `undone` one that content, or `file.md5` if
-    fresh. `as_proposed`: exactly the proposed text, which the model knows."""
+    """An apply, or with `undone` an undo, gave the file this content. `as_proposed`: exactly the proposed
+    text, which the model knows."""
 
     file: KnownFile
     as_proposed: bool = False
@@ -383,8 +367,6 @@ class FileTouched(Lasting, frozen=True):
 
 
 class KnownFilesDropped(Lasting, frozen=True):
-    """Files left the full registry, least recently seen first."""
-
     paths: tuple[str, ...]
 
     def apply(self, state: State) -> State:
@@ -394,8 +376,6 @@ class KnownFilesDropped(Lasting, frozen=True):
 
 
 class BufferOpened(Lasting, frozen=True):
-    """Its text is read from disk, also after a resume."""
-
     path: str
 
     def apply(self, state: State) -> State:
@@ -406,7 +386,7 @@ class BufferOpened(Lasting, frozen=True):
 
 
 class BufferLoaded(Passing, frozen=True):
-    """From disk, replacing unsaved edits."""
+    """Replaces unsaved edits."""
 
     path: str
     text: str
@@ -519,8 +499,6 @@ class BufferSaved(Lasting, frozen=True):
 
 
 class BufferClashed(Passing, frozen=True):
-    """The disk diverged from the base of unsaved edits, or matches it again."""
-
     path: str
     clash: bool
 

@@ -1,7 +1,5 @@
-"""The complete state: one immutable value with one slice per pane.
-
-Slices are replaced, so `is` detects changes. Lists are tuples.
-"""
+"""The complete state: one immutable value with one slice per pane. Slices are replaced, so `is` detects
+changes."""
 
 from __future__ import annotations
 
@@ -98,7 +96,7 @@ class ModelSlice(Struct, frozen=True):
 
     @property
     def small(self) -> bool:
-        """The window holds little more than one file and a reply, which restricts requests to essentials."""
+        """The window holds little more than one file and a reply."""
         return bool(self.server) and self.window_known and self.window < SMALL_WINDOW
 
 
@@ -108,11 +106,8 @@ Phase = Literal[
 
 
 class TurnSlice(Struct, frozen=True):
-    """The running or last turn. `number` counts from 1; `step` counts its requests.
-
-    `waiting_for` is the action with an open question; `retry_seconds` and `retry_why` are the countdown.
-    `proposes`: a reply contains changes, even if not yet in the review.
-    """
+    """The running or last turn. `waiting_for` is the action with an open question; `retry_seconds` and
+    `retry_why` are the countdown. `proposes`: a reply contains changes, even if not yet in the review."""
 
     number: int = 0
     phase: Phase = "idle"
@@ -148,11 +143,8 @@ class TurnSlice(Struct, frozen=True):
 
 
 class ActionSlice(Struct, frozen=True):
-    """Attempts, loaded files and outcome.
-
-    `nearest` are the choices of the open question: similar names, or with `several` equally matching files.
-    `others` are unused matches. `earlier` are attempts with patterns the user has replaced.
-    """
+    """`nearest` are the choices of the open question: similar names, or with `several` equally matching
+    files. `others` are unused matches. `earlier` are attempts with patterns the user has replaced."""
 
     action: FileAction
     attempts: tuple[Attempt, ...] = ()
@@ -168,8 +160,6 @@ class ActionSlice(Struct, frozen=True):
 
 
 class ListedFolder(Struct, frozen=True):
-    """Its number of entries, or the error."""
-
     directory: DirectoryAction
     entries: int = 0
     error: str = ""
@@ -187,8 +177,6 @@ class PlanSlice(Struct, frozen=True):
 
 
 class TurnCost(Struct, frozen=True):
-    """Duration, tokens and dollars of a turn; `cost` is None if unknown."""
-
     seconds: float = 0.0
     tokens: int = 0
     cost: float | None = None
@@ -231,7 +219,7 @@ class ChatMessage(Struct, frozen=True):
 
 
 class ChatSlice(Struct, frozen=True):
-    """The newest messages (at most `TRANSCRIPT_WINDOW`), their total number, and suggested next steps."""
+    """At most `TRANSCRIPT_WINDOW` messages, and their total number."""
 
     messages: tuple[ChatMessage, ...] = ()
     total: int = 0
@@ -254,8 +242,7 @@ class ChatSlice(Struct, frozen=True):
 
 
 class ReplySlice(Struct, frozen=True):
-    """Empty if no reply is streaming. `letters` counts all received characters; `writing` is the last of
-    `files`."""
+    """Empty if no reply is streaming. `writing` is the last of `files`."""
 
     turn: int = 0
     summary: str = ""
@@ -276,11 +263,8 @@ class Decision(Struct, frozen=True):
 
 
 class InputSlice(Struct, frozen=True):
-    """Unsent input, and messages queued for the end of the turn.
-
-    `memory` replaces the generated memory in the next continuation request; `decisions` are executed with the
-    next request; `pastes` maps placeholder lines to blobs.
-    """
+    """`memory` replaces the generated memory in the next continuation request; `decisions` are executed with
+    the next request; `pastes` maps placeholder lines to blobs."""
 
     draft: str = ""
     queue: tuple[str, ...] = ()
@@ -306,11 +290,9 @@ class Todo(Struct, frozen=True):
 
 
 class Batch(Struct, frozen=True):
-    """Files of a request that exceed one turn's room; `id` is also its todo's id.
-
-    `name` and `pattern` are those of its action, `turn` the first turn. Of `total` files, `left` wait in
-    order and `now` are in the current turn. `last` is the number completed in the previous turn.
-    """
+    """Files of a request that exceed one turn's room; `id` is also its todo's id. `turn` is the first turn.
+    Of `total` files, `left` wait in order and `now` are in the current turn. `last` is the number
+    completed in the previous turn."""
 
     id: str
     name: str
@@ -342,8 +324,7 @@ class ReviewSlice(Struct, frozen=True):
 
 
 class SubTaskProgress(Struct, frozen=True):
-    """`line` is its last output; `started` and `heard` (last output) are in seconds since 1970; `tokens` and
-    `cost` (dollars, None if unknown) are those of this run."""
+    """`line` is its last output; `tokens` and `cost` (dollars, None if unknown) are those of this run."""
 
     phase: Phase = "starting"
     line: str = ""
@@ -355,8 +336,7 @@ class SubTaskProgress(Struct, frozen=True):
 
 
 class SubTasksSlice(Struct, frozen=True):
-    """In order of proposal, and running tasks by id. `begun` counts all runs of the session by id, including
-    earlier graphs."""
+    """`running` is by id. `begun` counts all runs of the session by id, including earlier graphs."""
 
     tasks: tuple[SubTask, ...] = ()
     running: dict[str, SubTaskProgress] = field(default_factory=dict)
@@ -367,8 +347,6 @@ class SubTasksSlice(Struct, frozen=True):
 
 
 class InstructionFile(Struct, frozen=True):
-    """Its folder, why that folder is searched, and the reason for a rejection."""
-
     path: str
     folder: str
     why: str
@@ -393,8 +371,7 @@ class NoticesSlice(Struct, frozen=True):
 
 
 class OtherSession(Struct, frozen=True):
-    """A running session of this user in another process, as its line `state` describes it. `host` is "" for this
-    machine."""
+    """In another process, as its line `state` describes it. `host` is "" for this machine."""
 
     id: str
     workspace: str
@@ -489,7 +466,6 @@ class State(Struct, frozen=True):
 
     @property
     def checked_buffers(self) -> BuffersSlice | None:
-        """The open files, if their text can affect a check result."""
         return self.buffers if self.checks.results else None
 
     @property
@@ -500,7 +476,7 @@ class State(Struct, frozen=True):
 
     @property
     def check_marks(self) -> list[CheckMark]:
-        """Marks of the latest round; empty if all its changes are decided."""
+        """Empty if all changes of the latest round are decided."""
         if self.checks.where == "trial" and not self.review.open and not self.checks.running:
             return []
         return marks(self.checks, [self.holds(result) for result in self.checks.results])
@@ -512,13 +488,12 @@ class State(Struct, frozen=True):
 
     @property
     def has_plan(self) -> bool:
-        """Whether the last turn answered in mode `ask`."""
         return self.conversation.asks and not self.turn.running and self.turn.ok
 
     @property
     def check_doubt(self) -> str:
-        """Why the open changes are not known to pass their checks, without a full stop; "" if they pass or
-        have no checks. A missing program counts only if no check passed."""
+        """Why the open changes are not known to pass their checks; "" if they pass or have no checks. A
+        missing program counts only if no check passed."""
         looks = self.check_marks if self.checks.where == "trial" else []
         for look, words in (
             ("failed", "failed"),

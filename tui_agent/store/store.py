@@ -33,7 +33,6 @@ class Store:
             listener(event, self.state)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Calls `listener(event, state)` after every event."""
         self._listeners.append(listener)
 
         def unsubscribe() -> None:

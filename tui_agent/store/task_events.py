@@ -81,8 +81,7 @@ def loaded(state: State, file: KnownFile, action: str) -> State:
 
 
 def turn_ended(state: State, turn: int, *, whole: bool) -> State:
-    """All files of the turn if it ended well (`whole`); otherwise, or with an unplaceable change, only
-    changed files."""
+    """All files of the turn if it ended well (`whole`); otherwise only changed files."""
     changes = [change for change in state.review.changes if change.turn == turn]
     changed = {change.path for change in changes if change.state != "failed"}
     failed = {change.path for change in changes} - changed
@@ -117,7 +116,6 @@ def _with(state: State, batch: Batch) -> State:
 
 
 def cancel_batch(state: State, name: str) -> State:
-    """Its todo was removed or ticked."""
     if all(batch.id != name for batch in state.batches):
         return state
     return replace(state, batches=tuple(batch for batch in state.batches if batch.id != name))
@@ -166,8 +164,6 @@ class TodoRemoved(Lasting, frozen=True):
 
 
 class TodoMoved(Lasting, frozen=True):
-    """To an index from 0."""
-
     id: str
     place: int
 
@@ -189,8 +185,6 @@ class SubTasksProposed(Lasting, frozen=True):
 
 
 class SubTaskMoved(Lasting, frozen=True):
-    """`pending` resets it."""
-
     id: str
     state: SubTaskState
     summary: str = ""
@@ -219,8 +213,6 @@ class SubTaskMoved(Lasting, frozen=True):
 
 
 class SubTaskChanged(Lasting, frozen=True):
-    """Goal, files, dependencies, batch mark."""
-
     task: SubTask
 
     def apply(self, state: State) -> State:
@@ -248,8 +240,6 @@ class SubTaskRemoved(Lasting, frozen=True):
 
 
 class SubTasksWanted(Lasting, frozen=True):
-    """To start as soon as possible; with `wanted` False, withdrawn."""
-
     ids: tuple[str, ...]
     wanted: bool = True
 
@@ -261,7 +251,7 @@ class SubTasksWanted(Lasting, frozen=True):
 
 
 class SubTaskGivenBack(Lasting, frozen=True):
-    """To be repeated on top of conflicting sub-tasks; `note` is its instruction."""
+    """To be repeated on top of conflicting sub-tasks."""
 
     id: str
     on_top: tuple[str, ...]
@@ -358,8 +348,6 @@ class ChangeProposed(Lasting, frozen=True):
 
 
 class ChangeMoved(Lasting, frozen=True):
-    """`reason` is for the user."""
-
     id: str
     state: Literal["pending", "merged", "conflict", "applied", "skipped", "undone", "failed"]
     hunks: tuple[HunkState, ...] = ()
@@ -385,8 +373,6 @@ class ChangeMoved(Lasting, frozen=True):
 
 
 class ChangeReworked(Lasting, frozen=True):
-    """An open change was edited, resolved or commented."""
-
     change: Change
 
     def apply(self, state: State) -> State:
@@ -396,8 +382,6 @@ class ChangeReworked(Lasting, frozen=True):
 
 
 class CheckpointMade(Lasting, frozen=True):
-    """States of the written files before and after."""
-
     checkpoint: Checkpoint
 
     def apply(self, state: State) -> State:
@@ -406,8 +390,6 @@ class CheckpointMade(Lasting, frozen=True):
 
 
 class CheckpointCommitted(Lasting, frozen=True):
-    """As a private commit of the work tree."""
-
     id: str
     commit: str
 
@@ -420,8 +402,8 @@ class CheckpointCommitted(Lasting, frozen=True):
 
 
 class CheckpointUndone(Lasting, frozen=True):
-    """Or redone, if `undone` is False. The hashes are those on disk afterwards; `folders` were created for
-    its files; `modes` are the earlier permission bits."""
+    """Or redone, if `undone` is False. `folders` were created for its files; `modes` are the earlier
+    permission bits."""
 
     id: str
     undone: bool

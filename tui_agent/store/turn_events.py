@@ -35,7 +35,7 @@ OutReason = Literal["room", "limit", "unreadable", "secret", "denied"]
 
 
 class TurnStarted(Lasting, frozen=True):
-    """`queued`: from the queue. `effort` is for this turn only (None: the model's)."""
+    """`effort` is for this turn only (None: the model's)."""
 
     turn: int
     request: str
@@ -79,8 +79,6 @@ class PhaseChanged(Passing, frozen=True):
 
 
 class PlanMade(Lasting, frozen=True):
-    """Files and their search patterns."""
-
     turn: int
     source: Literal["model", "words"]
     actions: tuple[FileAction, ...]
@@ -136,8 +134,6 @@ class AttemptEnded(Lasting, frozen=True):
 
 
 class FallbackTaken(Lasting, frozen=True):
-    """No pattern matched: ask the user, skip, or create the file."""
-
     action: str
     kind: Literal["ask_user", "skip", "create_new"]
     patterns: tuple[str, ...]
@@ -149,7 +145,7 @@ class FallbackTaken(Lasting, frozen=True):
 
 
 class QuestionAsked(Passing, frozen=True):
-    """For an action's file. `choices` are equally matching files; empty if none was found."""
+    """`choices` are equally matching files; empty if none was found."""
 
     action: str
     choices: tuple[str, ...] = ()
@@ -168,8 +164,7 @@ class QuestionAsked(Passing, frozen=True):
 
 
 class SecretDecided(Lasting, frozen=True):
-    """About a file with a suspected secret, for these exact bytes. `digest` is their SHA-256 in hexadecimal;
-    `action` asked the question."""
+    """For these exact bytes. `action` asked the question."""
 
     path: str
     digest: str
@@ -203,8 +198,6 @@ class QuestionAnswered(Lasting, frozen=True):
 
 
 class DecisionsKept(Lasting, frozen=True):
-    """Made during the request, for the next one."""
-
     decisions: tuple[Decision, ...]
 
     def apply(self, state: State) -> State:
@@ -212,8 +205,8 @@ class DecisionsKept(Lasting, frozen=True):
 
 
 class MatchChosen(Lasting, frozen=True):
-    """A name matched the files `among` equally: `paths` are used, by proximity or by choice. `all`: in
-    headless mode, or as the user's choice."""
+    """A name matched the files `among` equally: `paths` are used. `all`: in headless mode, or as the user's
+    choice."""
 
     action: str
     paths: tuple[str, ...]
@@ -226,8 +219,7 @@ class MatchChosen(Lasting, frozen=True):
 
 
 class ActionReopened(Lasting, frozen=True):
-    """With these patterns or for another file. `dropped` paths leave the registry, earlier entries are
-    `restored`."""
+    """`dropped` paths leave the registry, earlier entries are `restored`."""
 
     action: str
     patterns: tuple[str, ...] = ()
@@ -254,8 +246,6 @@ class ActionReopened(Lasting, frozen=True):
 
 
 class FileLoaded(Lasting, frozen=True):
-    """For the next request, on behalf of `action`."""
-
     file: KnownFile
     action: str = ""
     at: float = 0.0
@@ -275,7 +265,7 @@ class FileLoaded(Lasting, frozen=True):
 
 class FilesLeftOut(Lasting, frozen=True):
     """`action` is "" if none requested them. `loaded`: withdrawn after loading; `before` are their earlier
-    registry entries."""
+    entries."""
 
     action: str
     paths: tuple[str, ...]
@@ -305,8 +295,6 @@ class FilesLeftOut(Lasting, frozen=True):
 
 
 class DirectoryListed(Lasting, frozen=True):
-    """`entries` are the first (name, type, size in bytes) of `total`."""
-
     path: str
     entries: tuple[tuple[str, str, int], ...] = ()
     error: str = ""
@@ -322,8 +310,6 @@ class DirectoryListed(Lasting, frozen=True):
 
 
 class PermissionAsked(Passing, frozen=True):
-    """`preview` is the exact effect."""
-
     call: str
     tool: str
     shown: str
@@ -345,7 +331,6 @@ class PermissionDecided(Lasting, frozen=True):
     decision: PermissionDecision
 
     def apply(self, state: State) -> State:
-        """Keeps the newest decision per digest, and a limited number in total."""
         others = tuple(one for one in state.permissions if one.digest != self.decision.digest)
         turn = state.turn
         if state.asked is not None:
@@ -355,8 +340,6 @@ class PermissionDecided(Lasting, frozen=True):
 
 
 class PermissionRevoked(Lasting, frozen=True):
-    """The same call asks again."""
-
     digest: str
 
     def apply(self, state: State) -> State:
@@ -389,7 +372,6 @@ class CallEnded(Lasting, frozen=True):
     details: str = ""
 
     def apply(self, state: State) -> State:
-        """Displays the call with its reply and keeps the result for the next request."""
         conversation = state.conversation
         if self.id in conversation.open_calls:
             answered = {**conversation.answered, self.id: self.text}
@@ -411,8 +393,6 @@ class CallEnded(Lasting, frozen=True):
 
 
 class TurnEnded(Lasting, frozen=True):
-    """`error` is the failure as a sentence; `stopped`: by the user."""
-
     turn: int
     ok: bool
     error: str = ""
