@@ -15,11 +15,15 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tui_agent.errors import FileError
 from tui_agent.files.names import display_path
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 Item = TypeVar("Item")
 #: Concurrent syncs.
@@ -159,18 +163,36 @@ def several_at_once(work: Callable[[Item], object], items: Sequence[Item]) -> No
         for item in items:
             work(item)
         return
+    waiting = iter(items)  # shared by the threads: a future for each item would cost more than most calls
+    failures: list[BaseException] = []
+
+    def several() -> None:
+        for item in waiting:
+            try:
+                work(item)
+            except BaseException as error:
+                failures.append(error)
+                return
+
+    # This thread works too, so calls within calls cannot wait for each other.
+    helpers = [_helpers().submit(several) for _ in range(min(len(items), AT_ONCE) - 1)]
+    several()
+    for helper in helpers:
+        if not helper.cancel():
+            helper.result()
+    if failures:
+        raise failures[0]
+
+
+@lru_cache(maxsize=1)
+def _helpers() -> ThreadPoolExecutor:
+    """Kept, because the start of a thread costs more than most calls."""
     from concurrent.futures import ThreadPoolExecutor
 
-    waiting = iter(items)  # shared by the threads: a future for each item would cost more than most calls
+    return ThreadPoolExecutor(2 * AT_ONCE, thread_name_prefix="at once")
 
-    def several(_: int) -> None:
-        for item in waiting:
-            work(item)
 
-    threads = min(len(items), AT_ONCE)
-    with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(several, range(threads)):
-            pass
+os.register_at_fork(after_in_child=_helpers.cache_clear)  # Threads are not copied.
 
 
 #: Why replacing such a file needs permission.
