@@ -8,6 +8,7 @@ import fcntl
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -85,3 +86,39 @@ def test_on_windows_one_sentence_says_what_to_do() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == "tui-agent: Windows is not supported: run it in WSL\n"
+
+
+def test_calls_within_calls_at_once_end_and_keep_their_threads() -> None:
+    done: list[int] = []
+
+    def outer(number: int) -> None:
+        operating_system.several_at_once(lambda inner: done.append(10 * number + inner), range(8))
+
+    operating_system.several_at_once(outer, range(64))
+    threads = threading.active_count()
+    for _ in range(20):
+        operating_system.several_at_once(outer, range(64))
+    assert len(done) == 21 * 64 * 8
+    assert threading.active_count() <= max(threads, 2 * operating_system.AT_ONCE + 1)
+
+
+def test_the_first_failure_of_calls_at_once_is_raised_after_all_have_ended() -> None:
+    done: list[int] = []
+
+    def work(number: int) -> None:
+        if number == 1:
+            raise OSError(errno.EIO, "broken")
+        done.append(number)
+
+    with pytest.raises(OSError, match="broken"):
+        operating_system.several_at_once(work, range(4))
+    assert sorted(done) == [0, 2, 3]
+
+
+def test_a_copy_of_the_process_has_threads_of_its_own_for_calls_at_once() -> None:
+    operating_system.several_at_once(lambda _: None, range(4))
+    if not (pid := os.fork()):
+        found: list[int] = []
+        operating_system.several_at_once(found.append, range(64))
+        os._exit(0 if len(found) == 64 else 1)
+    assert os.waitpid(pid, 0)[1] == 0

@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from tui_agent.edits.change import FileStep
+from tui_agent.store import events as e
 from tui_agent.store.graph import (
     MOVES,
     SubTask,
@@ -15,6 +16,7 @@ from tui_agent.store.graph import (
     together,
     with_ready,
 )
+from tui_agent.store.state import State
 
 
 def graph(**waits: str) -> tuple[SubTask, ...]:
@@ -69,3 +71,21 @@ def test_what_was_changed_beside_the_scope_is_known() -> None:
     changed = (FileStep("a.py", "1", "2"), FileStep("b.py", "1", "2"))
     assert SubTask("a", "Do a", ("a.py",), changed=changed).outside == ("b.py",)
     assert SubTask("a", "Do a", changed=changed).outside == ()
+
+
+def test_a_state_that_changes_leaves_all_other_tasks_as_they_are() -> None:
+    state = State()
+    tasks = (SubTask("a", ""), SubTask("b", "", dependencies=("a",)), SubTask("c", ""))
+    for event in (
+        e.SubTasksProposed(tasks),
+        e.SubTasksWanted(("a", "b", "c")),
+        e.SubTaskMoved("a", "running"),
+    ):
+        state = event.apply(state)
+    before = state.subtasks.tasks
+    after = e.SubTaskEnded("a", "completed").apply(state).subtasks.tasks
+    assert [task.state for task in before] == ["running", "pending", "ready"]
+    assert [task.state for task in after] == ["completed", "ready", "ready"]
+    assert after[2] is before[2]
+    failed = e.SubTaskEnded("a", "failed").apply(state).subtasks.tasks
+    assert failed[1] is before[1] and failed[2] is before[2]

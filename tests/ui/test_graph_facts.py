@@ -5,14 +5,14 @@ from msgspec.structs import replace
 from tui_agent.edits.change import FileStep
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import SubTaskProgress
-from tui_agent.ui.graph.facts import Fact, clock, dollars, facts_of, short_count
+from tui_agent.ui.graph.facts import Fact, Facts, clock, dollars, short_count
 
 NOW = 10_000.0
 RUNS = SubTask("a", "", state="running", tokens=1000, seconds=60, cost=0.01)
 
 
 def fact(task: SubTask, progress: SubTaskProgress | None = None) -> Fact:
-    return facts_of([task], {task.id: progress} if progress else {}, NOW, 30)[task.id]
+    return Facts([task], {task.id: progress} if progress else {}, NOW, 30)[task.id]
 
 
 def test_time_tokens_and_dollars_are_short():
@@ -60,3 +60,11 @@ def test_changes_outside_the_scope_are_marked():
     done = SubTask("a", "", ("a.py",), state="completed", seconds=8, changed=(FileStep("b.py", "x", "y"),))
     assert (fact(done).long.text, fact(done).short.text) == ("8s ⚠", "⚠")
     assert fact(replace(done, files=())).short.text == ""
+
+
+def test_only_facts_that_are_read_are_computed():
+    asked: list[str] = []
+    tasks = [SubTask(name, "", state="ready", wanted=True) for name in ("a", "b", "c")]
+    facts = Facts(tasks, {}, NOW, 30, lambda task: asked.append(task.id) or "a decision")
+    assert facts["b"].long.text == "waits for a decision" and facts["b"] is facts["b"]
+    assert asked == ["b"] and len(facts) == 3 and facts.get("d") is None

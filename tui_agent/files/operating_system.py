@@ -23,7 +23,7 @@ from tui_agent.errors import FileError
 from tui_agent.files.names import display_path
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 Item = TypeVar("Item")
 #: Concurrent syncs.
@@ -172,7 +172,6 @@ def several_at_once(work: Callable[[Item], object], items: Sequence[Item]) -> No
                 work(item)
             except BaseException as error:
                 failures.append(error)
-                return
 
     # This thread works too, so calls within calls cannot wait for each other.
     helpers = [_helpers().submit(several) for _ in range(min(len(items), AT_ONCE) - 1)]
@@ -182,6 +181,10 @@ def several_at_once(work: Callable[[Item], object], items: Sequence[Item]) -> No
             helper.result()
     if failures:
         raise failures[0]
+
+
+def in_background(work: Callable[[], object]) -> Future[object]:
+    return _helpers().submit(work)
 
 
 @lru_cache(maxsize=1)

@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from tui_agent.errors import Damaged, RecordRefused, SessionError
 from tui_agent.files import operating_system
-from tui_agent.files.operating_system import several_at_once
+from tui_agent.files.operating_system import in_background, several_at_once
 from tui_agent.files.private import sync_folder
 from tui_agent.log import database, records
 from tui_agent.log.database import LogWriter, Ranks, read_raw
@@ -42,12 +42,11 @@ class FirstSync:
         self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         self._folders = (path.parent, path.parent.parent)
         self._failed: OSError | None = None
-        self._thread = threading.Thread(target=self._begin, name="new log", daemon=True)
-        self._thread.start()
+        self._begun = in_background(self._begin)
 
     def wait(self) -> None:
         """Block until the attempt has finished."""
-        self._thread.join()
+        self._begun.result()
 
     def try_again(self) -> None:
         """Raises OSError if it fails again."""
@@ -56,7 +55,7 @@ class FirstSync:
             self._failed = None
 
     def close(self) -> None:
-        self._thread.join()
+        self._begun.result()
         os.close(self._file)
 
     def _begin(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Literal
@@ -17,6 +17,7 @@ SubTaskState = Literal["pending", "ready", "running", "completed", "failed", "sk
 Cause = Literal["", "limit", "error"]
 #: States that unblock dependents.
 DONE_STATES: frozenset[SubTaskState] = frozenset({"completed", "skipped"})
+_WAITING: frozenset[SubTaskState] = frozenset({"pending", "ready"})
 #: States of unfinished tasks; a graph without them is complete.
 OPEN_STATES: frozenset[SubTaskState] = frozenset({"pending", "ready", "running"})
 #: Allowed transitions. `pending` and `ready` are derived from dependencies.
@@ -101,14 +102,25 @@ def faults(tasks: Sequence[SubTask]) -> list[str]:
 
 
 def with_ready(tasks: Iterable[SubTask]) -> tuple[SubTask, ...]:
+    """An unchanged task stays the same object, which readers compare by identity."""
     tasks = tuple(tasks)
     done = {task.id for task in tasks if task.state in DONE_STATES}
-    return tuple(
-        replace(task, state="ready" if done.issuperset(task.dependencies) else "pending")
-        if task.state in ("pending", "ready")
-        else task
-        for task in tasks
-    )
+    return tuple(_readied(task, done) if task.state in _WAITING else task for task in tasks)
+
+
+def _readied(task: SubTask, done: Collection[str]) -> SubTask:
+    state = "ready" if all(name in done for name in task.dependencies) else "pending"
+    return task if task.state == state else replace(task, state=state)
+
+
+def with_task(tasks: Sequence[SubTask], made: SubTask) -> tuple[SubTask, ...]:
+    """Replaces the task of the same id. The others are looked through only if that can change their readiness."""
+    at = next((n for n, task in enumerate(tasks) if task.id == made.id), None)
+    if at is None:
+        return tuple(tasks)
+    changed = (*tasks[:at], made, *tasks[at + 1 :])
+    still = (tasks[at].state in DONE_STATES) == (made.state in DONE_STATES)
+    return changed if still and made.state not in _WAITING else with_ready(changed)
 
 
 def together(before: Sequence[SubTask], added: Sequence[SubTask]) -> tuple[SubTask, ...]:

@@ -16,7 +16,7 @@ from tui_agent.context.known_files import KnownFile
 from tui_agent.context.memory import GO_ON, asks_to_go_on
 from tui_agent.edits.change import Change, ChangeState, Checkpoint, FileStep, HunkState
 from tui_agent.store.event import Lasting, Passing
-from tui_agent.store.graph import Cause, SubTask, SubTaskState, together, with_ready
+from tui_agent.store.graph import Cause, SubTask, SubTaskState, together, with_ready, with_task
 from tui_agent.store.state import ActionSlice, Batch, ChatMessage, State, SubTaskProgress, Todo
 
 
@@ -318,7 +318,11 @@ def _new(state: State, task: SubTask) -> SubTask:
 
 
 def _each(state: State, name: str, made: Callable[[SubTask], SubTask]) -> State:
-    return _with_tasks(state, (made(task) if task.id == name else task for task in state.subtasks.tasks))
+    task = state.subtasks.get(name)
+    if task is None:
+        return state
+    tasks = with_task(state.subtasks.tasks, made(task))
+    return replace(state, subtasks=replace(state.subtasks, tasks=tasks))
 
 
 def _with_tasks(state: State, tasks: Iterable[SubTask]) -> State:
@@ -342,7 +346,12 @@ class ChangeProposed(Lasting, frozen=True):
     def apply(self, state: State) -> State:
         new = self.change
         before = [change for change in state.review.changes if change.id != new.id]
-        changes = tuple(_replaced_by(_with_rival(change, before, new), new) for change in before)
+        changes = tuple(
+            _replaced_by(_with_rival(change, before, new), new)
+            if change.rival or change.path == new.path
+            else change
+            for change in before
+        )
         state = replace(state, review=replace(state.review, changes=(*changes, new)))
         return _tick(_note_change(_tie_todo(state, new), new), new.id)
 

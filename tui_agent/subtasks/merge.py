@@ -131,9 +131,13 @@ class ResultMerger:
         return change, *told
 
     def beside(self, path: str) -> Change | None:
-        waiting = [change for change in self.state.review.changes if change.is_open]
-        there = (change for change in waiting if (change.rename_to or change.path) == path)
-        return next(there, None) or next((change for change in waiting if change.path == path), None)
+        about = [
+            change
+            for change in self.state.review.changes
+            if path in (change.path, change.rename_to) and change.is_open
+        ]
+        there = (change for change in about if (change.rename_to or change.path) == path)
+        return next(there, None) or next(iter(about), None)
 
     async def together(self, beside: Change | None, change: Change) -> Change:
         if beside is not None:

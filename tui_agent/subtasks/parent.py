@@ -40,10 +40,13 @@ class Capacity:
 
     def acquire(self, most: int = 0) -> bool:
         """False if no slot is free. `most` is the server's limit."""
-        if self._taken >= min(self._most, most or self._most):
+        if not self.has_room(most):
             return False
         self._taken += 1
         return True
+
+    def has_room(self, most: int) -> bool:
+        return self._taken < min(self._most, most or self._most)
 
     def release(self) -> None:
         """For a returning parent first, then for new runs, nested ones first."""

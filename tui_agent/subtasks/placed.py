@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -69,12 +70,17 @@ class Assignment(Struct, frozen=True):
 
 def shared_settings(settings: Settings) -> dict[str, Any]:
     found = {}
-    for key in entries():
-        if any(key == one or (one.endswith(".") and key.startswith(one)) for one in SHARED):
-            group, _, name = key.rpartition(".")
-            value = getattr(getattr(settings, group) if group else settings, name)
-            found[key] = msgspec.to_builtins(value)
+    for key in _shared_keys():
+        group, _, name = key.rpartition(".")
+        value = getattr(getattr(settings, group) if group else settings, name)
+        found[key] = msgspec.to_builtins(value)
     return found
+
+
+@lru_cache(maxsize=1)
+def _shared_keys() -> tuple[str, ...]:
+    groups = tuple(one for one in SHARED if one.endswith("."))
+    return tuple(key for key in entries() if key in SHARED or key.startswith(groups))
 
 
 def settings_from(values: Mapping[str, Any]) -> Settings:
@@ -193,9 +199,12 @@ class PlacedSession:
             await self.link.close()
         finally:
             await self._journal.close()
-            await asyncio.to_thread(self._blobs.flush)
-            if self._journal.log is not None:
-                await asyncio.to_thread(mark_closed, self._journal.log.path)
+            await asyncio.to_thread(self._leave)
+
+    def _leave(self) -> None:
+        self._blobs.flush()
+        if self._journal.log is not None:
+            mark_closed(self._journal.log.path)
 
     async def _abilities(self, params: dict[str, Any], send: Send) -> Any:
         return msgspec.to_builtins(await self._model.abilities(self._allowed(params["model"])))

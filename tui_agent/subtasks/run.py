@@ -161,15 +161,14 @@ class SubTaskRun:
     async def _placed(self) -> RunOutcome | None:
         """Restarts if the worker is lost; None if the run has to be here."""
         parent, name = self._parent, self._task.id
-        there = await asyncio.to_thread(_copyable, parent.workspace.gate, self._task.files)
-        self._brought = set(there)
-        gone = [path for path in self._task.files if path not in self._brought]
-        self._lost = await asyncio.to_thread(_why_lost, parent.workspace.gate, gone)
+        there = await asyncio.to_thread(self._find_copyable) if self._task.files else []
         tokens, cost = 0, 0.0
         for moves in itertools.count(1):
             try:
                 texts = copies.overlay(parent.journal.store.state, self._task, parent.storage.blobs)
-                contents = await asyncio.to_thread(copies.encoded, parent.workspace.gate, texts)
+                contents = (
+                    await asyncio.to_thread(copies.encoded, parent.workspace.gate, texts) if texts else {}
+                )
                 absent = {path for path, text in texts.items() if text is None}
                 paths = sorted({*parent.workspace.index.paths, *there, *texts} - absent)
                 done = await self._work(partial(self._open_placed, contents, there), (), paths)
@@ -186,6 +185,13 @@ class SubTaskRun:
                 self._task = parent.journal.store.state.subtasks.get(name) or self._task
                 self.child = None
         raise AssertionError
+
+    def _find_copyable(self) -> list[str]:
+        gate = self._parent.workspace.gate
+        there = _copyable(gate, self._task.files)
+        self._brought = set(there)
+        self._lost = _why_lost(gate, [path for path in self._task.files if path not in self._brought])
+        return there
 
     async def _open_placed(
         self, contents: Mapping[str, bytes | None], there: Sequence[str], part: str
@@ -387,7 +393,8 @@ class ProgressReporter:
                 self._journal.publish(replace(event, purpose="subtask", messages=()))
             case e.UsageCounted(usage):
                 paid = e.UsageCounted(usage, "subtask")
-                self._paying.add(asyncio.ensure_future(self._journal.record(paid)))
+                # The end of the task, which follows, makes it durable.
+                self._paying.add(asyncio.ensure_future(self._journal.record_soon(paid)))
             case e.ReplyStreamed() | e.ChangeProposed() | e.PhaseChanged() | e.RetryCounted():
                 pass
             case e.TurnEnded() | e.TurnStarted() | e.ReplyRead() | e.SubTaskEnded():

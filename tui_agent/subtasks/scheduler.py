@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from msgspec.structs import replace
@@ -52,6 +52,7 @@ class Scheduler:
         self._why = ""
         self._news = asyncio.Event()
         self._held = 0
+        self._looking: asyncio.Handle | None = None
         self._unsubscribe: Callable[[], None] = parent.journal.store.subscribe(self._on_event)
         parent.capacity.on_free(self._begin_what_can)
 
@@ -60,7 +61,8 @@ class Scheduler:
         return self._parent.journal.store.state
 
     def look(self) -> None:
-        asyncio.get_running_loop().call_soon(self._begin_what_can)
+        if self._looking is None:
+            self._looking = asyncio.get_running_loop().call_soon(self._begin_what_can)
 
     @contextmanager
     def paused(self) -> Generator[None]:
@@ -113,7 +115,7 @@ class Scheduler:
 
     async def settled(self) -> None:
         await asyncio.sleep(0)  # Start pending requests first.
-        while self._tasks or self._held or self._next():
+        while self._tasks or self._held or any(True for _ in self._next()):
             self._news.clear()
             if self._tasks:
                 await asyncio.wait(list(self._tasks.values()))
@@ -145,24 +147,29 @@ class Scheduler:
     def _begin_what_can(self) -> None:
         """Starts tasks by priority while slots are free, from one snapshot of the disk."""
         self._news.set()
-        waiting = self._next()
-        if waiting and (over := self._over() or self._parent.requests.why):
-            if self._refusing is None or self._refusing.done():
-                self._refusing = asyncio.create_task(self._refuse(over))
+        self._looking = None
+        most = self.state.model.slots
+        over = self._over() or self._parent.requests.why
+        if not over and not self._capacity.has_room(most):
             return
         snapshot: asyncio.Task[str] | None = None
-        for task in waiting:
-            if not self._capacity.acquire(self.state.model.slots):
+        for task in self._next():
+            if over:
+                if self._refusing is None or self._refusing.done():
+                    self._refusing = asyncio.create_task(self._refuse(over))
+                return
+            if not self._capacity.acquire(most):
                 return
             snapshot = snapshot or self._snapshot()
             work = self._run(task, snapshot)
             self._tasks[task.id] = asyncio.create_task(work, name=f"sub-task {task.id}")
 
-    def _next(self) -> list[SubTask]:
+    def _next(self) -> Iterator[SubTask]:
         if self._why or self._held:
-            return []
-        free = (task for task in startable(self.state.subtasks.tasks) if task.id not in self._tasks)
-        return [task for task in free if not copies.why_blocked(self.state, task)]
+            return
+        for task in startable(self.state.subtasks.tasks):
+            if task.id not in self._tasks and not copies.why_blocked(self.state, task):
+                yield task
 
     def _snapshot(self) -> asyncio.Task[str]:
         """Not for a place, which gets another copy."""

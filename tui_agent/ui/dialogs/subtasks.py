@@ -29,7 +29,7 @@ from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.dialogs.form import Form
 from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.editor.writing_area import KeptArea, KeptInput
-from tui_agent.ui.graph.facts import facts_of
+from tui_agent.ui.graph.facts import Facts
 from tui_agent.ui.panes import chat
 from tui_agent.ui.safe_text import counted, label, one_line, parts, plain
 from tui_agent.ui.widgets.line_view import DONE, OPEN, Line, Piece, Row, Rows
@@ -169,7 +169,7 @@ class SubTaskView(Dialog[None]):
         if task is None:
             return
         after = self._session.loaded.settings.subtasks.silent_after
-        fact = facts_of([task], tasks.running, time.time(), after)[task.id]
+        fact = Facts([task], tasks.running, time.time(), after)[task.id]
         words = fact.full or task.reason
         mark, told = fact.mark, f" · {words}" if words else ""
         self.query_one("#head", Static).update(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from tui_agent.store.graph import DONE_STATES, SubTask
@@ -37,23 +37,52 @@ class Fact(NamedTuple):
     doing: str = ""
 
 
-def facts_of(
-    tasks: Sequence[SubTask],
-    running: Mapping[str, SubTaskProgress],
-    now: float,
-    silent_after: int,
-    blocked: Mapping[str, str] = MappingProxyType({}),
-) -> dict[str, Fact]:
-    """`now` is in seconds since 1970, `silent_after` in seconds without output. `blocked` maps the ids of
-    queued tasks without open dependencies to the blocking reason."""
-    done = {task.id for task in tasks if task.state in DONE_STATES}
-    facts = {task.id: _fact(task, running.get(task.id), done, now, silent_after) for task in tasks}
-    kept = {name: facts[name].mark for name, why in blocked.items() if why and name in facts}
-    return facts | {name: _waiting_fact(mark, blocked[name]) for name, mark in kept.items()}
+class Facts(Mapping[str, Fact]):
+    """By id of the task; each is computed when it is first read, because few of a large graph are on the screen."""
 
+    def __init__(
+        self,
+        tasks: Sequence[SubTask],
+        running: Mapping[str, SubTaskProgress],
+        now: float,
+        silent_after: int,
+        why_blocked: Callable[[SubTask], str] = lambda _: "",
+    ) -> None:
+        """`now` is in seconds since 1970, `silent_after` in seconds without output. `why_blocked` returns the reason
+        why a queued task without open dependencies does not start, or ""."""
+        self._tasks = {task.id: task for task in tasks}
+        self._running, self._now, self._silent_after = running, now, silent_after
+        self._why_blocked = why_blocked
+        self._found: dict[str, Fact] = {}
 
-def _waiting_fact(mark: Piece, why: str) -> Fact:
-    return Fact(mark, Piece(f"waits for {why}", "warning", "end"), Piece("waits", "warning"))
+    @cached_property
+    def _done(self) -> set[str]:
+        return {task.id for task in self._tasks.values() if task.state in DONE_STATES}
+
+    @property
+    def silent(self) -> int:
+        """Number of running tasks without output."""
+        return sum(
+            bool(silence(progress, self._now, self._silent_after))
+            for name, progress in self._running.items()
+            if name in self._tasks and self._tasks[name].state == "running"
+        )
+
+    def __getitem__(self, name: str) -> Fact:
+        if name not in self._found:
+            task = self._tasks[name]
+            fact = _fact(task, self._running.get(name), self._done, self._now, self._silent_after)
+            if task.wanted and task.state == "ready" and (why := self._why_blocked(task)):
+                waits = Piece(f"waits for {why}", "warning", "end")
+                fact = Fact(fact.mark, waits, Piece("waits", "warning"))
+            self._found[name] = fact
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tasks)
+
+    def __len__(self) -> int:
+        return len(self._tasks)
 
 
 def mark_of(task: SubTask) -> Piece:

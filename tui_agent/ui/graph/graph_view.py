@@ -244,10 +244,13 @@ class GraphView(LineView):
         self.refresh()
 
     def _refresh_changed(self, tasks: Mapping[str, SubTask], facts: Mapping[str, Fact]) -> None:
-        for node in self.canvas.nodes.values() if self.canvas else ():
-            told = facts.get(node.name) == self._facts.get(node.name)
-            if not told or tasks[node.name] != self._tasks[node.name]:
-                y = node.y - self.scroll_offset.y
+        top, height = self.scroll_offset.y, self.outer_size.height
+        for y, row in enumerate(self.canvas.rows[top : top + height] if self.canvas else ()):
+            if any(
+                facts.get(node.name) != self._facts.get(node.name)
+                or tasks[node.name] != self._tasks[node.name]
+                for node in row
+            ):
                 self.refresh(Region(0, y, self.outer_size.width, 1))
 
     def _find_places(self) -> None:

@@ -18,7 +18,7 @@ from tui_agent.session.session import Session
 from tui_agent.store.conversation import Usage
 from tui_agent.store.graph import SubTask, layers
 from tui_agent.store.state import State, SubTasksSlice
-from tui_agent.ui.graph.facts import Fact, facts_of
+from tui_agent.ui.graph.facts import Facts
 from tui_agent.ui.graph.graph_view import GraphView
 from tui_agent.ui.panes.review_rows import ReviewPosition, shown_changes, waiting
 from tui_agent.ui.panes.subtasks_rows import (
@@ -59,7 +59,7 @@ class SubTasksPane(ListPane):
         self._look: ViewOptions | None = None
         #: The visible tasks.
         self.shown: tuple[SubTask, ...] = ()
-        self._facts: Mapping[str, Fact] = {}
+        self._facts = Facts((), {}, 0.0, 0)
         self._clock: Timer | None = None
 
     @cached_property
@@ -149,16 +149,10 @@ class SubTasksPane(ListPane):
         silent_after = self.session.loaded.settings.subtasks.silent_after
         self.shown = visible_tasks(tasks, self.look)
         self._look = moved_to(self.look, self.shown)
-        blocked = {
-            task.id: self._why_blocked(task) for task in tasks if task.wanted and task.state == "ready"
-        }
-        self._facts = facts_of(tasks, self._slice.running, time.time(), silent_after, blocked)
-        silent = sum(bool(fact.silent) for fact in self._facts.values())
-        self.title_text = label(
-            title(self.TITLE, tasks, len(self.shown), silent, self.session.state.review.changes)
-        )
-        shown = {task.id: self._facts[task.id] for task in self.shown}
-        self._graph.show_tasks(self.shown, self.look.cursor, shown)
+        self._facts = Facts(tasks, self._slice.running, time.time(), silent_after, self._why_blocked)
+        changes = self.session.state.review.changes
+        self.title_text = label(title(self.TITLE, tasks, len(self.shown), self._facts.silent, changes))
+        self._graph.show_tasks(self.shown, self.look.cursor, self._facts)
         self._choose_view()
 
     def _choose_view(self) -> None:
