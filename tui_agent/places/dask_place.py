@@ -1,22 +1,33 @@
-"""Places of kind `dask`: workers on the machines of a Dask cluster."""
+"""Places of kind `dask`: a task starts `tui-agent worker` and carries its bytes over queues of the scheduler.
+
+Dask may run a task again when it loses a worker. Each start therefore asks its session first, which answers one.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
 from collections.abc import AsyncGenerator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tui_agent import __version__
 from tui_agent.errors import PlaceLost
 from tui_agent.places.contents import Contents, tar_stream
+from tui_agent.places.place import RUN, end_all, engine_environment
 
 if TYPE_CHECKING:
     from distributed import Client
 
 _log = logging.getLogger(__name__)
-#: Seconds to reach the scheduler, and for the end of a task that was ended.
+#: Seconds to reach the scheduler, and until a worker that was ended is killed.
 CONNECT, PATIENCE = 10.0, 1.5
 #: Bytes of a piece of a copy.
 PIECE = 1 << 20
@@ -85,12 +96,10 @@ class DaskChannel:
         self._client = client = await self._cluster.client()
         from distributed import Queue
 
-        from tui_agent.places import dask_worker
-
-        self._queue, self._words = Queue, dask_worker
+        self._queue = Queue
         self._task = f"tui-agent-{secrets.token_hex(8)}"
-        self._out = await Queue(dask_worker.names(self._task, "")[0], client=client)
-        self._future = client.submit(dask_worker.work, self._task, key=self._task, pure=False, retries=0)
+        self._out = await Queue(names(self._task, "")[0], client=client)
+        self._future = client.submit(work, self._task, key=self._task, pure=False, retries=0)
         self._ending = asyncio.ensure_future(_end_of(self._future))
 
     async def send(self, data: bytes) -> None:
@@ -123,8 +132,8 @@ class DaskChannel:
                     return b""
             else:
                 first = self._granted is None
-                queue = await self._queue(self._words.names(self._task, start)[1], client=self._client)
-                await queue.put(self._words.GRANTED if first else b"")
+                queue = await self._queue(names(self._task, start)[1], client=self._client)
+                await queue.put(GRANTED if first else b"")
                 if not first:
                     self._said = "its machine was lost"
                     return b""
@@ -187,3 +196,71 @@ async def packed(contents: Contents) -> AsyncGenerator[bytes, None]:
         yield piece
         if len(piece) < PIECE:
             return
+
+
+#: Seconds of silence after which the session counts as gone there.
+SILENCE = 30.0
+GRANTED = b"begin"
+
+
+def names(task: str, start: str) -> tuple[str, str]:
+    """The queues to the session, and to one start of the task."""
+    return f"{task}-out", f"{task}-in-{start}"
+
+
+def work(task: str) -> None:
+    """Returns when the session ends the worker, or is silent."""
+    from distributed import Queue, get_client
+
+    client, start = get_client(), secrets.token_hex(8)
+    sending, receiving = (Queue(name, client=client) for name in names(task, start))
+    try:
+        sending.put((start, b"", ""))
+        if receiving.get(timeout=SILENCE) == GRANTED:
+            _work(start, sending, receiving)
+    except TimeoutError:
+        return  # The session is gone, or another start has the task.
+    finally:
+        for queue in (sending, receiving):
+            queue.close()
+
+
+def _work(start: str, sending: Any, receiving: Any) -> None:
+    with tempfile.TemporaryFile() as said, tempfile.TemporaryDirectory(prefix="tui-agent-") as folder:
+        process = subprocess.Popen(
+            (sys.executable, "-P", "-m", "tui_agent", "worker"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=said,
+            cwd=folder,
+            env={**engine_environment(os.environ), RUN: start},
+            start_new_session=True,
+        )
+        assert process.stdin is not None and process.stdout is not None
+
+        def relay() -> None:
+            assert process.stdout is not None
+            while data := os.read(process.stdout.fileno(), 1 << 18):
+                sending.put((start, data, ""))
+            process.wait()
+            said.seek(max(0, said.tell() - 2000))
+            line = said.read().decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
+            sending.put((start, b"", line or f"status {process.returncode}"))
+
+        relaying = threading.Thread(target=relay, daemon=True)
+        relaying.start()
+        try:
+            with suppress(BrokenPipeError):
+                while data := receiving.get(timeout=SILENCE):
+                    process.stdin.write(data)
+                    process.stdin.flush()
+        finally:
+            with suppress(OSError):
+                process.stdin.close()
+            try:
+                process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+            end_all(start)
+            relaying.join(PATIENCE)

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
+import signal
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
+from pathlib import Path
 
 from tui_agent.errors import SessionError
 from tui_agent.files.masking import masked
 from tui_agent.sandbox.environment import NO_KEYBOARD
 from tui_agent.settings.schema import PlaceSettings
 
+#: Variable with the name of the run, in the environment of a worker and of all that it starts.
+RUN = "TUI_AGENT_RUN"
 VIEW, COMMAND = "{view}", "{command}"
 #: Options of ssh with an argument.
 _WITH_ARGUMENT = frozenset("BbcDEeFIiJLlmOopQRSWw")
@@ -153,3 +159,19 @@ def settings_named(places: Sequence[PlaceSettings], name: str) -> PlaceSettings:
         f"There is no place {name}" if name else "There is no place after the @",
         f"choose one of {known}" if known else "add [[places]] to settings.toml",
     )
+
+
+def home_of(run: str) -> Path:
+    """The folder of a worker; the script of a place removes it too."""
+    return Path(os.environ.get("TMPDIR") or "/tmp", f"tui-agent-worker-{run}")
+
+
+def end_all(run: str) -> None:
+    """Ends the other processes of the run, if the system lists them in /proc, and removes its folder. Blocking."""
+    mark = f"{RUN}={run}\0".encode()
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            pid = int(path.parent.name)
+            if pid != os.getpid() and mark in path.read_bytes() + b"\0":
+                os.kill(pid, signal.SIGKILL)
+    shutil.rmtree(home_of(run), ignore_errors=True)

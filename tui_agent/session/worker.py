@@ -27,7 +27,7 @@ from tui_agent.log.journal import Journal
 from tui_agent.log.storage import Storage
 from tui_agent.model.rate_limit import Allowance
 from tui_agent.places.link import PROTOCOL, EventHappened, Hello, Link, TextStored
-from tui_agent.places.remains import RUN, end_all, home_of
+from tui_agent.places.place import RUN, end_all, home_of
 from tui_agent.processes.serve import Handler, Send, redirect_output
 from tui_agent.session.session import Session
 from tui_agent.settings.folders import HOME_VARIABLE, user_folders

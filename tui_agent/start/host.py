@@ -37,7 +37,7 @@ _LOCK = ".lock"
 #: Modules of other commands and of child processes, with the libraries that only these import.
 _OF_OTHERS = (
     *("tui_agent.browser", "tui_agent.editors", "tui_agent.headless", "tui_agent.mcp_servers"),
-    *("tui_agent.rehearsal.demo", "tui_agent.rehearsal.project", "tui_agent.places.dask_worker"),
+    *("tui_agent.rehearsal.demo", "tui_agent.rehearsal.project"),
     *("tui_agent.model.worker", "tui_agent.model.direct_client", "tui_agent.model.litellm_client"),
     *("tui_agent.model.completion", "tui_agent.model.http_clients", "tui_agent.model.httpcore_patch"),
     *("tui_agent.model.catalogue", "tui_agent.model.connections", "tui_agent.model.event_stream"),
