@@ -387,3 +387,16 @@ async def test_a_conflict_at_apply_goes_back_to_the_model(
     assert done.out == "c1.1 skipped api.py (replaced by c1.2)\nc1.2 pending api.py\n"
     skipped = await asyncio.to_thread(run_here, capfd, ["skip", "--session", "last"])
     assert (skipped.status, skipped.out) == (0, "c1.2 skipped api.py\n")
+
+
+async def test_a_session_that_cannot_be_opened_is_named_and_left_out_of_the_figures(
+    workspace: Path, home: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    broken = run_here(capfd, ["sessions", "fork", await make(workspace)]).out.strip()
+    log = directory.folder_of(home / "data", broken) / directory.LOG
+    log.unlink()
+    os.mkfifo(log)
+    done = run_here(capfd, ["stats", "--json", "--all"])
+    assert (done.status, json.loads(done.out)["sessions"]) == (0, 1)
+    assert f"the session {broken} cannot be opened" in done.err
+    assert run_here(capfd, ["stats", "--session", broken]).status == 1

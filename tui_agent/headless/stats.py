@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from tui_agent.errors import UsageError
+from tui_agent.errors import SessionError, UsageError
 from tui_agent.headless import arguments
 from tui_agent.headless.output import json_line, row
 from tui_agent.headless.sessions import count, entries_of, log_of, write_lost
@@ -39,7 +39,12 @@ def stats(session: str, everywhere: bool, as_json: bool, plot: bool) -> int:
     total = Figures()
     for name in names:
         lost: list[str] = []
-        total = total.plus(figures_over_time(timed_events_of(log_of(name), lost), name))
+        try:
+            total = total.plus(figures_over_time(timed_events_of(log_of(name), lost), name))
+        except SessionError as error:
+            if one:
+                raise
+            lost.append(str(error))
         write_lost(lost)
     if as_json:
         json_line(total.values())
