@@ -12,12 +12,16 @@ from pathlib import Path
 
 import pytest
 from support.cluster import ClusterProcess, cluster
+from support.command_line import run_here
 from support.sessions import reply
 from support.subtasks import GoalModel, states
 from support.trees import make_tree, until
 from support.workers import in_place, nothing_left
 
 from tui_agent.places import dask_place
+from tui_agent.places.proof import ClusterProof
+from tui_agent.settings.folders import user_folders
+from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask
 
 NAMES = ("a", "b", "c", "d")
@@ -143,3 +147,52 @@ async def test_a_scheduler_that_is_not_there(folder: Path, monkeypatch: pytest.M
         assert task.reason == f"{reached}: start it, and see that `run` has its address"
         with pytest.raises(Exception, match="Only sub-tasks run in there"):
             await session.commands.run("@there true")
+
+
+async def test_a_scheduler_that_is_lost_in_the_run(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Each start is counted and shown; no worker and no task is left on its machines."""
+    monkeypatch.setattr(dask_place, "CONNECT", 0.5)
+    (tmp_path / "own").mkdir()
+    with cluster(tmp_path / "own", 1) as own:
+        model = GoalModel({"Do part a": []})
+        async with in_place(folder, model, TASKS, place(own)) as session:
+            moved: list[str] = []
+            session.subscribe(
+                lambda event, _: moved.append(event.reason) if isinstance(event, e.SubTaskMoved) else None
+            )
+            await session.subtasks.run("a")
+            await until(lambda: model.unanswered == 1)
+            own.process.kill()
+            await session.subtasks.settled()
+            (task, *_) = session.state.subtasks.tasks
+            assert (task.state, task.runs) == ("failed", 3), task
+            reached = f"The scheduler of there cannot be reached at {own.address}"
+            assert task.reason == f"{reached}: start it, and see that `run` has its address"
+            assert [words[:15] for words in moved if words] == ["Moved (1 of 2).", "Moved (2 of 2)."]
+        await asyncio.to_thread(nothing_left, own.temporary)
+
+
+async def test_each_step_of_the_proof_of_a_cluster(machines: ClusterProcess):
+    steps = [step async for step in ClusterProof("there", machines.address).steps()]
+    assert [(step.name, step.ok) for step in steps] == [
+        (name, True) for name in ("reach", "run", "stop", "speed")
+    ], steps
+    assert steps[0].words == "2 machines or processes, 2 at the same time"
+    assert "MB/s" in steps[-1].words
+    await asyncio.to_thread(nothing_left, machines.temporary)
+
+
+def test_the_proof_of_a_cluster_that_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(dask_place, "CONNECT", 0.3)
+    monkeypatch.chdir(tmp_path)
+    settings = user_folders().config / "settings.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text('[[places]]\nname = "there"\nkind = "dask"\nrun = "tcp://127.0.0.1:1"\n')
+    done = run_here(capfd, ["places", "test"])
+    assert done.status == 1
+    assert done.out.split()[:3] == ["there", "failed", "reach"] and done.out.count("\n") == 1
+    assert "start it, and see that `run` has its address" in done.out

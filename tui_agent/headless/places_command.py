@@ -66,7 +66,7 @@ def _settings(workspace: str) -> Settings:
 
 async def _test(settings: Settings, wanted: list[PlaceSettings], as_json: bool) -> int:
     from tui_agent.places.place import engine_environment, place_of
-    from tui_agent.places.proof import PlaceProof, ProofStep
+    from tui_agent.places.proof import ClusterProof, PlaceProof, ProofStep
 
     environment, failed = engine_environment(os.environ, settings.trial.env), 0
 
@@ -83,7 +83,11 @@ async def _test(settings: Settings, wanted: list[PlaceSettings], as_json: bool) 
     for one in wanted:
         key = hashlib.sha256(f"test\0{one.name}".encode()).hexdigest()[:20]
         try:
-            proof = PlaceProof(place_of(one), user_folders().state / "places" / key, environment)
+            proof = (
+                ClusterProof(one.name, one.run)
+                if one.kind == "dask"
+                else PlaceProof(place_of(one), user_folders().state / "places" / key, environment)
+            )
         except SessionError as error:
             show(one.name, ProofStep("reach", False, 0.0, error.what, error.remedy))
             failed += 1

@@ -86,7 +86,8 @@ class DaskChannel:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._start = self._said = ""
+        #: The start of the task that has the worker; "" before it.
+        self.start = self._said = ""
         self._granted: Any = None
         self._begun = asyncio.Event()
         self._getting: asyncio.Task[Any] | None = None
@@ -124,10 +125,10 @@ class DaskChannel:
             finally:
                 self._getting = None
             if data:
-                if start == self._start:
+                if start == self.start:
                     return data
             elif said:
-                if start == self._start:
+                if start == self.start:
                     self._said = said
                     return b""
             else:
@@ -137,7 +138,7 @@ class DaskChannel:
                 if not first:
                     self._said = "its machine was lost"
                     return b""
-                self._start, self._granted = start, queue
+                self.start, self._granted = start, queue
                 self._begun.set()
 
     async def close(self) -> None:

@@ -166,12 +166,20 @@ def home_of(run: str) -> Path:
     return Path(os.environ.get("TMPDIR") or "/tmp", f"tui-agent-worker-{run}")
 
 
-def end_all(run: str) -> None:
-    """Ends the other processes of the run, if the system lists them in /proc, and removes its folder. Blocking."""
-    mark = f"{RUN}={run}\0".encode()
+def processes_of(run: str) -> list[int]:
+    """The other processes of the run, if the system lists them in /proc. Blocking."""
+    mark, found = f"{RUN}={run}\0".encode(), []
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):
             pid = int(path.parent.name)
             if pid != os.getpid() and mark in path.read_bytes() + b"\0":
-                os.kill(pid, signal.SIGKILL)
+                found.append(pid)
+    return found
+
+
+def end_all(run: str) -> None:
+    """Ends the other processes of the run, and removes its folder. Blocking."""
+    for pid in processes_of(run):
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
     shutil.rmtree(home_of(run), ignore_errors=True)

@@ -1,4 +1,7 @@
-"""Tries a place: whether it can be reached, keeps a copy, returns written files, and ends a command on a stop."""
+"""Tries a place: whether it can be reached, keeps a copy, returns written files, and ends a command on a stop.
+
+A cluster runs no commands: its proof starts and stops workers of sub-tasks.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,22 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
-from tui_agent.errors import SessionError
+from tui_agent import __version__
+from tui_agent.errors import PlaceLost, SessionError, TuiAgentError
 from tui_agent.files.private import make_private
 from tui_agent.places.contents import contents_of
+from tui_agent.places.dask_place import Cluster, DaskChannel
 from tui_agent.places.far_copy import FarCopy
 from tui_agent.places.kept_folder import KeptFolder
-from tui_agent.places.place import CommandPlace
+from tui_agent.places.link import EventHappened, Link, TextStored
+from tui_agent.places.place import CommandPlace, processes_of
 from tui_agent.places.runner import ASKED, PlaceRunner
 from tui_agent.sandbox.run import Run, RunResult
 
@@ -56,17 +63,8 @@ class PlaceProof:
             self._folder = Path(folder, "folder")
             await asyncio.to_thread(self._folder.mkdir)
             await asyncio.to_thread(Path(self._folder, "given.txt").write_text, "as proposed\n")
-            for step in (self._reach, self._run, self._stop, self._speed):
-                begun = time.monotonic()
-                try:
-                    done = await step()
-                except (SessionError, OSError) as error:
-                    remedy = error.remedy if isinstance(error, SessionError) else ""
-                    words = error.what if isinstance(error, SessionError) else str(error)
-                    done = ProofStep(step.__name__[1:], False, time.monotonic() - begun, words, remedy)
+            async for done in _until_failed(self._reach, self._run, self._stop, self._speed):
                 yield done
-                if not done.ok:
-                    return
 
     async def _command(self, command: str, run: Run | None = None) -> RunResult:
         paths = [path.name for path in self._folder.iterdir()]
@@ -167,5 +165,95 @@ class PlaceProof:
         return ProofStep("speed", True, each, words)
 
 
+class ClusterProof:
+    """Tries a place of kind `dask`."""
+
+    def __init__(self, name: str, address: str) -> None:
+        self._cluster = Cluster(name, address)
+
+    async def steps(self) -> AsyncGenerator[ProofStep, None]:
+        """Each step as it ends; the first failed one is the last."""
+        try:
+            async for done in _until_failed(self._reach, self._run, self._stop, self._speed):
+                yield done
+        finally:
+            await self._cluster.close()
+
+    async def _reach(self) -> ProofStep:
+        begun = time.monotonic()
+        client = await self._cluster.client()
+        workers = (await client.scheduler.identity())["workers"]
+        threads = sum(worker["nthreads"] for worker in workers.values())
+        words = f"{len(workers)} machines or processes, {threads} at the same time"
+        remedy = "" if workers else "start workers with `dask worker` and the address of the scheduler"
+        return ProofStep("reach", bool(workers), time.monotonic() - begun, words, remedy)
+
+    async def _run(self) -> ProofStep:
+        begun = time.monotonic()
+        _, link = await self._worker()
+        await link.close()
+        words = f"tui-agent {__version__} starts a worker there"
+        return ProofStep("run", True, time.monotonic() - begun, words)
+
+    async def _stop(self) -> ProofStep:
+        channel, link = await self._worker()
+        begun = time.monotonic()
+        await link.close()
+        took = time.monotonic() - begun
+        client = await self._cluster.client()
+        if any((await client.run(processes_of, channel.start)).values()):
+            return ProofStep("stop", False, took, "processes of a stopped worker are left", "end them there")
+        return ProofStep("stop", True, took, "nothing is left")
+
+    async def _speed(self) -> ProofStep:
+        begun = time.monotonic()
+        _, link = await self._worker()
+        each = time.monotonic() - begun
+        try:
+            piece = msgspec.to_builtins(await asyncio.to_thread(secrets.token_bytes, SIZE))
+            begun = time.monotonic()
+            await link.call("unpack", {"piece": piece})
+            sent = max(time.monotonic() - begun, 0.001)
+        finally:
+            await link.close()
+        words = f"{each:.2f} s for a worker, {SIZE / 1e6 / sent:.1f} MB/s"
+        return ProofStep("speed", True, each, words)
+
+    async def _worker(self) -> tuple[DaskChannel, Link]:
+        """Raises `PlaceLost`."""
+        channel = DaskChannel(self._cluster)
+        await channel.open()
+        link = Link(channel, {}, _drop)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await link.greeted()
+        except TimeoutError as error:
+            await link.close()
+            why = f"No worker started within {PATIENCE:.0f} s"
+            raise PlaceLost(why, "see whether all of the cluster are busy") from error
+        except BaseException:
+            await link.close()
+            raise
+        return channel, link
+
+
+async def _until_failed(*steps: Callable[[], Awaitable[ProofStep]]) -> AsyncGenerator[ProofStep, None]:
+    for step in steps:
+        begun = time.monotonic()
+        try:
+            done = await step()
+        except (TuiAgentError, OSError) as error:
+            remedy = error.remedy if isinstance(error, TuiAgentError) else ""
+            words = error.what if isinstance(error, TuiAgentError) else str(error)
+            done = ProofStep(step.__name__[1:], False, time.monotonic() - begun, words, remedy)
+        yield done
+        if not done.ok:
+            return
+
+
 async def _nothing(_: Sequence[str]) -> set[str]:
     return set()
+
+
+async def _drop(_: EventHappened | TextStored) -> None:
+    """A worker without a sub-task sends none."""
