@@ -209,6 +209,57 @@ async def test_one_sentence_for_a_place_that_does_not_fit(folder: Path, tmp_path
     assert (tmp_path / "starts").read_text() == "x\n" * 3
 
 
+def full_disk(variable: str, fill: str) -> str:
+    """A place in which the folder of `variable` is on a disk of its own, of 300 kB."""
+    mounted = f'mount -t tmpfs -o size=300k tmpfs "${variable}" && {{ {fill}; }} && exec "$@"'
+    return f"unshare -rm sh -c {shlex.quote(mounted)} sh {{command}}"
+
+
+@pytest.mark.parametrize(
+    ("variable", "fill", "copy", "reason"),
+    [
+        ("XDG_CACHE_HOME", "true", "bundle", "The place there could not be used ("),
+        (
+            "TMPDIR",
+            'head -c 400k /dev/zero >"$TMPDIR/all" 2>/dev/null || true',
+            "mount",
+            "The disk of the place is full: free some space there",
+        ),
+    ],
+    ids=["of the copy", "of the worker"],
+)
+async def test_a_full_disk_there_moves_it_twice(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+    fill: str,
+    copy: str,
+    reason: str,
+):
+    (tmp_path / "cache").mkdir()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    run = full_disk(variable, fill)
+    trial = await asyncio.create_subprocess_exec(*shlex.split(run)[:-1], "true")
+    if await trial.wait():
+        pytest.skip("this machine mounts no disk for an ordinary user")
+    (folder / "large.txt").write_bytes(os.urandom(400_000))
+    model = GoalModel({GOAL: [made("x" * 100_000)] * 3})
+    async with in_place(folder, model, [TASK], {"run": run, "copy": copy}) as session:
+        moved: list[str] = []
+        session.subscribe(
+            lambda event, _: moved.append(event.reason) if isinstance(event, e.SubTaskMoved) else None
+        )
+        await session.subtasks.run("a")
+        await session.subtasks.settled()
+        (task,) = session.state.subtasks.tasks
+        assert (task.state, task.runs) == ("failed", 3), task
+        assert task.reason.startswith(reason), task.reason
+        assert [words[:15] for words in moved if words] == ["Moved (1 of 2).", "Moved (2 of 2)."]
+        assert not session.state.review.changes
+    await asyncio.to_thread(nothing_left)
+
+
 async def test_a_worker_that_sends_other_events_is_refused(folder: Path, tmp_path: Path):
     hostile = tmp_path / "hostile.py"
     hostile.write_text(

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from tui_agent import __version__
 from tui_agent.edits.change import Pick
-from tui_agent.errors import FileError, PlaceLost, SessionError, UsageError
+from tui_agent.errors import FileError, PlaceLost, SessionError, TuiAgentError, UsageError
 from tui_agent.files.blobs import Blobs
 from tui_agent.log.core import Core
 from tui_agent.log.journal import Journal
@@ -147,11 +147,21 @@ class Worker:
         session = self._opened()
         await session.chat.submit(params["text"], params["attachments"])
         await session.chat.finished()
-        if not session.state.turn.ok and shutil.disk_usage(self._home).free < ROOM:
-            raise PlaceLost("The disk of the place is full", "free some space there")
+        if not session.state.turn.ok:
+            self._see_room()
 
     async def apply(self, params: dict[str, Any], send: Send) -> None:
-        await self._opened().review.apply(msgspec.convert(params["picks"], list[Pick]))
+        """Raises `FileError` and `PlaceLost`."""
+        try:
+            await self._opened().review.apply(msgspec.convert(params["picks"], list[Pick]))
+        except TuiAgentError:
+            self._see_room()
+            raise
+
+    def _see_room(self) -> None:
+        """Called for a failure. Raises `PlaceLost` if a disk is full, so that the sub-task starts again elsewhere."""
+        if any(shutil.disk_usage(folder).free < ROOM for folder in (self._home, self._opened().workspace.root)):
+            raise PlaceLost("The disk of the place is full", "free some space there")
 
     async def close(self) -> None:
         if self._session is not None:
