@@ -58,6 +58,15 @@ async def bare(words: Sequence[str]) -> float:
     return time.perf_counter() - begun
 
 
+def alone(root: Path, target: Path) -> str:
+    """The seconds of tar for the same files, which the disk of the place needs in any case."""
+    target.mkdir()
+    begun = time.perf_counter()
+    with subprocess.Popen(["tar", "-cf", "-", "-C", str(root), "."], stdout=subprocess.PIPE) as packing:
+        subprocess.run(["tar", "-xpof", "-", "-C", str(target)], stdin=packing.stdout, check=True)
+    return f"tar alone {time.perf_counter() - begun:.2f} s"
+
+
 async def whole(place: CommandPlace, parent: Path, root: Path, paths: list[str]) -> float:
     """Seconds of a command that does nothing, with its copy and the look for written files."""
     begun = time.perf_counter()
@@ -104,7 +113,13 @@ async def host(folder: Path) -> list[Figure]:
                 await runner.remove()
                 again.append(seconds)
             figures += [
-                Figure(f"{FILES:,} files to a host by {copy}, first", first, 1, " s"),
+                Figure(
+                    f"{FILES:,} files to a host by {copy}, first",
+                    first,
+                    1,
+                    " s",
+                    alone(root, folder / f"bare {copy}"),
+                ),
                 Figure(f"{FILES:,} unchanged files, again", statistics.median(again), 0.1, " s"),
             ]
         pairs = [

@@ -160,7 +160,9 @@ class Worker:
 
     def _see_room(self) -> None:
         """Called for a failure. Raises `PlaceLost` if a disk is full, so that the sub-task starts again elsewhere."""
-        if any(shutil.disk_usage(folder).free < ROOM for folder in (self._home, self._opened().workspace.root)):
+        if any(
+            shutil.disk_usage(folder).free < ROOM for folder in (self._home, self._opened().workspace.root)
+        ):
             raise PlaceLost("The disk of the place is full", "free some space there")
 
     async def close(self) -> None:
