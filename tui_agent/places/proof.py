@@ -63,7 +63,9 @@ class PlaceProof:
             self._folder = Path(folder, "folder")
             await asyncio.to_thread(self._folder.mkdir)
             await asyncio.to_thread(Path(self._folder, "given.txt").write_text, "as proposed\n")
-            async for done in _until_failed(self._reach, self._run, self._stop, self._speed):
+            async for done in _until_failed(
+                reach=self._reach, run=self._run, stop=self._stop, speed=self._speed
+            ):
                 yield done
 
     async def _command(self, command: str, run: Run | None = None) -> RunResult:
@@ -174,7 +176,9 @@ class ClusterProof:
     async def steps(self) -> AsyncGenerator[ProofStep, None]:
         """Each step as it ends; the first failed one is the last."""
         try:
-            async for done in _until_failed(self._reach, self._run, self._stop, self._speed):
+            async for done in _until_failed(
+                reach=self._reach, run=self._run, stop=self._stop, speed=self._speed
+            ):
                 yield done
         finally:
             await self._cluster.close()
@@ -182,9 +186,8 @@ class ClusterProof:
     async def _reach(self) -> ProofStep:
         begun = time.monotonic()
         client = await self._cluster.client()
-        workers = (await client.scheduler.identity())["workers"]
-        threads = sum(worker["nthreads"] for worker in workers.values())
-        words = f"{len(workers)} machines or processes, {threads} at the same time"
+        workers: dict[str, int] = await client.nthreads()
+        words = f"{len(workers)} machines or processes, {sum(workers.values())} at the same time"
         remedy = "" if workers else "start workers with `dask worker` and the address of the scheduler"
         return ProofStep("reach", bool(workers), time.monotonic() - begun, words, remedy)
 
@@ -237,15 +240,15 @@ class ClusterProof:
         return channel, link
 
 
-async def _until_failed(*steps: Callable[[], Awaitable[ProofStep]]) -> AsyncGenerator[ProofStep, None]:
-    for step in steps:
+async def _until_failed(**steps: Callable[[], Awaitable[ProofStep]]) -> AsyncGenerator[ProofStep, None]:
+    for name, step in steps.items():
         begun = time.monotonic()
         try:
             done = await step()
         except (TuiAgentError, OSError) as error:
             remedy = error.remedy if isinstance(error, TuiAgentError) else ""
             words = error.what if isinstance(error, TuiAgentError) else str(error)
-            done = ProofStep(step.__name__[1:], False, time.monotonic() - begun, words, remedy)
+            done = ProofStep(name, False, time.monotonic() - begun, words, remedy)
         yield done
         if not done.ok:
             return
