@@ -17,4 +17,9 @@ def is_public(address: str) -> bool:
             return is_public(str(inner))
         if parsed in ipaddress.ip_network("64:ff9b::/96"):
             return is_public(str(ipaddress.IPv4Address(parsed.packed[-4:])))
+        # All others are reserved, of a site, or translated to IPv4.
+        if parsed not in ipaddress.ip_network("2000::/3") or parsed in ipaddress.ip_network("3fff::/20"):
+            return False
+    elif parsed in ipaddress.ip_network("192.88.99.0/24"):  # Relays to IPv6.
+        return False
     return parsed.is_global and not parsed.is_multicast
