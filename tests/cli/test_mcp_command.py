@@ -47,6 +47,81 @@ def test_servers_of_other_agents_are_shown_and_then_written(
     assert "already exists" in run_here(capfd, ["mcp", "import", "--yes", "my-sums"]).out
 
 
+def test_servers_are_imported_from_the_layouts_of_other_agents(
+    work: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also Claude Code's servers of one workspace, in a file with much history."""
+    local = {"type": "stdio", "command": "npx", "args": ["-y", "local"], "env": {}}
+    history = [{"display": "x" * 1_000}] * 3_000
+    claude = {
+        "projects": {
+            str(work): {"mcpServers": {"local": local}, "history": history},
+            "/other": {"mcpServers": {"foreign": local}},
+        },
+        "mcpServers": {"everywhere": {"type": "http", "url": "https://example.com/mcp"}},
+    }
+    codex = """[mcp_servers.figma]
+url = "https://mcp.example.com/mcp"
+bearer_token_env_var = "FIGMA_TOKEN"
+http_headers = {"X-Region" = "eu"}
+env_http_headers = {"X-User" = "USER_NAME"}
+[mcp_servers.docs]
+command = "npx"
+env_vars = ["DOCS_KEY", 3]
+startup_timeout_sec = 20
+"""
+    zed = """// Zed settings
+{
+  "theme": "One // Dark", /* a comment */
+  "context_servers": {
+    "old": {"source": "custom", "command": {"path": "uvx", "args": ["old,]"], "env": {"A": "1"}}},
+  },
+}
+"""
+    code = """{ // of the user
+  "servers": {"files": {"command": "npx", "args": ["files", "${workspaceFolder}", "${input:api-key}"]},},
+}"""
+    files = {
+        ".claude.json": json.dumps(claude),
+        ".codex/config.toml": codex,
+        ".config/zed/settings.json": zed,
+        ".config/Code/User/mcp.json": code,
+        ".gemini/settings.json": '{"mcpServers": {"g": {"httpUrl": "https://g.example", "headers": {"K": "$G_KEY"}}}}',
+        ".config/opencode/opencode.jsonc": '{"mcp": {"o": {"type": "local", "command": ["bun", "x"]},}}',
+        ".config/amp/settings.json": '{"amp.mcpServers": {"a": {"command": "amp-server"}}}',
+        ".copilot/mcp-config.json": '{"mcpServers": {"c": {"type": "local", "command": "c", "tools": ["*"]}}}',
+    }
+    for name, text in files.items():
+        path = work.parent / "person" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    run = run_here(capfd, ["mcp", "import", "--yes"])
+    assert run.status == 0 and not run.err, run.err
+    loaded = load(user_folders())
+    servers = loaded.settings.mcp.servers
+    assert not loaded.faults and set(servers) == {
+        *"goac",
+        "local",
+        "everywhere",
+        "figma",
+        "docs",
+        "old",
+        "files",
+    }
+    assert servers["figma"].headers == {
+        "X-Region": "eu",
+        "X-User": "${USER_NAME}",
+        "Authorization": "Bearer ${FIGMA_TOKEN}",
+    }
+    assert servers["docs"].env == {"DOCS_KEY": "${DOCS_KEY:-}"} and servers["g"].headers == {"K": "${G_KEY}"}
+    old = servers["old"]
+    assert (old.command, old.args, old.env) == ("uvx", ("old,]",), {"A": "1"})
+    assert servers["files"].args == ("files", ".", "${API_KEY}") and servers["o"].args == ("x",)
+    monkeypatch.setenv("API_KEY", "k")
+    listed = run_here(capfd, ["mcp", "list"])
+    assert "local" in listed.out and "the variable G_KEY is not set" in listed.err
+
+
 def test_a_server_of_the_workspace_is_trusted_switched_on_and_tested(
     work: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -155,8 +155,14 @@ async def test_a_head_without_end_is_refused() -> None:
         ("2001:4860:4860::8888", True),
         *((one, False) for one in ("10.1.2.3", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1")),
         *((one, False) for one in ("::1", "fe80::1%eth0", "fd00::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1")),
-        *((one, False) for one in ("fec0::1", "::127.0.0.1", "::ffff:0:127.0.0.1", "64:ff9b:1::7f00:1", "192.88.99.1")),
-        *((one, False) for one in ("5f00::1", "3fff::1", "2002:7f00:1::", "2001:0:5ef5:79fd:0:0:80ff:fffe", "::")),
+        *(
+            (one, False)
+            for one in ("fec0::1", "::127.0.0.1", "::ffff:0:127.0.0.1", "64:ff9b:1::7f00:1", "192.88.99.1")
+        ),
+        *(
+            (one, False)
+            for one in ("5f00::1", "3fff::1", "2002:7f00:1::", "2001:0:5ef5:79fd:0:0:80ff:fffe", "::")
+        ),
         *((one, True) for one in ("64:ff9b::808:808", "::ffff:8.8.8.8", "2002:808:808::", "2606:4700::1111")),
         ("no address", False),
     ],

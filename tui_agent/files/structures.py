@@ -37,8 +37,8 @@ def read_toml(text: str) -> dict[str, Any]:
     return _shallow(value)
 
 
-def read_json(text: str) -> Any:
-    _check_size(text)
+def read_json(text: str, most: int = MOST_LETTERS) -> Any:
+    _check_size(text, most)
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
@@ -50,9 +50,9 @@ def read_json(text: str) -> Any:
     return _shallow(value)
 
 
-def _check_size(text: str) -> None:
-    if len(text) > MOST_LETTERS:
-        raise Unreadable(f"it has more than {MOST_LETTERS:,} letters")
+def _check_size(text: str, most: int = MOST_LETTERS) -> None:
+    if len(text) > most:
+        raise Unreadable(f"it has more than {most:,} letters")
 
 
 def _shallow(value: Any) -> Any:

@@ -123,14 +123,15 @@ def off(name: str, workspace: str) -> int:
 
 @mcp.command("import")
 @click.argument("names", nargs=-1)
+@arguments.workspace_option
 @click.option("--yes", is_flag=True, help="Add them to your settings; otherwise only list them.")
-def import_(names: tuple[str, ...], yes: bool) -> int:
+def import_(names: tuple[str, ...], workspace: str, yes: bool) -> int:
     """Import MCP servers from the settings of other agents."""
     from tui_agent.mcp_servers import other_agents
     from tui_agent.settings.files import append
 
     folders = user_folders()
-    found, problems = other_agents.found(Path.home())
+    found, problems = other_agents.found(Path.home(), arguments.workspace_folder(workspace))
     own = load(folders, None).settings.mcp.servers
     for problem in problems:
         note(problem)

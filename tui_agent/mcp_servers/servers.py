@@ -197,14 +197,22 @@ def _entry(table: Any) -> ServerSettings:
             "it uses the old SSE transport, which is not supported: ask for its streamable HTTP address"
         )
     command, args = table.get("command", ""), table.get("args", [])
+    env, headers = table.get("env", table.get("environment")), table.get("headers", table.get("http_headers"))
     if isinstance(command, list) and command:  # One list of words, as OpenCode writes it.
         command, args = command[0], [*command[1:], *args]
+    elif isinstance(command, dict):  # Older settings of Zed.
+        command, args, env = command.get("path", ""), command.get("args", []), command.get("env", env)
+    forwarded = table.get("env_vars") if isinstance(table.get("env_vars"), list) else ()
     values = {
         "command": command,
         "args": args,
-        "env": table.get("env", table.get("environment", {})),
+        "env": _of_variables(env, {str(name): name for name in forwarded}, "${%s:-}"),
         "url": table.get("url", table.get("httpUrl", table.get("serverUrl", ""))),
-        "headers": table.get("headers", table.get("http_headers", {})),
+        "headers": _of_variables(
+            _of_variables(headers, table.get("env_http_headers")),
+            {"Authorization": table.get("bearer_token_env_var")},
+            "Bearer ${%s}",
+        ),
         # Not `sampling`: only the person allows it, in settings of ours.
         "enabled": table.get("enabled", True) is not False and table.get("disabled") is not True,
     }
@@ -214,6 +222,13 @@ def _entry(table: Any) -> ServerSettings:
         )
     except msgspec.ValidationError as error:
         raise ValueError(one_line(str(error))) from None
+
+
+def _of_variables(values: Any, named: Any, form: str = "${%s}") -> Any:
+    """Values and those that a file of Codex takes from variables, by their names."""
+    pairs = named.items() if isinstance(named, dict) else ()
+    more = {key: form % name for key, name in pairs if isinstance(name, str)}
+    return {**values, **more} if isinstance(values, dict) else more or values or {}
 
 
 def _server(name: str, settings: ServerSettings, origin: Origin, environ: Mapping[str, str]) -> ToolServer:

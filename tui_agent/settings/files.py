@@ -77,9 +77,9 @@ MAX_BYTES = 1_048_576
 WORKSPACE_FOLDER = ".tui-agent"
 
 
-def read_small(path: Path) -> bytes:
-    """A regular file of at most `MAX_BYTES`. Raises OSError."""
-    return _read(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), path)
+def read_small(path: Path, most: int = MAX_BYTES) -> bytes:
+    """A regular file of at most `most` bytes. Raises OSError."""
+    return _read(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), path, most)
 
 
 def read_beneath(folder: Path, *parts: str) -> bytes:
@@ -108,15 +108,15 @@ def reason_of(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
-def _read(descriptor: int, path: Path) -> bytes:
+def _read(descriptor: int, path: Path, most: int = MAX_BYTES) -> bytes:
     try:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "not a regular file", str(path))
-        if found.st_size > MAX_BYTES:
-            raise OSError(errno.EFBIG, f"larger than {MAX_BYTES} bytes", str(path))
+        if found.st_size > most:
+            raise OSError(errno.EFBIG, f"larger than {most} bytes", str(path))
         with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(MAX_BYTES)
+            return file.read(most)
     finally:
         os.close(descriptor)
 
