@@ -43,7 +43,7 @@ _ASKED = re.compile(r"\$\{input:[^}]*\}")
 
 
 def found(home: Path, workspace: Path) -> tuple[dict[str, tuple[ServerSettings, str]], list[str]]:
-    """The servers by name, each with its file, and those that Claude Code has for this workspace only. The first file that
+    """The servers by name, each with its file, also those that Claude Code has for this workspace. The first file that
     has a name wins. Blocking."""
     servers: dict[str, tuple[ServerSettings, str]] = {}
     problems: list[str] = []
