@@ -288,7 +288,8 @@ class _CommandLine(click.Group):
         """Commands, options of the program, folders."""
         opening = self.commands["open"]
         paths = [] if incomplete.startswith("-") else arguments.folders(ctx, opening.params[0], incomplete)
-        return [*super().shell_complete(ctx, incomplete), *opening.shell_complete(ctx, incomplete), *paths]
+        # Folders first: bash's script forgets the words before them.
+        return [*paths, *super().shell_complete(ctx, incomplete), *opening.shell_complete(ctx, incomplete)]
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         formatter.write_usage("tui-agent", "[OPTIONS] [PATH]")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -34,6 +36,8 @@ def completed(monkeypatch: pytest.MonkeyPatch, line: str) -> list[str]:
         ("tui-agent run --workspace ", "dir,"),
         ("tui-agent run --attach ", "file,"),
         ("tui-agent run --set limits.req", "plain,limits.requests="),
+        ("tui-agent run --set mode=a", "plain,mode=ask"),
+        ("tui-agent run --set tools.web=", "plain,tools.web=true"),
         ("tui-agent --theme da", "plain,dark"),
         ("tui-agent sessions ex", "plain,export"),
         ("tui-agent sessions export ", "plain,last"),
@@ -67,3 +71,23 @@ def test_the_manual_page_is_read_by_man_without_a_warning(tmp_path: Path) -> Non
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
     assert not done.stderr
     assert "tui-agent run [OPTIONS] PROMPT" in done.stdout and "EXIT STATUS" in done.stdout
+
+
+BASH = r"""
+compopt() { return 1; }
+source <(tui-agent completion bash)
+COMP_WORDS=(tui-agent "$1"); COMP_CWORD=1; COMPREPLY=()
+_tui_agent_completion tui-agent "$1" tui-agent
+printf '%s\n' "${COMPREPLY[@]}"
+"""
+
+
+@pytest.mark.parametrize(("word", "offered"), [("m", ["manual", "mcp"]), ("at", ["attach"]), ("./no", [""])])
+def test_bash_completes_commands_where_a_folder_may_be_too(home: Path, word: str, offered: list[str]) -> None:
+    """Folders are completed by bash itself, if no command begins so."""
+    place = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    words = ["bash", "-c", BASH, "bash", word]
+    done = subprocess.run(
+        words, capture_output=True, text=True, timeout=60, check=True, env={**os.environ, "PATH": place}
+    )
+    assert done.stdout.splitlines() == offered

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class
@@ -85,6 +85,10 @@ def themes(_context: click.Context, _parameter: click.Parameter, incomplete: str
 def settings(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from tui_agent.settings.schema import entries
 
+    key = incomplete.partition("=")[0]
+    if (entry := entries().get(key)) is not None and "=" in incomplete:
+        values = ("true", "false") if entry.type is bool else get_args(entry.type)
+        return _matching(((f"{key}={one}", "") for one in values if isinstance(one, str)), incomplete)
     return _matching(((f"{key}=", "") for key in entries()), incomplete)
 
 
