@@ -41,6 +41,16 @@ def log(tmp_path: Path):
     debug_log.stop()
 
 
+def test_a_pipe_in_its_place_does_not_hold_the_end_of_the_program(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / debug_log.NAME)
+    debug_log.start(tmp_path)
+    logger().warning("somebody should read this")
+    ending = threading.Thread(target=debug_log.stop, daemon=True)
+    ending.start()
+    ending.join(20)
+    assert not ending.is_alive()
+
+
 def logger() -> logging.Logger:
     return logging.getLogger("tui_agent.some.module")
 

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -122,3 +123,13 @@ def test_a_copy_of_the_process_has_threads_of_its_own_for_calls_at_once() -> Non
         operating_system.several_at_once(found.append, range(64))
         os._exit(0 if len(found) == 64 else 1)
     assert os.waitpid(pid, 0)[1] == 0
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: os.symlink("/dev/zero", path)])
+def test_only_a_regular_file_is_read(tmp_path: Path, make: Callable[[str], None]) -> None:
+    place = str(tmp_path / "a")
+    make(place)
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(OSError, match="not a regular file"):
+        operating_system.read_start(place)
+    assert os.listdir("/proc/self/fd") == before

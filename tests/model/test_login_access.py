@@ -9,7 +9,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -37,7 +37,7 @@ from tui_agent.model.login.access import Logins, missing
 from tui_agent.model.login.copilot import _own_address
 from tui_agent.model.login.flow import WebAnswer
 from tui_agent.model.login.openrouter import code_in
-from tui_agent.model.login.store import Login, LoginStore
+from tui_agent.model.login.store import FILE, Login, LoginStore
 from tui_agent.model.provider_errors import with_retries
 from tui_agent.settings.loading import environment_layer
 
@@ -370,3 +370,12 @@ async def test_a_token_that_still_serves_is_used_if_nothing_is_refreshed_now(
     server.refreshes = [503]
     assert await Logins(store).variables(COPILOT, {}) == {"GITHUB_COPILOT_TOKEN": "still-good"}
     assert server.count(REFRESHES["copilot"]) == 1
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink("/dev/zero", path)])
+def test_a_pipe_or_a_device_in_place_of_the_logins_holds_none(
+    store: LoginStore, make: Callable[[Path], None]
+) -> None:
+    store.folder.mkdir()
+    make(store.folder / FILE)
+    assert store.names() == {}

@@ -30,6 +30,7 @@ from tui_agent.files.names import display_path, without_case
 from tui_agent.files.operating_system import (
     AT_ONCE,
     file_error,
+    read_start,
     several_at_once,
     stamp_of,
     wait_for_writers,
@@ -414,7 +415,7 @@ def _untouched(plan: BatchJournal) -> str:
 def _read(journal: Path) -> tuple[BatchJournal | None, list[str]]:
     """Returns the journal, or the reason why none is usable."""
     try:
-        return BatchJournal.decode(journal.read_bytes()), []
+        return BatchJournal.decode(read_start(journal)), []
     except FileNotFoundError:
         return None, []
     except OSError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import logging
 import os
 import signal
 import stat
@@ -25,6 +26,7 @@ from tui_agent.files.names import display_path
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
+_log = logging.getLogger(__name__)
 Item = TypeVar("Item")
 #: Concurrent syncs.
 AT_ONCE = 16
@@ -60,9 +62,10 @@ def file_error(error: OSError, path: str | os.PathLike[str], doing: str) -> File
 def read_start(path: str | os.PathLike[str], most: int = -1) -> bytes:
     """The whole file without `most`. Raises OSError, also for a pipe, a device or a folder; never blocks."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is not a regular file", os.fspath(path))
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is not a regular file", os.fspath(path))
         return file.read(most)
 
 
@@ -171,6 +174,7 @@ def several_at_once(work: Callable[[Item], object], items: Sequence[Item]) -> No
             try:
                 work(item)
             except BaseException as error:
+                _log.debug("one of several calls failed", exc_info=True)
                 failures.append(error)
 
     # This thread works too, so calls within calls cannot wait for each other.

@@ -39,8 +39,8 @@ def make_private(folder: Path | str) -> None:
 
 def open_private(path: Path | str, flags: int) -> int:
     """Returns a descriptor of our file, mode 0600, created with `O_CREAT`. Other file types, such as a pipe,
-    keep their permissions. Raises OSError."""
-    descriptor = os.open(path, flags | os.O_CLOEXEC, FILE_MODE)
+    keep their permissions and are not waited for. Raises OSError."""
+    descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, FILE_MODE)
     try:
         status = os.fstat(descriptor)
         if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():

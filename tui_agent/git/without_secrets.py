@@ -27,7 +27,7 @@ import msgspec
 
 from tui_agent.errors import ChildFailed
 from tui_agent.files.git_folder import GitFolder, format_config, read_regular
-from tui_agent.files.operating_system import remove_folder
+from tui_agent.files.operating_system import read_start, remove_folder
 from tui_agent.files.private import make_private, write_private
 from tui_agent.git import secret_blobs as blobs
 from tui_agent.git.object_stores import (
@@ -328,7 +328,7 @@ def _below(inner: str, outer: str) -> bytes:
 
 def _stored_names(place: Path) -> SecretNames | None:
     try:
-        return msgspec.msgpack.decode(place.read_bytes(), type=SecretNames)
+        return msgspec.msgpack.decode(read_start(place), type=SecretNames)
     except (OSError, msgspec.MsgspecError):
         return None
 

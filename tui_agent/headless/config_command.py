@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from tui_agent import debug_log
+from tui_agent.files.operating_system import read_start
 from tui_agent.files.text import escaped
 from tui_agent.headless import arguments
 from tui_agent.headless.arguments import CommandGroup
@@ -128,7 +129,7 @@ def _other_faults(workspace: Path) -> Iterator[ConfigFault]:
 def _keys_faults(keys: Path) -> Iterator[ConfigFault]:
     """Outside a table, unknown action or key, or a key already used by another action in the same scope."""
     try:
-        text = keys.read_text(encoding="utf-8")
+        text = read_start(keys).decode()
         own = tomllib.loads(text)
     except (OSError, ValueError):
         return  # Already reported, or missing.

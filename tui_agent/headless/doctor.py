@@ -13,6 +13,7 @@ import msgspec
 
 from tui_agent import debug_log
 from tui_agent.errors import FileError
+from tui_agent.files.operating_system import read_start
 from tui_agent.files.private import replace_private
 from tui_agent.files.text import escaped
 from tui_agent.headless import arguments
@@ -58,7 +59,11 @@ def _pack(bundle: Path, workspace: Path, folders: Folders, report: Report) -> No
     texts = {
         _REPORT: json.dumps(msgspec.to_builtins(report), indent=2),
         _SETTINGS: "\n".join(settings),
-        **{path.name: path.read_text(errors="replace") for path in sorted(folders.state.glob(f"{_LOG}*"))},
+        **{
+            path.name: read_start(path).decode(errors="replace")
+            for path in sorted(folders.state.glob(f"{_LOG}*"))
+            if path.is_file()
+        },
     }
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:

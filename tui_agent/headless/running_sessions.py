@@ -17,6 +17,7 @@ from tui_agent.control import sockets
 from tui_agent.control.connections import row_of
 from tui_agent.control.sockets import SessionSocket
 from tui_agent.errors import SessionError, TuiAgentError
+from tui_agent.files.operating_system import read_start
 from tui_agent.headless import arguments, output
 from tui_agent.headless.output import json_line, row
 from tui_agent.settings.folders import user_folders
@@ -45,7 +46,7 @@ def _remote_states() -> Iterator[Line]:
     """Settings are loaded only if that name occurs: loading takes longer than the rest."""
     folders = user_folders()
     try:
-        named = "hosts" in (folders.config / "settings.toml").read_text(encoding="utf-8", errors="replace")
+        named = b"hosts" in read_start(folders.config / "settings.toml")
     except OSError:
         named = False
     if named or "TUI_AGENT_REMOTE__HOSTS" in os.environ:

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from tui_agent.files.operating_system import read_start
 from tui_agent.files.private import write_private
 from tui_agent.files.text import clean, one_line
 
@@ -187,7 +188,7 @@ def stored_offer(cache: Path, digest: str) -> ServerOffer | None:
     try:
         path = _path(cache, digest)
         return msgspec.json.decode(
-            path.read_bytes() if path.stat().st_size <= MAX_FILE else b"", type=ServerOffer
+            read_start(path) if path.stat().st_size <= MAX_FILE else b"", type=ServerOffer
         )
     except (OSError, msgspec.DecodeError, RecursionError):
         return None

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from tui_agent.files.operating_system import read_start
 from tui_agent.files.private import write_private
 from tui_agent.model.model_table import KnownModel, Route, from_listing
 from tui_agent.model.rules import ListingForm
@@ -192,7 +193,7 @@ def cached_listing(route: Route) -> Listing:
         path = _path(route)
         if path.stat().st_size > 2 * MOST_BYTES:
             return Listing()
-        return msgspec.json.decode(path.read_bytes(), type=Listing)
+        return msgspec.json.decode(read_start(path), type=Listing)
     except (OSError, msgspec.MsgspecError):
         return Listing()  # missing or from another version
 

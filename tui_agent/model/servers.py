@@ -25,6 +25,7 @@ from msgspec.structs import replace
 
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import based_number, whole_number
+from tui_agent.files.operating_system import read_start
 from tui_agent.files.private import make_private, open_private, replace_private
 from tui_agent.model import model_table
 from tui_agent.model.parts import Message, Origin
@@ -364,7 +365,7 @@ class ServerMemory:
             self._kept = _StoredProperties()
             try:
                 if self._path is not None:
-                    self._kept = msgspec.json.decode(self._path.read_bytes(), type=_StoredProperties)
+                    self._kept = msgspec.json.decode(read_start(self._path), type=_StoredProperties)
             except (OSError, msgspec.MsgspecError):
                 pass
         return self._kept

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tui_agent.errors import SessionError
-from tui_agent.files.operating_system import remove_folder
+from tui_agent.files.operating_system import read_start, remove_folder
 from tui_agent.files.private import make_private, write_private
 from tui_agent.places.contents import Contents, Identity, folders_of, later, read_item
 from tui_agent.sandbox.layer_changes import LayerReader, Read
@@ -106,7 +106,7 @@ def sweep(folder: Path) -> None:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = marshal.loads(path.read_bytes())
+        found = marshal.loads(read_start(path))
     except (OSError, ValueError, EOFError, TypeError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -12,7 +12,7 @@ from tui_agent.files.batch import heal
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import Gate
 from tui_agent.files.journal import BatchJournal, clear
-from tui_agent.files.operating_system import sentence
+from tui_agent.files.operating_system import read_start, sentence
 from tui_agent.log import directory
 from tui_agent.log.directory import SessionLock
 from tui_agent.log.log import events_of
@@ -85,7 +85,7 @@ def _state(log: Path) -> State:
 
 def _root_of(folder: Path, name: str) -> Path | None:
     try:
-        journal = BatchJournal.decode((folder / name).read_bytes())
+        journal = BatchJournal.decode(read_start(folder / name))
     except OSError:
         return None
     except ValueError:

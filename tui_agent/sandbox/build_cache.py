@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from tui_agent.files.lazy_regex import late
+from tui_agent.files.operating_system import read_start
 from tui_agent.sandbox.view_plan import Seed, ViewPlan
 
 #: Kept if they contain no files of the user.
@@ -128,7 +129,7 @@ class KeptLayer:
 
     def _stored_info(self) -> _LayerInfo | None:
         try:
-            told = marshal.loads((self._folder / "known").read_bytes())
+            told = marshal.loads(read_start(self._folder / "known"))
             form, *rest = told
             return _LayerInfo(*rest) if form == _FORM else None
         except (OSError, ValueError, EOFError, TypeError):

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tui_agent.edits.merge import merge
 from tui_agent.errors import ChildFailed, SessionError, SettingsError, TuiAgentError
+from tui_agent.files.operating_system import read_start
 from tui_agent.files.private import make_private, replace_private
 from tui_agent.files.text import decode, encode, md5
 from tui_agent.log.core import Core, call
@@ -475,7 +476,7 @@ class HostAnswers:
 
     def load(self) -> list[str]:
         try:
-            return self._path.read_text().split()
+            return read_start(self._path).decode().split()
         except (OSError, UnicodeDecodeError):
             return []
 

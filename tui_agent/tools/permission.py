@@ -17,6 +17,7 @@ from typing import Literal, cast
 
 import msgspec
 
+from tui_agent.files.operating_system import read_start
 from tui_agent.files.private import write_private
 from tui_agent.settings.schema import PermissionSettings
 from tui_agent.store import events as e
@@ -210,7 +211,7 @@ def approved(context: ToolContext, found: CallContext = _ANYWHERE) -> set[str]:
 def stored_approvals(folder: Path) -> set[str]:
     """Digests; empty if unreadable."""
     try:
-        return set(msgspec.json.decode((folder / STORE).read_bytes(), type=list[str]))
+        return set(msgspec.json.decode(read_start(folder / STORE), type=list[str]))
     except (OSError, msgspec.DecodeError):
         return set()
 

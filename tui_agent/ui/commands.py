@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tui_agent.errors import TuiAgentError
+from tui_agent.files.operating_system import read_start
 from tui_agent.files.private import make_private, replace_private
 from tui_agent.ui.actions import ACTIONS, why_not
 from tui_agent.ui.host import Host
@@ -51,7 +52,7 @@ class RecentActions:
 
 def _read(path: Path) -> list[str]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(read_start(path))
     except (OSError, ValueError, RecursionError):
         return []
     return [name for name in found if name in ACTIONS] if isinstance(found, list) else []

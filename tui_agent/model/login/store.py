@@ -10,7 +10,7 @@ import fcntl
 import logging
 import os
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from tui_agent.errors import FileError
 from tui_agent.files.names import display_path
+from tui_agent.files.operating_system import read_start
 from tui_agent.files.private import make_private, open_private, write_private
 from tui_agent.model.providers import provider_of
 from tui_agent.settings.folders import user_folders
@@ -96,16 +97,9 @@ class LoginStore:
         try:
             # Reads a file, and restricts its permissions if possible
             path = self.folder / FILE
-            try:
-                descriptor = open_private(path, os.O_RDONLY | os.O_NOFOLLOW)
-            except FileNotFoundError:
-                raise
-            except OSError:
-                read = path.read_bytes()
-            else:
-                with os.fdopen(descriptor, "rb") as file:
-                    read = file.read()
-            return msgspec.json.decode(read, type=dict[str, Login])
+            with suppress(OSError):
+                os.close(open_private(path, os.O_RDONLY | os.O_NOFOLLOW))
+            return msgspec.json.decode(read_start(path), type=dict[str, Login])
         except FileNotFoundError:
             return {}
         except (OSError, msgspec.MsgspecError) as error:
