@@ -71,7 +71,11 @@ class AgentTerminal:
         self._loop.add_signal_handler(signal.SIGWINCH, self._resize, target)
         self._loop.add_reader(source, self._typed, source, left)
         try:
-            await self._draw_again(target)
+            columns, lines = os.get_terminal_size(target)
+            if self._filter.is_full_screen and lines > 2:
+                self._set_size(columns, lines - 1)
+                await asyncio.sleep(JIGGLE)
+            self._set_size(columns, lines)
             await asyncio.wait(
                 {left, asyncio.ensure_future(asyncio.shield(ended))}, return_when="FIRST_COMPLETED"
             )
@@ -96,13 +100,6 @@ class AgentTerminal:
         missed = b"\x1b[2J\x1b[H" if self._is_too_much else missed
         self._is_too_much = False
         return missed
-
-    async def _draw_again(self, target: int) -> None:
-        columns, lines = os.get_terminal_size(target)
-        if self._filter.is_full_screen and lines > 2:
-            self._set_size(columns, lines - 1)
-            await asyncio.sleep(JIGGLE)
-        self._set_size(columns, lines)
 
     def _resize(self, target: int) -> None:
         with suppress(OSError):

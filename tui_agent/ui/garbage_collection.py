@@ -103,7 +103,9 @@ class Garbage:
         if everything:
             gc.unfreeze()
         if older:
-            _clear_regions()
+            for method in vars(Region).values():
+                if clear := getattr(method, "cache_clear", None):
+                    clear()
             gc.collect()
             self._stayed = sys.getallocatedblocks()
         else:
@@ -128,10 +130,3 @@ class Garbage:
 
     def _added(self) -> int:
         return sys.getallocatedblocks() - self._stayed
-
-
-def _clear_regions() -> None:
-    """Clear the caches of Textual's geometry, which otherwise keep up to 4,096 old results each, 6 MB together."""
-    for method in vars(Region).values():
-        if clear := getattr(method, "cache_clear", None):
-            clear()

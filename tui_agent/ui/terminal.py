@@ -213,7 +213,10 @@ class TerminalDriver(LinuxDriver):
         if self._is_on:
             self.suspend_application_mode()
         if words:
-            self._write_line(words)
+            writer = TerminalWriter(self.output, lambda: None)
+            writer.start()
+            writer.write(f"{words}\r\n")
+            writer.stop(0)
         null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         self._use(null, null)
         os.close(null)
@@ -232,12 +235,6 @@ class TerminalDriver(LinuxDriver):
         os.dup2(target, self.output)
         if self._draws_errors:
             os.dup2(target, 2)
-
-    def _write_line(self, words: str) -> None:
-        writer = TerminalWriter(self.output, lambda: None)
-        writer.start()
-        writer.write(f"{words}\r\n")
-        writer.stop(0)
 
     def resized(self) -> None:
         """Another terminal than that of this process has a new size."""

@@ -170,11 +170,6 @@ class Chooser(Dialog[Any]):
             options.refresh(layout=True)
             self._show_hint()
 
-    def _show_more(self) -> None:
-        more = list(self._all[len(self._rows) : len(self._rows) + self._most])
-        self._rows += more
-        self.query_one(OptionList).add_options([row.words for row in more])
-
     @property
     def value(self) -> str:
         """The value at the cursor, or ""."""
@@ -188,7 +183,9 @@ class Chooser(Dialog[Any]):
     @on(OptionList.OptionHighlighted)
     def _option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         if event.option_index == len(self._rows) - 1 < len(self._all) - 1:
-            self._show_more()
+            more = list(self._all[len(self._rows) : len(self._rows) + self._most])
+            self._rows += more
+            self.query_one(OptionList).add_options([row.words for row in more])
         self._show_hint()
         if self._seen is not None and event.option_index < len(self._rows):
             self._seen(self._rows[event.option_index].value)

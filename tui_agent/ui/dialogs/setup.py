@@ -76,7 +76,10 @@ async def set_up(app: Host, session: Session) -> None:
                     await _keep_theme(app, session, name)
                 first = _INIT
             case "init:":
-                await _propose_instructions(session)
+                try:
+                    await session.propose_instructions()
+                except TuiAgentError as error:
+                    await session.notice(str(error), "error")
                 return
             case model:
                 await use_model_option(app, session, "" if model == _LIST else model)
@@ -101,12 +104,5 @@ async def _keep_theme(app: Host, session: Session, name: str) -> None:
     try:
         where = await asyncio.to_thread(save, session.folders.config, "theme", name)
         await session.notice(f"{name} is now the default theme: {where}")
-    except TuiAgentError as error:
-        await session.notice(str(error), "error")
-
-
-async def _propose_instructions(session: Session) -> None:
-    try:
-        await session.propose_instructions()
     except TuiAgentError as error:
         await session.notice(str(error), "error")

@@ -251,8 +251,9 @@ class DiffView(LineView):
         """The marks of changed words; in unchanged lines, whose colours mean nothing but syntax, the syntax colours."""
         shown = self.shown
         assert shown is not None
-        if self._colours is None:
-            self._find_colours(shown.diff)
+        if self._colours is None and self._awaited is not shown.diff:
+            self._awaited = shown.diff
+            self.run_worker(self._colour(shown.diff))
         if line.hunk >= 0:
             # a ground that differs, and where the terminal has few grounds a line below
             mark = self.ground(f"{line.kind}-word") + Style(underline=True if self._is_flat else None)
@@ -261,11 +262,6 @@ class DiffView(LineView):
             StyleSpan(shown.column(line, start), shown.column(line, end), style)
             for start, end, style in (self._colours.of(line) if self._colours else ())
         ]
-
-    def _find_colours(self, diff: Diff) -> None:
-        if self._awaited is not diff:
-            self._awaited = diff
-            self.run_worker(self._colour(diff))
 
     async def _colour(self, diff: Diff) -> None:
         colours = await asyncio.to_thread(DiffColours, diff, code_styles(self.app))

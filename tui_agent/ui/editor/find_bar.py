@@ -253,30 +253,23 @@ class FindBar(Vertical):
             self.query_one("#find-count", Static).update("")
             try:
                 if words := self.query_one("#find-words", Input).value:
-                    await self._look_for(words, editor)
+                    case, expression = "find_case" in self._switched, "find_regex" in self._switched
+                    search = Search(words, case=case, expression=expression)
+                    lines, (start, end) = list(editor.lines), self._scope
+                    self._found = await asyncio.to_thread(search.occurrences, lines, start, end)
+                    self._search = search
             finally:
                 if self._goes and not self._stale and editor is self._editor:
-                    self._go(editor)
+                    begun = self._gone[0] if self._gone and self._gone[1] == editor.place else editor.place
+                    if self._found.found:
+                        self._select(bisect_left(self._found.found, min(begun)))
+                    elif editor.place != begun:
+                        editor.select(begun[1], begun[0])
+                    self._goes, self._gone, self._due = False, (begun, editor.place), True
+                    self._say("")
             if not self._stale and editor is self._editor:
                 editor.colours.mark(self._found.found)
                 self._show_count()
-
-    def _go(self, editor: Editor) -> None:
-        """Selects the first match after the original cursor, or restores that cursor if there is no match."""
-        begun = self._gone[0] if self._gone and self._gone[1] == editor.place else editor.place
-        if self._found.found:
-            self._select(bisect_left(self._found.found, min(begun)))
-        elif editor.place != begun:
-            editor.select(begun[1], begun[0])
-        self._goes, self._gone, self._due = False, (begun, editor.place), True
-        self._say("")
-
-    async def _look_for(self, words: str, editor: Editor) -> None:
-        case, expression = "find_case" in self._switched, "find_regex" in self._switched
-        search = Search(words, case=case, expression=expression)
-        lines, (start, end) = list(editor.lines), self._scope
-        self._found = await asyncio.to_thread(search.occurrences, lines, start, end)
-        self._search = search
 
     @property
     def _scope(self) -> tuple[Place, Place | None]:

@@ -137,7 +137,10 @@ class Vim:
         if self.mode.startswith("visual"):
             self._select()
         elif self.mode == "normal" and not self._typed:
-            self._settle()
+            row, column = self._area.cursor_location
+            length = len(self._area.document.get_line(row))
+            if self._area.selection.is_empty and column >= length > 0:
+                self._area.move_cursor((row, length - 1))
         self._show(refused)
         return True
 
@@ -192,12 +195,6 @@ class Vim:
 
     def _go(self, at: int) -> None:
         self._area.move_cursor(self._place(max(0, min(at, len(self._text)))))
-
-    def _settle(self) -> None:
-        row, column = self._area.cursor_location
-        length = len(self._area.document.get_line(row))
-        if self._area.selection.is_empty and column >= length > 0:
-            self._area.move_cursor((row, length - 1))
 
     def _replace(self, start: int, end: int, text: str) -> None:
         """Replaces a range in one undo step and puts the cursor at its start."""

@@ -192,7 +192,13 @@ def moved(text: str, at: int, motion: str, count: int, operated: bool = False) -
         case "{" | "}":
             return _paragraph(text, at, count, forward=motion == "}")
         case "%":
-            return _partner(text, at, end)
+            here = next(
+                (place for place in range(at, min(end, at + _SEARCHED)) if text[place] in _PARTNERS), None
+            )
+            if here is None:
+                return None
+            pair = _PARTNERS[text[here]]
+            return _closing(text, here, pair) if text[here] == pair[0] else _opening(text, here, pair)
     if len(motion) == 2 and motion[0] in "fFtT":
         return _found(text, at, motion, count)
     return None
@@ -269,15 +275,6 @@ def _paragraph(text: str, at: int, count: int, *, forward: bool) -> int:
         if at in (0, len(text)):
             break
     return at
-
-
-def _partner(text: str, at: int, end: int) -> int | None:
-    """Returns the bracket that belongs to the first bracket from `at` to the end of the line."""
-    here = next((place for place in range(at, min(end, at + _SEARCHED)) if text[place] in _PARTNERS), None)
-    if here is None:
-        return None
-    pair = _PARTNERS[text[here]]
-    return _closing(text, here, pair) if text[here] == pair[0] else _opening(text, here, pair)
 
 
 def _closing(text: str, opening: int, pair: str) -> int | None:

@@ -65,7 +65,10 @@ class Canvas:
         self.lefts, self.rights = self._columns(widths)
         for index, layer in enumerate(self.layout.layers):
             self._draw_layer(index, layer, widths)
-        self._ink()
+        for row, cells in enumerate(self._bits):
+            for x, bits in cells.items():
+                self.marks[row].setdefault(x, LineGlyph(_GLYPHS[bits], self._names[row, x]))
+            self.marks[row] = dict(sorted(self.marks[row].items()))
 
     def _columns(self, widths: Mapping[str, int]) -> tuple[list[int], list[int]]:
         lefts, rights, x = [], [], 0
@@ -92,16 +95,13 @@ class Canvas:
             if item.sources:
                 self._draw_arrival(index, item)
             if item.targets:
-                self._draw_departure(index, item)
-
-    def _draw_departure(self, index: int, item: LayerItem) -> None:
-        lanes = [target.lane for target in item.targets if target.row != item.row or target.lane >= 0]
-        furthest = max((self._lane_x(index + 1, lane) for lane in lanes), default=self.rights[index])
-        joined = {self._lane_x(index + 1, lane) for lane in lanes}
-        crossed = self._verticals(index + 1, item.row) - joined
-        for x in range(self.rights[index], furthest + 1):
-            if x not in crossed:
-                self._add(item.row, x, _LEFT | (_RIGHT if x < furthest else 0), item.name)
+                lanes = [target.lane for target in item.targets if target.row != item.row or target.lane >= 0]
+                furthest = max((self._lane_x(index + 1, lane) for lane in lanes), default=self.rights[index])
+                joined = {self._lane_x(index + 1, lane) for lane in lanes}
+                crossed = self._verticals(index + 1, item.row) - joined
+                for x in range(self.rights[index], furthest + 1):
+                    if x not in crossed:
+                        self._add(item.row, x, _LEFT | (_RIGHT if x < furthest else 0), item.name)
 
     def _draw_arrival(self, index: int, item: LayerItem) -> None:
         """Draws the lane of an item and the edge into the item, with an arrow before a node."""
@@ -142,12 +142,6 @@ class Canvas:
     def _add(self, row: int, x: int, bits: int, name: str) -> None:
         self._bits[row][x] = self._bits[row].get(x, 0) | bits
         self._names[row, x] = self._names.get((row, x), frozenset()) | {name}
-
-    def _ink(self) -> None:
-        for row, cells in enumerate(self._bits):
-            for x, bits in cells.items():
-                self.marks[row].setdefault(x, LineGlyph(_GLYPHS[bits], self._names[row, x]))
-            self.marks[row] = dict(sorted(self.marks[row].items()))
 
 
 #: Maximum length of a name in characters; the details show the full name.

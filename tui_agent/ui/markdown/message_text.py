@@ -117,7 +117,13 @@ class MessageText(Guarded, GrowsAtEnd):
         if width:
             del self._ends[kept:]
             self._ends += _sums(heights, self._ends[-1] if self._ends else 0)
-        self._redraw(kept, layout=not width or tall != (self._ends[-1] if self._ends else 0))
+        top = self._ends[kept - 1] if 0 < kept <= len(self._ends) else 0
+        height = max(self.size.height, self._ends[-1] if self._ends else 0)
+        if height > top:
+            self.refresh(
+                Region(0, top, max(self.size.width, 1), height - top),
+                layout=(not width or tall != (self._ends[-1] if self._ends else 0)),
+            )
 
     async def _colour(self) -> None:
         """Highlights long code in a low-priority thread."""
@@ -129,12 +135,6 @@ class MessageText(Guarded, GrowsAtEnd):
                     drawn = self._reading.colour(code, contents, drawn)
                 await self._show_lines(drawn)
         self._colouring = False
-
-    def _redraw(self, first: int, layout: bool) -> None:
-        top = self._ends[first - 1] if 0 < first <= len(self._ends) else 0
-        height = max(self.size.height, self._ends[-1] if self._ends else 0)
-        if height > top:
-            self.refresh(Region(0, top, max(self.size.width, 1), height - top), layout=layout)
 
     # ── size ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -192,18 +192,15 @@ class MessageText(Guarded, GrowsAtEnd):
             return Strip.blank(self.size.width, self.rich_style)
         strips = self._strips.get(at)
         if strips is None:
-            strips = self._strips[at] = self._render_strips(at)
+            line, selection = self._drawn.lines[at], self.text_selection
+            content = line.content
+            if selection is not None and (span := selection.get_span(at)) is not None:
+                start, end = span
+                selected = Style.from_styles(self.screen.get_component_styles("screen--selection"))
+                content = content.stylize(selected, start, len(content) if end == -1 else end)
+            strips = self._strips[at] = [self._strip(row, at) for row in line.rows(self._width, content)]
         from_top = y - (self._ends[at - 1] if at else 0)
         return strips[from_top] if from_top < len(strips) else Strip.blank(self.size.width, self.rich_style)
-
-    def _render_strips(self, at: int) -> list[Strip]:
-        line, selection = self._drawn.lines[at], self.text_selection
-        content = line.content
-        if selection is not None and (span := selection.get_span(at)) is not None:
-            start, end = span
-            selected = Style.from_styles(self.screen.get_component_styles("screen--selection"))
-            content = content.stylize(selected, start, len(content) if end == -1 else end)
-        return [self._strip(row, at) for row in line.rows(self._width, content)]
 
     def _strip(self, row: DrawnRow, line: int) -> Strip:
         """Returns a row as cells with their text offsets, which mouse selection needs."""

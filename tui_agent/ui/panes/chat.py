@@ -160,7 +160,10 @@ class ChatPane(Pane):
         self.transcript.show(state)
         self.prompt.set_history(state.input.history)
         self.query_one(NextSteps).show(() if state.turn.running else state.chat.next_steps)
-        self._show_queue(state)
+        self.query_one(QueuedMessages).show(state.input.queue)
+        offers = self.query_one("#queue-offers", HintLine)
+        offers.display = bool(state.input.queue) and not state.turn.running
+        offers.set_words(_OFFERS if offers.display else ())
         self.query_one(ProgressLine).show(state)
         self._show_going_on()
         self.query_one(NoModelLine).show(told=self.query_one(Welcome).offers)
@@ -168,7 +171,9 @@ class ChatPane(Pane):
         self.query_one(OfferLine).show(state.checks.offered)
         self.query_one(WaitingLines).show(state)
         self._show_mode()
-        self._show_draft(state.input.draft)
+        if state.input.draft != self._draft and self.prompt.value == self._draft:
+            self._draft = state.input.draft
+            self.prompt.set_value(state.input.draft)
         self._show_failed(state)
         if self._unsent and self._unsent == self.prompt.value and state.model.name and not self._missing():
             self._unsent = ""
@@ -190,12 +195,6 @@ class ChatPane(Pane):
         from tui_agent.ui.dialogs.models import use_model_option
 
         await use_model_option(cast("Host", self.app), self.session, message.value)
-
-    def _show_queue(self, state: State) -> None:
-        self.query_one(QueuedMessages).show(state.input.queue)
-        offers = self.query_one("#queue-offers", HintLine)
-        offers.display = bool(state.input.queue) and not state.turn.running
-        offers.set_words(_OFFERS if offers.display else ())
 
     @on(Prompt.VimShown)
     def _show_vim(self, message: Prompt.VimShown) -> None:
@@ -230,11 +229,6 @@ class ChatPane(Pane):
         place = title("", changes, restored_position(changes, state.layout.place.get("review")))
         apply, skip = (self.keys.shown(f"changes.{verb}_one") for verb in ("apply", "skip"))
         return f"{apply} apply, {skip} skip: {place[3:]}"
-
-    def _show_draft(self, draft: str) -> None:
-        if draft != self._draft and self.prompt.value == self._draft:
-            self._draft = draft
-            self.prompt.set_value(draft)
 
     def _show_going_on(self) -> None:
         self.query_one(ContinueLine).show(self.prompt.text, self.session.state)
@@ -283,7 +277,12 @@ class ChatPane(Pane):
             said = f"There is no command /{command}; to send it as a message, type a space before it"
             self.ask(self.session.notice(said, "warning"))
         elif name in HOST_COMMANDS:
-            self._hand_to_host(name, words)
+            try:
+                HOST_COMMANDS[name](cast("Host", self.app), words)
+            except TuiAgentError as error:
+                self.ask(self.session.notice(str(error), "error"))
+            else:
+                self.prompt.set_value("")
         elif (call := call_of(self.session, text)) is not None:
             self.prompt.set_value("")
             self.act(self._carry_out(text, call), text_waits=False)
@@ -299,14 +298,6 @@ class ChatPane(Pane):
                 self._run(text)
             else:
                 self.act(self.send(text), text_waits=False, opens=PASTED.search(text) is not None)
-
-    def _hand_to_host(self, name: str, words: str) -> None:
-        try:
-            HOST_COMMANDS[name](cast("Host", self.app), words)
-        except TuiAgentError as error:
-            self.ask(self.session.notice(str(error), "error"))
-        else:
-            self.prompt.set_value("")
 
     def _missing(self) -> str:
         """Reason why a message cannot be sent; it then stays in the prompt and no turn starts."""

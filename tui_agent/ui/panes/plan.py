@@ -240,7 +240,11 @@ class PlanPane(Pane):
         self._drawn, (self._plan, self._waiting_for) = drawn, drawn
         self._draw()
         if asked:
-            self._show_question()
+            if not self._typing:
+                self._input.value = ""
+            keys = [row.key for row in self._rows.rows if row.key.startswith(("choice:", "let_go:"))]
+            if keys:
+                self._rows.set_rows(self._rows.rows, cursor=keys[0])
 
     def _choose(self) -> None:
         """Activate the current row: answer, open or unfold."""
@@ -383,13 +387,6 @@ class PlanPane(Pane):
         empty = Row("", Line((Piece(_EMPTY, "muted"),)), wraps=True)
         self._rows.set_rows(rows or [empty])
         self._input.display = bool(self._typing) or self._asks_for_path
-
-    def _show_question(self) -> None:
-        if not self._typing:
-            self._input.value = ""
-        keys = [row.key for row in self._rows.rows if row.key.startswith(("choice:", "let_go:"))]
-        if keys:
-            self._rows.set_rows(self._rows.rows, cursor=keys[0])
 
 
 #: Maximum number of visible lines, the newest.

@@ -88,7 +88,13 @@ class StatusPane(Pane):
             self._facts = facts
             self.query_one("#facts", Static).update(facts)
         self._toast_notices(state.notices)
-        self._confirm(state)
+        before, self._applies = self._applies, state.review.checkpoints
+        known = {point.id for point in before or ()}
+        new = [point for point in self._applies if point.id not in known and not point.undone]
+        if before is not None and new:
+            place = "review.undo" if state.layout.focus == "review" else "changes.undo"
+            count = counted(len({step.path for point in new for step in point.files}), "file")
+            self.app.notify(f"{count} written · {self.keys.shown(place)} undoes", timeout=5, markup=False)
         counts = any(not one.background for one in state.commands.running)
         self._count(not self.plain and (counts or bool(state.subtasks.running)))
 
@@ -140,15 +146,6 @@ class StatusPane(Pane):
                     timeout=_STAYS[notice.level],
                     markup=False,
                 )
-
-    def _confirm(self, state: State) -> None:
-        before, self._applies = self._applies, state.review.checkpoints
-        known = {point.id for point in before or ()}
-        new = [point for point in self._applies if point.id not in known and not point.undone]
-        if before is not None and new:
-            place = "review.undo" if state.layout.focus == "review" else "changes.undo"
-            count = counted(len({step.path for point in new for step in point.files}), "file")
-            self.app.notify(f"{count} written · {self.keys.shown(place)} undoes", timeout=5, markup=False)
 
 
 def facts_line(state: State, width: int, model: str = "", quiet: int = 0, effort: str = "") -> Content:

@@ -110,7 +110,11 @@ class SubTasksPane(ListPane):
         if self._look is None:
             self._look = read_look(state.layout.place.get(self.ID))
         self._slice, self._used = state.subtasks, state.usage.session
-        self._keep_time()
+        if self._slice.running and self._clock is None and not self.plain:
+            self._clock = self.set_interval(1, self._tick)
+        elif not self._slice.running and self._clock is not None:
+            self._clock.stop()
+            self._clock = None
         self._draw()
 
     @on(events.Resize)
@@ -133,13 +137,6 @@ class SubTasksPane(ListPane):
         layout = self.session.state.layout
         self.session.set_layout(replace(layout, place={**layout.place, self.ID: self.look.saved()}))
 
-    def _keep_time(self) -> None:
-        if self._slice.running and self._clock is None and not self.plain:
-            self._clock = self.set_interval(1, self._tick)
-        elif not self._slice.running and self._clock is not None:
-            self._clock.stop()
-            self._clock = None
-
     def _tick(self) -> None:
         if self.display:
             self._draw()
@@ -161,24 +158,12 @@ class SubTasksPane(ListPane):
         had_focus = self._graph.has_focus or self.rows.has_focus
         self._graph.display, self.rows.display = graph, not graph
         if not graph:
-            self._show_list()
-        self._show_limits(height)
-        self._show_details(height)
-        self._show_words(height)
-        if had_focus and not self.entry.has_focus:
-            self.entry.focus()
-
-    def _show_list(self) -> None:
-        none = _NONE_SEEN if self._slice.tasks else ""
-        self.set_rows(list_rows(self.shown, self._facts), self.look.cursor, empty=none)
-
-    def _show_limits(self, height: int) -> None:
+            none = _NONE_SEEN if self._slice.tasks else ""
+            self.set_rows(list_rows(self.shown, self._facts), self.look.cursor, empty=none)
         limits = self.query_one("#limits", Rows)
         limits.display = bool(self._slice.tasks) and height >= _LIMITS_FROM
         if limits.display:
             _set(limits, [limits_row(self.session.loaded.settings, self._slice.tasks, self._used)])
-
-    def _show_details(self, height: int) -> None:
         details, task = self.query_one("#details", Rows), self._current
         details.display = task is not None and height >= _DETAILS_FROM
         if task is not None and details.display:
@@ -186,13 +171,13 @@ class SubTasksPane(ListPane):
             running = self._slice.running.get(task.id)
             blocked = self._why_blocked(task)
             _set(details, detail_rows(task, self._facts[task.id], running, states, blocked))
-
-    def _show_words(self, height: int) -> None:
         words = self.query_one(HintLine)
         due = unapproved(self._slice.tasks)
         words.display = height >= _WORDS_FROM or (bool(due) and height >= _LIMITS_FROM)
         if words.display:
             words.set_words(words_for(self._current, self._slice.tasks, self.look))
+        if had_focus and not self.entry.has_focus:
+            self.entry.focus()
 
     def _why_blocked(self, task: SubTask) -> str:
         if not (task.wanted and task.state == "ready"):
@@ -263,7 +248,8 @@ class SubTasksPane(ListPane):
     @on(LineView.Chosen)
     def _row_chosen(self, event: LineView.Chosen) -> None:
         event.stop()
-        self._look_into()
+        if self._current is not None and self._current.runs:
+            self.commands["chat"]()
 
     @on(LineView.Marked)
     def _row_marked(self, event: LineView.Marked) -> None:
@@ -279,10 +265,6 @@ class SubTasksPane(ListPane):
     def _leave_line(self) -> None:
         self.set_view(replace(self.look, words=""))
         self.stop_writing()
-
-    def _look_into(self) -> None:
-        if self._current is not None and self._current.runs:
-            self.commands["chat"]()
 
 
 def _set(view: Rows, rows: list[Row], cursor: str = "") -> None:

@@ -164,7 +164,11 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         self._back_to = None
         self._seen = self.size, None
         if self._apart:
-            self._start_over()
+            for block in self._blocks.values():
+                block.remove()
+            self._blocks = {}
+            self._apart = False
+            self.show(self._source.state)
         self._say_behind(0)
         self.anchor()
         self.scroll_end(animate=False)
@@ -282,13 +286,6 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         if oldest > 1 and self.virtual_size.height < 2 * self.size.height:
             self._page_once(self._page(oldest))
 
-    def _start_over(self) -> None:
-        for block in self._blocks.values():
-            block.remove()
-        self._blocks = {}
-        self._apart = False
-        self.show(self._source.state)
-
     def _add(self, messages: list[ChatMessage], review: ReviewSlice) -> None:
         """Append messages; a streamed response becomes its message in place, without a redraw."""
         followed = self.following
@@ -306,7 +303,8 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         if above:
             self.mount(*(self._block(message, review) for message in above), before=live)
         if followed:
-            self._trim()
+            for number in sorted(self._blocks)[: -MOST if len(self._blocks) > MOST else 0]:
+                self._blocks.pop(number).remove()
         else:
             self._say_behind(self._behind + len(messages))
 
@@ -326,10 +324,6 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             self._live.remove()
             self._live = None
 
-    def _trim(self) -> None:
-        for number in sorted(self._blocks)[: -MOST if len(self._blocks) > MOST else 0]:
-            self._blocks.pop(number).remove()
-
     def _say_behind(self, count: int) -> None:
         if count != self._behind:
             self._behind = count
@@ -346,7 +340,8 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         super().watch_scroll_y(old_value, new_value)
         if not self._going_back and self._seen[0] in (Size(), self.size):
             self._back_to = None
-            self._tell_soon()
+            if self._timer is None:
+                self._timer = self.set_timer(TOLD_AFTER, self._post_position)
             self._seen = self.size, self.scroll_place
         if self._behind and self.following:
             self._say_behind(0)
@@ -416,10 +411,6 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             ),
             None,
         )
-
-    def _tell_soon(self) -> None:
-        if self._timer is None:
-            self._timer = self.set_timer(TOLD_AFTER, self._post_position)
 
     def _post_position(self) -> None:
         self._timer = None

@@ -169,7 +169,14 @@ class Welcome(Center):
             parts((asks if self.offers else "Three things to try", "$muted")),
         ]
         self._first = len(above)
-        tries = self._offered(width) if self.offers else _things_to_try()
+        tries = (
+            self._offered(width)
+            if self.offers
+            else [
+                parts((f"  {number}  ", "bold $accent"), trial.label)
+                for number, trial in enumerate(TRIALS, 1)
+            ]
+        )
         model = (
             parts(("Model  ", "$muted"), self._model)
             if self._model
@@ -196,10 +203,6 @@ class Welcome(Center):
         ]
         rows.append(parts(("  ↓  ", "bold $accent"), "more models, and keys for other providers"))
         return [row.truncate(width, ellipsis=True) for row in rows]
-
-
-def _things_to_try() -> list[Content]:
-    return [parts((f"  {number}  ", "bold $accent"), trial.label) for number, trial in enumerate(TRIALS, 1)]
 
 
 def _wrapped(text: str, width: int) -> list[str]:
