@@ -342,6 +342,18 @@ async def test_a_code_block_names_its_language_and_is_copied_by_a_click() -> Non
         assert app.clipboard == "x = 1\n\ny = 2\n"
 
 
+async def test_code_has_a_ground_of_its_own_as_wide_as_the_text() -> None:
+    app = MarkdownApp("Words.\n\n```python\nx = 1\n```\n")
+    async with app.run_test(size=(40, 10)) as pilot:
+        await pilot.pause()
+        words, *code = ([*app.body.render_line(y)] for y in (0, 2, 3))
+        around = {segment.style.bgcolor for segment in words if segment.style}
+        for row in code:
+            found = {segment.style.bgcolor for segment in row if segment.style}
+            assert len(found) == 1 and not found & around
+            assert sum(segment.cell_length for segment in row) == 40
+
+
 def test_a_table_follows_the_alignment_of_its_columns() -> None:
     line = draw("| a | count |\n|---|---:|\n| x | 7 |").lines[1]
     row = "".join(piece.content.plain for piece in next(iter(line.rows(40, line.content))).pieces)

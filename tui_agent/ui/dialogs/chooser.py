@@ -99,6 +99,7 @@ class Chooser(Dialog[Any]):
         self._pointer = at
         self._all: Sequence[ChooserRow] = ()
         self._rows: list[ChooserRow] = []
+        self._across = 0
 
     def body(self) -> Iterable[Widget]:
         keys = {name: self._key(f"chooser.{name}") for name in ("choose", "yes")}
@@ -122,6 +123,13 @@ class Chooser(Dialog[Any]):
             self.fill(self._get(self._getting))
         if self._following is not None:
             self._unfollow = self._following(self._follow)
+
+    @on(events.Resize)
+    def _resized(self, event: events.Resize) -> None:
+        """Rows are cut to the width of the screen."""
+        if self._across not in (0, event.size.width):
+            self._follow()
+        self._across = event.size.width
 
     @on(events.Unmount)
     def _unmounted(self) -> None:

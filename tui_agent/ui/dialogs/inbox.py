@@ -75,7 +75,8 @@ def _own(state: State) -> Iterator[InboxRow]:
         found = [change for change in state.review.changes if change.state == kind]
         most = MOST_OF_KIND if len(found) > MOST_OF_KIND + 1 else len(found)  # no row for *and 1 other*
         for change in found[:most]:
-            words = f"{change.path} · {change.reason}" if change.reason else change.path
+            why = change.reason.partition(":")[0] if kind == "conflict" else change.reason
+            words = f"{change.path} · {why}" if why else change.path
             yield InboxRow(change.id, review, review, kind, colour, words, change=change.id)
         if more := len(found) - most:
             words = f"and {counted(more, 'other')}"

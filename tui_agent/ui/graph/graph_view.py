@@ -148,7 +148,7 @@ class Canvas:
 _LONGEST = 16
 #: Candidate widths of the facts beside a name, in cells; the widest that fits the graph is used. From the first on
 #: the facts have the goal, and all the room that there is up to `_WIDEST`.
-_ROOMS = (20, 7, 0)
+_ROOMS = (20, 8, 0)
 _WIDEST = 60
 #: Minimum free cells for a goal after the last name of a row.
 _GOAL_FROM = 12

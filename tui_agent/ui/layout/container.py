@@ -96,6 +96,10 @@ class TabLine(Widget):
     def _labels(self) -> list[Content]:
         """If they do not fit, all drop their details, then shorten their names; counts remain."""
         titles = [title.plain if isinstance(title, Content) else title for _, title in self._tabs]
+        titles = [
+            title if pane == self._front else title.partition(" · ")[0]
+            for (pane, _), title in zip(self._tabs, titles, strict=True)
+        ]
         if len(titles) == 1:
             return [self._label(self._tabs[0][0], fit(titles[0], self.size.width))]
         room = self.size.width - self._gap * (len(titles) - 1)

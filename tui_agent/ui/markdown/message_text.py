@@ -205,7 +205,10 @@ class MessageText(Guarded, GrowsAtEnd):
     def _strip(self, row: DrawnRow, line: int) -> Strip:
         """Returns a row as cells with their text offsets, which mouse selection needs."""
         style = self.visual_style
-        ground = style + self.get_visual_style("message-text--code", partial=True) if row.code else style
+        if row.code:  # a partial visual style has no opaque background
+            ground = style + Style(background=self.get_component_styles("message-text--code").background)
+        else:
+            ground = style
         strips = []
         for piece in row.pieces:
             content = piece.content.expand_tabs(TAB) if "\t" in piece.content.plain else piece.content

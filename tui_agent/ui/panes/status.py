@@ -20,6 +20,7 @@ from tui_agent.store import commands
 from tui_agent.store.state import NoticesSlice, State
 from tui_agent.turn.model_choice import in_short
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, actions_of, why_not
+from tui_agent.ui.graph.facts import dollars
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.safe_text import CHECK_INKS, clean, counted, parts
 from tui_agent.ui.widgets.line_view import Hint, HintLine
@@ -121,7 +122,9 @@ class StatusPane(Pane):
         lines = (
             one for child in pane.children for one in (child, *child.children) if isinstance(one, HintLine)
         )
-        return "" if any(line.display and line.region for line in lines) else name
+        # A pane without a region is laid out with the next frame.
+        shown = any(line.display and (line.region or not pane.region) for line in lines)
+        return "" if shown else name
 
     @property
     def _room(self) -> int:
@@ -263,7 +266,7 @@ def _usage(state: State) -> Iterable[Piece]:
     if total.input and total.cached:
         yield (f"cache {round(100 * total.cached / total.input)}%", "$muted")
     if (total.input or total.output) and total.cost is not None:
-        yield (f"${total.cost:.2f}", "$muted")
+        yield (dollars(total.cost) or "$0.00", "$muted")
 
 
 def _git(state: State) -> Iterable[Piece]:

@@ -17,7 +17,6 @@ from tui_agent.store.commands import MARKS, CheckLook, CheckResult, CommandResul
 from tui_agent.ui.keys.keymap import view_bindings
 from tui_agent.ui.safe_text import CHECK_INKS, coloured, label, parts
 from tui_agent.ui.widgets.error_guard import GuardedText, or_broken
-from tui_agent.ui.widgets.line_view import fit
 
 #: With bounds, since it is tried at each word of an output.
 #: `src/a.py:12`, `File "src/a.py", line 12`, `a.ts(12,3)`: a path and a line as compilers and test runners print them.
@@ -26,8 +25,8 @@ _PLACE = late(
     r"(?:\", line |:|\()(?P<line>[1-9]\d{0,6})\b"
 )
 _LINK = "place"
-#: Output lines of a user's command shown while folded, characters per line, and cells of a check's command.
-INLINE, LONGEST, SHOWN_COMMAND = 8, 300, 60
+#: Output lines of a user's command shown while folded, and characters per line.
+INLINE, LONGEST = 8, 300
 _ENDINGS = {
     "stopped": "stopped",
     "time-out": "stopped: it exceeded its time limit",
@@ -114,6 +113,10 @@ class CommandOutput(FoldLine):
         self._check = check
         self._opened = 0
 
+    def _draw(self) -> None:
+        self.set_class(self._check is not None and not self._unfolded, "-one-line")
+        super()._draw()
+
     def _clicked(self, event: events.Click) -> None:
         place = event.style.meta.get(_LINK)
         if place is None:
@@ -135,9 +138,9 @@ class CommandOutput(FoldLine):
         fold = "▾ " if self._unfolded else "▸ " if result.output or result.report else "  "
         check = self._check
         words = f"{check.name} {check.amount}  " if check else f"{result.command}  "
-        facts = [result.command if self._unfolded else fit(result.command, SHOWN_COMMAND)] if check else []
         told = outcome(replace(result, changed=()) if check else result)
-        facts += [fact for fact in told if not check or fact not in words]
+        facts = [fact for fact in told if not check or fact not in words]
+        facts += [result.command] if check else []
         line = parts((fold, "$muted"), (mark, colour), words, (" · ".join(facts), "$muted"))
         if not self._unfolded:
             return Content("\n").join([line, *self._begun()])

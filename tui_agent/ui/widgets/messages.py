@@ -405,7 +405,8 @@ def _decided(changes: Sequence[Change]) -> Iterable[str]:
         for change in changes
     )
     if states.keys() - {"pending"}:
-        yield from (f"{number} {state}" for state, number in states.items())
+        for state, number in states.items():
+            yield _count(number, state) if state == "conflict" else f"{number} {state}"
 
 
 def markdown(text: str, *, parsed: bool = True, growing: bool = False, classes: str = "") -> MessageText:
