@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from itertools import pairwise
 from pathlib import Path
@@ -297,6 +298,24 @@ async def test_sub_tasks_in_a_circle_are_refused_by_name(workspace: Path) -> Non
         await turn(session, "Split it")
         assert session.state.subtasks.tasks == ()
         assert any("a, b" in notice.text for notice in session.state.notices.items)
+
+
+async def test_cancelled_work_that_nobody_stopped_is_a_fault(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next turn begins, and the queue is not held back as after a stop."""
+
+    async def cancelled() -> None:
+        raise asyncio.CancelledError
+
+    async with open_session(workspace, [CHANGE]) as session:
+        with monkeypatch.context() as patched:
+            patched.setattr(session.chat._turns, "get_ready", cancelled)
+            await turn(session)
+        ended = session.state.turn
+        assert ended.kind == "Fault" and "was cancelled" in ended.error
+        await turn(session)
+        assert session.state.turn.ok
 
 
 async def test_a_fault_of_ours_ends_the_turn_with_the_place_of_its_traceback(

@@ -347,7 +347,11 @@ class Turns:
             self._work.cancel()
         try:
             limit = await self._work
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if not self._stopped and not (task and task.cancelling()):
+                found = fault("Work that the turn waited for was cancelled", error)
+                return {"ok": False, "error": str(found), "kind": "Fault"}
             self._stopped = True
             return {"ok": False, "error": STOPPED, "kind": "Interrupted", "stopped": True}
         except TuiAgentError as error:
