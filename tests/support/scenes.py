@@ -1,7 +1,7 @@
 """Scenes of the screen: typical moments of work at each size and in each variant of a terminal.
 
-`make snapshots` draws them as SVG and text files in `build/scenes`. The order of events in some of them depends on
-time, so no test compares them.
+`make snapshots` draws them as SVG and text files in `build/scenes`. A test compares the text of those in `COMPARED`
+with `tests/snapshots`; in the others the order of events depends on time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from support.screens import Driven, on_screen
 from support.sessions import reply
-from support.snapshots import Picture, _settled, svg, without_durations
+from support.snapshots import FOLDER, Picture, _settled, svg, without_durations
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.ui.themes import Depth
@@ -26,6 +26,9 @@ from tui_agent.ui.widgets.transcript import Transcript
 
 DRAWN = Path(__file__).parents[2] / "build" / "scenes"
 SIZES = ((80, 24), (100, 30), (120, 40), (160, 48), (240, 70))
+#: Scenes whose text a test compares, and the sizes at which it does.
+COMPARED = ("first", "answer", "changes", "conflict", "graph")
+COMPARED_AT = ((80, 24), (120, 40), (160, 48))
 #: Size of the variants.
 USUAL = (120, 40)
 #: Variants of the terminal, drawn at `USUAL`: colour depth, theme, and whether the screen is plain.
@@ -246,6 +249,15 @@ async def _pictures(name: str, sizes: tuple[tuple[int, int], ...], variants: boo
     return found
 
 
+def text_of(picture: Picture) -> str:
+    lines = ("".join(span.text for span in line) for line in picture.lines)
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def kept_texts() -> dict[str, str]:
+    return {path.stem: path.read_text(encoding="utf-8") for path in sorted(FOLDER.glob("*.txt"))}
+
+
 async def _all() -> dict[str, Picture]:
     found: dict[str, Picture] = {}
     for name in SCENES:
@@ -260,8 +272,9 @@ def main() -> int:
     DRAWN.mkdir(parents=True, exist_ok=True)
     for name, picture in drawn.items():
         (DRAWN / f"{name}.svg").write_text(svg(picture.lines, picture.width), encoding="utf-8", newline="\n")
-        text = "\n".join("".join(span.text for span in line) for line in picture.lines)
-        (DRAWN / f"{name}.txt").write_text(text, encoding="utf-8")
+        (DRAWN / f"{name}.txt").write_text(text_of(picture), encoding="utf-8")
+    for name in (f"{scene}-{width}x{height}" for scene in COMPARED for width, height in COMPARED_AT):
+        (FOLDER / f"{name}.txt").write_text(text_of(drawn[name]), encoding="utf-8", newline="\n")
     sys.stdout.write(f"{len(drawn)} pictures are in {DRAWN}\n")
     return 0
 

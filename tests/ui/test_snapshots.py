@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.scenes import COMPARED, COMPARED_AT, kept_texts, text_of
+from support.scenes import pictures as scene_pictures
 from support.snapshots import Span, differences, kept, pictures, read, svg
 
 
@@ -22,6 +24,18 @@ async def test_the_screen_is_as_it_is_kept(tmp_path: Path, monkeypatch: pytest.M
         if not told:
             break
     assert not told, "\n".join(["The screen differs; if it should, `make snapshots`:", *told[:60]])
+
+
+@pytest.mark.parametrize("name", COMPARED)
+async def test_a_scene_has_the_kept_text_at_three_sizes(name: str) -> None:
+    before = {key: text for key, text in kept_texts().items() if key.startswith(f"{name}-")}
+    assert len(before) == len(COMPARED_AT)
+    for _ in range(2):  # a loaded machine can draw a line late
+        drawn = await scene_pictures(name, COMPARED_AT, variants=False)
+        now = {key: text_of(picture) for key, picture in drawn.items()}
+        if now == before:
+            break
+    assert now == before, "if it should differ, `make snapshots`"
 
 
 def test_what_differs_is_told_line_by_line() -> None:

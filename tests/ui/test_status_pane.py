@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.scenes import scene
 from support.screens import on_screen
 from textual.widgets import OptionList
 
@@ -112,3 +113,10 @@ def test_a_key_is_told_once_where_a_pane_tells_its_own() -> None:
 )
 def test_a_window_is_said_as_models_are_told_by_it(tokens: int, said: str) -> None:
     assert window_in_short(tokens) == said
+
+
+async def test_keys_that_a_pane_shows_below_itself_are_not_repeated(tmp_path: Path) -> None:
+    """Its line is shown as soon as the pane has its height."""
+    async with scene("graph", tmp_path, (80, 24)) as it:
+        await it.shows(" f follow")
+        await it.until(lambda: it.text.count("r run") == 1, "r run once")

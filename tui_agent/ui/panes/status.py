@@ -60,6 +60,8 @@ class StatusPane(Pane):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._told: int | None = None
+        #: The pane whose keys appear here.
+        self._keys_of = ""
         self._facts = Content()
         #: Ticks for running commands and silent sub-tasks.
         self._counting: Timer | None = None
@@ -69,10 +71,20 @@ class StatusPane(Pane):
         yield Static("", id="facts", markup=False)
         yield HintLine(id="hints")
 
+    def on_mount(self) -> None:
+        self.screen.screen_layout_refresh_signal.subscribe(self, lambda _: self._follow())
+
+    def _follow(self) -> None:
+        """A pane shows or hides its own keys with its layout."""
+        state = self.session.state
+        if self._keys_of != self._told_here(state.layout.focus):
+            self.show(state)
+
     def show(self, state: State) -> None:
+        self._keys_of = self._told_here(state.layout.focus)
         hints = hint_words(
             self.keys,
-            self._told_here(state.layout.focus),
+            self._keys_of,
             self._room,
             pending=bool(state.review.open),
             can=lambda action: not why_not(action, state),
@@ -122,9 +134,7 @@ class StatusPane(Pane):
         lines = (
             one for child in pane.children for one in (child, *child.children) if isinstance(one, HintLine)
         )
-        # A pane without a region is laid out with the next frame.
-        shown = any(line.display and (line.region or not pane.region) for line in lines)
-        return "" if shown else name
+        return "" if any(line.display and line.region for line in lines) else name
 
     @property
     def _room(self) -> int:
