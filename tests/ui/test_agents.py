@@ -13,6 +13,13 @@ from support.terminal_program import Program, running
 KEY = b"\x1d"
 
 
+def left_screen(it: Program) -> None:
+    """Wait until the program has the terminal again: keys before that are text in the prompt."""
+    it.until(
+        lambda: it.written.rfind(b"\x1b[?1049l") > it.written.rfind(b"\x1b[?1049h"), "the program's screen"
+    )
+
+
 def test_a_program_is_shown_the_review_comes_by_key_and_nothing_is_written_until_it_is_applied(
     tmp_path: Path,
 ) -> None:
@@ -29,7 +36,7 @@ def test_a_program_is_shown_the_review_comes_by_key_and_nothing_is_written_until
         it.shows("1 file written")
         assert (work / "a.py").read_text() == "one\nTWO\n"
         it.type(b"\x1b[18~/agent\r")  # F7
-        it.settle()
+        left_screen(it)
         it.type(b"echo ag''ain\r")
         it.shows("again")
         it.type(b"exit 3\r")
@@ -59,7 +66,7 @@ def test_a_host_that_a_program_asked_for_is_named_and_allowed_by_key(tmp_path: P
         it.type(b"\r")
         it.shows("sh can now connect to host.local:9")
         it.type(b"\x1b[18~/agent\r")  # F7
-        it.settle()
+        left_screen(it)
         it.type(b"clear; python3 ask.py\r")
         it.shows("answer: 502")
         it.type(b"exit\r")
@@ -111,7 +118,7 @@ def test_ctrl_z_stops_a_program_for_good_neither_here_nor_in_the_view(tmp_path: 
     cat = ("sh", "-c", "echo rea''dy; exec cat")
     with running(Program("view", "--", *cat, folder=work, home=tmp_path / "home"), sign="ready") as it:
         it.type(b"\x1a")
-        it.settle()
+        it.shows("^Z")
         it.type(b"still\r")
         it.until(lambda: it.text.count("still") == 2, "the echo and the line of cat")
 
@@ -137,7 +144,7 @@ def test_a_program_lives_on_if_its_terminal_is_closed_and_its_changes_are_found_
             again.shows("1 file written")
             assert (work / "a.py").read_text() == "one\ntwo\n"
             again.type(b"\x1b[18~/agent\r")  # F7
-            again.settle()
+            left_screen(again)
             again.type(b"echo ag''ain >> a.py; exit\r")
             again.shows("1 change in the review")
             it.process.terminate()
