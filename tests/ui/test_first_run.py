@@ -24,8 +24,10 @@ FOUND = (
 
 
 def test_each_place_is_named_once() -> None:
-    said = no_model_words(FOUND, "Ctrl+O M")
-    assert "OPENAI_API_KEY is set · LM Studio answers on port 1234." in said and "Ctrl+O M chooses" in said
+    said = no_model_words(FOUND, "F12")
+    assert "OPENAI_API_KEY is set · LM Studio answers on port 1234: F12 chooses a model\n" in said
+    server = Suggestion("lm_studio/a", "a server answers on port 1234")
+    assert no_model_words([server], "F12").startswith("A server answers on port 1234: F12 uses it\n")
     assert "No API key or local server was found." in no_model_words((), "Ctrl+O M")
 
 

@@ -452,9 +452,13 @@ class NoModelLine(Static):
 def no_model_words(found: Sequence[Suggestion], key: str) -> str:
     """Models found, once per source, and possible actions."""
     places = list(dict.fromkeys(it.because for it in found))
-    what = " · ".join(places) if places else "No API key or local server was found"
     choose = f"{key} chooses a model" if key else "Choose a model"
-    return f"No model is chosen yet. {what}.\n{choose}; `tui-agent demo` starts the rehearsal."
+    if not places:
+        what = "No model is chosen yet. No API key or local server was found."
+        return f"{what}\n{choose}; `tui-agent demo` starts the rehearsal."
+    what = " · ".join(places)
+    uses = f"{key} uses it" if key and len(places) == 1 else choose
+    return f"{what[0].upper()}{what[1:]}: {uses}\n`tui-agent demo` starts the rehearsal."
 
 
 class NewBelow(PromptLine):
