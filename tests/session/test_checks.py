@@ -171,7 +171,7 @@ async def test_a_program_that_is_not_there_is_not_the_models_fault(root: Path) -
         assert len(model_of(session).requests) == 1
         assert session.state.check_doubt == "a: program missing"
         (warning,) = [notice.text for notice in session.state.notices.items if notice.level == "warning"]
-        assert warning == "a: a program is missing: no-such-program, also without the change"
+        assert warning == "no-such-program is not installed: a is skipped"
 
 
 async def test_a_check_that_runs_is_stopped_with_the_turn_and_by_itself(root: Path) -> None:

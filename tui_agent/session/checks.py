@@ -353,8 +353,8 @@ class Checks:
 
         lacks = missing_program(ran, found)
         if lacks is not None and lacks == missing_program(*await self._as_it_is(check, False)):
-            cause = f"{check.name}: {ran.cause or 'a program is missing'}, also without the change"
-            await self._commands.views.notify_once(cause, "warning")
+            words = f"{lacks or 'A program'} is not installed: {check.name} is skipped"
+            await self._commands.views.notify_once(words, "warning")
             return msgspec.structs.replace(result, state="missing", new=0)
         if ran.status in NOT_FOUND:
             return result
