@@ -25,6 +25,7 @@ from tui_agent.control import launcher, sockets
 from tui_agent.errors import SessionError
 from tui_agent.files.numbers import whole_number
 from tui_agent.start import ACCEPTED, END, READY
+from tui_agent.start.spare import Spare, warm_up
 from tui_agent.ui.textual_patches.sequences import known
 
 #: Bytes of memory without which no host runs.
@@ -134,8 +135,6 @@ class ProgramHost:
             ours.close()
             for program in self._programs.values():
                 program.channel.close()
-            from tui_agent.start.spare import Spare
-
             status = Spare(theirs).run()
         finally:
             os._exit(status)
@@ -206,12 +205,14 @@ def main() -> int:
         _remove_ended(folder)
     except (SessionError, OSError):
         return 1  # another one runs, or the folder is not private
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no program stays as a zombie
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     gc.disable()
     import_everything()
     if not known():
         return 1  # a version of Textual whose terminal cannot be parked
+    warm_up()
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the frame has handled it
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no program stays as a zombie
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     gc.collect()
     gc.freeze()  # otherwise a collection in a program would copy the pages of all objects
     files = _fingerprint()

@@ -34,6 +34,7 @@ from tui_agent.settings import loading
 from tui_agent.settings.folders import user_folders
 from tui_agent.start import ACCEPTED, END, READY
 from tui_agent.ui.app import Beginning
+from tui_agent.ui.garbage_collection import Garbage
 from tui_agent.ui.run import run_app
 
 #: Seconds in which a launcher must send its request, and its maximum bytes.
@@ -69,16 +70,8 @@ class Spare:
 
     def run(self) -> int:
         """Returns the exit status of the session."""
-        folders = user_folders()
-        loaded = loading.load(folders, None, False, ())
-        self._drawn_as = {
-            "theme": loaded.settings.theme,
-            "keys": loaded.settings.keys,
-            "plain": loaded.settings.screen.plain,
-            "follows_background": "theme" not in loaded.sources,
-            "folders": (folders.config,),
-            "begin_with": (),
-        }
+        self._drawn_as = _as_settings_say()
+        Garbage.shares_memory = True
         status = 1
         try:
             with debug_log.defer_output():
@@ -145,6 +138,31 @@ class Spare:
             os._exit(0)
         os.set_inheritable(descriptors[0], False)
         return socket.socket(fileno=descriptors[0])
+
+
+def warm_up() -> None:
+    """Draws a first frame that is thrown away. Its caches, and the bytecode that Python specializes, are then in the
+    memory that all programs share."""
+
+    async def nowhere() -> None:
+        return None
+
+    with suppress(TuiAgentError), debug_log.defer_output():
+        run_app(_never, **_as_settings_say(), arrival=nowhere)
+
+
+def _as_settings_say() -> dict[str, Any]:
+    """How the user's screen is drawn. Raises `SettingsError`."""
+    folders = user_folders()
+    loaded = loading.load(folders, None, False, ())
+    return {
+        "theme": loaded.settings.theme,
+        "keys": loaded.settings.keys,
+        "plain": loaded.settings.screen.plain,
+        "follows_background": "theme" not in loaded.sources,
+        "folders": (folders.config,),
+        "begin_with": (),
+    }
 
 
 async def _never() -> NoReturn:

@@ -40,6 +40,10 @@ SHARE = 0.05
 class Garbage:
     """`idle` returns the seconds since the last key; `running` returns whether the user follows a turn."""
 
+    #: Whether this process shares its oldest objects with others. They stay frozen, because a collection would copy
+    #: their memory.
+    shares_memory = False
+
     def __init__(self, idle: Callable[[], float], running: Callable[[], bool] = lambda: False) -> None:
         self._idle = idle
         self._running = running
@@ -100,7 +104,8 @@ class Garbage:
             self._wait(quiet, everything)
             return
         older, self._collecting = self._older or everything, True
-        if everything:
+        thaws = everything and not self.shares_memory
+        if thaws:
             gc.unfreeze()
         if older:
             for method in vars(Region).values():
@@ -110,7 +115,7 @@ class Garbage:
             self._stayed = sys.getallocatedblocks()
         else:
             gc.collect(1)
-        if everything:
+        if thaws:
             gc.freeze()
         self._collecting = False
         self._older = not older and self._added() > MOST_ADDED
