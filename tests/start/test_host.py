@@ -140,6 +140,38 @@ def test_an_editor_is_in_the_foreground_of_its_terminal(workspace: Path, home: P
             program.shows("and typed")
 
 
+def test_a_detach_before_the_control_socket_is_open(workspace: Path, home: Path) -> None:
+    with hosting():
+        program = Program(".", folder=workspace, home=home, command=TUI_AGENT)
+        with running(program, sign="Chat"):
+            program.type(b"\x0f&")
+            program.until(lambda: program.process.poll() is not None, "the shell's turn")
+            assert program.process.returncode == 0
+        assert not session(workspace)["attached"]
+
+
+def test_a_terminal_that_closes_below_an_editor_ends_it_and_leaves_the_session(
+    workspace: Path, home: Path, tmp_path: Path
+) -> None:
+    script, number = tmp_path / "editor.py", tmp_path / "number"
+    script.write_text(f"import os\nopen({str(number)!r}, 'w').write(str(os.getpid()))\n{EDITOR}")
+    variables = {"VISUAL": shlex.join([sys.executable, str(script)])}
+    with hosting():
+        program = Program(".", folder=workspace, home=home, command=TUI_AGENT, variables=variables)
+        with running(program, sign="Chat"):
+            program.type(b"a request\x18\x05")
+            program.shows("IN THE EDITOR")
+            os.close(program.master)
+            program.master = os.open(os.devnull, os.O_RDWR)
+            until(lambda: not Path(f"/proc/{number.read_text()}").exists(), "the editor's end")
+            until(lambda: not session(workspace)["attached"], "the session without a terminal")
+        found = session(workspace)
+        again = Program("attach", found["id"], folder=workspace, home=home, command=TUI_AGENT)
+        with running(again, sign="a request"):
+            again.type(b" and more")
+            again.shows("a request and more")
+
+
 def test_a_session_of_the_host_goes_to_its_shell_and_fg_returns(workspace: Path, home: Path) -> None:
     with (
         hosting(),
@@ -400,6 +432,18 @@ def test_variables_that_are_not_text(workspace: Path, home: Path) -> None:
         program = Program(".", folder=workspace, home=home, command=TUI_AGENT, variables=variables)
         with running(program, sign="Chat"):
             assert is_from_host(session(workspace), program)
+            program.type(b"typed")
+            program.shows("typed")
+
+
+@pytest.mark.parametrize(("value", "is_hosted"), [("x", True), (os.fsdecode(b"\xff"), False)])
+def test_many_variables(workspace: Path, home: Path, value: str, is_hosted: bool) -> None:
+    """1.3 MB of them, which are more than the host accepts if each byte has to be escaped."""
+    variables = {f"LARGE_{number}": value * 110_000 for number in range(12)}
+    with hosting():
+        program = Program(".", folder=workspace, home=home, command=TUI_AGENT, variables=variables)
+        with running(program, sign="Chat"):
+            assert is_from_host(session(workspace), program) == is_hosted
             program.type(b"typed")
             program.shows("typed")
 

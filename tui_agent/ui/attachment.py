@@ -42,6 +42,9 @@ class Attachment:
         self._waiting: asyncio.Task[None] | None = None
         #: Ends when another session leaves the terminal of this process.
         self._lending: asyncio.Task[None] | None = None
+        #: Set when the control socket is open, or cannot be opened; and what the user asked of the launcher before.
+        self._served = asyncio.Event()
+        self._asked: list[Callable[[], object]] = []
         #: The exit status of the program that the launcher runs.
         self._program: asyncio.Future[int] | None = None
 
@@ -65,6 +68,7 @@ class Attachment:
             self._server = serve(self._session, self)
         except (OSError, SessionError) as error:
             _log.warning("no control socket: %s", error)
+            self._served.set()
             return
         lent, self._app.lent = self._app.lent, None
         if lent is not None:
@@ -72,6 +76,14 @@ class Attachment:
         elif not self.is_attached:
             self._session.chat.set_attended(False)
             self._park()
+        self._served.set()
+        for ask in self._asked:
+            ask()
+
+    @property
+    def _is_too_early(self) -> bool:
+        """Whether the terminal has a launcher that cannot be asked yet."""
+        return self._app.lent is not None and not self._served.is_set()
 
     def close(self, status: int) -> None:
         """Ends the connections. The launcher of the terminal returns `status` when this process ends, or waits for the
@@ -102,7 +114,9 @@ class Attachment:
     def detach(self) -> None:
         """Leaves the terminal; the session continues. Raises `SessionError` if no program would get the terminal."""
         client, words = self._client, self._words()
-        if client is not None:
+        if self._is_too_early:
+            self._asked.append(self.detach)
+        elif client is not None:
             self._park()
             client.send({"type": "detached", "words": words})
             self._let_go(client)
@@ -152,6 +166,9 @@ class Attachment:
     def suspend(self) -> bool:
         """Gives the terminal to its shell, which can bring the session back with `fg`. False without a shell."""
         client = self._client
+        if self._is_too_early:
+            self._asked.append(self.suspend)
+            return True
         if client is None:
             if not can_be_continued():
                 return False
@@ -262,6 +279,8 @@ class Attachment:
 
     async def run_in_terminal(self, words: Sequence[str]) -> int | None:
         """Lets the launcher run a program that owns the terminal. Returns its exit status; None without a launcher."""
+        if self._is_too_early:
+            await self._served.wait()
         if self._client is None or not self._client.can_run:
             return None
         self._program = asyncio.get_running_loop().create_future()
