@@ -379,9 +379,10 @@ class Client:
     def _attach(self, message: Line) -> None:
         given, self._descriptors = self._descriptors, []
         try:
-            if len(given) != TERMINAL or not all(map(os.isatty, given)):
+            devices = {os.fstat(number).st_rdev for number in given}
+            if len(given) != TERMINAL or not all(map(os.isatty, given)) or len(devices) != 1:
                 raise SessionError(
-                    "An attach brings the input and the output of a terminal", "run it in a terminal"
+                    "An attach brings the input and the output of one terminal", "run it in a terminal"
                 )
             self._server.terminals.attach(self, (given[0], given[1]), message)
         except TuiAgentError as error:
