@@ -33,6 +33,7 @@ RATIOS = {
     "% of all functions are private and named once": 23.2,
     "modules per 1,000 lines": 5.1,
     "words of docstrings and comments per 100 lines": 84.0,
+    "imports inside functions per 1,000 lines": 3.1,
 }
 #: Smaller packages, in lines, have no ratios.
 JUDGED_FROM = 2_000
@@ -105,7 +106,7 @@ def _inner_functions(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunct
 
 def ratios(root: Path, modules: Trees) -> dict[str, float]:
     """The figures of `RATIOS`."""
-    functions = once = words = lines = 0
+    functions = once = words = lines = late = 0
     for path, tree in modules.items():
         text = (root / path).read_text("utf-8")
         lines += text.count("\n")
@@ -115,13 +116,17 @@ def ratios(root: Path, modules: Trees) -> dict[str, float]:
             if isinstance(node, _FUNCTIONS):
                 functions += 1
                 once += _is_private(node.name) and named[node.name] == 1
+                late += sum(isinstance(inner, (ast.Import, ast.ImportFrom)) for inner in _own_nodes(node))
             if isinstance(node, (*_FUNCTIONS, ast.ClassDef, ast.Module)):
                 words += len(_WORD.findall(ast.get_docstring(node, clean=False) or ""))
         tokens = tokenize.generate_tokens(io.StringIO(text).readline)
         words += sum(len(_WORD.findall(token.string)) for token in tokens if token.type == tokenize.COMMENT)
     if lines < JUDGED_FROM:
         return dict.fromkeys(RATIOS, 0.0)
-    figures = (100 * once / max(1, functions), 1000 * len(modules) / lines, 100 * words / lines)
+    figures = (
+        *(100 * once / max(1, functions), 1000 * len(modules) / lines),
+        *(100 * words / lines, 1000 * late / lines),
+    )
     return dict(zip(RATIOS, figures, strict=True))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -113,8 +114,6 @@ def _serve_and_keep_ready(session: Any, terminals: Any) -> Any:
 
 def _start_host(idle: int) -> None:
     """The host ends at once if there is one already."""
-    import subprocess
-
     words = [sys.executable, "-P", "-m", "tui_agent.start.host", str(idle), " " * ROOM_FOR_TITLE]
     null = subprocess.DEVNULL
     with suppress(OSError):

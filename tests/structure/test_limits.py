@@ -31,6 +31,14 @@ OFFENCES = [
     ),
     ({f"m{n}.py": "\n" * 150 for n in range(14)}, "modules per 1,000 lines, 5.1 are allowed"),
     ({f"m{n}.py": "# many words here\n" * 300 for n in range(7)}, "per 100 lines, 84 are allowed"),
+    (
+        {
+            f"m{n}.py": "\n" * 290
+            + "def f():\n    if f:\n        import os\n    def g():\n        from sys import path\n"
+            for n in range(7)
+        },
+        "6.75 imports inside functions per 1,000 lines, 3.1 are allowed",
+    ),
     ({"wide.py": f"class Wide:\n{METHODS}"}, "Wide has 26 public methods"),
     (
         {

@@ -16,8 +16,10 @@ from tui_agent.headless import arguments
 from tui_agent.headless.arguments import CommandGroup
 from tui_agent.headless.login_command import read_pasted
 from tui_agent.headless.output import error, json_line, note, row, write_text
-from tui_agent.mcp_servers.servers import ConfiguredServers, ToolServer, configured, switch
+from tui_agent.mcp_servers.servers import ConfiguredServers, ToolServer, configured, login_name, switch
+from tui_agent.model.login.store import LoginStore
 from tui_agent.settings import trust
+from tui_agent.settings.files import append
 from tui_agent.settings.folders import Folders, user_folders
 from tui_agent.settings.loading import load
 
@@ -86,9 +88,6 @@ def login(name: str, workspace: str) -> int:
 @arguments.workspace_option
 def logout(name: str, workspace: str) -> int:
     """Log out of a server."""
-    from tui_agent.mcp_servers.servers import login_name
-    from tui_agent.model.login.store import LoginStore
-
     server, store = _at_address(arguments.workspace_folder(workspace), name), LoginStore()
 
     async def forget() -> bool:
@@ -128,7 +127,6 @@ def off(name: str, workspace: str) -> int:
 def import_(names: tuple[str, ...], workspace: str, yes: bool) -> int:
     """Import MCP servers from the settings of other agents."""
     from tui_agent.mcp_servers import other_agents
-    from tui_agent.settings.files import append
 
     folders = user_folders()
     found, problems = other_agents.found(Path.home(), arguments.workspace_folder(workspace))

@@ -24,6 +24,7 @@ from tui_agent.files.operating_system import read_start
 from tui_agent.files.private import make_private, open_private, runs
 from tui_agent.files.text import size_in_words
 from tui_agent.log import database
+from tui_agent.log.database import RawRows, read_raw
 from tui_agent.store.state import State
 
 LOCK = "lock"
@@ -197,7 +198,6 @@ def read_entry(folder: Path) -> SessionEntry | None:
 def broken_entry(folder: Path, error: Exception) -> SessionEntry | None:
     """Partial; None if nothing is readable."""
     from tui_agent.log import snapshot
-    from tui_agent.log.database import RawRows, read_raw
 
     newer = isinstance(error, TooNew)
     kept = snapshot.load(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -83,8 +84,6 @@ def write(data: Path, session: str, events: Sequence[Lasting], **meta: object) -
     made.set_meta(**meta)
     made.close()
     if failures:
-        import shutil
-
         shutil.rmtree(folder, ignore_errors=True)
         raise failures[0]
 

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 from uuid import uuid4
 
+import anyio
 import httpx
 from msgspec.structs import replace
 
@@ -289,8 +290,6 @@ async def _certificates_for(address: str) -> None:
 
 async def ready() -> DirectTransport:
     """Imports everything that a first request needs."""
-    import anyio
-
     await asyncio.to_thread(client)
     await anyio.lowlevel.checkpoint()
     return _transport()

@@ -31,7 +31,7 @@ from tui_agent.model import model_table
 from tui_agent.model.parts import Message, Origin
 from tui_agent.model.providers import LOCAL_ADDRESSES, provider_of
 from tui_agent.model.rules import Rules
-from tui_agent.model.wires.conversation import SchemaForm, response_format
+from tui_agent.model.wires.conversation import SchemaForm, conversation, response_format
 
 Kind = Literal["", "Ollama", "LM Studio", "llama.cpp", "llama-cpp-python", "vLLM"]
 #: Schema methods to try, if not the first two.
@@ -308,7 +308,6 @@ async def _try_request(address: str, name: str, server: ServerModel, key: str, f
 async def why_silent(address: str, name: str, messages: Sequence[Message], key: str = "") -> str:
     """Repeats a request without streaming, for the error message of an empty stream, or ""."""
     from tui_agent.model.wires import chat
-    from tui_agent.model.wires.conversation import conversation
 
     talk = conversation(messages, Rules(), Origin(), sees=False)
     body = {"model": name, "messages": chat.messages(talk, Rules()), "stream": False, "max_tokens": 1}

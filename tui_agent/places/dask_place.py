@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import zlib
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -179,8 +180,6 @@ async def _end_of(future: Any) -> str:
 
 async def packed(contents: Contents) -> AsyncGenerator[bytes, None]:
     """A compressed archive of the contents, in pieces."""
-    import zlib
-
     compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
     archive = tar_stream(contents, {path: item.mtime for path, item in contents.items.items()}, {})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import fcntl
 import os
 import secrets
@@ -184,8 +185,6 @@ def _copy_file(source: str, target: str) -> None:
 
 
 def _clone_on_mac(source: str, target: str) -> bool:
-    import ctypes
-
     return ctypes.CDLL(None).clonefile(os.fsencode(source), os.fsencode(target), 0) == 0
 
 

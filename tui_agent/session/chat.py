@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING
 
 from tui_agent.context import memory
 from tui_agent.errors import FileError, Outdated, SessionError, TuiAgentError
+from tui_agent.files.private import replace_private
+from tui_agent.files.write_file import write_file
 from tui_agent.log.core import Core, call
+from tui_agent.log.log import events_of
+from tui_agent.log.snapshot import messages_before
 from tui_agent.session.turns import Turns
 from tui_agent.settings.schema import Effort
 from tui_agent.store import events as e
@@ -97,8 +101,6 @@ class Chat:
     @call(changes=True)
     async def save_paste(self, line: str) -> str:
         """Writes the text to a new workspace file. Raises `FileError` or `PathRefused`."""
-        from tui_agent.files.write_file import write_file
-
         gate = self._context().workspace.gate
         text = await asyncio.to_thread(self._storage.blobs.get_text, self.state.input.pastes[line])
         for number in count(1):
@@ -177,8 +179,6 @@ class Chat:
         `FileError`."""
         if self._log is None:
             raise SessionError("This session is only in memory", "copy the text that you need")
-        from tui_agent.files.private import replace_private
-        from tui_agent.log.log import events_of
         from tui_agent.log.transfer import as_markdown
 
         path, name, decisions = self._log, self.state.session.id, self.state.secrets
@@ -227,7 +227,6 @@ class Chat:
     async def earlier(self, before: int, count: int = 50) -> tuple[ChatMessage, ...]:
         if self._log is None or before <= 1:
             return ()
-        from tui_agent.log.snapshot import messages_before
 
         lost: list[str] = []
         keep = self._storage.log is not None
@@ -254,7 +253,6 @@ class Chat:
     @call(changes=False)
     async def sent(self) -> list[Exchange]:
         from tui_agent.log.exchanges import exchanges
-        from tui_agent.log.log import events_of
 
         path = self._log
         if path is None:

@@ -15,6 +15,7 @@ import msgspec
 
 from tui_agent.checks.comparison import Finding, difference, finding, has_run, limited_to, still_there
 from tui_agent.checks.places import places, said_at
+from tui_agent.checks.reports import outcome_of_report
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.text import md5
 from tui_agent.log.core import Core, call
@@ -330,8 +331,6 @@ class Checks:
         return ran, await asyncio.to_thread(self._found, ran, report)
 
     def _found(self, ran: CommandResult, report: str) -> Finding:
-        from tui_agent.checks.reports import outcome_of_report
-
         output = ran.output
         if ran.cut:
             with suppress(TuiAgentError):

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tui_agent.errors import SessionError
+from tui_agent.files.names import display_path
 from tui_agent.log.core import Core, call
 from tui_agent.session.commands import Commands
 from tui_agent.session.mcp_servers import McpServers
@@ -177,7 +178,6 @@ class Extensions:
         from tui_agent.extensions.places import places
         from tui_agent.extensions.skills import read_skills
         from tui_agent.extensions.trusted import TrustedFiles
-        from tui_agent.files.names import display_path
 
         folders, root = self._core.folders, self._core.workspace.root
         of_skills, of_commands = places("skills", folders, root), places("commands", folders, root)
@@ -213,8 +213,6 @@ class Extensions:
 
 def _sentences(problems: Sequence[Problem]) -> list[str]:
     """One for each reason, with the files that have it."""
-    from tui_agent.files.names import display_path
-
     reasons: dict[str, list[Problem]] = {}
     for problem in problems:
         reasons.setdefault(problem.why, []).append(problem)

@@ -17,8 +17,8 @@ from tui_agent.errors import NoModel, SessionError
 from tui_agent.log.core import Core, call
 from tui_agent.model.client import CanReach, CanWarm, Model, ModelRequest, UsageChunk
 from tui_agent.model.local import LocalModels, ProviderFiles, StoresFiles
-from tui_agent.model.login.services import needed
-from tui_agent.model.login.store import LoginStore
+from tui_agent.model.login.services import needed, service_of
+from tui_agent.model.login.store import LoginStore, stored_keys
 from tui_agent.model.model_listing import LOGIN, ListedModel, Listing, ListsModels, cached_listing, is_chat
 from tui_agent.model.model_table import KnownModel, Route, route, rules_for, split, table
 from tui_agent.model.providers import about_the_end, follower, is_ended, provider_of, today, version_of
@@ -237,12 +237,11 @@ class ModelAccess:
     @call(changes=False)
     async def find_key(self) -> None:
         """Loads a required key from the system keyring."""
-        if self.name and isinstance(self.model, CanReach):
-            from tui_agent.model.login.store import stored_keys
-
-            if key := await asyncio.to_thread(stored_keys, self.name, os.environ):
-                self._reached.update(key)
-                await self.model.reach(key)
+        if not self.name or not isinstance(self.model, CanReach):
+            return
+        if key := await asyncio.to_thread(stored_keys, self.name, os.environ):
+            self._reached.update(key)
+            await self.model.reach(key)
 
     @call(changes=False)
     async def start(self) -> None:
@@ -263,8 +262,6 @@ class ModelAccess:
         if not isinstance(self.model, CanReach) or provider is None:
             return
         from tui_agent.model.login.access import missing
-        from tui_agent.model.login.services import service_of
-        from tui_agent.model.login.store import LoginStore
 
         known = {**os.environ, **self._reached}
         if (service := service_of(self.name)) is not None:

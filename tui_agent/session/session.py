@@ -42,7 +42,8 @@ from tui_agent.store.state import LayoutSlice, State
 from tui_agent.store.store import Listener
 from tui_agent.subtasks import copies
 from tui_agent.subtasks.subtasks import SubTasks, lost_run_events
-from tui_agent.turn.context import ConversationCache, Texts
+from tui_agent.tools.context import SessionCalls
+from tui_agent.turn.context import ConversationCache, Texts, TurnContext
 
 if TYPE_CHECKING:
     from tui_agent.session.agent_turns import AgentTurns
@@ -451,9 +452,6 @@ class Session:
             self._turns.ask_again(conflicts)
 
     def _turn_context(self) -> TurnContext:
-        from tui_agent.tools.context import SessionCalls
-        from tui_agent.turn.context import TurnContext
-
         return TurnContext(
             state=lambda: self.state,
             settings=self.core.settings,

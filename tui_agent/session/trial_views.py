@@ -23,6 +23,7 @@ from tui_agent.files.git_folder import find_git_folder, repository_around
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.names import display_path
+from tui_agent.files.secret_files import SecretFiles
 from tui_agent.files.secret_values import SecretValues
 from tui_agent.files.text import TextFile, encode
 from tui_agent.log.core import Core
@@ -459,7 +460,6 @@ class TrialViews:
                 await self._journal.record(e.NoticeGiven("info", said))
 
     def _of(self, root: str, *, git: bool = False) -> HiddenFiles:
-        from tui_agent.files.secret_files import SecretFiles
         from tui_agent.sandbox.hidden_files import HiddenFiles
 
         if root not in self._hidden:

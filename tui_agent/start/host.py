@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import textual
+
 import tui_agent
 from tui_agent.control import launcher, sockets
 from tui_agent.errors import SessionError
@@ -268,8 +270,6 @@ def _modules() -> Iterator[str]:
 
 def _fingerprint() -> tuple[object, ...]:
     """Changes with each file of the program that is replaced, and each library that is installed or removed."""
-    import textual
-
     paths = [
         path
         for name, module in list(sys.modules.items())

@@ -27,7 +27,7 @@ from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.store.turn_events import OutReason
 from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.workspace.symbols import language
+from tui_agent.workspace.symbols import has_symbols, language, symbols
 
 #: Maximum share of the window for one turn's files.
 FILES_SHARE = 0.5
@@ -383,8 +383,6 @@ def wanted_of(context: ToolContext, file: LoadedFile) -> file_contents.PortionRe
 
 
 def _outline(file: LoadedFile) -> tuple[str, ...]:
-    from tui_agent.workspace.symbols import has_symbols, symbols
-
     if file.masked or len(file.text) > _MOST_OUTLINED or not has_symbols(file.path):
         return ()
     found = [symbol for symbol in symbols(file.path, file.text) or () if symbol.depth < 2]

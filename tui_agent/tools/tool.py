@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 from tui_agent.answers.schema import Function, Schema
@@ -149,6 +150,4 @@ def call_of(found: ToolCall, todos: tuple[str, ...]) -> Invocation:
 
 
 def in_json(entries: tuple[Any, ...]) -> str:
-    import msgspec
-
     return json.dumps(msgspec.to_builtins(entries), ensure_ascii=False, default=str)

@@ -18,6 +18,7 @@ from tui_agent.ui.host import Host
 from tui_agent.ui.keys.keymap import DEFAULT, VIM
 from tui_agent.ui.keys.leader import Leader
 from tui_agent.ui.layout.container import Arrangement
+from tui_agent.ui.panes import PANES
 
 if TYPE_CHECKING:
     from textual.geometry import Offset
@@ -197,7 +198,6 @@ class ScreenCommands:
         """Open a menu of the pane's available actions at the pointer."""
         from tui_agent.ui.dialogs.chooser import MENU, Chooser, room_of
         from tui_agent.ui.dialogs.palette import place_rows
-        from tui_agent.ui.panes import PANES
 
         screen = self._screen
         if (session := screen.session) is None:

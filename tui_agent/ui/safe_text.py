@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from rich.text import Text
 from textual.content import Content
 
 from tui_agent.files.numbers import whole_number
@@ -107,8 +108,6 @@ def parts(*pieces: str | tuple[str, str] | Content) -> Content:
 
 
 def rich_label(text: str, style: str = "") -> Text:
-    from rich.text import Text
-
     return Text(one_line(text), style=style, end="", no_wrap=True)
 
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
+from rich.style import Style
+from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
 from tui_agent.files.structures import Unreadable, read_toml
@@ -84,7 +86,6 @@ def theme_of(palette: Palette) -> Theme:
 
 def editor_theme(name: str, colors: Mapping[str, str]) -> TextAreaTheme:
     """Syntax colours of the editor: maps tree-sitter names to the palette's `syntax-…` entries."""
-    from rich.style import Style
     from textual.widgets.text_area import TextAreaTheme
 
     def style(meaning: str, bold: bool = False, italic: bool = False) -> Style:
@@ -158,8 +159,6 @@ def _shipped(name: str) -> dict[str, Any]:
 
 
 def _is_color(text: str) -> bool:
-    from textual.color import Color, ColorParseError
-
     try:
         Color.parse(text)
     except ColorParseError:

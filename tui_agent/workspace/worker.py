@@ -6,7 +6,7 @@ import asyncio
 import os
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from typing import Any, Final
 
 import msgspec
@@ -75,8 +75,6 @@ async def list_paths(params: dict[str, Any], send: Send) -> None:
 
 async def watch(params: dict[str, Any], send: Send) -> None:
     """{root, poll} → items of `Watcher.run`, until cancelled."""
-    from contextlib import aclosing
-
     from tui_agent.workspace.watcher import Watcher
 
     watcher = Watcher(params["root"], poll=bool(params.get("poll")))

@@ -17,6 +17,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
+from tui_agent.edits.change import diff_of
 from tui_agent.edits.search import MOST, Occurrence, Occurrences, Place, Search
 from tui_agent.errors import EditFailed
 from tui_agent.files.numbers import whole_number
@@ -329,7 +330,6 @@ class FindBar(Vertical):
     async def replace_all(self) -> None:
         """Shows the diff of all replacements, and applies it if the user confirms. Raises `EditFailed` for
         too many matches."""
-        from tui_agent.edits.change import diff_of
         from tui_agent.ui.dialogs.preview import Replacements
 
         while self._doing is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -374,7 +375,5 @@ def _keys_of(value: object) -> tuple[str, ...] | None:
 
 
 def _nearest(name: str) -> str:
-    from difflib import get_close_matches
-
     near = get_close_matches(name, (*ACTIONS, *VIEW_IDS), n=1)
     return f": did you mean {near[0]}?" if near else ": press the key for help to see all"

@@ -25,6 +25,7 @@ from tui_agent.ui.safe_text import parts
 from tui_agent.ui.themes import editor_theme
 from tui_agent.ui.widgets.line_view import Hint, HintLine
 from tui_agent.ui.widgets.pane import Pane
+from tui_agent.workspace.symbols import has_symbols
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -381,7 +382,6 @@ class BuffersPane(Pane):
     def _find_symbol(self) -> None:
         from tui_agent.ui.dialogs.chooser import room_of
         from tui_agent.ui.dialogs.palette import symbol_chooser
-        from tui_agent.workspace.symbols import has_symbols
 
         editor = self.editor
         if editor is None:

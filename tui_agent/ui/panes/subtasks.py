@@ -18,6 +18,7 @@ from tui_agent.session.session import Session
 from tui_agent.store.conversation import Usage
 from tui_agent.store.graph import SubTask, layers
 from tui_agent.store.state import State, SubTasksSlice
+from tui_agent.subtasks.copies import why_blocked
 from tui_agent.ui.graph.facts import Facts
 from tui_agent.ui.graph.graph_view import GraphView
 from tui_agent.ui.panes.review_rows import ReviewPosition, shown_changes, waiting
@@ -182,7 +183,6 @@ class SubTasksPane(ListPane):
     def _why_blocked(self, task: SubTask) -> str:
         if not (task.wanted and task.state == "ready"):
             return ""
-        from tui_agent.subtasks.copies import why_blocked
 
         most, run = self.session.loaded.settings.subtasks.max_parallel, len(self._slice.running)
         places = f"queued: {run} of {most} run" if run >= most else ""

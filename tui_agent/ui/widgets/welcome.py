@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import islice
+from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual import events
@@ -206,6 +207,4 @@ class Welcome(Center):
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    from textwrap import wrap
-
     return wrap(text, max(width, 20))
