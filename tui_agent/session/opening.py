@@ -16,7 +16,6 @@ from msgspec.structs import replace
 from tui_agent import __version__
 from tui_agent.edits.change import Pick
 from tui_agent.errors import NotKept, SessionError
-from tui_agent.extensions.agents import AgentPrompt
 from tui_agent.files.git_folder import git_folder_elsewhere
 from tui_agent.files.names import display_path
 from tui_agent.files.private import make_private
@@ -25,7 +24,6 @@ from tui_agent.log.core import Core
 from tui_agent.log.journal import Journal
 from tui_agent.log.log import Log
 from tui_agent.log.storage import Storage
-from tui_agent.outside_agents.profiles import profile_names
 from tui_agent.session.models import make_model
 from tui_agent.session.session import Session
 from tui_agent.settings import loading, trust
@@ -37,15 +35,15 @@ from tui_agent.store.graph import SubTask
 from tui_agent.store.state import ChatMessage, State
 from tui_agent.store.store import Listener, Store
 from tui_agent.subtasks.parent import Capacity, SubTaskPart
-from tui_agent.subtasks.placed import Assignment, PlacedSession, shared_settings
-from tui_agent.subtasks.run import folder_of
 from tui_agent.workspace.copies import WorkCopy
 from tui_agent.workspace.early_start import EarlyChild
 from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
+    from tui_agent.extensions.agents import AgentPrompt
     from tui_agent.processes.child import ChildProcess
     from tui_agent.subtasks.parent import RunSession
+    from tui_agent.subtasks.placed import PlacedSession
 
 
 class ChildSession:
@@ -93,6 +91,8 @@ class ChildSession:
 async def open_child(
     parent: Session, task: SubTask, copy: WorkCopy, part: str, capacity: Capacity
 ) -> ChildSession:
+    from tui_agent.subtasks.run import folder_of  # it imports the turn
+
     folder = folder_of(parent.storage.folder, task)
     log = await asyncio.to_thread(_log, folder) if parent.storage.log is not None else None
     journal = Journal(Store(State()), log)
@@ -147,6 +147,8 @@ async def open_placed(
     """None for an agent of another maker, which runs here. For `contents` and `more` see
     `SessionPlaces.open_worker`. Raises `SessionError` and `PlaceLost`."""
     from tui_agent.places.dask_place import packed
+    from tui_agent.subtasks.placed import Assignment, PlacedSession, shared_settings
+    from tui_agent.subtasks.run import folder_of
 
     agent = await _agent_of(parent, task)
     if task.agent and agent is None:
@@ -205,6 +207,8 @@ async def _agent_of(parent: Session, task: SubTask) -> AgentPrompt | None:
     """Raises `SessionError` if it is gone."""
     if not task.agent:
         return None
+    from tui_agent.outside_agents.profiles import profile_names  # it imports the proxy
+
     await parent.extensions.read()
     found = parent.extensions.agents.get(task.agent)
     if found is None and task.agent not in await asyncio.to_thread(profile_names, parent.folders):
