@@ -71,6 +71,22 @@ async def test_a_chosen_skill_is_put_into_the_prompt(workspace: Path) -> None:
         await it.shows("/greet")
 
 
+@pytest.mark.parametrize("word", ["clear", "compact", "diff", "rewind"])
+async def test_a_word_with_arguments_that_it_has_not_is_not_sent(workspace: Path, word: str) -> None:
+    async with on_screen(workspace, [reply("Hello.")]) as it:
+        await it.press(*f"/{word} a b", "escape", "enter")
+        await it.shows(f"/{word} has no arguments")
+        assert not model_of(it.session).requests and it.session.state.input.draft in ("", f"/{word} a b")
+
+
+async def test_model_with_a_name_chooses_it(workspace: Path) -> None:
+    async with on_screen(workspace, [reply("Hello.")]) as it:
+        await it.press(*"/model openai/gpt-4o-mini", "enter")
+        await it.until(lambda: it.session.state.model.name == "openai/gpt-4o-mini", "the model")
+        await it.shows("The model is openai/gpt-4o-mini")
+        assert not model_of(it.session).requests
+
+
 async def test_init_is_an_ordinary_turn(workspace: Path) -> None:
     change = {"path": "AGENTS.md", "content": "Run make test.\n"}
     async with on_screen(workspace, [reply("Proposed.", fileChanges=[change])]) as it:

@@ -57,6 +57,11 @@ async def _set_mode(session: Session, word: str) -> str:
     return f"The mode is {mode}"
 
 
+async def _choose_model(session: Session, name: str) -> str:
+    about = await session.models.choose(name)
+    return f"The model is {name}{f': {about}' if about else ''}"
+
+
 async def _ask_beside(session: Session, question: str) -> str:
     session.models.check()
     await session.chat.ask_beside(question)
@@ -126,6 +131,7 @@ HOST_COMMANDS: Mapping[str, Callable[[Host, str], None]] = {"agent": _agent}
 #: message.
 TEXT_COMMANDS: Mapping[str, Callable[[Session, str, str], Call | None]] = {
     "effort": _effort,
+    "model": lambda session, text, words: _choose_model(session, words),
     "btw": lambda session, text, words: _ask_beside(session, words),
     "goal": lambda session, text, words: _pursue(session, words),
     "delegate": _delegate,

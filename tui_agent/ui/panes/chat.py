@@ -273,6 +273,9 @@ class ChatPane(Pane):
             self.act(self.session.chat.send_queue(), text_waits=False)
         elif command in SLASH:
             self._do_command(command)
+        elif not name and text[:1] == "/" and (first := text.split(maxsplit=1)[0])[1:] in SLASH:
+            said = f"{first} has no arguments; to send it as a message, type a space before it"
+            self.ask(self.session.notice(said, "warning"))
         elif command and not self.session.extensions.may_have(command):
             said = f"There is no command /{command}; to send it as a message, type a space before it"
             self.ask(self.session.notice(said, "warning"))
