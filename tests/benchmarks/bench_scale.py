@@ -19,6 +19,7 @@ from unittest import mock
 
 import msgspec
 from figures import Figure, show
+from support.cluster import cluster
 from support.panes import NotedSession, PaneApp
 from support.sessions import ScriptedModel, reply
 from support.subtasks import GoalModel
@@ -38,6 +39,8 @@ from tui_agent.subtasks.placed import Growth, PlacedSession
 from tui_agent.ui.panes.subtasks import SubTasksPane
 
 COUNTS, AT_ONCE, FILES, LIMIT = (10, 100, 1_000), 32, 200, 10.0
+#: Sub-tasks on a cluster, its workers, and the seconds of each answer.
+WAITING, MACHINES, WAITS = 16, 4, 2.0
 NAME = "made-by-one"
 ANSWER = reply("Made it.", fileChanges=[{"path": f"{NAME}.txt", "content": "line\n" * 40}])
 
@@ -218,6 +221,36 @@ async def measured(root: Path, recorded: Recorded, count: int, *, draws: bool) -
     ]  # fmt: skip
 
 
+class SlowModel(GoalModel):
+    async def stream(self, request: ModelRequest):
+        await asyncio.sleep(WAITS)
+        async for chunk in super().stream(request):
+            yield chunk
+
+
+async def on_cluster(folder: Path, root: Path) -> list[Figure]:
+    """Sub-tasks that wait for the model, on real workers of Dask."""
+    names = [f"part-{number}" for number in range(WAITING)]
+    answers = {
+        f"Do {one}.": [reply("Made it.", fileChanges=[{"path": one, "content": "x"}])] for one in names
+    }
+    tasks = [SubTask(one, f"Do {one}.") for one in names]
+    with cluster(folder, MACHINES) as machines:
+        place = {"kind": "dask", "run": machines.address}
+        async with in_place(
+            root, SlowModel(answers), tasks, place, f"subtasks.max_parallel={MACHINES}"
+        ) as session:
+            wall = time.perf_counter()
+            for one in names:
+                await session.subtasks.run(one)
+            await session.subtasks.settled()
+            wall = time.perf_counter() - wall
+            assert {task.state for task in session.state.subtasks.tasks} == {"completed"}
+    ideal = WAITING / MACHINES * WAITS
+    name = f"{WAITING} that wait {WAITS:g} s on {MACHINES} workers of Dask, of the ideal"
+    return [Figure(name, wall / ideal, 1.25, " x", f"{wall:.1f} s")]
+
+
 def memory() -> int:
     """The highest so far, in kB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -228,6 +261,9 @@ async def one(count: int, *, draws: bool) -> None:
         os.environ["TUI_AGENT_HOME"] = f"{folder}/home"
         os.environ["PATH"] = f"{install(Path(folder, 'bin'))}:{os.environ['PATH']}"
         root = make_tree(Path(folder, "work"), {f"d{n // 20}/f{n}.txt": f"{n}\n" * 20 for n in range(FILES)})
+        if not count:
+            show(await on_cluster(Path(folder), root))
+            return
         recorded = Recorded()
         await recorded.capture(root)
         show(await measured(root, recorded, count, draws=draws))
@@ -237,6 +273,7 @@ def main() -> None:
     for count in COUNTS:
         subprocess.run([sys.executable, __file__, str(count)], check=True)
     subprocess.run([sys.executable, __file__, str(COUNTS[-1]), "without the graph"], check=True)
+    subprocess.run([sys.executable, __file__, "0"], check=True)
 
 
 if __name__ == "__main__":
