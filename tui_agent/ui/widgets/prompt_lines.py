@@ -454,11 +454,11 @@ def no_model_words(found: Sequence[Suggestion], key: str) -> str:
     places = list(dict.fromkeys(it.because for it in found))
     choose = f"{key} chooses a model" if key else "Choose a model"
     if not places:
-        what = "No model is chosen yet. No API key or local server was found."
-        return f"{what}\n{choose}; `tui-agent demo` starts the rehearsal."
-    what = " · ".join(places)
+        none = "No model is chosen yet. No API key or local server was found."
+        return f"{none}\n{choose}; `tui-agent demo` starts the rehearsal."
+    found_at = " · ".join(places)
     uses = f"{key} uses it" if key and len(places) == 1 else choose
-    return f"{what[0].upper()}{what[1:]}: {uses}\n`tui-agent demo` starts the rehearsal."
+    return f"{found_at[0].upper()}{found_at[1:]}: {uses}\n`tui-agent demo` starts the rehearsal."
 
 
 class NewBelow(PromptLine):
