@@ -21,7 +21,7 @@ from tui_agent.answers.values import (
     SubTaskRequest,
     TodoItem,
 )
-from tui_agent.context.excerpts import holds, summary_line
+from tui_agent.context.blocks import holds, summary_line
 from tui_agent.model.client import CallChunk
 
 SAMPLE = {

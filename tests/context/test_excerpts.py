@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui_agent.context.excerpts import fenced, head_and_tail, holds, summary_line
+from tui_agent.context.blocks import fenced, head_and_tail, holds, summary_line
 from tui_agent.context.file_contents import (
     FilesInPrompt,
     LoadedFile,

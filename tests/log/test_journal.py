@@ -7,8 +7,8 @@ import pytest
 from tui_agent.log.journal import Journal
 from tui_agent.log.log import Log, load
 from tui_agent.store import events as e
+from tui_agent.store.events import Store
 from tui_agent.store.state import State
-from tui_agent.store.store import Store
 
 
 async def test_a_fault_while_folding_is_told_to_whoever_wrote_and_nothing_waits(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui_agent.context.excerpts import head_and_tail
+from tui_agent.context.blocks import head_and_tail
 from tui_agent.sandbox import output
 from tui_agent.sandbox.output import Output, plain
 

@@ -15,9 +15,9 @@ from tui_agent.edits.change import Change
 from tui_agent.planning.chain import Attempt
 from tui_agent.store import events as e
 from tui_agent.store.conversation import Usage
+from tui_agent.store.events import fold
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import State, Todo
-from tui_agent.store.store import fold
 
 BASES = (e.Event, e.Lasting, e.Growing, e.Passing)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 
-from tui_agent.store.events import DraftChanged, Event
+from tui_agent.store.events import DraftChanged, Event, Store
 from tui_agent.store.state import State
-from tui_agent.store.store import Store
 
 
 def test_listeners_hear_every_event_with_the_state_after_it() -> None:

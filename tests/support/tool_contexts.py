@@ -11,7 +11,7 @@ from tui_agent.model.client import Model
 from tui_agent.settings.schema import Settings
 from tui_agent.store.event import Event
 from tui_agent.store.state import Decision, State
-from tui_agent.tools.context import SessionCalls, ToolContext
+from tui_agent.tools.tool import SessionCalls, ToolContext
 from tui_agent.workspace.workspace import Workspace
 
 

@@ -18,8 +18,7 @@ from tui_agent.model.client import CallChunk, Chunk, EndChunk
 from tui_agent.model.parts import calls_of, text_of
 from tui_agent.session.session import Session
 from tui_agent.tools import registry
-from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.tool import Invocation, Tool, ToolResult
+from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult
 from tui_agent.turn.calls import HEAD, MOST_CALLS, TAIL
 from tui_agent.turn.reply import MOST_KEPT_CALLS
 

@@ -15,8 +15,7 @@ from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.settings.schema import CommandsSettings, Settings
 from tui_agent.store.commands import CommandResult
 from tui_agent.tools import fetch_page, run_command, use_skill
-from tui_agent.tools.context import SessionCalls
-from tui_agent.tools.tool import Invocation, Tool, ToolResult
+from tui_agent.tools.tool import Invocation, SessionCalls, Tool, ToolResult
 from tui_agent.web.pages import Page
 
 LONG = "".join(f"{number:09,} " for number in range(4_050))

@@ -23,7 +23,6 @@ from tui_agent.store.event import Event
 from tui_agent.store.state import PermissionDecision, State
 from tui_agent.store.turn_events import PermissionDecided
 from tui_agent.tools.call_hooks import BeforeCall, CallHooks
-from tui_agent.tools.context import SessionCalls
 from tui_agent.tools.permission import (
     STORE,
     _as_words,
@@ -39,7 +38,7 @@ from tui_agent.tools.permission import (
     verdict_of,
 )
 from tui_agent.tools.search_text import TOOL as SEARCH_TOOL
-from tui_agent.tools.tool import CallContext, Invocation, Tool
+from tui_agent.tools.tool import CallContext, Invocation, SessionCalls, Tool
 
 DONE = reply("Done.")
 open_asking = partial(open_session, protocol="tools", interactive=True)

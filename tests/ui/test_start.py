@@ -203,7 +203,7 @@ def test_of_turns_and_tools_the_first_key_needs_what_is_small(seen: dict[str, se
     for moment in ("first key", "panes"):
         found = {name for name in seen[moment] if name.startswith(("tui_agent.turn.", "tui_agent.tools."))}
         turn = {f"tui_agent.turn.{name}" for name in ("context", "model_choice", "pastes")}
-        assert found == {*turn, "tui_agent.tools.context"}, moment
+        assert found == {*turn, "tui_agent.tools.tool"}, moment
         packages = {name.split(".")[1] for name in seen[moment] if name.startswith("tui_agent.")}
         # The search for secrets may have begun. Extensions are read after the first key.
         later = {"sandbox", "extensions", "places"} if moment == "panes" else {"sandbox"}

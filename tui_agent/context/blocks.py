@@ -1,7 +1,9 @@
-"""Escapes text inside prompt blocks, so that it cannot close its block, open another, or imitate a section
-heading. Inserts a `~` into each such tag or heading (`<~/user_query>`); an existing `~` is doubled, so
-`restored` is exact: the model copies escaped text into its edits, and would not reliably escape
-backslashes and entities again."""
+"""Texts in a prompt: escaped inside blocks, quoted as code, shortened, and summarised in one line.
+
+An escaped text cannot close its block, open another, or imitate a section heading. Inserts a `~` into each such tag or
+heading (`<~/user_query>`); an existing `~` is doubled, so `restored` is exact: the model copies escaped text into its
+edits, and would not reliably escape backslashes and entities again.
+"""
 
 from __future__ import annotations
 
@@ -92,3 +94,92 @@ def quoted(text: str) -> str:
 def _entity(character: str) -> str:
     lone = unicodedata.category(character) == "Cs"
     return "\ufffd" if lone else f"&#{ord(character)};"
+
+
+_NARROWEST = 60
+_SEQUENCE = re.compile(r"\x1b\[[0-9;:]*m")
+_LONGEST_SEQUENCE = 40
+
+
+def fenced(text: str, language: str = "") -> str:
+    """The fence is longer than any run of backticks in the text."""
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def head_and_tail(text: str, letters: int) -> tuple[str, int]:
+    """About `letters` characters of both ends, and the number of omitted lines. A line that would displace
+    others is cut in the middle."""
+    if len(text) <= letters:
+        return text, 0
+    lines = text.splitlines()
+    for most in (letters - 40, letters // 2, letters // 4, letters // 8):
+        whole = [_cut_in_the_middle(line, max(most, _NARROWEST)) for line in lines]
+        if sum(map(len, whole)) + len(whole) <= letters:
+            return "\n".join(whole), 0
+    lines = whole
+    head, tail, used = 0, 0, 0
+    # failures are usually at the end, which gets three quarters
+    while head < len(lines) and (not head or used + len(lines[head]) + 1 <= letters // 4):
+        used += len(lines[head]) + 1
+        head += 1
+    while tail < len(lines) - head and (not tail or used + len(lines[-1 - tail]) + 1 <= letters):
+        used += len(lines[-1 - tail]) + 1
+        tail += 1
+    left = len(lines) - head - tail
+    middle = [f"[{left:,} lines left out]" if left > 1 else "[1 line left out]"][: min(left, 1)]
+    return "\n".join([*lines[:head], *middle, *lines[len(lines) - tail :]]), left
+
+
+def _cut_in_the_middle(line: str, most: int) -> str:
+    """Does not split color sequences."""
+    if len(line) <= most:
+        return line
+    half = most // 2
+    begin, end = half, len(line) - half
+    for found in _SEQUENCE.finditer(line, max(0, begin - _LONGEST_SEQUENCE), begin + _LONGEST_SEQUENCE):
+        if found.start() < begin < found.end():
+            begin = found.start()
+    for found in _SEQUENCE.finditer(line, max(0, end - _LONGEST_SEQUENCE), end + _LONGEST_SEQUENCE):
+        if found.start() < end < found.end():
+            end = found.end()
+    return f"{line[:begin]} [{end - begin:,} characters left out] {line[end:]}"
+
+
+_PARAGRAPH = late(r"\n[ \t]*\n\s*")
+_SENTENCE = late(r".{12,}?[.!?…](?=\s)", re.DOTALL)
+_FENCE = late(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
+#: Characters above which only a paragraph's first sentence is used.
+LONG = 300
+#: Characters read at the beginning and at the end of an answer.
+_LOOKED_AT = 50_000
+
+
+def summary_line(text: str) -> str:
+    """The last paragraph of prose on one line; if it is the only one, its first sentence."""
+    if len(text) > 2 * _LOOKED_AT:
+        text = f"{text[:_LOOKED_AT]}\n\n{text[-_LOOKED_AT:]}"
+    blocks = [block.strip() for block in _PARAGRAPH.split(without_code(text).strip())]
+    worded = [block for block in blocks if block and not block.startswith(("#", "|", "```", "~~~"))]
+    if not worded:
+        return _one_line(blocks[0])[:LONG] if blocks else ""
+    last = worded[-1]
+    if len(worded) > 1 and len(last) <= LONG:
+        return _one_line(last)
+    first = _SENTENCE.match(last)
+    return _one_line(first[0] if first else last)[:LONG]
+
+
+def without_code(text: str) -> str:
+    return _FENCE.sub("\n\n", text)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def holds(text: str, summary: str) -> bool:
+    words = summary.split()
+    if not words or len(summary) > _LOOKED_AT:
+        return summary == text
+    return bool(re.search(r"(?m)^[ \t]*" + r"\s+".join(map(re.escape, words)), text))

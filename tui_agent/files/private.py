@@ -8,6 +8,7 @@ restricted.
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import re
 import secrets
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from tui_agent.files import operating_system
 from tui_agent.files.numbers import whole_number
-from tui_agent.files.operating_system import remove_folder
+from tui_agent.files.operating_system import read_start, remove_folder
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
 _OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
@@ -184,3 +185,23 @@ def _is_ours(place: str) -> bool:
 def _remove(folder: str) -> None:
     with suppress(OSError):  # left to the next start
         remove_folder(folder)
+
+
+class FolderAnswers:
+    def __init__(self, store: Path, folder: Path) -> None:
+        self._store = store
+        self._folder = str(folder)
+
+    def get(self) -> object:
+        return self._all().get(self._folder)
+
+    def keep(self, answer: object) -> None:
+        """Blocking. Raises `OSError`."""
+        write_private(self._store, json.dumps({**self._all(), self._folder: answer}).encode())
+
+    def _all(self) -> dict[str, object]:
+        try:
+            kept = json.loads(read_start(self._store))
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return kept if isinstance(kept, dict) else {}

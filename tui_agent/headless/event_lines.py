@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from tui_agent.answers.plans import DirectoryAction, FileAction
-from tui_agent.context.excerpts import holds
+from tui_agent.context.blocks import holds
 from tui_agent.context.known_files import KnownFile, freshness_mark
 from tui_agent.edits.change import Change, proposing_tasks
 from tui_agent.files.text import clean, one_line

@@ -24,9 +24,8 @@ from tui_agent.files.private import write_private
 from tui_agent.log.log import Log
 from tui_agent.log.records import VERSION, EventBody, Record, body_of, checksum, growing, lasting
 from tui_agent.store import events as e
-from tui_agent.store.events import Event, Growing, Lasting
+from tui_agent.store.events import Event, Growing, Lasting, Store
 from tui_agent.store.state import State
-from tui_agent.store.store import Store
 
 #: Delay before a wait is shown, in seconds.
 SAY_AFTER = 1.0

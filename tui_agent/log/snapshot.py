@@ -27,10 +27,9 @@ from tui_agent.log.journal import Journal
 from tui_agent.log.log import events_of, growing_of
 from tui_agent.store import events as e
 from tui_agent.store import state as slices
-from tui_agent.store.events import Event, Lasting
+from tui_agent.store.events import Event, Lasting, fold
 from tui_agent.store.files import Buffer
 from tui_agent.store.state import ChatMessage, State
-from tui_agent.store.store import fold
 
 #: Messages per batch.
 _BATCH = 500

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from msgspec import Struct
 
-from tui_agent.context.excerpts import without_code
+from tui_agent.context.blocks import without_code
 from tui_agent.files.lazy_regex import late
 from tui_agent.store import events as e
 from tui_agent.store.conversation import Usage

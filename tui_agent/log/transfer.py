@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from tui_agent.context.excerpts import fenced
+from tui_agent.context.blocks import fenced
 from tui_agent.edits.change import Checkpoint, diff_of, unified
 from tui_agent.errors import FileError, SessionError
 from tui_agent.files.blobs import Blobs

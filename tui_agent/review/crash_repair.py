@@ -17,9 +17,9 @@ from tui_agent.log import directory
 from tui_agent.log.directory import SessionLock
 from tui_agent.log.log import events_of
 from tui_agent.log.snapshot import read_state
+from tui_agent.store.events import fold
 from tui_agent.store.files import BuffersSlice
 from tui_agent.store.state import ReviewSlice, State
-from tui_agent.store.store import fold
 
 #: File names of a batch's journal and of a save's note, in the session folder.
 BATCH, SAVE = "batch.json", "save.json"

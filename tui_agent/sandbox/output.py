@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 
-from tui_agent.context.excerpts import head_and_tail
+from tui_agent.context.blocks import head_and_tail
 from tui_agent.sandbox.view_plan import MEGABYTE
 
 #: Bytes kept of a longer output.

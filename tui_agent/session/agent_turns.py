@@ -20,7 +20,7 @@ from tui_agent.tools.server_tools import ask_permission
 
 if TYPE_CHECKING:
     from tui_agent.store.event import Event
-    from tui_agent.tools.context import Emit
+    from tui_agent.tools.tool import Emit
     from tui_agent.turn.context import TurnContext
 
 #: Characters of a reply, and of other printed lines.

@@ -1,12 +1,17 @@
-"""Mode `auto`: changes that pass all checks are written without a key press."""
+"""Mode `auto` writes changes that pass all checks; with a goal, turns follow each other until it is reached."""
 
 from __future__ import annotations
 
-from tui_agent.errors import TuiAgentError
-from tui_agent.log.core import Core
+import asyncio
+import re
+
+from tui_agent.errors import SessionError, TuiAgentError
+from tui_agent.log.core import Core, call
 from tui_agent.review.review import Review
+from tui_agent.session.chat import Chat
 from tui_agent.session.checks import Checks
-from tui_agent.store.session_events import NoticeGiven
+from tui_agent.store.session_events import GoalSet, NoticeGiven
+from tui_agent.store.state import State
 
 
 async def auto_apply(core: Core, checks: Checks, review: Review) -> None:
@@ -40,3 +45,83 @@ async def unchecked(core: Core, checks: Checks) -> str:
     if not state.check_marks and not await checks.all_unconcerned():
         return "there are no checks (add [[checks.commands]] to settings.toml)"
     return state.check_doubt
+
+
+#: The goal that all checks pass.
+CHECKS = "checks"
+_SAID = re.compile(r"^\W*GOAL:\s*(reached|open)\b", re.IGNORECASE | re.MULTILINE)
+
+
+class Goals:
+    def __init__(self, core: Core, chat: Chat, checks: Checks) -> None:
+        self._core, self._chat, self._checks = core, chat, checks
+
+    @property
+    def state(self) -> State:
+        return self._core.state
+
+    @call(changes=True)
+    async def pursue(self, goal: str) -> None:
+        """ "" gives it up. Raises `SessionError` during a turn and in mode `ask`."""
+        if goal and self.state.turn.running:
+            raise SessionError("A turn is running", "wait, or stop it")
+        if goal and self._core.mode == "ask":
+            raise SessionError("A goal needs changes, but the mode is ask", "change the mode first")
+        await self._core.journal.record(GoalSet(goal))
+        if goal == CHECKS:
+            await self._chat.submit(
+                "Work until all checks of this folder pass. They run on your changes at the end of each turn."
+            )
+        elif goal:
+            await self._chat.submit(
+                f"Work until this holds: {goal}\n\nEnd your last message with the line “GOAL: reached” if it holds, "
+                "else with “GOAL: open” and the part that is missing."
+            )
+
+    @call(changes=False)
+    async def judge(self) -> str:
+        """The next message after a turn; "" if the goal has ended, which is reported."""
+        state, goal = self.state, self.state.input.goal
+        if not goal:
+            return ""
+        done = [message for message in state.chat.messages if message.turn == state.turn.number]
+        last = next((message for message in reversed(done) if message.kind == "agent"), None)
+        said = _SAID.findall(f"{last.summary}\n{last.text}") if last else []
+        stops = f"{state.turn.limit} ended the turn" if state.turn.limit else ""
+        if goal == CHECKS:
+            try:
+                why = await self._failing()
+            except TuiAgentError as error:
+                why = stops = error.what
+        elif said and said[-1].lower() == "reached":
+            why = self.state.check_doubt
+        else:
+            why = "it is not reached yet"
+        if not why:
+            await self._core.journal.record(
+                GoalSet(""), NoticeGiven("info", f"The goal is reached: {goal}", in_chat=True)
+            )
+            return ""
+        if self._core.mode == "ask" or not any(message.calls or message.changes for message in done):
+            stops = "the last turn made no progress"
+        if not stops:
+            return f"The goal is not reached: {why}. Go on."
+        words = f"The goal is not reached, and {stops}: {goal}"
+        await self._core.journal.record(GoalSet(""), NoticeGiven("warning", words, in_chat=True))
+        return ""
+
+    async def _failing(self) -> str:
+        """Why not all checks pass, or "". Raises `SessionError` without checks."""
+        if not await asyncio.to_thread(self._checks.chosen):
+            raise SessionError("this folder has no checks", "add [[checks.commands]] to settings.toml")
+        if self.state.review.open:
+            why = await unchecked(self._core, self._checks)
+        else:
+            await self._checks.again()
+            await self._checks.settled()
+            why = ""
+        # A check that failed before the changes too does not pass either.
+        failed = [
+            result.name for result in self.state.checks.results if result.state != "passed" or result.old != 0
+        ]
+        return why or (f"{', '.join(failed)}: failed" if failed else "")

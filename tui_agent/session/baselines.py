@@ -15,10 +15,10 @@ from msgspec import Struct
 from tui_agent.checks.causes import missing_programs
 from tui_agent.checks.comparison import Finding
 from tui_agent.errors import SessionError
-from tui_agent.session.stored_answers import FolderAnswers
+from tui_agent.files.private import FolderAnswers
 from tui_agent.settings.schema import CheckCommand
 from tui_agent.store.commands import CommandResult
-from tui_agent.store.store import Store
+from tui_agent.store.events import Store
 
 STORE = "baselines.json"
 #: Maximum number of commands with a baseline per folder.

@@ -17,11 +17,11 @@ from tui_agent.checks.comparison import Finding, difference, finding, has_run, l
 from tui_agent.checks.places import places, said_at
 from tui_agent.checks.reports import outcome_of_report
 from tui_agent.errors import SessionError, TuiAgentError
+from tui_agent.files.private import FolderAnswers
 from tui_agent.files.text import md5
 from tui_agent.log.core import Core, call
 from tui_agent.session.baselines import NOT_FOUND, BaselineResult, BaselineRuns, Baselines, missing_program
 from tui_agent.session.commands import Commands
-from tui_agent.session.stored_answers import FolderAnswers
 from tui_agent.settings.schema import CheckCommand
 from tui_agent.store import events as e
 from tui_agent.store.commands import CheckResult, CommandResult, Content, Place, Where, content_of

@@ -12,21 +12,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tui_agent.checks.output import REPORT
-from tui_agent.context.excerpts import fenced
+from tui_agent.context.blocks import fenced
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.files.names import display_path
+from tui_agent.files.private import FolderAnswers
 from tui_agent.log.core import Core, call
 from tui_agent.review.review import Review
 from tui_agent.session.places import SessionPlaces
 from tui_agent.session.running_commands import SHOWN, CommandStart, RunningCommands, facts, shared_fields
-from tui_agent.session.stored_answers import FolderAnswers
 from tui_agent.session.trial_views import PreparedView, TrialViews
 from tui_agent.store import events as e
 from tui_agent.store.commands import By, CommandResult, Isolated, Where
 from tui_agent.store.event import Event
+from tui_agent.store.events import Store
 from tui_agent.store.state import State
-from tui_agent.store.store import Store
 
 if TYPE_CHECKING:
     from tui_agent.places.runner import PlaceRunner

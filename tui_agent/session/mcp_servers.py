@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tui_agent.mcp_servers.client import ServerProcess, ServerQuestion
     from tui_agent.mcp_servers.offer import ServerOffer
     from tui_agent.mcp_servers.servers import ConfiguredServers, ToolServer
-    from tui_agent.tools.context import AskPerson, ServerCalls, ServerResult
+    from tui_agent.tools.tool import AskPerson, ServerCalls, ServerResult
 
 #: A workspace's file of servers.
 WORKSPACE_FILE = ".mcp.json"
@@ -66,7 +66,7 @@ class McpServers:
         listed = self.state.server_tools
         if not (listed.inline or listed.by_name):
             return None
-        from tui_agent.tools.context import ServerCalls
+        from tui_agent.tools.tool import ServerCalls
 
         at = self._parent or self
         return ServerCalls(at.find, at.call_tool, at.tools_of, at.covers)
@@ -197,7 +197,7 @@ class McpServers:
         self, listed: ListedTool, arguments: dict[str, Any], asking: AskPerson
     ) -> ServerResult:
         """`asking` answers questions of its server. Raises ServerFailed."""
-        from tui_agent.tools.context import ServerResult
+        from tui_agent.tools.tool import ServerResult
 
         now = await self.find(listed.name)
         if now.digest != listed.digest:

@@ -29,9 +29,8 @@ from tui_agent.settings.files import save
 from tui_agent.settings.folders import user_folders
 from tui_agent.settings.schema import Effort, Settings
 from tui_agent.store import events as e
-from tui_agent.store.events import ModelStatusChanged
+from tui_agent.store.events import ModelStatusChanged, Store
 from tui_agent.store.state import State, TurnSlice
-from tui_agent.store.store import Store
 from tui_agent.turn.model_choice import chosen_model, is_chosen, request_options
 
 if TYPE_CHECKING:

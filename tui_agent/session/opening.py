@@ -31,9 +31,9 @@ from tui_agent.settings.folders import Folders, close_to_others, user_folders, w
 from tui_agent.settings.loading import LoadedSettings, read_prompts
 from tui_agent.settings.schema import Settings
 from tui_agent.store import events as e
+from tui_agent.store.events import Listener, Store
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import ChatMessage, State
-from tui_agent.store.store import Listener, Store
 from tui_agent.subtasks.parent import Capacity, SubTaskPart
 from tui_agent.workspace.copies import WorkCopy
 from tui_agent.workspace.early_start import EarlyChild

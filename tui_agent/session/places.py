@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from tui_agent.checks.output import REPORTING
 from tui_agent.errors import PlaceLost, SessionError
+from tui_agent.files.private import FolderAnswers
 from tui_agent.log.core import Core, call
-from tui_agent.session.stored_answers import FolderAnswers
 from tui_agent.session.trial_views import TrialViews
 from tui_agent.settings.files import append
 from tui_agent.settings.schema import PlaceSettings

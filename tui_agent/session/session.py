@@ -14,7 +14,7 @@ from tui_agent.edits.change import Change, Checkpoint
 from tui_agent.errors import FileError, SessionError, TuiAgentError
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.log.core import Core, call
-from tui_agent.log.journal import SLOW
+from tui_agent.log.journal import SLOW, Journal
 from tui_agent.log.snapshot import SnapshotWriter
 from tui_agent.log.storage import mark_closed
 from tui_agent.model.client import Model
@@ -33,26 +33,73 @@ from tui_agent.session.mcp_servers import McpServers
 from tui_agent.session.models import ModelAccess
 from tui_agent.session.preparation import Preparation
 from tui_agent.session.running_commands import interrupted
-from tui_agent.session.todos import Todos
 from tui_agent.session.turns import Turns, interruption_events
 from tui_agent.settings.loading import Prompts
 from tui_agent.settings.schema import Mode
 from tui_agent.store import events as e
-from tui_agent.store.state import LayoutSlice, State
-from tui_agent.store.store import Listener
+from tui_agent.store.events import Listener
+from tui_agent.store.state import LayoutSlice, State, Todo
 from tui_agent.subtasks import copies
 from tui_agent.subtasks.subtasks import SubTasks, lost_run_events
-from tui_agent.tools.context import SessionCalls
+from tui_agent.tools.tool import SessionCalls
 from tui_agent.turn.context import ConversationCache, Texts, TurnContext
 
 if TYPE_CHECKING:
     from tui_agent.session.agent_turns import AgentTurns
-    from tui_agent.session.goals import Goals
+    from tui_agent.session.auto_apply import Goals
     from tui_agent.session.outside_agents import OutsideAgents
     from tui_agent.subtasks.parent import Parent, RunSession, SubTaskPart
     from tui_agent.turn.context import TurnContext
     from tui_agent.web.pages import Pages
     from tui_agent.workspace.workspace import FileChange
+
+
+class Todos:
+    """Methods raise `SessionError` for an unknown id."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    @property
+    def state(self) -> State:
+        return self._journal.store.state
+
+    @call(changes=True)
+    async def add(self, text: str) -> None:
+        turn = self.state.turn.number
+        taken = {todo.id for todo in self.state.todos}
+        number = next(n for n in range(1, len(taken) + 2) if f"m{n}" not in taken)
+        await self._journal.record(e.TodosAdded((Todo(f"m{number}", text.strip(), turn=turn),)))
+
+    @call(changes=True)
+    async def edit(self, todo: str, text: str) -> None:
+        found = self._named(todo)
+        await self._journal.record(e.TodoChanged(todo, text.strip(), found.done))
+
+    @call(changes=True)
+    async def toggle(self, todo: str) -> None:
+        found = self._named(todo)
+        await self._journal.record(e.TodoChanged(todo, found.text, not found.done))
+
+    @call(changes=True)
+    async def remove(self, todo: str) -> None:
+        self._named(todo)
+        await self._journal.record(e.TodoRemoved(todo))
+
+    @call(changes=True)
+    async def move(self, todo: str, step: int) -> None:
+        """Moves up if negative, within the list."""
+        at = self.state.todos.index(self._named(todo))
+        place = max(0, min(len(self.state.todos) - 1, at + step))
+        if place != at:
+            await self._journal.record(e.TodoMoved(todo, place))
+
+    def _named(self, todo: str) -> Todo:
+        found = next((item for item in self.state.todos if item.id == todo), None)
+        if found is None:
+            raise SessionError(f"There is no todo {todo}", "choose one from the list")
+        return found
+
 
 #: The message that has a plan of mode `ask` carried out.
 CARRY_OUT = "Carry out the plan above."
@@ -165,7 +212,7 @@ class Session:
 
     @cached_property
     def goals(self) -> Goals:
-        from tui_agent.session.goals import Goals
+        from tui_agent.session.auto_apply import Goals
 
         return Goals(self.core, self.chat, self.checks)
 

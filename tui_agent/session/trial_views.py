@@ -23,12 +23,12 @@ from tui_agent.files.git_folder import find_git_folder, repository_around
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.names import display_path
+from tui_agent.files.private import FolderAnswers
 from tui_agent.files.secret_files import SecretFiles
 from tui_agent.files.secret_values import SecretValues
 from tui_agent.files.text import TextFile, encode
 from tui_agent.log.core import Core
 from tui_agent.review.review import Review
-from tui_agent.session.stored_answers import FolderAnswers
 from tui_agent.store import events as e
 from tui_agent.store.commands import FULL_VIEWS, By, Isolated
 from tui_agent.store.state import State

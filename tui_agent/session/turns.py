@@ -28,7 +28,7 @@ REQUEST_FIRST = 0.1
 TOLD_EVERY = 0.03
 Part = Literal["summary", "message", "reasoning", ""]
 if TYPE_CHECKING:
-    from tui_agent.tools.context import Emit
+    from tui_agent.tools.tool import Emit
     from tui_agent.turn.context import TurnContext
 
     #: The work of a turn, as events; returns the limit that ended it, or "".

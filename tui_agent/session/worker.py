@@ -34,8 +34,8 @@ from tui_agent.settings.folders import HOME_VARIABLE, user_folders
 from tui_agent.settings.loading import LoadedSettings, Prompts
 from tui_agent.settings.schema import PlaceSettings, Settings
 from tui_agent.store import events as e
+from tui_agent.store.events import Store
 from tui_agent.store.state import State
-from tui_agent.store.store import Store
 from tui_agent.subtasks.parent import Capacity, RunSession, SubTaskPart
 from tui_agent.subtasks.placed import SENT, Assignment, LinkModel, settings_from
 from tui_agent.workspace.workspace import Workspace

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tui_agent.answers.plans import DirectoryAction, FileAction
 from tui_agent.answers.values import NextStep
-from tui_agent.context.excerpts import holds, summary_line
+from tui_agent.context.blocks import holds, summary_line
 from tui_agent.edits.change import Change, Checkpoint
 from tui_agent.files.gate import SecretChoice
 from tui_agent.planning.chain import Attempt

@@ -16,9 +16,9 @@ from tui_agent.log.journal import Journal
 from tui_agent.log.storage import Storage
 from tui_agent.model.rate_limit import Allowance
 from tui_agent.settings.schema import Settings
+from tui_agent.store.events import Listener
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import ChatMessage, State
-from tui_agent.store.store import Listener
 from tui_agent.workspace.copies import WorkCopy
 from tui_agent.workspace.workspace import Workspace
 

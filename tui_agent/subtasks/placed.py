@@ -28,10 +28,9 @@ from tui_agent.processes.serve import Send
 from tui_agent.settings.schema import Settings, build, entries
 from tui_agent.settings.values import checked
 from tui_agent.store import events as e
-from tui_agent.store.events import LASTING, Event, Lasting
+from tui_agent.store.events import LASTING, Event, Lasting, Listener
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import ChatMessage, State
-from tui_agent.store.store import Listener
 
 #: Settings that a worker gets; all others keep their defaults there. Names of a group end with a dot.
 SHARED = (

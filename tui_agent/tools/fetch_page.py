@@ -7,8 +7,7 @@ from urllib.parse import urlsplit
 from tui_agent.context.blocks import inert, name
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.numbers import amount
-from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.tool import Invocation, Tool, ToolResult, error
+from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult, error
 
 #: Characters of a page in one result.
 MOST = 40_000

@@ -9,8 +9,7 @@ from typing import Any
 
 from tui_agent.context.blocks import item, name
 from tui_agent.files.numbers import amount
-from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.tool import Invocation, Tool, ToolResult
+from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult
 from tui_agent.workspace.patterns import InvalidPattern, compile_pattern
 
 #: Default number of listed paths, and maximum number of examined paths.

@@ -16,8 +16,7 @@ from tui_agent.context.prompt import MAX_DEPTH, MAX_ENTRIES, MAX_REQUESTS, Direc
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.gate import Gate
 from tui_agent.store import events as e
-from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.tool import Invocation, Tool, ToolResult
+from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.listing import is_text
 

@@ -26,7 +26,7 @@ from tui_agent.model.tokens import reply_room
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.store.turn_events import OutReason
-from tui_agent.tools.context import Emit, ToolContext
+from tui_agent.tools.tool import Emit, LoadedFiles, ToolContext
 from tui_agent.workspace.symbols import has_symbols, language, symbols
 
 #: Maximum share of the window for one turn's files.
@@ -48,39 +48,6 @@ NAMED = 20
 OFFERED = ("mask", "send")
 #: Maximum number of questions about a file that changes while the user is asked.
 MOST_QUESTIONS = 3
-
-
-class LoadedFiles(Struct, frozen=True):
-    """`before` are previous registry entries, `again` those of outdated files that were reloaded."""
-
-    files: tuple[LoadedFile, ...] = ()
-    facts: tuple[str, ...] = ()
-    again: dict[str, KnownFile] = {}
-    before: dict[str, KnownFile | None] = {}
-
-    def plus(self, more: LoadedFiles) -> LoadedFiles:
-        facts = tuple(fact for fact in more.facts if fact not in self.facts)
-        return LoadedFiles(
-            (*self.files, *more.files),
-            (*self.facts, *facts),
-            {**self.again, **more.again},
-            {**more.before, **self.before},
-        )
-
-    @property
-    def asked_for(self) -> tuple[LoadedFile, ...]:
-        return tuple(file for file in self.files if file.loaded_by != "bundle")
-
-    @property
-    def bundled(self) -> tuple[LoadedFile, ...]:
-        return tuple(file for file in self.files if file.loaded_by == "bundle")
-
-    def with_part(self, part: LoadedFile) -> LoadedFiles:
-        return replace(self, files=tuple(part if file.path == part.path else file for file in self.files))
-
-    def without(self, paths: Iterable[str]) -> LoadedFiles:
-        gone = set(paths)
-        return replace(self, files=tuple(file for file in self.files if file.path not in gone))
 
 
 async def load(context: ToolContext, path: str, loaded_by: LoadedBy, action: str = "") -> LoadedFile:

@@ -23,8 +23,7 @@ from tui_agent.settings.schema import PermissionSettings
 from tui_agent.store import events as e
 from tui_agent.store.conversation import PermissionAnswer, PermissionDecision
 from tui_agent.tools.call_hooks import BeforeCall
-from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.tool import CallContext, Invocation, Tool, ToolResult, Verdict
+from tui_agent.tools.tool import CallContext, Emit, Invocation, Tool, ToolContext, ToolResult, Verdict
 
 OFFERED: tuple[PermissionAnswer, ...] = ("once", "session", "always", "no")
 #: File of permanent approvals in the user's settings folder.

@@ -22,8 +22,7 @@ from tui_agent.files.names import without_case
 from tui_agent.files.operating_system import OTHER_NAMES, has_other_names
 from tui_agent.files.text import decode, encode
 from tui_agent.store import events as e
-from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.tool import Invocation, Tool, ToolResult
+from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult
 
 
 def current_secrets(context: ToolContext, path: str) -> SecretFinding | None:

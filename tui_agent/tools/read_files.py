@@ -32,19 +32,10 @@ from tui_agent.planning.references import looks_like_identifier, spellings
 from tui_agent.store import events as e
 from tui_agent.store.events import ActionsAdded
 from tui_agent.store.state import Decision
-from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.load_files import (
-    LoadedFiles,
-    add_fitting_files,
-    in_part,
-    load_files,
-    named_fit,
-    read_files,
-    that_fit,
-)
+from tui_agent.tools.load_files import add_fitting_files, in_part, load_files, named_fit, read_files, that_fit
 from tui_agent.tools.permission import refusal_of_path
 from tui_agent.tools.search_text import search_text
-from tui_agent.tools.tool import Invocation, Tool, ToolResult
+from tui_agent.tools.tool import Emit, Invocation, LoadedFiles, Tool, ToolContext, ToolResult
 from tui_agent.workspace.patterns import escape
 
 NEAREST_SHOWN = 5

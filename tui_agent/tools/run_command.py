@@ -6,14 +6,12 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from tui_agent.context.blocks import inert, name
-from tui_agent.context.excerpts import head_and_tail
+from tui_agent.context.blocks import head_and_tail, inert, name
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.masking import masked
 from tui_agent.files.numbers import amount
 from tui_agent.store.commands import FULL_VIEWS, CommandResult
-from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.tool import CallContext, Invocation, Tool, ToolResult, Verdict, error
+from tui_agent.tools.tool import CallContext, Emit, Invocation, Tool, ToolContext, ToolResult, Verdict, error
 
 #: Minimum characters per token of code and messages.
 LETTERS = 3

@@ -18,9 +18,8 @@ from tui_agent.files.gate import Decisions, Gate, find_secrets, is_secret, read
 from tui_agent.files.masking import hits_masked
 from tui_agent.files.text import TextFile, decode
 from tui_agent.store.events import PhaseChanged
-from tui_agent.tools.context import Emit, ToolContext
 from tui_agent.tools.permission import refusal_of_path
-from tui_agent.tools.tool import Invocation, Tool, ToolResult
+from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult
 
 MAX_PLACES = 50
 #: Size in bytes above which a file is searched last, up to `MOST_LARGE` bytes in total.

@@ -14,9 +14,17 @@ from tui_agent.files.numbers import real_number
 from tui_agent.files.text import one_line
 from tui_agent.store import events as e
 from tui_agent.store.conversation import ListedTool, PermissionDecision, ServerToolsSlice
-from tui_agent.tools.context import Emit, ServerResult, ToolContext
 from tui_agent.tools.permission import permitted
-from tui_agent.tools.tool import CallContext, Invocation, Tool, ToolResult, error
+from tui_agent.tools.tool import (
+    CallContext,
+    Emit,
+    Invocation,
+    ServerResult,
+    Tool,
+    ToolContext,
+    ToolResult,
+    error,
+)
 
 #: Maximum number of fields, of choices, and of attempts at a field.
 MAX_FIELDS, MAX_CHOICES, MAX_TRIES = 30, 20, 3

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from tui_agent.answers.values import TodoItem
 from tui_agent.store import events as e
 from tui_agent.store.state import Todo
-from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.tool import Invocation, Tool, ToolResult
+from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult
 
 
 async def add_todos(context: ToolContext, items: Sequence[TodoItem], emit: Emit) -> None:

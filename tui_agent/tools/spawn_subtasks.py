@@ -8,8 +8,7 @@ from dataclasses import replace
 from tui_agent.answers.values import SubTaskRequest
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask, faults, together
-from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.tool import Invocation, Tool, ToolResult
+from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult
 
 TOO_DEEP = "sub-tasks may not be split further here (subtasks.max_depth): do the work itself"
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.tool import Invocation, Tool, ToolResult
+from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult
 
 
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:

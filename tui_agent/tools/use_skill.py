@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tui_agent.context.blocks import name
-from tui_agent.tools.context import Emit, ToolContext
-from tui_agent.tools.tool import Invocation, Tool, ToolResult, error
+from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult, error
 
 
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:

@@ -10,7 +10,7 @@ from tui_agent.errors import EmptyReply, ModelError
 from tui_agent.model.client import ModelRequest
 from tui_agent.model.parts import text_of
 from tui_agent.store.event import Event, Lasting
-from tui_agent.tools.context import Emit
+from tui_agent.tools.tool import Emit
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import head_of
 from tui_agent.turn.exchange import Answer, check_limits, cut_off, exchange, open_request

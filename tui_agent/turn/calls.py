@@ -12,11 +12,9 @@ from msgspec.structs import replace
 from tui_agent.answers.values import Reply
 from tui_agent.errors import TuiAgentError
 from tui_agent.store import events as e
-from tui_agent.tools.context import Emit
-from tui_agent.tools.load_files import LoadedFiles
 from tui_agent.tools.permission import permitted
 from tui_agent.tools.read_files import carried_over, find_files, named_once, renamed
-from tui_agent.tools.tool import Invocation, Tool, ToolResult, call_of, error, in_json
+from tui_agent.tools.tool import Emit, Invocation, LoadedFiles, Tool, ToolResult, call_of, error, in_json
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.exchange import cut_off
 from tui_agent.turn.pictures import pictures_of_result

@@ -18,9 +18,7 @@ from tui_agent.errors import ContextTooLong, ModelError, TuiAgentError
 from tui_agent.store.conversation import SentMessage
 from tui_agent.store.events import ConversationBegun, FileLoaded, NoticeGiven, RequestSent
 from tui_agent.store.state import State
-from tui_agent.tools.context import Emit, unheard
 from tui_agent.tools.load_files import (
-    LoadedFiles,
     batches_of,
     costs_of,
     files_room,
@@ -31,6 +29,7 @@ from tui_agent.tools.load_files import (
     shortened,
     window_of,
 )
+from tui_agent.tools.tool import Emit, LoadedFiles, unheard
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import (
     Why,

@@ -30,7 +30,7 @@ from tui_agent.model.local import ProviderFiles
 from tui_agent.model.rate_limit import Allowance
 from tui_agent.settings.loading import RESPONSE_SCHEMA
 from tui_agent.store.conversation import SentMessage
-from tui_agent.tools.context import ToolContext
+from tui_agent.tools.tool import ToolContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable

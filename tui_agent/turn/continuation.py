@@ -10,8 +10,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from tui_agent.checks.output import named
-from tui_agent.context.blocks import inert, name
-from tui_agent.context.excerpts import head_and_tail
+from tui_agent.context.blocks import head_and_tail, inert, name
 from tui_agent.edits.change import Change
 from tui_agent.errors import LimitReached
 from tui_agent.files.masking import masked
@@ -19,10 +18,9 @@ from tui_agent.store import events as e
 from tui_agent.store.commands import CheckResult
 from tui_agent.store.conversation import PermissionDecision
 from tui_agent.store.state import State
-from tui_agent.tools.context import Emit
 from tui_agent.tools.load_files import load_files
 from tui_agent.tools.run_command import LETTERS, about_view
-from tui_agent.tools.tool import Invocation, ToolResult
+from tui_agent.tools.tool import Emit, Invocation, ToolResult
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.request import AnsweredCall, Draft
 

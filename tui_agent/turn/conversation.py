@@ -40,7 +40,7 @@ from tui_agent.store import events as e
 from tui_agent.store.conversation import SentMessage
 from tui_agent.store.state import Batch, State
 from tui_agent.tools import registry
-from tui_agent.tools.context import Emit, unheard
+from tui_agent.tools.tool import Emit, unheard
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.exchange import Answer, check_limits, cut_off, exchange, mask_in_thread, open_request
 from tui_agent.turn.instructions import instruct

@@ -29,8 +29,8 @@ from tui_agent.model.client import (
 from tui_agent.model.rate_limit import RAISE_REQUESTS
 from tui_agent.store import events as e
 from tui_agent.store.conversation import OpenRequest, Purpose, Usage
-from tui_agent.tools.context import Emit
 from tui_agent.tools.load_files import window_of
+from tui_agent.tools.tool import Emit
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.model_choice import chosen_model, is_chosen
 

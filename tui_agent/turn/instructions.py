@@ -14,8 +14,8 @@ from tui_agent.context.instructions import BASE, YOURS, ContextFile, Folder, fol
 from tui_agent.files.gate import UndecidedSecret
 from tui_agent.store import events as e
 from tui_agent.store.state import InstructionFile, State
-from tui_agent.tools.context import Emit
 from tui_agent.tools.load_files import ask_about_secret
+from tui_agent.tools.tool import Emit
 from tui_agent.turn.context import Text, TurnContext
 from tui_agent.workspace.patterns import Pattern, compile_pattern
 

@@ -27,9 +27,7 @@ from tui_agent.files.masking import Hit, hits_masked
 from tui_agent.files.text import TextFile, decode, md5
 from tui_agent.store import events as e
 from tui_agent.store.files import Buffer, BuffersSlice
-from tui_agent.tools.context import Emit
 from tui_agent.tools.load_files import (
-    LoadedFiles,
     admit,
     ask_about_secret,
     batches_of,
@@ -40,6 +38,7 @@ from tui_agent.tools.load_files import (
     with_decision,
 )
 from tui_agent.tools.load_files import load as load_file
+from tui_agent.tools.tool import Emit, LoadedFiles
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import needs_begin, remembered
 from tui_agent.turn.instructions import instruct

@@ -20,7 +20,7 @@ from tui_agent.files.text import escaped
 from tui_agent.model.client import Message
 from tui_agent.processes.environment import for_any
 from tui_agent.store import events as e
-from tui_agent.tools.context import Emit
+from tui_agent.tools.tool import Emit
 from tui_agent.turn.context import TurnContext
 
 #: Extensions of pictures. SVG is text.

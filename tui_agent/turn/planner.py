@@ -33,10 +33,9 @@ from tui_agent.planning.chain import completed
 from tui_agent.settings.loading import PLANNING, PLANNING_SCHEMA
 from tui_agent.store import events as e
 from tui_agent.store.files import with_unsaved
-from tui_agent.tools.context import Emit
 from tui_agent.tools.list_directory import list_directories
-from tui_agent.tools.load_files import LoadedFiles
 from tui_agent.tools.read_files import carried_over, find_files, named_once, renamed
+from tui_agent.tools.tool import Emit, LoadedFiles
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import head_of
 from tui_agent.turn.exchange import Answer, check_limits, cut_off, exchange, known_again, open_request

@@ -39,9 +39,9 @@ from tui_agent.model.client import CallChunk, Chunk, Message, ReasoningChunk, Te
 from tui_agent.model.parts import CallPart, Part, TextPart, message_of
 from tui_agent.model.servers import sizes_in
 from tui_agent.store import events as e
-from tui_agent.tools.context import Emit
 from tui_agent.tools.load_files import window_of
 from tui_agent.tools.propose_changes import changes_of
+from tui_agent.tools.tool import Emit
 from tui_agent.turn.compaction import EarlierMessages, fit_to_window
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.conversation import keep

@@ -24,8 +24,7 @@ from tui_agent.store.events import RequestSent
 from tui_agent.store.files import with_unsaved
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import State
-from tui_agent.tools.load_files import LoadedFiles
-from tui_agent.tools.tool import Invocation, ToolResult
+from tui_agent.tools.tool import Invocation, LoadedFiles, ToolResult
 from tui_agent.turn.context import TurnContext, shared_beginning
 from tui_agent.turn.conversation import Sizes, head_of, keep
 from tui_agent.turn.exchange import mask_messages

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tui_agent.edits.change import Change
 from tui_agent.errors import LimitReached, ModelError
 from tui_agent.store.events import NoticeGiven
-from tui_agent.tools.context import Emit
+from tui_agent.tools.tool import Emit
 from tui_agent.turn.calls import decided_meanwhile, run_calls
 from tui_agent.turn.compaction import EarlierMessages
 from tui_agent.turn.context import TurnContext

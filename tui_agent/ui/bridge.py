@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from tui_agent.store.events import Event
+    from tui_agent.store.events import Event, Listener
     from tui_agent.store.state import State
-    from tui_agent.store.store import Listener
 
 INTERVAL = 1 / 30
 #: Maximum delay of the display at the start of a turn, in seconds. Sending the request takes priority, since

@@ -16,7 +16,7 @@ from textual.timer import Timer
 from textual.widget import MountError, Widget
 from textual.widgets import Static
 
-from tui_agent.context.excerpts import holds
+from tui_agent.context.blocks import holds
 from tui_agent.edits.change import Change
 from tui_agent.store.conversation import estimated_tokens
 from tui_agent.store.state import ChatMessage, PlanSlice, ReplySlice, ReviewSlice, ToolUse
