@@ -79,7 +79,7 @@ class _Turn:
 
     async def permit(self, title: str, options: Sequence[tuple[str, str]]) -> str:
         """In mode `auto`, or if no user can be asked, chooses the first option: the view holds all effects."""
-        if self._context.ask is None or self._context.mode == "auto":
+        if self._context.ask is None or self._context.core.mode == "auto":
             return options[0][0]
         return await ask_permission(self._context, self._emit, self._agent, title, options)
 

@@ -101,7 +101,7 @@ class Chat:
     @call(changes=True)
     async def save_paste(self, line: str) -> str:
         """Writes the text to a new workspace file. Raises `FileError` or `PathRefused`."""
-        gate = self._context().workspace.gate
+        gate = self._context().core.workspace.gate
         text = await asyncio.to_thread(self._storage.blobs.get_text, self.state.input.pastes[line])
         for number in count(1):
             path = "pasted.txt" if number == 1 else f"pasted-{number}.txt"
@@ -212,9 +212,7 @@ class Chat:
         from tui_agent.tools.permission import forget_approval
 
         await self._journal.record(e.PermissionRevoked(digest))
-        approvals = self._context().user_folder
-        if approvals is not None:
-            await asyncio.to_thread(forget_approval, approvals, digest)
+        await asyncio.to_thread(forget_approval, self._context().core.folders.config, digest)
 
     @call(changes=True)
     async def decide(

@@ -133,8 +133,8 @@ def _look_ahead(context: TurnContext) -> None:
     with suppress(TuiAgentError, OSError):  # Reported by the request.
         look_ahead(context)
         pause()
-        context.secrets.look(context.state().secrets, pause)
-        context.sent.read_ahead(context.blobs, context.state().conversation.messages, pause)
+        context.secrets.look(context.core.state.secrets, pause)
+        context.sent.read_ahead(context.core.blobs, context.core.state.conversation.messages, pause)
 
 
 def _learn_events() -> None:

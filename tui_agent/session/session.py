@@ -500,14 +500,10 @@ class Session:
 
     def _turn_context(self) -> TurnContext:
         return TurnContext(
-            state=lambda: self.state,
-            settings=self.core.settings,
-            workspace=self.workspace,
+            core=self.core,
             model=self.models.paced(),
-            blobs=self.storage.blobs,
             prompts=self.prompts.words,
             start_folder=self.start_folder,
-            user_folder=self.folders.config,
             requests=self.models.requests,
             provider_files=self.models.files(),
             texts=self._texts,

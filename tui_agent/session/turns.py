@@ -281,7 +281,7 @@ class Turns:
 
     def _goes_on_by_itself(self) -> bool:
         context, state = self._context(), self.state
-        settings, auto = context.settings, context.mode == "auto"
+        settings, auto = context.core.settings, context.core.mode == "auto"
         if not (auto or context.part) or state.turn.limit or (auto and state.review.open):
             return False
         if settings.limits.turns and self._unasked + 1 >= settings.limits.turns:
@@ -332,7 +332,7 @@ class Turns:
             *interruption_events(self.state), e.TurnEnded(turn, seconds=seconds, **ended)
         )
         following = await self._after() if ended["ok"] and is_turn else ""
-        most = self._context().settings.limits.turns
+        most = self._context().core.settings.limits.turns
         if (goal := self.state.input.goal) and (not ended["ok"] or (most and self._unasked + 1 >= most)):
             following = ""
             why = "limits.turns is reached" if ended["ok"] else "its turn failed"

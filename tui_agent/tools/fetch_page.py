@@ -83,6 +83,6 @@ TOOL = Tool(
     verdict=lambda call, context: "ask",
     preview=_preview,
     approves=lambda call: "\n".join(hosts(call)),
-    offered=lambda context: context.settings.tools.web,
+    offered=lambda context: context.core.settings.tools.web,
     shown=lambda call: ", ".join(_addresses(call)),
 )

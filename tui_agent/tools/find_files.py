@@ -30,13 +30,13 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
 async def _find(entry: dict[str, Any], context: ToolContext) -> tuple[str, int]:
     glob = str(entry["glob"])
     title = f"## SEARCH RESULTS\nFiles that fit {name(glob)}"
-    index = context.workspace.index
+    index = context.core.workspace.index
     pattern = compile_pattern(glob.removeprefix("./"), ignore_case=index.ignore_case)
     if isinstance(pattern, InvalidPattern):
         return f"{title}\nnot a glob: {item(pattern.why)}", 0
     limit = max(1, round(amount(entry.get("limit"), LIMIT, most=LIMIT)))
     found = await asyncio.to_thread(index.match, pattern, MOST_LOOKED_AT)
-    newest = await asyncio.to_thread(_newest, context.workspace.root, found.paths)
+    newest = await asyncio.to_thread(_newest, context.core.workspace.root, found.paths)
     lines = [name(path) for path in newest[:limit]]
     if found.count > len(lines):
         lines.append(f"… {found.count - len(lines):,} more")

@@ -61,17 +61,17 @@ async def list_directories(
 
 
 async def _listing(context: ToolContext, request: DirectoryAction) -> DirectoryListing:
-    gate, index = context.workspace.gate, context.workspace.index
+    gate, index = context.core.workspace.gate, context.core.workspace.index
     found = await asyncio.to_thread(_list, gate, index, request)
     if found.error:
         return found
     folder = "" if found.path == "." else f"{found.path}/"
-    if not found.total and folder and await context.workspace.ignored([f"{folder}any file"]):
+    if not found.total and folder and await context.core.workspace.ignored([f"{folder}any file"]):
         return replace(found, error=f"{found.path} is ignored, by git or an ignore file: it is not listed")
     links = await asyncio.to_thread(_folder_links, gate, index, found)
     if not links:
         return found
-    ignored = await context.workspace.ignored([folder + link for link in links])
+    ignored = await context.core.workspace.ignored([folder + link for link in links])
     return await asyncio.to_thread(
         _list, gate, index, request, [link for link in links if folder + link not in ignored]
     )

@@ -52,10 +52,12 @@ MOST_QUESTIONS = 3
 
 async def load(context: ToolContext, path: str, loaded_by: LoadedBy, action: str = "") -> LoadedFile:
     """The unsaved buffer, or the disk. Raises `PathRefused` and `FileError`."""
-    buffer = context.state().buffers.get(path)
+    buffer = context.core.state.buffers.get(path)
     newer = buffer.text if buffer is not None and buffer.unsaved else None
-    judged = await asyncio.to_thread(find_secrets_in_file, context.workspace.gate, path, MAX_BYTES, newer)
-    decisions = context.state().secrets
+    judged = await asyncio.to_thread(
+        find_secrets_in_file, context.core.workspace.gate, path, MAX_BYTES, newer
+    )
+    decisions = context.core.state.secrets
     text, hidden = judged.shown(decisions)
 
     def without_values() -> str:
@@ -67,7 +69,7 @@ async def load(context: ToolContext, path: str, loaded_by: LoadedBy, action: str
     def kept() -> LoadedFile:
         return LoadedFile(
             path=path,
-            md5=context.blobs.hold(judged.data),
+            md5=context.core.blobs.hold(judged.data),
             text=clean,
             size=len(judged.data),
             loaded_by=loaded_by,
@@ -75,7 +77,7 @@ async def load(context: ToolContext, path: str, loaded_by: LoadedBy, action: str
             unsaved=newer is not None,
             action=action,
             masked=bool(hidden) or clean != text,
-            inode=inode_of(context.workspace.root / path),
+            inode=inode_of(context.core.workspace.root / path),
         )
 
     return await asyncio.to_thread(kept)
@@ -122,7 +124,7 @@ async def with_decision(
 async def ask_about_secret(context: ToolContext, found: UndecidedSecret, emit: Emit) -> None:
     """The answer applies to the exact bytes."""
     assert context.ask is not None
-    taken = {slot.action.name for slot in context.state().plan.actions}
+    taken = {slot.action.name for slot in context.core.state.plan.actions}
     name, number = f"Secret in {found.path}", 1
     while name in taken:
         number += 1
@@ -210,7 +212,7 @@ async def add_fitting_files(
     for file in fitting:
         loaded = loaded.plus(await admit(context, file, emit))
     paths = [*(file.path for file in rest), *read.out]
-    waits = action in batches_of(context.state())
+    waits = action in batches_of(context.core.state)
     return loaded.plus(LoadedFiles(facts=await leave_out(action, paths, read.asked_for, emit, waits=waits)))
 
 
@@ -303,7 +305,7 @@ def part_notice(part: LoadedFile) -> e.NoticeGiven:
 
 
 def free_room(context: ToolContext) -> int:
-    state = context.state()
+    state = context.core.state
     taken = state.conversation.head_tokens
     taken += sum(message.tokens - message.files for message in state.conversation.messages)
     return window_of(state) - taken - cost(len(state.turn.request), 0)
@@ -338,7 +340,7 @@ async def shortened(context: ToolContext, file: LoadedFile, room: int) -> Loaded
 
 
 def wanted_of(context: ToolContext, file: LoadedFile) -> file_contents.PortionRequest:
-    state = context.state()
+    state = context.core.state
     request = state.turn.request
     slot = next((one for one in state.plan.actions if one.action.name == file.action), None)
     about = [slot.action.reason, slot.action.name] if slot else []
@@ -358,14 +360,14 @@ def _outline(file: LoadedFile) -> tuple[str, ...]:
 
 async def costs_of(context: ToolContext, files: Sequence[LoadedFile]) -> list[int]:
     """Estimates texts far larger than the window."""
-    most = window_of(context.state()) * MOST_BYTES_A_TOKEN
+    most = window_of(context.core.state) * MOST_BYTES_A_TOKEN
     for file in files:
         if least_bytes(file) > most:
             context.progress.costs[file.path, file.view] = cost(len(file.text), file.lines)
     fresh = [file for file in files if (file.path, file.view) not in context.progress.costs]
     if fresh:
         texts = await _in_requests(context, fresh)
-        counted = await context.model.count(context.state().model.name, texts, wait=True)
+        counted = await context.model.count(context.core.state.model.name, texts, wait=True)
         context.progress.costs.update(
             {(file.path, file.view): count for file, count in zip(fresh, counted.counts, strict=True)}
         )
@@ -377,7 +379,7 @@ def least_bytes(file: LoadedFile) -> int:
 
 
 def files_room(context: ToolContext) -> int:
-    return int(window_of(context.state()) * FILES_SHARE)
+    return int(window_of(context.core.state) * FILES_SHARE)
 
 
 def window_of(state: State) -> int:
@@ -389,7 +391,7 @@ def window_of(state: State) -> int:
 
 
 async def _in_requests(context: ToolContext, files: Sequence[LoadedFile]) -> list[str]:
-    view = FilesInPrompt(context.state().conversation.files)
+    view = FilesInPrompt(context.core.state.conversation.files)
 
     def in_request(file: LoadedFile) -> str:
         return f"{table_row(known_file(file, 0, None), 0)}\n{read_files_result([file], view)}"
@@ -426,7 +428,7 @@ async def leave_out(
 
 
 async def admit(context: ToolContext, file: LoadedFile, emit: Emit) -> LoadedFiles:
-    first = before = context.state().known.files.get(file.path)
+    first = before = context.core.state.known.files.get(file.path)
     now = time.time()
     unmoved = before is not None and before.freshness in ("fresh", "edited", "undone")
     if before is not None and unmoved and file.md5 not in (before.md5, before.written):

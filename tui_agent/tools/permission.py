@@ -44,7 +44,7 @@ async def permitted(
     """None if permitted, otherwise a result with the reason. Hooks can refuse, ask, and allow where no rule
     decides."""
     hooked = hooked or BeforeCall()
-    if why := hooked.refused or (_ASK if context.mode == "ask" and (tool.acts or tool.proposes) else ""):
+    if why := hooked.refused or (_ASK if context.core.mode == "ask" and (tool.acts or tool.proposes) else ""):
         await emit(e.NoticeGiven("info", f"{tool.name} was refused: {why}"))
         if not call.is_wire:  # Its result is not sent.
             await emit(e.ModelOwesNews(f"Your {tool.name} was refused: {why}."))
@@ -82,9 +82,9 @@ async def permitted(
     await emit(e.PermissionDecided(msgspec.structs.replace(decision, answer=chosen, reason=reason)))
     if chosen == "no":
         return _refusal(f"the person did not allow it{f': {reason}' if reason else ''}")
-    if chosen == "always" and context.user_folder is not None and found.remembered == "exactly":
+    if chosen == "always" and found.remembered == "exactly":
         try:
-            store_approval(context.user_folder, digest)
+            store_approval(context.core.folders.config, digest)
         except OSError as error:
             why = (
                 f"The approval is valid for this session only, because it cannot be saved ({error.strerror})"
@@ -110,7 +110,7 @@ def verdict_of(
     context: ToolContext, tool: Tool, call: Invocation, found: CallContext = _ANYWHERE
 ) -> tuple[Verdict, str]:
     """The verdict and its rule; "" for the tool's default."""
-    rules, targets = context.settings.permissions, tool.targets(call)
+    rules, targets = context.core.settings.permissions, tool.targets(call)
     if not all(_covers(one, tool, targets) for one in context.only):
         return "deny", "`tools` of the sub-task's agent"
     for verdict, written in (("deny", rules.deny), ("ask", rules.ask)):
@@ -195,7 +195,7 @@ def _fits(
 
 def digest_of(context: ToolContext, tool: Tool, call: Invocation, found: CallContext = _ANYWHERE) -> str:
     effect = "" if found.remembered == "session" else (tool.approves or tool.preview)(call)
-    exactly = "\0".join([str(context.workspace.root), tool.name, effect, *filter(None, [found.covers])])
+    exactly = "\0".join([str(context.core.workspace.root), tool.name, effect, *filter(None, [found.covers])])
     return hashlib.sha256(exactly.encode(errors="surrogatepass")).hexdigest()
 
 
@@ -203,8 +203,8 @@ def approved(context: ToolContext, found: CallContext = _ANYWHERE) -> set[str]:
     if found.remembered == "never":
         return set()
     enough = ("once", "session", "always") if found.remembered == "session" else ("session", "always")
-    lasting = {one.digest for one in context.state().permissions if one.answer in enough}
-    return lasting | (stored_approvals(context.user_folder) if context.user_folder is not None else set())
+    lasting = {one.digest for one in context.core.state.permissions if one.answer in enough}
+    return lasting | stored_approvals(context.core.folders.config)
 
 
 def stored_approvals(folder: Path) -> set[str]:

@@ -26,22 +26,22 @@ from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult
 
 
 def current_secrets(context: ToolContext, path: str) -> SecretFinding | None:
-    buffer = context.state().buffers.get(path)
+    buffer = context.core.state.buffers.get(path)
     newer = buffer.text if buffer is not None and buffer.unsaved else None
     try:
-        return find_secrets_in_file(context.workspace.gate, path, MAX_BYTES, newer)
+        return find_secrets_in_file(context.core.workspace.gate, path, MAX_BYTES, newer)
     except TuiAgentError:
         return None
 
 
 async def text_on_disk(context: ToolContext, path: str) -> tuple[str, str] | None:
-    buffer = context.state().buffers.get(path)
+    buffer = context.core.state.buffers.get(path)
     try:
-        data = await asyncio.to_thread(read_for_person, context.workspace.gate, path, MAX_BYTES)
+        data = await asyncio.to_thread(read_for_person, context.core.workspace.gate, path, MAX_BYTES)
     except PathRefused:
         raise
     except FileError:
-        if context.workspace.gate.place(path, "read").exists:
+        if context.core.workspace.gate.place(path, "read").exists:
             raise
         return None  # The index is updated later.
     newer = buffer.text if buffer is not None and buffer.unsaved else None
@@ -51,8 +51,8 @@ async def text_on_disk(context: ToolContext, path: str) -> tuple[str, str] | Non
 def _store_text(context: ToolContext, data: bytes, newer: str | None) -> tuple[str, str]:
     text = decode(data)
     if newer is None:
-        return text.text, context.blobs.hold(data)
-    return newer, context.blobs.hold(encode(text, newer))
+        return text.text, context.core.blobs.hold(data)
+    return newer, context.core.blobs.hold(encode(text, newer))
 
 
 async def rebased_on_current(context: ToolContext, change: Change) -> Change:
@@ -69,13 +69,13 @@ async def rebased_on_current(context: ToolContext, change: Change) -> Change:
 
 
 def _rebased(context: ToolContext, change: Change, now: str | None, md5: str) -> Change:
-    base = decode(context.blobs.get(change.base)).text if change.base else ""
-    new = decode(context.blobs.get(change.new)).text if change.new else ""
-    return rebased(change, base, new, now, md5, context.blobs.hold_text)
+    base = decode(context.core.blobs.get(change.base)).text if change.base else ""
+    new = decode(context.core.blobs.get(change.new)).text if change.new else ""
+    return rebased(change, base, new, now, md5, context.core.blobs.hold_text)
 
 
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
-    turn, todos = context.turn, context.state().todos
+    turn, todos = context.turn, context.core.state.todos
     first = changes_of(context) + 1
     spelled: dict[str, str] = {}
     proposed: list[Change] = []
@@ -87,7 +87,7 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
             why, may_come_back = entry.why, bool(entry.path)
             try:
                 for path in filter(None, (entry.path, entry.rename_to)):
-                    context.workspace.gate.place(path, "write")
+                    context.core.workspace.gate.place(path, "write")
             except TuiAgentError as error:
                 why, may_come_back = str(error), False
             path = entry.path or UNNAMED
@@ -140,16 +140,16 @@ async def _notify_both(sentence: str, emit: Emit) -> None:
 
 
 def changes_of(context: ToolContext) -> int:
-    return sum(change.turn == context.turn for change in context.state().review.changes)
+    return sum(change.turn == context.turn for change in context.core.state.review.changes)
 
 
 async def _beside_sub_tasks(context: ToolContext, change: Change) -> Change:
-    open_changes = context.state().review.open
+    open_changes = context.core.state.review.open
     beside = next((other for other in open_changes if other.tasks and other.path == change.path), None)
     if beside is None or not change.is_open:
         return change
-    read = partial(text_under, context.blobs)
-    both = await asyncio.to_thread(joined, beside, change, read, context.blobs.hold_text)
+    read = partial(text_under, context.core.blobs)
+    both = await asyncio.to_thread(joined, beside, change, read, context.core.blobs.hold_text)
     return both if both.state == "conflict" else await rebased_on_current(context, both)
 
 
@@ -159,10 +159,10 @@ async def _change(
     """And whether the model should be asked again."""
     request = request.with_texts(restored)  # Remove escapes that kept text from closing its block.
     try:
-        if context.workspace.gate.ignore_case:
+        if context.core.workspace.gate.ignore_case:
             # Replaces the path with its spelling on disk; `spelled` holds the names used in this reply.
             # Raises `PathRefused`, and `EditFailed` for a second name that differs only in case
-            path = context.workspace.gate.place(request.path, "write").path
+            path = context.core.workspace.gate.place(request.path, "write").path
             name = spelled.setdefault(without_case(path), request.path)
             if name != request.path:
                 raise EditFailed(
@@ -172,12 +172,12 @@ async def _change(
             request = replace(request, path=path)
         base = await _base(context, request)
         if base is not None:
-            entry = context.state().known.entry(request.path)
+            entry = context.core.state.known.entry(request.path)
             if entry is not None and entry.masked and request.content is not None:
                 why = f"secrets in {request.path} were not shown to you, so its whole content cannot be replaced"
                 raise EditFailed(why, "send the change as search and replace edits")
             sighted = entry is not None or request.content is not None or request.delete or request.rename_to
-            if not sighted and context.workspace.gate.place(request.path, "write").secret:
+            if not sighted and context.core.workspace.gate.place(request.path, "write").secret:
                 raise EditFailed(
                     f"{request.path} looks like a secret and was not shown to you", "ask for it first"
                 )
@@ -201,14 +201,14 @@ async def _change(
 
 async def _under_its_name_now(context: ToolContext, request: ChangeRequest) -> ChangeRequest:
     """Whole contents keep their path if the model already knew the new name."""
-    entry = context.state().known.files.get(request.path)
-    if entry is None or await asyncio.to_thread(os.path.lexists, context.workspace.root / request.path):
+    entry = context.core.state.known.files.get(request.path)
+    if entry is None or await asyncio.to_thread(os.path.lexists, context.core.workspace.root / request.path):
         return request
     if context.calls.look is not None:
         await context.calls.look()
-    row = context.state().conversation.rows.get(request.path)
+    row = context.core.state.conversation.rows.get(request.path)
     told = entry.freshness == "renamed" and row == table_row(entry, 0)
-    path = context.state().known.moved(request.path)
+    path = context.core.state.known.moved(request.path)
     if path == request.path or path == request.rename_to or (told and request.content is not None):
         return request
     return replace(request, path=path, then=tuple(replace(step, path=path) for step in request.then))
@@ -223,10 +223,10 @@ def _check_no_mask(request: ChangeRequest, base: tuple[str, str] | None) -> None
 
 
 def _check_masks(context: ToolContext, change: Change, base: tuple[str, str] | None) -> None:
-    entry = context.state().known.entry(change.path)
+    entry = context.core.state.known.entry(change.path)
     if entry is None or not entry.masked or base is None:
         return
-    new = text_under(context.blobs, change.new) or ""
+    new = text_under(context.core.blobs, change.new) or ""
     if new.count(MASK) > base[0].count(MASK):
         why = f"{MASK} stands for a secret in {change.path} that was not shown to you"
         raise EditFailed(why, "leave those places as they are, and edit around them")
@@ -236,19 +236,19 @@ def _as_shown(context: ToolContext, change: Change) -> Change:
     change = _without_secrets(context, change)
     if context.part:
         return change
-    place = context.workspace.root / context.workspace.gate.place(change.path, "write").path
+    place = context.core.workspace.root / context.core.workspace.gate.place(change.path, "write").path
     if change.ask or change.state == "failed" or not has_other_names(place):
         return change
     return replace(change, ask=OTHER_NAMES, reason=change.reason or OTHER_NAMES)
 
 
 def _without_secrets(context: ToolContext, change: Change) -> Change:
-    entry = context.state().known.entry(change.path)
-    secret = context.workspace.gate.place(change.path, "write").secret
+    entry = context.core.state.known.entry(change.path)
+    secret = context.core.workspace.gate.place(change.path, "write").secret
     if change.state == "failed" and entry is not None and entry.masked:
         secret = True
     judged = None if secret or change.state != "failed" else current_secrets(context, change.path)
-    if judged is not None and judged.choice(context.state().secrets) != "send":
+    if judged is not None and judged.choice(context.core.state.secrets) != "send":
         secret = True
     if not secret:
         return change
@@ -283,7 +283,7 @@ async def _proposed(
     seen: Seen | None = None,
 ) -> Change:
     text, md5 = base or (None, "")
-    entry = context.state().known.entry(request.path)
+    entry = context.core.state.known.entry(request.path)
     if seen is None:
         seen = "never" if entry is None else "whole" if entry.whole else "part"
     return await asyncio.to_thread(
@@ -293,8 +293,8 @@ async def _proposed(
         number,
         text,
         md5,
-        context.blobs.hold_text,
-        near_threshold=context.settings.review.near_threshold,
+        context.core.blobs.hold_text,
+        near_threshold=context.core.settings.review.near_threshold,
         seen=seen,
         shown=entry.shown if entry is not None else (),
         todo=todo,
@@ -303,7 +303,7 @@ async def _proposed(
 
 def _todo_of_earlier(context: ToolContext, turn: int, path: str) -> str:
     earlier = (
-        change for change in context.state().review.changes if (change.turn, change.path) == (turn, path)
+        change for change in context.core.state.review.changes if (change.turn, change.path) == (turn, path)
     )
     return next((change.todo for change in reversed(list(earlier))), "")
 
@@ -311,19 +311,19 @@ def _todo_of_earlier(context: ToolContext, turn: int, path: str) -> str:
 async def _base(context: ToolContext, request: ChangeRequest) -> tuple[str, str] | None:
     """The version seen by the model, or the current one."""
     for path in filter(None, (request.path, request.rename_to)):
-        context.workspace.gate.place(path, "write")
+        context.core.workspace.gate.place(path, "write")
     seen = _seen_version(context, request)
     now = await text_on_disk(context, request.path)
     if now is None and request.content is not None:
         return None  # Whole content creates a missing file, for example after an undo.
-    if seen and context.blobs.has(seen):
-        data = await asyncio.to_thread(context.blobs.get, seen)
+    if seen and context.core.blobs.has(seen):
+        data = await asyncio.to_thread(context.core.blobs.get, seen)
         return decode(data).text, seen
     return now
 
 
 def _seen_version(context: ToolContext, request: ChangeRequest) -> str:
-    known = context.state().known
+    known = context.core.state.known
     names = known.names(request.path)
     versions = [touch.md5 for touch in known.touches if touch.path in names and touch.md5]
     if not versions:

@@ -67,7 +67,7 @@ async def find_files(
 
 
 def renamed(context: ToolContext, actions: Iterable[FileAction]) -> Iterator[FileAction]:
-    known = context.state().known
+    known = context.core.state.known
     for action in actions:
         paths = [pattern.removeprefix("./") for pattern in action.patterns]
         new = [escape(known.moved(path)) for path in paths if known.moved(path) != path]
@@ -160,7 +160,10 @@ class _Search:
     async def _defined_in(self, action: FileAction, missed: Sequence[Attempt]) -> str:
         """The only file that defines an identifier of the action, at least in a folder that its patterns
         name, or ""."""
-        index, tried = self._context.workspace.index, any(attempt.outcome != "miss" for attempt in missed)
+        index, tried = (
+            self._context.core.workspace.index,
+            any(attempt.outcome != "miss" for attempt in missed),
+        )
         if action.fallback != "ask_user" or action.all or tried or len(index) > MOST_SEARCHED:
             return ""
         names = _identifiers(action)
@@ -177,7 +180,7 @@ class _Search:
         return "" if len(paths) != 1 or escape(*paths) in action.extra else paths.pop()
 
     async def _carry_on(self, action: FileAction, loaded_by: LoadedBy) -> None:
-        state, root = self._context.state(), self._context.workspace.root
+        state, root = self._context.core.state, self._context.core.workspace.root
         batch = next((one for one in state.batches if one.id == action.batch), None)
         if batch is None:
             return
@@ -198,7 +201,7 @@ class _Search:
             await self._emit(e.FilesLeftOut(action.name, tuple(there), refused, "unreadable"))
             await self._emit(e.NoticeGiven("warning", f"{action.name} cannot be carried on: {refused}"))
             return
-        now = next((one for one in self._context.state().batches if one.id == action.batch), None)
+        now = next((one for one in self._context.core.state.batches if one.id == action.batch), None)
         if now is not None and now.now:
             first = now.done + 1
             self._add_fact(
@@ -214,10 +217,10 @@ class _Search:
 
     async def _try(self, action: FileAction, after: Attempt | None) -> _Outcome:
         missed: list[Attempt] = []
-        files = self._context.settings.files
+        files = self._context.core.settings.files
         limits = ChainLimits(max_per_action=files.max_per_action, pattern_timeout=files.pattern_timeout)
         limits = replace(limits, plan_left=limits.plan_left - self._seconds)
-        async for attempt in try_patterns(action, self._context.workspace.index, limits, after):
+        async for attempt in try_patterns(action, self._context.core.workspace.index, limits, after):
             progress = self._context.progress
             progress.pending += self._context.calls.decided()
             found = [decision for decision in progress.pending if decision.action == action.name]
@@ -238,7 +241,7 @@ class _Search:
         return _Outcome(tuple(missed))
 
     async def _follow(self, decision: Decision) -> None:
-        plan = self._context.state().plan
+        plan = self._context.core.state.plan
         slot = next((slot for slot in plan.actions if slot.action.name == decision.action), None)
         if slot is None:
             return
@@ -269,7 +272,7 @@ class _Search:
         """Returns the reason if no file is readable."""
         chosen: Sequence[str] = hit.paths
         if action.all:
-            chosen = await asyncio.to_thread(_by_size, self._context.workspace.root, hit.paths)
+            chosen = await asyncio.to_thread(_by_size, self._context.core.workspace.root, hit.paths)
         elif len(chosen) > 1 and names_one(hit.pattern):
             chosen = await self._choose(action, hit)
             if not chosen:
@@ -358,7 +361,7 @@ class _Search:
             outcome = f"{action.name} was not loaded {tried}: {'; '.join(reasons)}"
         names: tuple[str, ...] = ()
         if action.fallback == "ask_user":
-            index = self._context.workspace.index
+            index = self._context.core.workspace.index
             names = tuple(await asyncio.to_thread(index.nearest, action.patterns[0], NEAREST_SHOWN))
         tried = tuple(text for _, text in action.steps)
         await self._emit(e.FallbackTaken(action.name, action.fallback, tried, names))
@@ -381,7 +384,11 @@ class _Search:
 
 def _as_patterns(context: ToolContext, decision: Decision) -> Decision:
     path = decision.path.removeprefix("./").strip()
-    if not path or context.workspace.index.contains(path) or (context.workspace.root / path).is_file():
+    if (
+        not path
+        or context.core.workspace.index.contains(path)
+        or (context.core.workspace.root / path).is_file()
+    ):
         return replace(decision, path=path)
     patterns = (path,) if path.startswith("**/") else (path, f"**/{path}")
     return replace(decision, path="", patterns=patterns)
@@ -399,19 +406,19 @@ def _by_size(root: Path, paths: Sequence[str]) -> list[str]:
 
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     # Before the first await, so that concurrent calls name their actions in order.
-    taken = {slot.action.name for slot in context.state().plan.actions} | context.progress.names
+    taken = {slot.action.name for slot in context.core.state.plan.actions} | context.progress.names
     actions = named_once(call.entries, taken)
     context.progress.names |= taken
-    actions = await asyncio.to_thread(completed, actions, context.workspace.index)
+    actions = await asyncio.to_thread(completed, actions, context.core.workspace.index)
     actions = tuple(renamed(context, actions))
     await emit(ActionsAdded(actions))
     wanted: list[tuple[FileAction, LoadedBy]] = [(action, "request") for action in actions]
-    refusal = partial(refusal_of_path, context.settings.permissions, call.name)
+    refusal = partial(refusal_of_path, context.core.settings.permissions, call.name)
     loaded = await find_files(with_fields(context, refusal=refusal), wanted, (), emit)
     lines, count = sum(file.lines for file in loaded.files), len(loaded.files)
     files = f"{count} file{'' if count == 1 else 's'}, {lines:,} line{'' if lines == 1 else 's'}"
     names = {action.name for action in actions}
-    out = sum(len(slot.left_out) for slot in context.state().plan.actions if slot.action.name in names)
+    out = sum(len(slot.left_out) for slot in context.core.state.plan.actions if slot.action.name in names)
     more = f"{out} without room" if out else ""
     return ToolResult(
         loaded=loaded,

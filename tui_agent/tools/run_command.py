@@ -39,7 +39,7 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     sections: list[str] = []
     results: list[CommandResult] = []
     for entry in call.entries:
-        command, most = str(entry["command"]), context.settings.commands.timeout
+        command, most = str(entry["command"]), context.core.settings.commands.timeout
         timeout = amount(entry.get("timeout"), most, most=most) or most
         try:
             background, place = entry.get("background") is True, str(entry.get("place") or "")
@@ -47,7 +47,9 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
         except TuiAgentError as refused:
             return error(str(refused))
         results.append(result)
-        sections.append(await asyncio.to_thread(section, result, context.settings.commands.output_tokens))
+        sections.append(
+            await asyncio.to_thread(section, result, context.core.settings.commands.output_tokens)
+        )
     return ToolResult(
         "\n\n".join(sections),
         ok=all(result.ok for result in results),
@@ -86,7 +88,7 @@ def _ending(result: CommandResult) -> str:
 async def _circumstances(call: Invocation, context: ToolContext) -> CallContext:
     """A full view discards all effects and needs no approval; a copy needs one per session, the real folder
     one per run."""
-    always: Verdict = "ask" if context.settings.commands.ask == "always" else "allow"
+    always: Verdict = "ask" if context.core.settings.commands.ask == "always" else "allow"
     if context.calls.isolation is None or (call.entries and all(map(_place, call.entries))):
         return CallContext(always)
     isolated, words = await context.calls.isolation()

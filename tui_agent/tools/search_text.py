@@ -65,18 +65,20 @@ class TextSearch(Struct, frozen=True):
 async def search_text(context: ToolContext, request: SearchRequest) -> TextSearch:
     import regex
 
-    rules = context.settings.permissions
-    paths = [path for path in context.workspace.index.paths if not refusal_of_path(rules, TOOL.name, path)]
+    rules = context.core.settings.permissions
+    paths = [
+        path for path in context.core.workspace.index.paths if not refusal_of_path(rules, TOOL.name, path)
+    ]
     try:
         expression = regex.compile(request.pattern) if request.regex else None
         hits: list[tuple[str, int]] = []
         places = await asyncio.to_thread(
             search_files,
-            context.workspace.gate,
+            context.core.workspace.gate,
             paths,
             request,
             expression,
-            context.state().secrets,
+            context.core.state.secrets,
             hits,
         )
     except regex.error as error:

@@ -11,7 +11,7 @@ from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult
 
 
 async def add_todos(context: ToolContext, items: Sequence[TodoItem], emit: Emit) -> None:
-    before = context.state().todos
+    before = context.core.state.todos
     texts = {todo.text for todo in before}
     added = tuple(
         Todo(f"t{context.turn}.{number}", item.text, item.ai_text, item.done, context.turn)
@@ -24,7 +24,7 @@ async def add_todos(context: ToolContext, items: Sequence[TodoItem], emit: Emit)
 
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     await add_todos(context, call.entries, emit)
-    todos = context.state().todos
+    todos = context.core.state.todos
     left = sum(not todo.done for todo in todos)
     return ToolResult(
         f"The list has {_count(len(todos))}, {left} of them open.",

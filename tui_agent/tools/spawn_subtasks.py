@@ -14,12 +14,12 @@ TOO_DEEP = "sub-tasks may not be split further here (subtasks.max_depth): do the
 
 
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
-    before = {task.id for task in context.state().subtasks.tasks}
+    before = {task.id for task in context.core.state.subtasks.tasks}
     refused = await propose_sub_tasks(context, call.entries, emit)
     if not call.is_wire:
         for sentence in refused:
             await emit(e.ModelOwesNews(sentence))
-    taken = [task.id for task in context.state().subtasks.tasks if task.id not in before]
+    taken = [task.id for task in context.core.state.subtasks.tasks if task.id not in before]
     told = [f"Proposed to the person: {', '.join(taken)}."] if taken else []
     return ToolResult(
         "\n".join([*told, *refused]) or "These sub-tasks are proposed already.",
@@ -33,7 +33,7 @@ async def propose_sub_tasks(
 ) -> tuple[str, ...]:
     """Returns sentences about refused tasks. With `subtasks.begin` auto, marked tasks start; inside a
     sub-task all do, because the user cannot be asked."""
-    graph, settings = context.state().subtasks.tasks, context.settings.subtasks
+    graph, settings = context.core.state.subtasks.tasks, context.core.settings.subtasks
     known = {(task.id, task.goal) for task in graph}
     tasks = tuple(
         SubTask(
@@ -49,7 +49,7 @@ async def propose_sub_tasks(
     )
     if not tasks:
         return ()
-    agents = [name for name, _ in context.state().agents]
+    agents = [name for name, _ in context.core.state.agents]
     wrong = faults(together(graph, tasks)) if settings.max_depth else [TOO_DEEP]
     if missing := sorted({task.agent for task in tasks} - {"", *agents}):
         names = ", ".join(agents) or "none, so leave `agent` out"

@@ -6,7 +6,6 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -19,15 +18,13 @@ from tui_agent.context.file_contents import LoadedFile
 from tui_agent.context.known_files import KnownFile
 from tui_agent.context.prompt import DirectoryListing
 from tui_agent.edits.change import Change
-from tui_agent.files.blobs import Blobs
 from tui_agent.files.known_secrets import KnownSecrets
+from tui_agent.log.core import Core
 from tui_agent.model.client import Model
-from tui_agent.settings.schema import Mode, Settings
 from tui_agent.store.commands import CheckResult, CommandResult, Isolated
 from tui_agent.store.conversation import ListedTool
 from tui_agent.store.event import Event
-from tui_agent.store.state import Decision, State
-from tui_agent.workspace.workspace import Workspace
+from tui_agent.store.state import Decision
 
 if TYPE_CHECKING:
     from tui_agent.tools.call_hooks import CallHooks
@@ -129,19 +126,14 @@ class SessionCalls:
 class ToolContext:
     """`ask` is None in headless mode."""
 
-    state: Callable[[], State]
-    settings: Settings
-    workspace: Workspace
+    core: Core
     model: Model
-    blobs: Blobs
     calls: SessionCalls
     ask: Ask | None = None
     #: The hand-over of a sub-task; "" for a user's session.
     part: str = ""
     #: Tools of a sub-task's agents, with patterns of their targets (none: any); each of them has to allow a call.
     only: tuple[Mapping[str, tuple[str, ...]], ...] = ()
-    #: The user's own instructions and permanent approvals; None if there are none.
-    user_folder: Path | None = None
     #: The reason a found file may not be read, or "".
     refusal: Callable[[str], str] = _none
     progress: Progress = field(default_factory=Progress)
@@ -149,12 +141,8 @@ class ToolContext:
     secrets: KnownSecrets = field(default_factory=KnownSecrets)
 
     @property
-    def mode(self) -> Mode:
-        return self.state().session.mode or self.settings.mode
-
-    @property
     def turn(self) -> int:
-        return self.state().turn.number
+        return self.core.state.turn.number
 
 
 async def unheard(event: Event) -> None:

@@ -39,6 +39,6 @@ TOOL = Tool(
     run=run,
     seconds=30.0,
     targets=_names,
-    offered=lambda context: bool(context.state().skills),
+    offered=lambda context: bool(context.core.state.skills),
     shown=lambda call: ", ".join(_names(call)),
 )

@@ -34,10 +34,10 @@ _ASIDE = (
 async def draft_message(context: TurnContext, changes: str, emit: Emit) -> str:
     """Emits only the usage. Raises `ModelError` and `LimitReached`."""
     request = ModelRequest(
-        model=context.state().model.name,
+        model=context.core.state.model.name,
         messages=({"role": "system", "content": _WORDS}, {"role": "user", "content": changes}),
         purpose="draft",
-        timeout=float(context.settings.request_timeout),
+        timeout=float(context.core.settings.request_timeout),
         effort="none",
     )
     answer = await _answer(context, request, emit)
@@ -54,10 +54,10 @@ async def draft_message(context: TurnContext, changes: str, emit: Emit) -> str:
 async def answer_beside(context: TurnContext, question: str, emit: Emit) -> str:
     """Sends the conversation and functions of the last request, which the provider has cached. Emits only the
     usage. Raises `ModelError` and `LimitReached`."""
-    state = context.state()
+    state = context.core.state
     sent, name = state.conversation, state.model.name
-    kept = await asyncio.to_thread(context.sent.read, context.blobs, (*sent.messages, *sent.last))
-    asked = request_options(context.settings, state, name)
+    kept = await asyncio.to_thread(context.sent.read, context.core.blobs, (*sent.messages, *sent.last))
+    asked = request_options(context.core.settings, state, name)
     request = ModelRequest(
         model=name,
         messages=(
@@ -67,7 +67,7 @@ async def answer_beside(context: TurnContext, question: str, emit: Emit) -> str:
         ),
         purpose="draft",
         tools=head_of(context).tools if sent.messages else (),
-        timeout=float(context.settings.request_timeout),
+        timeout=float(context.core.settings.request_timeout),
         effort=asked.effort,
         most=asked.most,
         session=state.session.id,
@@ -82,13 +82,13 @@ async def answer_server(
     context: TurnContext, system: str, messages: Sequence[dict[str, str]], most: int, emit: Emit
 ) -> str:
     """Emits only the usage. Raises `ModelError` and `LimitReached`."""
-    name = context.state().model.name
+    name = context.core.state.model.name
     said = [{"role": one["role"], "content": one["text"]} for one in messages]
     request = ModelRequest(
         model=name,
         messages=(*([{"role": "system", "content": system}] if system else []), *said),
         purpose="draft",
-        timeout=float(context.settings.request_timeout),
+        timeout=float(context.core.settings.request_timeout),
         effort="none",
         most=max(1, min(most, _MOST_SAMPLED)),
     )

@@ -86,7 +86,7 @@ async def decided_meanwhile(context: TurnContext, emit: Emit) -> LoadedFiles:
     carried = carried_over(context)
     if not carried:
         return LoadedFiles()
-    taken = {slot.action.name for slot in context.state().plan.actions}
+    taken = {slot.action.name for slot in context.core.state.plan.actions}
     actions = named_once(renamed(context, carried), taken)
     await emit(e.ActionsAdded(actions))
     return await find_files(context, [(action, "mention") for action in actions], (), emit)
@@ -96,7 +96,7 @@ def _calls(context: TurnContext, reply: Reply) -> list[Invocation]:
     todos = tuple(todo.text for todo in reply.todos or ())
     calls = _with_joined_changes([call_of(found, todos) for found in reply.calls], reply)
     named = {call.name for call in calls if call.entries}
-    turn = context.state().turn
+    turn = context.core.state.turn
     for number, tool in enumerate(context.tools):
         entries = reply.entries(tool.key)
         if entries and tool.name not in named:

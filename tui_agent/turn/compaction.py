@@ -80,16 +80,16 @@ async def fit_to_window(
     """
     draft = replace(draft, excerpts=earlier.excerpts)
     room = _RequestReducer(context, draft, earlier, _shares(context, ceiling), emit)
-    sent = context.state().conversation
+    sent = context.core.state.conversation
     if not sent.messages:
         await emit(await begin(context, draft.contexts, "first"))
-    elif needs_begin(context.state()) or (sent.uploads and sent.uploads_ended):
+    elif needs_begin(context.core.state) or (sent.uploads and sent.uploads_ended):
         await room.begin_again()
     shares = room.shares
     request = await room.counted()
     if (
         request.size > shares.window * shares.reset_at
-        and _files_in(context.state()) >= shares.window * WORTHWHILE
+        and _files_in(context.core.state) >= shares.window * WORTHWHILE
     ):
         await room.give_way(int(request.size - shares.window * WORTHWHILE))
         request = await room.composed()
@@ -108,12 +108,12 @@ async def fit_to_window(
         if request.size > ceiling:
             await step(ceiling)
             request = await room.composed()
-    if full and context.state().conversation.restarts and context.state().conversation.why != "first":
+    if full and context.core.state.conversation.restarts and context.core.state.conversation.why != "first":
         await room.give_way()  # The steps may have removed more than necessary.
         request = await room.composed()
     if request.size > ceiling:
         raise ContextTooLong(
-            f"The request is too long for {context.state().model.name}, and cannot be made any smaller: "
+            f"The request is too long for {context.core.state.model.name}, and cannot be made any smaller: "
             f"it has {request.size:,} tokens, and {ceiling:,} are the most",
             "shorten the message, or choose a model with a larger window",
         )
@@ -134,7 +134,7 @@ class _RequestReducer:
 
     @property
     def _state(self) -> State:
-        return self._context.state()
+        return self._context.core.state
 
     async def composed(self, state: State | None = None) -> ComposedRequest:
         return await compose(self._context, self._draft, state)
@@ -286,7 +286,7 @@ class _RequestReducer:
         context, state, own = self._context, self._state, self._earlier.blobs
         before = state.conversation.messages[1:]
         pending = {change.path for change in state.review.open}
-        kept = await asyncio.to_thread(context.sent.read, context.blobs, state.conversation.messages)
+        kept = await asyncio.to_thread(context.sent.read, context.core.blobs, state.conversation.messages)
         messages = [
             emptied(one.message, pending, answered=sent.blob not in own)
             for one, sent in zip(kept[1:], before, strict=True)
@@ -373,8 +373,8 @@ async def compact(context: TurnContext, emit: Emit) -> str:
 
 
 def _shares(context: TurnContext, ceiling: int) -> TokenShares:
-    settings = context.settings.context
-    window = min(window_of(context.state()), ceiling)
+    settings = context.core.settings.context
+    window = min(window_of(context.core.state), ceiling)
     return TokenShares(
         window, settings.reset_at, settings.reset_to, settings.condense_at, settings.keep_on_failure
     )

@@ -214,13 +214,13 @@ class TurnContext(ToolContext):
         from tui_agent.tools.permission import has_tool
         from tui_agent.tools.registry import switched_on
 
-        model, off = self.state().model, self.settings.tools.off
+        model, off = self.core.state.model, self.core.settings.tools.off
         on = tuple(tool for tool in switched_on(off, few=model.small) if tool.offered(self))
-        if self.state().agents:
+        if self.core.state.agents:
             from tui_agent.tools.spawn_subtasks import TOOL, with_agents
 
             on = tuple(with_agents(tool) if tool is TOOL else tool for tool in on)
-        listed = self.state().server_tools
+        listed = self.core.state.server_tools
         if not model.small and (listed.inline or listed.by_name):
             from tui_agent.tools.server_tools import server_tools
 

@@ -41,7 +41,7 @@ async def ask_about_cost(context: TurnContext, emit: Emit) -> None:
     what = "" if context.part else _cost_reached(context)
     if not what:
         return
-    state = context.state()
+    state = context.core.state
     digest = hashlib.sha256(f"{ASK_AT_COST}\0{state.session.id}\0{state.turn.first}".encode()).hexdigest()
     if any(one.digest == digest and one.answer == "once" for one in state.permissions):
         return
@@ -66,7 +66,7 @@ async def ask_about_cost(context: TurnContext, emit: Emit) -> None:
 
 
 def _cost_reached(context: TurnContext) -> str:
-    state, limits = context.state(), context.settings.limits
+    state, limits = context.core.state, context.core.settings.limits
     cost, made = state.usage.turn.cost, context.requests.made
     if not limits.ask_at_cost:
         return ""
@@ -88,7 +88,7 @@ class LoopDetector:
     async def note(
         self, context: TurnContext, answered: Sequence[AnsweredCall], emit: Emit
     ) -> tuple[AnsweredCall, ...]:
-        proposed = repr([(one.path, one.new) for one in context.state().review.open])
+        proposed = repr([(one.path, one.new) for one in context.core.state.review.open])
         keys = [_digest(one, proposed) for one in answered]
         self._seen.update(set(keys))
         told: list[AnsweredCall] = []
@@ -138,7 +138,7 @@ class Retries:
         self._asked: dict[str, int] = {}
 
     def note(self, context: TurnContext) -> None:
-        review = context.state().review
+        review = context.core.state.review
         context.progress.settled_paths = frozenset(
             path
             for path, change_id in self._now.items()
@@ -158,7 +158,7 @@ class Retries:
         for change in conflicts if not self._told else ():
             await emit(e.ModelOwesNews(f"Your change to {change.path} could not be merged: {change.reason}."))
         self._told = False
-        paths = [path for path in self._now if context.workspace.index.contains(path)]
+        paths = [path for path in self._now if context.core.workspace.index.contains(path)]
         loaded = await load_files(context, paths, "request", (), emit)
         names = ", ".join(dict.fromkeys(change.path for change in (*failed, *conflicts)))
         why = "the place of the change is ambiguous" if failed else "the same lines of the file have changed"
@@ -186,14 +186,14 @@ class Repairs:
 
     async def ask_again(self, context: TurnContext, emit: Emit, *, last: bool) -> Draft | None:
         """None if the checks passed or no attempt is left. In the `last` step, results are only shown."""
-        state = context.state()
+        state = context.core.state
         proposes = any(change.turn == state.turn.number for change in state.review.open)
         if context.calls.run_checks is None or not proposes:
             return None
         await emit(e.PhaseChanged("checking"))
         results = await context.calls.run_checks(self.asked)
         failed = [result for result in results if result.state == "failed"]
-        runs = {run.id: run for run in context.state().commands.results}
+        runs = {run.id: run for run in context.core.state.commands.results}
         for result in failed:
             if (run := runs.get(result.run)) is not None and run.excused:
                 sentence = f"{result.name}: {run.cause}; the model does not repair this"
@@ -202,7 +202,7 @@ class Repairs:
         if not failed:
             return None
         names = ", ".join(result.name for result in failed)
-        most = context.settings.checks.repairs
+        most = context.core.settings.checks.repairs
         if last or self.asked >= most:
             times = "again" if self.asked == 1 else f"again {self.asked} times"
             again = f" after the model was asked {times}" if self.asked else ""
@@ -212,9 +212,9 @@ class Repairs:
         sentence = f"Check {self.asked} failed ({names}): repair {self.asked} of {most}"
         await emit(e.NoticeGiven("info", sentence))
         # Separate from the request's text, which stays identical while the same checks fail.
-        tokens = context.settings.commands.output_tokens // len(failed)
-        found = "\n\n".join(repair_section(context.state(), result, tokens) for result in failed)
-        waiting = {change.path for change in context.state().review.open if change.turn == context.turn}
+        tokens = context.core.settings.commands.output_tokens // len(failed)
+        found = "\n\n".join(repair_section(context.core.state, result, tokens) for result in failed)
+        waiting = {change.path for change in context.core.state.review.open if change.turn == context.turn}
         query = repair_request([result.name for result in failed], sorted(waiting))
         return Draft(query, answered=(AnsweredCall(Invocation("checks", "checks"), ToolResult(found)),))
 

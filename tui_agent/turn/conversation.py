@@ -155,7 +155,7 @@ def accepts_previous_items(state: State) -> bool:
 
 
 def head_of(context: TurnContext) -> Head:
-    state = context.state()
+    state = context.core.state
     if state.model.protocol == "tools":
         return Head(tools=tuple(registry.functions(context.tools)))
     return Head(schema=reply_schema.strict(context.schema) if state.model.takes_schema else None)
@@ -168,7 +168,7 @@ async def begin(
     carried: Sequence[SentMessage] = (),
     working: Sequence[LoadedFile] = (),
 ) -> e.ConversationBegun:
-    state, head = context.state(), head_of(context)
+    state, head = context.core.state, head_of(context)
     words = await mask_in_thread(context, [await _system(context, contexts, working)])
     system, _ = await keep(
         context,
@@ -215,10 +215,10 @@ async def keep(
 ) -> tuple[tuple[SentMessage, ...], bool]:
     """Returns messages as stored, and whether the count of tokens is exact. `held` are keys of stored texts."""
     counted = await context.model.count(
-        context.state().model.name, [_countable(message) for message in messages]
+        context.core.state.model.name, [_countable(message) for message in messages]
     )
     blobs = held or await asyncio.to_thread(
-        lambda: [context.blobs.hold_text(as_sent(message)) for message in messages]
+        lambda: [context.core.blobs.hold_text(as_sent(message)) for message in messages]
     )
     kept = tuple(
         _sent(message, blob, tokens, size)
@@ -256,13 +256,15 @@ def _countable(message: Message) -> str:
 async def _system(
     context: TurnContext, contexts: Sequence[ContextFile], working: Sequence[LoadedFile]
 ) -> Message:
-    state = context.state()
+    state = context.core.state
     dialect = cast(Dialect, state.model.protocol)
     place = prompt.Environment(
-        root=str(context.workspace.root),
+        root=str(context.core.workspace.root),
         start_folder=context.start_folder,
         system=platform.system(),
-        outline=await asyncio.to_thread(outline, context.workspace.index, context.settings.outline_tokens)
+        outline=await asyncio.to_thread(
+            outline, context.core.workspace.index, context.core.settings.outline_tokens
+        )
         if not state.model.small
         else "",
     )
@@ -272,7 +274,7 @@ async def _system(
     if skills := (
         await _listed(
             context,
-            context.state().skills,
+            context.core.state.skills,
             ("use_skill", "skill", "# Skills\nRead a skill with use_skill before work that it describes."),
         )
     ):
@@ -280,11 +282,11 @@ async def _system(
     heading = (
         "# Agents\nA sub-task can name one as its `agent`, which has a prompt, a model and tools of its own."
     )
-    if agents := await _listed(context, context.state().agents, ("spawn_subtasks", "agent", heading)):
+    if agents := await _listed(context, context.core.state.agents, ("spawn_subtasks", "agent", heading)):
         sections = [*sections, agents]
     if servers := await _server_tools(context):
         sections = [*sections, servers]
-    if allowed := [one for one in context.settings.places if one.model]:
+    if allowed := [one for one in context.core.settings.places if one.model]:
         lines = "\n".join(f"- {name(one.name)}: {inert(one.run)}" for one in allowed)
         sections = [*sections, f"# Places\n`place` of a command can be one of these:\n{lines}"]
     if state.model.small and (short := words.get("small", {}).get(dialect)):
@@ -318,12 +320,12 @@ async def _listed(context: TurnContext, named: Sequence[tuple[str, str]], use: t
 
 
 async def _server_tools(context: TurnContext) -> str:
-    listed = context.state().server_tools
-    if not listed.by_name or context.state().model.small:
+    listed = context.core.state.server_tools
+    if not listed.by_name or context.core.state.model.small:
         return ""
     from tui_agent.tools.server_tools import prompt_section
 
-    section, left_out = prompt_section(listed, context.settings.tools.off)
+    section, left_out = prompt_section(listed, context.core.settings.tools.off)
     if left_out:
         await context.calls.notify(
             f"{left_out:,} tools of servers have no room in the prompt: the model finds them with describe_tool"
@@ -363,9 +365,9 @@ async def condense(
     is kept at any size. `all_of_them` keeps only a message with unanswered calls. Without a summary,
     `keep_on_failure` messages are kept, or all if that was done before (`again`), with at most `most_kept`
     tokens."""
-    state = context.state()
+    state = context.core.state
     sent = state.conversation.messages[1:]
-    kept = await asyncio.to_thread(context.sent.read, context.blobs, sent)
+    kept = await asyncio.to_thread(context.sent.read, context.core.blobs, sent)
     messages = [one.message for one in kept]
     if all_of_them:
         start = len(messages) - bool(state.conversation.open_calls)
@@ -397,7 +399,7 @@ async def condense(
 
 
 async def edit_summary(context: TurnContext, text: str, emit: Emit) -> bool:
-    messages = context.state().conversation.messages
+    messages = context.core.state.conversation.messages
     if not any(message.kind == "summary" for message in messages):
         return False
     summary = await _summary_message(context, f"{SUMMARY}\n\n{inert(text)}")
@@ -411,7 +413,7 @@ async def edit_summary(context: TurnContext, text: str, emit: Emit) -> bool:
 async def _summarise(
     context: TurnContext, messages: Sequence[Message], shares: TokenShares, emit: Emit
 ) -> str:
-    model = context.state().model.name
+    model = context.core.state.model.name
     # The newest messages that fit, as text.
     room = int(shares.window * SOURCE_SHARE * CHARACTERS_A_TOKEN)
     parts = [f"[{message['role']}]\n{_words(emptied(message))}" for message in messages]
@@ -425,7 +427,7 @@ async def _summarise(
             {"role": "user", "content": text},
         ),
         purpose="condense",
-        timeout=float(context.settings.request_timeout),
+        timeout=float(context.core.settings.request_timeout),
         effort="none",
     )
     tokens = sum((await context.model.count(model, [text])).counts)
@@ -452,7 +454,7 @@ def _words(message: Message) -> str:
 
 
 async def _summary_message(context: TurnContext, text: str) -> SentMessage:
-    state = context.state()
+    state = context.core.state
     certain = remembered(state, context.turn)
     pending = await asyncio.to_thread(_pending, context, state)
     window = state.model.window or UNKNOWN_WINDOW
@@ -466,7 +468,7 @@ async def _summary_message(context: TurnContext, text: str) -> SentMessage:
 async def within(context: TurnContext, text: str, most: int) -> str:
     found, room = text, len(text)
     while room > 0:
-        tokens = (await context.model.count(context.state().model.name, [found])).counts[0]
+        tokens = (await context.model.count(context.core.state.model.name, [found])).counts[0]
         if tokens <= most:
             return found
         room = min(int(room * most / tokens * 0.9), room - 1)
@@ -475,8 +477,8 @@ async def within(context: TurnContext, text: str, most: int) -> str:
 
 
 async def shorten_summaries(context: TurnContext, most: int, emit: Emit) -> None:
-    messages = context.state().conversation.messages[1:]
-    kept = await asyncio.to_thread(context.sent.read, context.blobs, messages)
+    messages = context.core.state.conversation.messages[1:]
+    kept = await asyncio.to_thread(context.sent.read, context.core.blobs, messages)
     carried = []
     for one, sent in zip(kept, messages, strict=True):
         if sent.kind == "summary" and sent.tokens > most:
@@ -509,7 +511,7 @@ def _pending(context: TurnContext, state: State) -> str:
 def _diff(context: TurnContext, change: Change) -> str:
     try:
         before, after = (
-            decode(context.blobs.get(key)).text.splitlines(keepends=True) if key else []
+            decode(context.core.blobs.get(key)).text.splitlines(keepends=True) if key else []
             for key in (change.base, change.new)
         )
     except TuiAgentError:

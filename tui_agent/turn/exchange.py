@@ -41,7 +41,7 @@ async def mask_in_thread(context: TurnContext, messages: Sequence[Message]) -> l
 
 
 def mask_messages(context: TurnContext, messages: Sequence[Message]) -> list[Message]:
-    context.secrets.look(context.state().secrets)
+    context.secrets.look(context.core.state.secrets)
     return [_masked(context, message) for message in messages]
 
 
@@ -60,7 +60,7 @@ async def notify_masked(context: TurnContext, emit: Emit) -> None:
 
 
 def _begun(context: TurnContext, request: ModelRequest) -> int:
-    kept = context.sent.read(context.blobs, context.state().conversation.messages)
+    kept = context.sent.read(context.core.blobs, context.core.state.conversation.messages)
     same = 0
     for one, message in zip(kept, request.messages, strict=False):
         if one.message != message:
@@ -197,16 +197,16 @@ async def exchange(
     request = await mask_request(context, request)
     await notify_masked(context, emit)
     usage: Usage | None = None
-    repetition = Repetition(context.settings.limits.repeat)
-    reading = _ReadingProgress(emit) if context.state().model.server else None
-    if context.state().model.status in ("starting", "failed"):
+    repetition = Repetition(context.core.settings.limits.repeat)
+    reading = _ReadingProgress(emit) if context.core.state.model.server else None
+    if context.core.state.model.status in ("starting", "failed"):
         await emit(e.PhaseChanged("starting"))
     try:
         async with aclosing(context.model.stream(request)) as chunks:
             async for chunk in chunks:
                 match chunk:
                     case SentChunk():
-                        if context.state().turn.phase == "starting":
+                        if context.core.state.turn.phase == "starting":
                             await emit(e.PhaseChanged("planning" if paid.purpose == "plan" else "asking"))
                     case ProgressChunk(read, of, waits):
                         if reading is not None:
@@ -214,7 +214,7 @@ async def exchange(
                     case UsageChunk(given, came, cached, cost):
                         usage = Usage(given, came, cached, cost, thinking=chunk.thinking)
                     case LeftOutChunk(words):
-                        if all(words != notice.text for notice in context.state().notices.items):
+                        if all(words != notice.text for notice in context.core.state.notices.items):
                             await emit(e.NoticeGiven("info", words))
                     case RetryChunk(attempt, seconds, why):
                         if answer.letters:
@@ -302,8 +302,8 @@ def check_limits(context: TurnContext, tokens: int, priced: bool | None = None) 
     Replayed recordings are free."""
     if why := context.requests.why:
         raise LimitReached(why, RAISE_REQUESTS, "limits.requests")
-    state = context.state()
-    limits, usage = context.settings.limits, state.usage
+    state = context.core.state
+    limits, usage = context.core.settings.limits, state.usage
     price = price_of_a_token(usage.session)
     known = bool(state.session.replay) or (state.model.priced if priced is None else priced)
     caps = (
@@ -334,24 +334,24 @@ def price_of_a_token(usage: Usage) -> float | None:
 
 
 async def known_again(context: TurnContext, emit: Emit) -> int:
-    model = context.state().model
+    model = context.core.state.model
     if not model.server:
         return 0
-    event = chosen_model(context.settings, model.name, await context.model.abilities(model.name))
+    event = chosen_model(context.core.settings, model.name, await context.model.abilities(model.name))
     if is_chosen(model, event):
         return 0
     await emit(event)
-    return window_of(context.state()) if event.window_known else 0
+    return window_of(context.core.state) if event.window_known else 0
 
 
 async def next_model(context: TurnContext, tried: Collection[str]) -> e.ModelChosen | None:
-    if context.state().session.replay:
+    if context.core.state.session.replay:
         return None
-    for name in context.settings.models.fallbacks:
+    for name in context.core.settings.models.fallbacks:
         if name in tried:
             continue
         try:
-            return chosen_model(context.settings, name, await context.model.abilities(name))
+            return chosen_model(context.core.settings, name, await context.model.abilities(name))
         except ModelError:
             continue  # Skip unknown names.
     return None

@@ -27,9 +27,9 @@ MOST_ASKED = 10
 
 
 async def instruct(context: TurnContext, files: Sequence[LoadedFile], emit: Emit) -> tuple[ContextFile, ...]:
-    paths = _touched(context.state(), files)
+    paths = _touched(context.core.state, files)
     places, unlisted, look = await asyncio.to_thread(_first_look, context, paths)
-    hidden = await context.workspace.ignored(unlisted) if unlisted else set()
+    hidden = await context.core.workspace.ignored(unlisted) if unlisted else set()
     if look is None:
         look = await asyncio.to_thread(_scan_folders, context, places, hidden)
     for _ in range(MOST_ASKED):
@@ -39,7 +39,7 @@ async def instruct(context: TurnContext, files: Sequence[LoadedFile], emit: Emit
         await ask_about_secret(context, undecided, emit)
         look = await asyncio.to_thread(_scan_folders, context, places, hidden)
     rows = (*map(_row, look.found), *look.left_out)
-    before = context.state().instructions
+    before = context.core.state.instructions
     if rows != before:
         await emit(e.InstructionsRead(rows))
         for sentence in _notices(before, rows):
@@ -49,7 +49,7 @@ async def instruct(context: TurnContext, files: Sequence[LoadedFile], emit: Emit
 
 def look_ahead(context: TurnContext) -> None:
     """Warms the cache for the next request. Blocking."""
-    _first_look(context, _touched(context.state(), ()))
+    _first_look(context, _touched(context.core.state, ()))
 
 
 def _touched(state: State, files: Sequence[LoadedFile]) -> list[str]:
@@ -58,8 +58,8 @@ def _touched(state: State, files: Sequence[LoadedFile]) -> list[str]:
 
 
 def _places(context: TurnContext, paths: Sequence[str]) -> list[tuple[Folder, list[str]]]:
-    names = context.settings.instructions.names
-    root = str(context.workspace.root)
+    names = context.core.settings.instructions.names
+    root = str(context.core.workspace.root)
     found = []
     for folder in folders(context.start_folder, paths):
         present = context.texts.present(f"{root}/{folder.path}" if folder.path else root, names)
@@ -74,7 +74,9 @@ def _first_look(
     """The places, their files missing from the index, and the result if none is missing. One thread call:
     frames would be drawn between two."""
     places = _places(context, paths)
-    unlisted = [path for _, names in places for path in names if not context.workspace.index.contains(path)]
+    unlisted = [
+        path for _, names in places for path in names if not context.core.workspace.index.contains(path)
+    ]
     return places, unlisted, None if unlisted else _scan_folders(context, places, set())
 
 
@@ -100,8 +102,8 @@ class _InstructionScan:
 def _scan_folders(
     context: TurnContext, places: Sequence[tuple[Folder, list[str]]], hidden: set[str]
 ) -> _InstructionScan:
-    look, secrets, root = _InstructionScan(), context.state().secrets, context.workspace.root
-    most, model = context.settings.instructions.max_bytes, context.state().model
+    look, secrets, root = _InstructionScan(), context.core.state.secrets, context.core.workspace.root
+    most, model = context.core.settings.instructions.max_bytes, context.core.state.model
     if model.server and model.window_known:
         most = min(most, model.window // 2)  # About an eighth of the window.
     for path in _own(context):
@@ -110,11 +112,11 @@ def _scan_folders(
             break
     for folder, paths in places:
         for path in paths:
-            if any(pattern.fits(path) for pattern in _patterns(context.settings.instructions.exclude)):
+            if any(pattern.fits(path) for pattern in _patterns(context.core.settings.instructions.exclude)):
                 why = "excluded by instructions.exclude"
             else:
                 why = "ignored by git" if path in hidden else ""
-            read = partial(context.texts.get, context.workspace.gate, path, most, secrets)
+            read = partial(context.texts.get, context.core.workspace.gate, path, most, secrets)
             if look.take(root / path, folder, path, Text(fault=why) if why else read()):
                 break
     for path, text in _base_files(context):
@@ -124,9 +126,9 @@ def _scan_folders(
 
 def _base_files(context: TurnContext) -> Iterator[tuple[str, Text]]:
     """Files over the maximum number have a fault. Blocking."""
-    root = context.workspace.root
-    patterns = [compile_pattern(pattern) for pattern in context.settings.base_files]
-    index = context.workspace.index
+    root = context.core.workspace.root
+    patterns = [compile_pattern(pattern) for pattern in context.core.settings.base_files]
+    index = context.core.workspace.index
     paths = {
         path
         for pattern in patterns
@@ -138,15 +140,17 @@ def _base_files(context: TurnContext) -> Iterator[tuple[str, Text]]:
         if number < MAX_BASE_FILES:
             yield (
                 path,
-                context.texts.get(context.workspace.gate, path, MAX_BASE_BYTES, context.state().secrets),
+                context.texts.get(
+                    context.core.workspace.gate, path, MAX_BASE_BYTES, context.core.state.secrets
+                ),
             )
         else:
             yield path, Text(fault=f"only {MAX_BASE_FILES} base files are used")
 
 
 def _own(context: TurnContext) -> Iterator[Path]:
-    names = context.settings.instructions.names if context.user_folder else ()
-    paths = (Path(context.user_folder or "") / name for name in names)
+    names = context.core.settings.instructions.names
+    paths = (context.core.folders.config / name for name in names)
     return (path for path in paths if path.is_file())
 
 

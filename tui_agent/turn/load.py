@@ -54,7 +54,7 @@ MOST_SOURCES = 50
 
 async def bundle(context: TurnContext, held: LoadedFiles, emit: Emit) -> LoadedFiles:
     """Imports and tests of files changed since the last request, if not in view."""
-    settings, changed = context.settings.bundling, context.state().conversation.unbundled
+    settings, changed = context.core.settings.bundling, context.core.state.conversation.unbundled
     found = LoadedFiles()
     if not (settings.enabled and settings.max_files and changed):
         return found
@@ -78,10 +78,10 @@ async def bundle(context: TurnContext, held: LoadedFiles, emit: Emit) -> LoadedF
 
 async def companions(context: TurnContext, changed: Sequence[str]) -> dict[str, str]:
     """Paths with their reasons, tests first, then imports by distance."""
-    settings = context.settings.bundling
+    settings = context.core.settings.bundling
     found: dict[str, str] = {}
     if settings.tests:
-        tests = await asyncio.to_thread(find_tests, changed, context.workspace.index)
+        tests = await asyncio.to_thread(find_tests, changed, context.core.workspace.index)
         found.update({test: f"Tests {path}" for path, places in tests.items() for test in places[:2]})
     if settings.imports:
         places = await asyncio.to_thread(_places, context)
@@ -101,7 +101,7 @@ async def _imports_of(
         text = await asyncio.to_thread(_source, context, path) if name else None
         if not text:
             continue
-        written = await context.workspace.imports(name, text)
+        written = await context.core.workspace.imports(name, text)
         for target in await asyncio.to_thread(imported, path, name, written, places):
             if target not in seen:
                 seen.add(target)
@@ -111,15 +111,15 @@ async def _imports_of(
 
 
 async def _is_wanted(context: TurnContext, file: LoadedFile, held: Sequence[LoadedFile]) -> bool:
-    entry = context.state().known.files.get(file.path)
+    entry = context.core.state.known.files.get(file.path)
     known = entry is not None and entry.written_known and entry.written == file.md5
-    if known or context.state().conversation.files.get(file.path) == file.md5:
+    if known or context.core.state.conversation.files.get(file.path) == file.md5:
         return False
     return bool((await that_fit(context, held, [file]))[0])
 
 
 def _source(context: TurnContext, path: str) -> str | None:
-    buffer = context.state().buffers.get(path)
+    buffer = context.core.state.buffers.get(path)
     if buffer is not None and buffer.unsaved:
         return buffer.text
     return _text(context, path, MAX_SOURCE_BYTES)
@@ -127,13 +127,13 @@ def _source(context: TurnContext, path: str) -> str | None:
 
 def _text(context: TurnContext, path: str, limit: int) -> str | None:
     try:
-        return decode(read(context.workspace.gate, path, limit)).text
+        return decode(read(context.core.workspace.gate, path, limit)).text
     except TuiAgentError:
         return None
 
 
 def _places(context: TurnContext) -> ImportRoots:
-    index = context.workspace.index
+    index = context.core.workspace.index
 
     @cache
     def read_config(path: str) -> str | None:
@@ -158,7 +158,7 @@ def _go_module(text: str) -> str:
 async def add_open_files(context: TurnContext, taken: Collection[str], emit: Emit) -> tuple[OpenFile, ...]:
     """Records unknown contents as known files. `taken` are paths in the request."""
     files = await _open_files_decided(context, emit)
-    state = context.state()
+    state = context.core.state
     new = editor.new_blocks(editor.blocks(files), state.conversation.blocks)
     for file in editor.attached(files):
         before = state.known.files.get(file.path)
@@ -177,10 +177,10 @@ async def add_open_files(context: TurnContext, taken: Collection[str], emit: Emi
 
 async def _open_files_decided(context: TurnContext, emit: Emit) -> list[OpenFile]:
     while True:
-        state = context.state()
+        state = context.core.state
         if not state.buffers.open:
             return []
-        judging = asyncio.to_thread(_open_files, context.workspace.gate, state.buffers, state.secrets)
+        judging = asyncio.to_thread(_open_files, context.core.workspace.gate, state.buffers, state.secrets)
         files, undecided = await judging
         if not undecided:
             return files
@@ -274,19 +274,19 @@ async def load(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
     loaded = draft.everything
     section = ""
     if draft.query and draft.goes_on:
-        written = context.state().input.memory
+        written = context.core.state.input.memory
         section = (
-            memory.titled(written) if written else remembered(context.state(), context.turn, loaded.again)
+            memory.titled(written) if written else remembered(context.core.state, context.turn, loaded.again)
         )
         await emit(e.MemoryBuilt(context.turn, section))
     opened = await add_open_files(context, {file.path for file in loaded.files}, emit)
     contexts = await instruct(context, loaded.asked_for, emit)
-    most = context.settings.known.max_files
-    state = context.state()
+    most = context.core.settings.known.max_files
+    state = context.core.state
     paths = {buffer.path for buffer in state.buffers.open}
     paths.update(change.path for change in state.review.open)
     paths.update(file.path for file in loaded.files)
-    dropped = known_files.overflow(context.state().known.files, most, paths)
+    dropped = known_files.overflow(context.core.state.known.files, most, paths)
     if dropped:
         await emit(e.KnownFilesDropped(dropped))
     draft = replace(draft, memory=section, opened=opened, contexts=contexts)
@@ -302,7 +302,7 @@ async def _fitting(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
     if not rest:
         return draft
     paths = [file.path for file in rest]
-    waits = any(file.action in batches_of(context.state()) for file in rest)
+    waits = any(file.action in batches_of(context.core.state) for file in rest)
     facts = await leave_out("", paths, len(files), emit, made_room=draft.everything, waits=waits)
     draft = draft.changed(partial(LoadedFiles.without, paths=paths))
     return replace(draft, loaded=draft.loaded.plus(LoadedFiles(facts=facts)))
@@ -310,9 +310,9 @@ async def _fitting(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
 
 async def read_again(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
     """Skips files with exactly the proposed text, which the model knows."""
-    state = context.state()
+    state = context.core.state
     asked_for = draft.everything.asked_for
-    known = context.state().known.files
+    known = context.core.state.known.files
     moved = {
         file.path
         for file in asked_for
@@ -331,7 +331,7 @@ async def read_again(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
         if (
             not needed
             or entry.freshness == "deleted"
-            or (path != entry.path and path in context.state().known.files)
+            or (path != entry.path and path in context.core.state.known.files)
         ):
             continue
         held = draft.everything.files
@@ -342,7 +342,7 @@ async def read_again(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
 
 async def upload(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
     """After a failure, files are sent as text, with one notice per model."""
-    state, store = context.state(), context.provider_files
+    state, store = context.core.state, context.provider_files
     model = state.model.name
     if store is None or model in store.refused:
         return draft
@@ -375,7 +375,7 @@ async def upload(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
 
 async def _uploaded_before(context: TurnContext, held: Sequence[LoadedFile], emit: Emit) -> LoadedFiles:
     """Files at another provider or of another process, if they fit."""
-    state, found = context.state(), LoadedFiles()
+    state, found = context.core.state, LoadedFiles()
     there = {file.path for file in held}
     for path in state.conversation.files:
         entry = state.known.files.get(path)

@@ -28,11 +28,11 @@ def _numbered(line: str, number: int) -> str:
 
 
 async def with_pastes(context: TurnContext, text: str) -> str:
-    known = context.state().input.pastes
+    known = context.core.state.input.pastes
     lines = {line for line in PASTED.findall(text) if line in known}
     if not lines:
         return text
-    read = context.blobs.get_text
+    read = context.core.blobs.get_text
     texts = {line: await asyncio.to_thread(read, known[line]) for line in lines}
     return PASTED.sub(lambda found: texts.get(found[0], found[0]), text)
 
@@ -42,7 +42,7 @@ async def check_pastes(context: TurnContext, text: str) -> None:
     from tui_agent.tools.load_files import window_of
 
     whole = await with_pastes(context, text)
-    state = context.state()
+    state = context.core.state
     window = window_of(state)
     if len(whole) == len(text) or state.session.replay or len(whole.encode(errors="replace")) <= window:
         return

@@ -140,7 +140,7 @@ def with_pictures(message: Message, pictures: Sequence[Picture], earlier: Sequen
 
 
 async def _check_sees(context: TurnContext, names: Sequence[str]) -> None:
-    model = context.state().model.name
+    model = context.core.state.model.name
     abilities = await context.model.abilities(model)
     if abilities.known and not abilities.sees:
         named = ", ".join(map(escaped, names))
@@ -157,7 +157,7 @@ def _place(context: TurnContext, name: str) -> Path | None:
     if name.startswith(("/", "~/")):
         place = Path(os.path.realpath(os.path.expanduser(name)))
     else:
-        place = context.workspace.gate.place(name, "read").absolute
+        place = context.core.workspace.gate.place(name, "read").absolute
     if not os.path.lexists(place):
         return None
     if not place.is_file():
@@ -169,7 +169,7 @@ def _place(context: TurnContext, name: str) -> Path | None:
 
 
 def _refuse_binary(context: TurnContext, mentions: Sequence[str]) -> None:
-    gate = context.workspace.gate
+    gate = context.core.workspace.gate
     for name in dict.fromkeys(one.rstrip(".,;:!?)") for one in mentions):
         if not name or Path(name).suffix.lower() in ENDINGS:
             continue

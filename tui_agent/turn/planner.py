@@ -52,7 +52,7 @@ MOST_FAULTS = 10
 async def plan(
     context: TurnContext, request: str, attachments: Sequence[str], emit: Emit, typed: str | None = None
 ) -> Draft:
-    await context.workspace.ready()
+    await context.core.workspace.ready()
     if context.calls.look is not None:
         await context.calls.look()  # Detects renamed files.
     carried_on = _batch_action(context, request)
@@ -60,7 +60,7 @@ async def plan(
     if not carried_on or _continues_batch(context, request):
         made, doubt = await make_plan(context, request, emit, typed)
     if made.source == "model":
-        files = await asyncio.to_thread(completed, made.files, context.workspace.index)
+        files = await asyncio.to_thread(completed, made.files, context.core.workspace.index)
         made = replace(made, files=files)
     attached = [FileAction(path, (path,), "attached by the person") for path in attachments]
     carried = carried_over(context)
@@ -90,7 +90,7 @@ def _continues_batch(context: TurnContext, request: str) -> bool:
 
 
 def _batch_action(context: TurnContext, request: str) -> list[FileAction]:
-    for batch in context.state().batches:
+    for batch in context.core.state.batches:
         if _continues_batch(context, request) or request.strip() == batch.request.strip():
             words = f"carried on: {batch.done} of {batch.total} files are done"
             return [FileAction(batch.name, (batch.pattern,), words, all=True, batch=batch.id)]
@@ -102,8 +102,8 @@ async def make_plan(
 ) -> tuple[Plan, str]:
     """Returns a warning for after the model's response, because the main request may fail alike. Uses the
     request's words if the planner is unavailable, fails, or is not needed."""
-    active = context.state().buffers.active
-    words = await asyncio.to_thread(read_words, request, context.workspace.index, active, typed)
+    active = context.core.state.buffers.active
+    words = await asyncio.to_thread(read_words, request, context.core.workspace.index, active, typed)
     planner = await _planner(context, words, request)
     made: Plan | None = None
     if planner is not None:
@@ -112,14 +112,14 @@ async def make_plan(
         except (ModelError, LimitReached) as error:
             lasting = isinstance(error, (BadKey, NoModel, RequestRejected, Unreachable))
             passing = isinstance(error, (TimedOut, Overloaded))
-            if planner.model == context.state().model.name and lasting and not passing:
+            if planner.model == context.core.state.model.name and lasting and not passing:
                 return words.plan, _no_plan(planner.model, error.what)
             await _notify_no_plan(planner.model, error.what, emit)
     return (words.plan if made is None else _with_mentions(made, words.plan, request)), ""
 
 
 async def _planner(context: TurnContext, words: RequestReading, request: str) -> ModelRequest | None:
-    model = context.state().model
+    model = context.core.state.model
     goes_on = memory.asks_to_go_on(request, context.turn)
     if words.certain or goes_on or model.planner == NO_PLANNER or not context.prompts[PLANNING]:
         return None
@@ -136,9 +136,9 @@ async def _planner(context: TurnContext, words: RequestReading, request: str) ->
         (),
         purpose="plan",
         schema=shape,
-        timeout=float(context.settings.request_timeout),
+        timeout=float(context.core.settings.request_timeout),
         effort="none",
-        session=context.state().session.id,
+        session=context.core.state.session.id,
     )
     tools = head_of(context).tools if _is_ending(context, asked) else ()
     return replace(asked, tools=tools, schema=None) if tools else asked
@@ -190,15 +190,15 @@ async def _ask_once(context: TurnContext, request: ModelRequest, emit: Emit) -> 
 
 
 def _is_ending(context: TurnContext, planner: ModelRequest) -> bool:
-    state = context.state()
+    state = context.core.state
     unknown = state.model.server in ("local", "gateway")
     shares = (state.model.slots == 1 or unknown) and planner.model == state.model.name
     return shares and bool(state.conversation.messages)
 
 
 def _as_ending(context: TurnContext, request: str, with_schema: bool) -> tuple[Message, ...]:
-    sent = context.state().conversation
-    kept = context.sent.read(context.blobs, sent.messages)
+    sent = context.core.state.conversation
+    kept = context.sent.read(context.core.blobs, sent.messages)
     system, user = _messages(context, request, with_schema)
     return (
         *(one.message for one in kept),
@@ -212,12 +212,12 @@ def _messages(context: TurnContext, request: str, with_schema: bool) -> tuple[Me
     if with_schema:
         shape = json.dumps(context.prompts[PLANNING_SCHEMA], ensure_ascii=False)
         system.append("Answer with one JSON object of this schema:\n" + shape)
-    files = context.state().known
+    files = context.core.state.known
     rows = [
-        known_files.table_row(entry, 0) for entry in with_unsaved(files, context.state().buffers).values()
+        known_files.table_row(entry, 0) for entry in with_unsaved(files, context.core.state.buffers).values()
     ]
-    room = context.settings.outline_tokens
-    shown = outline(context.workspace.index, room) if room else ""
+    room = context.core.settings.outline_tokens
+    shown = outline(context.core.workspace.index, room) if room else ""
     parts = [
         "# Outline of the workspace\nFiles at the top, then folders with the number of files below each:\n"
         + shown

@@ -103,7 +103,7 @@ WHY_NEW = "a code block may be its text, but the answer does not say so"
 async def resembling(context: TurnContext, reply: Reply) -> tuple[ChangeRequest, ...]:
     if not reply.shown:
         return ()
-    known = context.state().known.files
+    known = context.core.state.known.files
     taken = {file_names.plain(one.path) for one in (*reply.changes, *reply.refused, *reply.offered)}
     seen = {
         path: entry.md5
@@ -114,7 +114,7 @@ async def resembling(context: TurnContext, reply: Reply) -> tuple[ChangeRequest,
     def compare() -> tuple[ChangeRequest, ...]:
         files: dict[str, str] = {}
         for path, md5 in list(seen.items())[-MOST_FILES:]:
-            text = text_under(context.blobs, md5) if context.blobs.has(md5) else None
+            text = text_under(context.core.blobs, md5) if context.core.blobs.has(md5) else None
             if text and len(text) <= MOST_FENCE_LETTERS:
                 files[path] = text
         found = (
@@ -146,10 +146,10 @@ def _new(context: TurnContext, shown: ShownText) -> ChangeRequest | None:
     if not shown.path or shown.diff is not None:
         return None
     try:
-        place = context.workspace.gate.place(shown.path, "write")
+        place = context.core.workspace.gate.place(shown.path, "write")
     except TuiAgentError:
         return None
-    if os.path.lexists(context.workspace.root / place.path):
+    if os.path.lexists(context.core.workspace.root / place.path):
         return None
     return ChangeRequest(place.path, content=shown.text, fenced=True, labelled=True, offered=WHY_NEW)
 
@@ -214,7 +214,7 @@ async def ask(context: TurnContext, draft: Draft, earlier: EarlierMessages, emit
         except (ContextTooLong, SchemaRefused) as error:
             await emit(e.RequestWithdrawn(context.turn))
             if (
-                context.state().reply.letters
+                context.core.state.reply.letters
             ):  # The request was truncated, which invalidates the partial reply.
                 await emit(e.ReplyGrew(context.turn, "", ""))
             known = await known_again(context, emit) or _told_room(error.what, composed.size)
@@ -239,7 +239,7 @@ class _Size:
 
     def __init__(self, context: TurnContext) -> None:
         # A replay has no window limit.
-        self.ceiling = sys.maxsize if context.state().session.replay else window_of(context.state())
+        self.ceiling = sys.maxsize if context.core.state.session.replay else window_of(context.core.state)
         self.refusal: ContextTooLong | None = None
         self._less = list(LESS)
 
@@ -258,7 +258,7 @@ async def _next_model(
     """Raises the first error without a fallback."""
     if isinstance(error, BadKey) and not failed:
         raise error  # The user must fix the key.
-    failed[context.state().model.name] = error
+    failed[context.core.state.model.name] = error
     another = await next_model(context, failed)
     if another is None:
         if len(failed) > 1:
@@ -273,7 +273,7 @@ async def _next_model(
 async def _ask_once(
     context: TurnContext, composed: ComposedRequest, earlier: EarlierMessages, emit: Emit
 ) -> Reply:
-    tokens = round(composed.event.tokens * context.state().usage.scale)
+    tokens = round(composed.event.tokens * context.core.state.usage.scale)
     check_limits(context, tokens)
     model = composed.request.model
     paid = await open_request(context, model, tokens, "main")
@@ -320,8 +320,8 @@ class _ReplyAnswer(Answer):
         super().forget()
         self.reasoning = ""
         self._writing = StreamedPaths()
-        schema, turn = self._context.schema, self._context.state().turn
-        state = self._context.state()
+        schema, turn = self._context.schema, self._context.core.state.turn
+        state = self._context.core.state
         self.reader = (
             ToolsReader(
                 schema,

@@ -175,7 +175,7 @@ class _Written(NamedTuple):
 
 def _write(context: TurnContext, before: ConversationSlice, newest: _Newest) -> _Written:
     """One thread call, because the loop may draw a frame at every wait."""
-    kept = context.sent.read(context.blobs, (*before.messages, *before.last))
+    kept = context.sent.read(context.core.blobs, (*before.messages, *before.last))
     earlier, last = kept[: len(before.messages)], kept[len(before.messages) :]
     made = newest.messages([one.message for one in earlier])
     new = mask_messages(context, [message for message, _ in made])
@@ -185,7 +185,7 @@ def _write(context: TurnContext, before: ConversationSlice, newest: _Newest) -> 
         [one.text for one in earlier] + texts,
         new,
         [sizes for _, sizes in made],
-        [*map(context.blobs.hold_text, texts)],
+        [*map(context.core.blobs.hold_text, texts)],
         [one.text for one in last],
         frozenset(call.id for one in earlier for call in calls_of(one.message)),
     )
@@ -193,10 +193,10 @@ def _write(context: TurnContext, before: ConversationSlice, newest: _Newest) -> 
 
 async def compose(context: TurnContext, draft: Draft, state: State | None = None) -> ComposedRequest:
     """The conversation must have begun. If there is nothing to add, it is sent unchanged."""
-    state = state or context.state()
+    state = state or context.core.state
     before, head = state.conversation, head_of(context)
     written, draft = draft, replace(draft, query=await with_pastes(context, draft.query))
-    newest = _Newest(state, draft, asks=context.mode == "ask")
+    newest = _Newest(state, draft, asks=context.core.mode == "ask")
     # Numbering the lines of long files would block the event loop.
     made = await asyncio.to_thread(_write, context, before, newest)
     sent, exact = await keep(context, made.new, made.sizes, made.held)
@@ -221,14 +221,14 @@ async def compose(context: TurnContext, draft: Draft, state: State | None = None
         protocol=state.model.protocol,
         asks=newest.asks,
     )
-    asked = request_options(context.settings, state, state.model.name)
+    asked = request_options(context.core.settings, state, state.model.name)
     request = ModelRequest(
         model=state.model.name,
         messages=tuple(made.messages),
         purpose="subtask" if context.part else "main",
         tools=head.tools,
         schema=head.schema,
-        timeout=float(context.settings.request_timeout),
+        timeout=float(context.core.settings.request_timeout),
         files=context.provider_files.ids if context.provider_files else (),
         most=asked.most,
         effort=asked.effort,

@@ -51,14 +51,19 @@ async def run(
 
 async def retry_conflicts(context: TurnContext, conflicts: Sequence[Change], emit: Emit) -> str:
     """Asks again for changes that conflicted when applied. Returns and raises as `run` does."""
-    await context.workspace.ready()
+    await context.core.workspace.ready()
     retries = Retries(told=True)
     draft = await retries.ask_again(context, conflicts, emit)
     return "" if draft is None else await _steps(context, draft, retries, emit)
 
 
 async def _steps(context: TurnContext, draft: Draft, retries: Retries, emit: Emit) -> str:
-    earlier, repairs, loops, most = EarlierMessages(), Repairs(), LoopDetector(), context.settings.max_steps
+    earlier, repairs, loops, most = (
+        EarlierMessages(),
+        Repairs(),
+        LoopDetector(),
+        context.core.settings.max_steps,
+    )
     kept = False  # The last reply was cut after complete changes.
     cut_in_call = False  # The last reply was cut inside a call.
     for step in range(1, most + 1):
