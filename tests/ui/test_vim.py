@@ -51,6 +51,13 @@ COMMANDS = (
     ("abc", "100000x", ""),
     ("ab", "yl100000000p", "a" * 100_001 + "b"),
     ("ab", "qa@ax", "b"),
+    ("a\nb\nc", "VjJ", "a b\nc"),
+    ("a\n\n  )b\nc ", "3J", "a)b\nc "),
+    ("\n a\nb", "J", "a\nb"),
+    ("a\nb\n\nc", "vipd", "\nc"),
+    ("f(a, b)\ng[1]", "ci(x<", "f(x)\ng[1]"),
+    ("f(a)\ng[1]", "di[", "f(a)\ng[]"),
+    ("a b", "di(x", " b"),
 )
 
 

@@ -272,6 +272,8 @@ class Vim:
             if (span := text_object(self._text, self._at, rest[1], around=rest[0] == "a")) is not None:
                 self._anchor = span.start
                 self._go(max(span.start, span.end - 1))
+                if span.lines:
+                    self.enter("visual line")
             return True
         if self._move(rest, count, counted):
             return True
@@ -287,7 +289,7 @@ class Vim:
         elif rest in ("p", "P"):
             self._put_over(span)
         elif rest == "J":
-            self._join(first, self._text.count("\n", first, last) + 1)
+            self._join(first, max(self._text.count("\n", first, last), 1))
         elif rest[0] == "r":
             kept = (sign if sign == "\n" else rest[1] for sign in self._text[span.start : span.end])
             self._replace(span.start, span.end, "".join(kept))
@@ -399,11 +401,15 @@ class Vim:
         return row[1:] if row.startswith("\t") else row[min(width, len(row) - len(row.lstrip(" "))) :]
 
     def _join(self, at: int, times: int) -> None:
-        end = line_at(self._text, at)[1]
+        start, end = line_at(self._text, at)
         rows = self._text[end + 1 :].split("\n", times)[:times] if end < len(self._text) else []
+        joined = self._text[start:end]
+        for row in rows:
+            word = row.lstrip(" \t")
+            close = not word or word[0] == ")" or not joined or joined[-1] in " \t"
+            joined += word if close else f" {word}"
         if rows:
-            words = [row.lstrip(" \t") for row in rows]
-            self._replace(end, end + sum(len(row) + 1 for row in rows), "".join(f" {row}" for row in words))
+            self._replace(end, end + sum(len(row) + 1 for row in rows), joined[end - start :])
 
     # ── inserting ────────────────────────────────────────────────────────────────────────────────────────
 

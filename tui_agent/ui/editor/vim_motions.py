@@ -320,6 +320,9 @@ def text_object(text: str, at: int, kind: str, *, around: bool) -> TextRange | N
         return None
     here = text[at : at + 1]
     opening = at if here == pair[0] else _enclosing(text, at - (here == pair[1]), pair)
+    if opening is None:  # The next pair, as in Vim 9.
+        following = text.find(pair[0], at, at + _SEARCHED)
+        opening = following if following >= 0 else None
     closing = None if opening is None else _closing(text, opening, pair)
     if opening is None or closing is None:
         return None
