@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from rich.style import Style
 from support.panes import HOSTILE, ThemedApp
+from support.scenes import scene
 from textual.app import ComposeResult
 
 from tui_agent.edits.change import Diff, Hunk
 from tui_agent.ui.diff.diff_view import DiffView
+from tui_agent.ui.themes import Depth
 
 
 def sample(lines: int = 200, every: int = 50) -> Diff:
@@ -154,3 +159,18 @@ async def test_colours_that_come_late_are_not_laid_over_the_next_diff():
         app.view.display = True
         await pilot.pause()
         assert "value_150" in app.text
+
+
+@pytest.mark.parametrize(("depth", "differs"), [("colors-16", True), ("colors", False)])
+async def test_the_proposed_side_of_a_conflict_has_a_colour_if_it_has_no_ground(
+    tmp_path: Path, depth: Depth, differs: bool
+) -> None:
+    async with scene("conflict", tmp_path, (120, 40), depth) as it:
+        await it.shows("+     return 3")
+        strips = it.screen._compositor.render_strips()
+
+        def ink(words: str) -> object:
+            found = (one.style for strip in strips for one in strip if words in one.text and one.style)
+            return next(style.color for style in found)
+
+        assert (ink("+     return 3") != ink("return 2")) is differs

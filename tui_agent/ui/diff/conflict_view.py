@@ -155,7 +155,9 @@ class ConflictLines(LineView):
             case "base":
                 return self.ink("muted"), Style.null()
             case "yours" | "theirs":
-                return self.ink(""), self.ground(_GROUNDS[line.part])
+                colours = self.app.theme_variables
+                flat = line.part == "theirs" and colours.get("added-surface") == colours.get("surface")
+                return self.ink("added" if flat else ""), self.ground(_GROUNDS[line.part])
         return self.ink(""), Style.null()
 
     def _reveal(self) -> None:
