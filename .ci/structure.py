@@ -30,9 +30,9 @@ SAMPLE = f"{PACKAGE}/rehearsal/project"
 LINES, METHODS, BODY = 600, 25, 60
 #: Limits of the whole package, set to its state at the time; a simplification lowers them.
 RATIOS = {
-    "% of all functions are private and named once": 23.2,
-    "modules per 1,000 lines": 5.1,
-    "words of docstrings and comments per 100 lines": 84.0,
+    "% of all functions are private and named once": 22.2,
+    "modules per 1,000 lines": 4.6,
+    "words of docstrings and comments per 100 lines": 79.5,
     "imports inside functions per 1,000 lines": 3.1,
 }
 #: Smaller packages, in lines, have no ratios.
