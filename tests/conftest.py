@@ -72,7 +72,7 @@ def home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CI", "true")  # no program leaves a host behind
     # The tester's own skills and commands are left alone; a test that has a home of its own sets HOME.
     monkeypatch.setattr(
-        "tui_agent.extensions.places.home_folder",
+        "tui_agent.extensions.files.home_folder",
         lambda: Path(home) if (home := os.path.expanduser("~")) != TESTERS_HOME else folder,
     )
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(folder / "gitconfig"))

@@ -459,7 +459,7 @@ for command in (
     ("skip", "review", "Skip the named changes, or all pending ones."),
     ("undo", "review", "Undo the last apply, or the named changes of it."),
     ("redo", "review", "Redo the changes of the last undo."),
-    ("stats", "stats", "Show statistics of turns, files and changes."),
+    ("stats", "sessions", "Show statistics of turns, files and changes."),
     ("doctor", "doctor", "Check the installation: programs, keys, servers, isolation."),
     ("login", "login_command", "Log in to a service to use its models without a key."),
     ("logout", "login_command", "Log out of a service."),
@@ -478,7 +478,7 @@ for command in (
     ("answer", "running_sessions", "Answer the question of a running session."),
     ("acp", "acp_command", "Serve sessions to an editor, by the Agent Client Protocol."),
     ("serve", "serve_command", "Open the screen in a browser."),
-    ("ssh", "ssh_command", "Open the session of a folder on another machine."),
+    ("ssh", "running_sessions", "Open the session of a folder on another machine."),
     ("sessions", "sessions", "List, read, search, export, fork and delete sessions."),
 ):
     tui_agent.add_command(LateCommand(*command))

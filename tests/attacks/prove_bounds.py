@@ -6,12 +6,11 @@ import time
 from collections.abc import Callable
 
 from tests.proofs.tally import Tally
-from tui_agent.checks.output import outcome_of, wrong_lines
-from tui_agent.checks.places import places
+from tui_agent.checks.output import outcome_of, places, wrong_lines
 from tui_agent.checks.reports import MOST_REPORT, outcome_of_report
 from tui_agent.context.blocks import inert, restored
-from tui_agent.files.structures import Unreadable, read_json, read_toml
-from tui_agent.sandbox.output import plain
+from tui_agent.sandbox.run import plain
+from tui_agent.settings.files import Unreadable, read_json, read_toml
 from tui_agent.ui.safe_text import coloured
 from tui_agent.ui.widgets import command_output
 

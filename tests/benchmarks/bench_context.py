@@ -18,7 +18,7 @@ from support.trees import until
 
 from tui_agent.context.known_files import KnownFile
 from tui_agent.context.prompt import as_sent
-from tui_agent.model import counter
+from tui_agent.model import worker
 from tui_agent.model.client import TokenCount
 from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
@@ -38,11 +38,11 @@ class CountingModel(ScriptedModel):
     """Counts as the model's child does, with the vocabulary itself."""
 
     async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
-        return counter.count("gpt-4o", texts)
+        return worker.count_tokens("gpt-4o", texts)
 
 
 def tokens(texts: Sequence[str]) -> int:
-    return sum(counter.count("gpt-4o", list(texts)).counts)
+    return sum(worker.count_tokens("gpt-4o", list(texts)).counts)
 
 
 def source(number: int, lines: int = 60) -> str:

@@ -18,7 +18,7 @@ from programs import ECHO, KEY, OUR_MARK, ROOT, TUI_AGENT, big_workspace, home, 
 from support.provider import Provider
 from terminal import Terminal
 
-from tui_agent.log.fork import write
+from tui_agent.log.transfer import write
 from tui_agent.store import events as e
 
 FILES, TURNS = (1_000, 10_000, 100_000), (10, 100, 1_000, 2_000)

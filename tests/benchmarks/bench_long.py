@@ -22,7 +22,7 @@ from support.sessions import Reply, ScriptedModel, calls, in_pieces, model_of, o
 from support.trees import make_tree
 
 from tui_agent.files.blobs import Blobs
-from tui_agent.log.fork import write
+from tui_agent.log.transfer import write
 from tui_agent.model.child_model import ChildModel
 from tui_agent.model.client import Chunk, ModelRequest
 from tui_agent.model.parts import text_of

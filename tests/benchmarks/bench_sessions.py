@@ -27,9 +27,9 @@ from tui_agent.context.known_files import KnownFile
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.blobs import Blobs
 from tui_agent.log import catalog, directory, snapshot
-from tui_agent.log.fork import write
 from tui_agent.log.log import Log, events_of
 from tui_agent.log.snapshot import messages_before, read_state
+from tui_agent.log.transfer import write
 from tui_agent.session.opening import Opening, open_session
 from tui_agent.store import events as e
 from tui_agent.store.conversation import SentMessage

@@ -16,8 +16,7 @@ from figures import Figure, show
 from tui_agent.sandbox.environment import variables
 from tui_agent.sandbox.hidden_files import HiddenFiles
 from tui_agent.sandbox.isolation import runner_for
-from tui_agent.sandbox.real_folder import FolderRunner
-from tui_agent.sandbox.run import Run, RunResult
+from tui_agent.sandbox.run import FolderRunner, Run, RunResult
 from tui_agent.sandbox.view_plan import Seed, ViewPlan, plan
 
 TIMES = 15

@@ -24,7 +24,7 @@ from figures import Figure, show
 from support.sessions import Reply, calls, open_session, reply
 
 from tui_agent.context.file_contents import numbered
-from tui_agent.model import counter
+from tui_agent.model import worker
 from tui_agent.model.client import Chunk, ModelRequest, TokenCount
 from tui_agent.model.parts import calls_of, text_of
 from tui_agent.session.session import Session
@@ -71,7 +71,7 @@ class Seen:
 
 @cache
 def tokens_of(text: str) -> int:
-    vocabulary = counter.load("o200k_base")
+    vocabulary = worker.load_vocabulary("o200k_base")
     assert vocabulary is not None
     return len(vocabulary.encode_ordinary(text))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui_agent.checks.causes import cause_of, missing_programs
+from tui_agent.checks.comparison import cause_of, missing_programs
 
 EXCUSED = [
     ("network", 1, "npm error code EAI_AGAIN\nnpm error request to https://r.example/x failed\n"),

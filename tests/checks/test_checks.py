@@ -9,8 +9,7 @@ import pytest
 
 from tui_agent.checks.detection import concerns, found_in
 from tui_agent.checks.formats import Outcome
-from tui_agent.checks.output import outcome_of
-from tui_agent.checks.places import places
+from tui_agent.checks.output import outcome_of, places
 from tui_agent.checks.reports import MOST_REPORT, outcome_of_report
 from tui_agent.session.checks import _hash
 from tui_agent.settings.schema import CheckCommand as Check

@@ -9,7 +9,7 @@ import pytest
 from checks.test_detection import write
 from checks.test_workspaces import PNPM, node
 
-from tui_agent.checks.first_failure import ended_early, going_on
+from tui_agent.checks.detection import ended_early, going_on
 from tui_agent.checks.projects.files import Project
 
 COMMANDS = {

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.checks.formats import Outcome
-from tui_agent.checks.output import outcome_of, wrong_lines
-from tui_agent.checks.places import places
+from tui_agent.checks.output import outcome_of, places, wrong_lines
 
 OUTPUTS = Path(__file__).parent / "outputs"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui_agent.checks.places import said_at
+from tui_agent.checks.output import said_at
 from tui_agent.store.commands import Place
 
 PYTEST = """\

@@ -10,7 +10,7 @@ import pytest
 from support.program import json_lines, of_type, run
 from support.provider import Answer, Provider
 
-from tui_agent.log import directory, fork, log
+from tui_agent.log import directory, log, transfer
 from tui_agent.log.snapshot import read_state
 from tui_agent.settings import loading
 from tui_agent.store import events as e
@@ -64,7 +64,7 @@ def _adopted(version: Path, home: Path, workspace: Path) -> str:
         else event
         for event in events
     ]
-    fork.write(home / "data", folder.name, events, turns=2, **at)
+    transfer.write(home / "data", folder.name, events, turns=2, **at)
     return folder.name
 
 

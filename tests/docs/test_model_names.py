@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.model.model_table import table
-from tui_agent.model.providers import NOT_SUGGESTED_DAYS, is_ended, today
+from tui_agent.model.model_table import NOT_SUGGESTED_DAYS, is_ended, table, today
 
 ROOT = Path(__file__).parents[2]
 _NAMED = re.compile(r"--model ((?:openai|anthropic|gemini|deepseek|mistral|xai)/[\w.-]+\w)")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tui_agent.extensions import trusted
-from tui_agent.extensions.agents import AgentPrompt, read_agents
-from tui_agent.extensions.places import places
+from tui_agent.extensions.files import places
+from tui_agent.extensions.markdown_files import AgentPrompt, read_agents
 from tui_agent.extensions.trusted import TrustedFiles
 from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders

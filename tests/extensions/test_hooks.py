@@ -12,8 +12,7 @@ from support.command_line import run_here
 
 from tui_agent.errors import SettingsError
 from tui_agent.extensions import trusted
-from tui_agent.extensions.hook_process import run_hook
-from tui_agent.extensions.hooks import Hook, configured, switch
+from tui_agent.extensions.hooks import Hook, configured, run_hook, switch
 from tui_agent.mcp_servers.servers import programs_of
 from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from tui_agent.errors import LooksSecret, PathRefused
-from tui_agent.extensions.front_matter import parse
+from tui_agent.extensions.files import Unusable, parse, places
+from tui_agent.extensions.markdown_files import read_skills, skill_body, skill_file, skill_lines
 from tui_agent.extensions.names import model_of, narrowing
-from tui_agent.extensions.places import Unusable, places
-from tui_agent.extensions.skills import body, file_of, listed, read_skills
 from tui_agent.extensions.trusted import TrustedFiles, brought, standing
 from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
@@ -89,9 +88,9 @@ def test_a_skill_of_the_person_is_found_and_read(tmp_path: Path, own: Path) -> N
     folder = skill(own / ".agents/skills/pdf", **{"form.md": "Fill"})
     skills, problems, withheld, trusted = found(tmp_path)
     assert [(one.key, one.description) for one in skills] == [("pdf", "Of pdf")] and not problems + withheld
-    assert body(skills[0], trusted).startswith("Body\n\nFiles of this skill, in ")
-    assert body(skills[0], trusted).endswith(f"in {folder}, where commands can read them: form.md")
-    assert file_of(skills[0], "form.md", trusted) == "Fill"
+    assert skill_body(skills[0], trusted).startswith("Body\n\nFiles of this skill, in ")
+    assert skill_body(skills[0], trusted).endswith(f"in {folder}, where commands can read them: form.md")
+    assert skill_file(skills[0], "form.md", trusted) == "Fill"
 
 
 PUBLISHED = """---
@@ -127,7 +126,7 @@ def test_a_published_skill_is_read_with_its_fields(tmp_path: Path, own: Path) ->
     assert (
         one.description == "Publish a release. Use when: the user asks for one." and one.hint == "<version>"
     )
-    text = body(one, trusted)
+    text = skill_body(one, trusted)
     assert text.startswith(f"Body of {folder}.\n") and text.endswith(": steps.md")
 
 
@@ -145,7 +144,7 @@ def test_a_workspace_counts_only_as_it_was_trusted(tmp_path: Path, own: Path) ->
     assert standing(work, user_folders()) == "changed"
     assert [one.key for one in found(work)[0]] == ["deploy"]
     with pytest.raises(PathRefused, match="has changed since"):
-        file_of(skills[1], "run.sh", trusted)
+        skill_file(skills[1], "run.sh", trusted)
 
 
 def test_hostile_skills_are_left_out_with_a_reason(tmp_path: Path, own: Path) -> None:
@@ -167,11 +166,11 @@ def test_hostile_skills_are_left_out_with_a_reason(tmp_path: Path, own: Path) ->
     assert "is not a name" in said and len(problems) == 4
     for path, error in ((".env", LooksSecret), ("out", PathRefused), ("../large/SKILL.md", PathRefused)):
         with pytest.raises(error):
-            file_of(skills[0], path, trusted)
+            skill_file(skills[0], path, trusted)
 
 
 def test_the_list_keeps_its_budget() -> None:
-    few = listed([(f"s{at}", "d" * 80) for at in range(50)], 200)
+    few = skill_lines([(f"s{at}", "d" * 80) for at in range(50)], 200)
     assert len(few.lines) < 10 and few.short and sum(map(len, few.lines + few.short)) < 800
     assert len(few.lines) + len(few.short) + len(few.left_out) == 50
 

@@ -34,9 +34,9 @@ from tests.proofs.tally import WHOLE, Part, Tally
 from tui_agent.edits.change import Pick
 from tui_agent.files.text import md5
 from tui_agent.log import directory
-from tui_agent.log.fork import fork
 from tui_agent.log.log import events_of
 from tui_agent.log.snapshot import messages_of, read_state
+from tui_agent.log.transfer import fork
 from tui_agent.model.client import Chunk, EndChunk, ModelRequest, TextChunk
 from tui_agent.session.session import Session
 from tui_agent.store import events as e

@@ -8,8 +8,17 @@ from pathlib import Path
 import pytest
 from support.trees import make_tree, until
 
-from tui_agent.files.folder_scan import FolderScan, Kind, ModifiedFolders, kind_below, scan_folder
-from tui_agent.files.key_search import encoding_of, in_letters, keys_in, read_text
+from tui_agent.files.folder_scan import (
+    FolderScan,
+    Kind,
+    ModifiedFolders,
+    encoding_of,
+    in_letters,
+    keys_in,
+    kind_below,
+    read_text,
+    scan_folder,
+)
 
 TEXT = "sixteen letters and more\n"
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"

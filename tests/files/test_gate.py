@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from support.privileges import unprivileged
 
 from tui_agent.errors import FileError, LooksSecret, PathRefused, TooLarge
-from tui_agent.files.gate import Gate, Purpose, read
-from tui_agent.files.resolve_path import MAX_LINKS
+from tui_agent.files.gate import MAX_LINKS, Gate, Purpose, read
 
 
 @pytest.fixture

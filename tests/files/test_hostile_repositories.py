@@ -22,8 +22,7 @@ from tui_agent.files.git_folder import (
     git_folder_elsewhere,
     parse_config,
 )
-from tui_agent.git.checkpoints import file_at, make_checkpoint
-from tui_agent.git.commits import commit, commit_diff, commit_plan, seen_of
+from tui_agent.git.commits import commit, commit_diff, commit_plan, file_at, make_checkpoint, seen_of
 from tui_agent.git.process import run_git as git_process
 from tui_agent.git.repository import find_repository, git, read_status
 from tui_agent.git.worktrees import add_worktree, take_snapshot

@@ -11,7 +11,7 @@ from support.program import json_lines, of_type, run
 from support.provider import Provider
 from support.repositories import repository
 
-from tui_agent.model.counter import count
+from tui_agent.model.worker import count_tokens
 
 
 def test_the_planner_is_another_model_and_its_request_is_told(tmp_path: Path) -> None:
@@ -95,7 +95,7 @@ def test_a_batch_that_overshoots_is_counted_and_what_is_left_out_is_named(
     lines = json_lines(done)
     assert done.returncode == 1, done.stderr
     assert (work / "new.md").read_text() == "made\n"
-    (tokens,) = count("openai/gpt-4o", [json.dumps(request.body, ensure_ascii=False)]).counts
+    (tokens,) = count_tokens("openai/gpt-4o", [json.dumps(request.body, ensure_ascii=False)]).counts
     assert 14_000 < tokens < 32_000
     (left,) = of_type(lines, "left_out")
     loaded = [line["path"] for line in of_type(lines, "file_loaded")]

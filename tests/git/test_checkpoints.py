@@ -8,8 +8,15 @@ import pytest
 from support.faults import tree
 from support.repositories import git, repository
 
-from tui_agent.git.checkpoints import file_at, forget_checkpoints, make_checkpoint
-from tui_agent.git.commits import commit, commit_diff, commit_plan, seen_of
+from tui_agent.git.commits import (
+    commit,
+    commit_diff,
+    commit_plan,
+    file_at,
+    forget_checkpoints,
+    make_checkpoint,
+    seen_of,
+)
 
 FILES = {"a.txt": "a\n", "src/b.txt": "b\n", ".gitignore": "*.log\n"}
 

@@ -13,7 +13,7 @@ from support.repositories import git, repository
 from tui_agent.errors import FileError
 from tui_agent.files.private import own_place
 from tui_agent.git import worktrees
-from tui_agent.git.checkpoints import sweep
+from tui_agent.git.commits import sweep
 from tui_agent.git.worktrees import (
     add_worktree,
     remove_worktree,
@@ -154,7 +154,7 @@ def test_where_no_repository_can_hold_it_there_is_no_snapshot(tmp_path: Path, re
 def test_a_file_that_cannot_be_read_or_is_huge_does_not_keep_the_others_out(
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tui_agent.git.checkpoints.LARGEST_UNTRACKED", 10)
+    monkeypatch.setattr("tui_agent.git.commits.LARGEST_UNTRACKED", 10)
     (repo / "new.txt").write_text("new\n")
     (repo / "huge.bin").write_text("more than ten")
     os.mkfifo(repo / "pipe")

@@ -12,8 +12,8 @@ import pytest
 
 from tui_agent.errors import SessionError
 from tui_agent.log import catalog, database, directory
-from tui_agent.log.fork import write
 from tui_agent.log.log import Log
+from tui_agent.log.transfer import write
 from tui_agent.store import events as e
 
 

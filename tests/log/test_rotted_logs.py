@@ -10,7 +10,7 @@ from support.command_line import run_here
 from support.sessions import open_session, reply
 
 from tui_agent.log import snapshot
-from tui_agent.log.fork import fork
+from tui_agent.log.transfer import fork
 
 TURNS, PAGE = 4, 4096
 

@@ -13,7 +13,7 @@ from support.provider import Provider, dead_url
 
 from tui_agent.model import servers
 from tui_agent.model.discovery import Suggestion, discover, with_keys
-from tui_agent.model.providers import all_providers, provider_of
+from tui_agent.model.model_table import all_providers, provider_of
 from tui_agent.model.servers import Kind, ServerMemory, ServerModel
 
 #: Each server as it is found: the model's name, the variable of its address and what is behind the port in it, and what

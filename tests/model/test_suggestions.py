@@ -6,15 +6,17 @@ from datetime import date, timedelta
 
 import pytest
 
-from tui_agent.model.model_table import KnownModel, ModelTable, table
-from tui_agent.model.providers import (
+from tui_agent.model.model_table import (
     NOT_SUGGESTED_DAYS,
+    KnownModel,
+    ModelTable,
     about_the_end,
     all_providers,
     follower,
     is_ended,
     provider_of,
     suggestion,
+    table,
     today,
     version_of,
 )
@@ -95,7 +97,7 @@ def test_the_end_of_a_model_is_said_before_and_after_it() -> None:
 def test_with_an_old_table_there_is_a_sentence_and_no_suggestion(monkeypatch: pytest.MonkeyPatch) -> None:
     ended = KnownModel(1, 1, "t", ends="2026-12-01")
     old = ModelTable("1", {name: dict.fromkeys(models, ended) for name, models in table().models.items()})
-    monkeypatch.setattr("tui_agent.model.providers.table", lambda: old)
+    monkeypatch.setattr("tui_agent.model.model_table.table", lambda: old)
     day = date(2031, 1, 1)
     assert [suggestion(provider, day) for provider in providers()] == [""] * len(providers())
     said = about_the_end("openai", "gpt-6-sol", ended, day)

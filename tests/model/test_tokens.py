@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.model import counter
-from tui_agent.model.client import TokenCount
-from tui_agent.model.tokens import estimate, vocabulary
+from tui_agent.model import worker
+from tui_agent.model.client import TokenCount, estimate, vocabulary
 from tui_agent.model.wires.conversation import is_strict, response_format
 
 
@@ -40,18 +39,18 @@ def test_which_vocabulary_a_model_takes(model: str, expected: tuple[str, bool]) 
 
 def test_counting_needs_no_litellm() -> None:
     program = (
-        "import sys; from tui_agent.model import counter;"
-        "print(counter.count('gpt-4o', ['hello world', '']).counts, 'litellm' in sys.modules)"
+        "import sys; from tui_agent.model import worker;"
+        "print(worker.count_tokens('gpt-4o', ['hello world', '']).counts, 'litellm' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "(2, 0) False"
 
 
 def test_a_missing_vocabulary_is_an_estimate_and_is_not_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
-    counter.load.cache_clear()
-    monkeypatch.setattr(counter, "vocabulary_folder", lambda: None)
-    assert counter.count("gpt-4o", ["twelve bytes"]) == TokenCount((3,), exact=False)
-    counter.load.cache_clear()
+    worker.load_vocabulary.cache_clear()
+    monkeypatch.setattr(worker, "vocabulary_folder", lambda: None)
+    assert worker.count_tokens("gpt-4o", ["twelve bytes"]) == TokenCount((3,), exact=False)
+    worker.load_vocabulary.cache_clear()
 
 
 def test_a_schema_is_strict_where_every_property_is_required_and_no_other_allowed() -> None:

@@ -10,7 +10,7 @@ import pytest
 from support.sessions import open_session, reply
 
 from tui_agent.edits.change import Pick
-from tui_agent.log.fork import fork
+from tui_agent.log.transfer import fork
 
 
 def mode(path: Path) -> int:

@@ -19,8 +19,7 @@ from tui_agent.errors import EditFailed
 from tui_agent.files import batch, staging
 from tui_agent.files.batch import Step, heal, write_batch
 from tui_agent.files.blobs import Blobs
-from tui_agent.files.gate import Gate
-from tui_agent.files.resolve_path import PathHandle
+from tui_agent.files.gate import Gate, PathHandle
 from tui_agent.files.text import md5
 from tui_agent.session.session import Session
 

@@ -12,8 +12,7 @@ import pytest
 from support.views import in_view, text
 
 from tui_agent.sandbox.environment import NO_KEYBOARD, omitted_variables, variables
-from tui_agent.sandbox.real_folder import FolderRunner
-from tui_agent.sandbox.run import Run
+from tui_agent.sandbox.run import FolderRunner, Run
 from tui_agent.sandbox.view_plan import MEGABYTE, Limits
 
 PYTHON = shlex.quote(sys.executable)

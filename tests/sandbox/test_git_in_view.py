@@ -16,7 +16,7 @@ from tests.support.views import text
 from tui_agent.edits.change import Pick
 from tui_agent.files.sensitive_paths import is_secret
 from tui_agent.git.without_secrets import SENTENCE
-from tui_agent.sandbox import bubblewrap, git_objects
+from tui_agent.sandbox import git_objects, namespace_view
 from tui_agent.sandbox.environment import variables
 from tui_agent.sandbox.folder_copy import RunFolder
 from tui_agent.sandbox.git_objects import GitObjects
@@ -277,7 +277,7 @@ async def test_files_that_are_hidden_for_what_is_in_them_are_hidden_in_git(tmp_p
 async def test_other_rungs(kept: Views, isolated: str, tmp_path: Path) -> None:
     if isolated == "bubblewrap":
         try:
-            bubblewrap.check()
+            namespace_view.check()
         except NoView as error:
             raise pytest.skip.Exception(error.why) from error
     own = RunFolder(tmp_path / "trials")

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tui_agent.files.private import own_place
-from tui_agent.sandbox import bubblewrap, folder_copy, isolation
+from tui_agent.sandbox import folder_copy, isolation, namespace_view
 from tui_agent.sandbox.environment import variables
 from tui_agent.sandbox.folder_copy import RunFolder, mac_profile, sweep
 from tui_agent.sandbox.hidden_files import HiddenFiles
@@ -121,7 +121,7 @@ async def test_a_large_folder_is_not_copied_unasked(root: Path, monkeypatch: pyt
 async def test_each_is_tried_in_its_turn_and_says_why_the_one_above_was_not_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(bubblewrap.shutil, "which", lambda name: None)
+    monkeypatch.setattr(namespace_view.shutil, "which", lambda name: None)
     rung = await probe({WITHOUT: "overlay"})
     assert rung.isolated == "landlock"
     assert rung.why == f"own namespaces: switched off by {WITHOUT}; bubblewrap: it is not installed"
@@ -154,9 +154,9 @@ def planned(root: Path, isolated: Isolated) -> ViewPlan:
 
 def test_bubblewrap_is_told_all_of_the_plan(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Covering mounts come last, nothing is writable but layers and memory, and no power is kept."""
-    monkeypatch.setattr(bubblewrap.shutil, "which", lambda name: "/usr/bin/bwrap")
+    monkeypatch.setattr(namespace_view.shutil, "which", lambda name: "/usr/bin/bwrap")
     made = planned(root, "bubblewrap")
-    told = bubblewrap.command(made, ["/package"], ["inner"])
+    told = namespace_view.command(made, ["/package"], ["inner"])
     assert told[-2:] == ["--", "inner"]
     line = " ".join(told)
     layer = f"{made.folder}/{len(made.overlays) - 1}"
@@ -186,10 +186,10 @@ def test_an_old_bubblewrap_is_not_taken(
     (tmp_path / "bwrap").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     if not old:
-        bubblewrap.check()
+        namespace_view.check()
         return
     with pytest.raises(NoView, match=r"has overlays from 0\.11 on"):
-        bubblewrap.check()
+        namespace_view.check()
 
 
 def test_the_profile_of_macos_begins_with_nothing(root: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tui_agent.context.blocks import head_and_tail
-from tui_agent.sandbox import output
-from tui_agent.sandbox.output import Output, plain
+from tui_agent.sandbox import run
+from tui_agent.sandbox.run import Output, plain
 
 SHOWN = [
     ("plain\n", "plain\n"),
@@ -34,8 +34,8 @@ def test_colours_can_be_kept() -> None:
 
 
 def test_head_and_tail_are_kept_and_the_rest_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "HEAD", 100)
-    monkeypatch.setattr(output, "TAIL", 100)
+    monkeypatch.setattr(run, "HEAD", 100)
+    monkeypatch.setattr(run, "TAIL", 100)
     kept = Output()
     for number in range(1000):
         kept.add(f"line {number}\n".encode())
@@ -92,7 +92,7 @@ def test_an_end_of_an_output_without_line_breaks_is_shown(shape: str) -> None:
     long, rest = b"<" + b"x" * 600_000 + b">", b"".join(b"line %d\n" % n for n in range(40_000))
     kept = Output()
     kept.add({"first": long + b"\n" + rest, "last": b"first\n" + rest + long, "only": long}[shape])
-    shown, cut, _ = output.printed(kept, 16_000)
+    shown, cut, _ = run.printed(kept, 16_000)
     assert shown.startswith({"first": "<xxx", "last": "first\n", "only": "<xxx"}[shape])
     assert shown.rstrip().endswith({"first": "line 39999", "last": "xxx>", "only": "xxx>"}[shape])
     assert cut > 0 or shape == "only"

@@ -19,7 +19,7 @@ from support.views import Runner, in_view, on_a_copy, text
 from tui_agent.files import folder_scan
 from tui_agent.files import secret_files as judge_module
 from tui_agent.files.secret_files import SecretFiles
-from tui_agent.sandbox import git_settings
+from tui_agent.sandbox import environment
 from tui_agent.sandbox.hidden_files import HiddenFiles
 from tui_agent.sandbox.isolation import WITHOUT
 from tui_agent.session.session import Session
@@ -437,10 +437,10 @@ def test_addresses_in_settings_of_git_hold_no_password(tmp_path: Path) -> None:
     _put("config", f'[remote "x"]\n\turl = https://me:p@{CANARY}@example.org/x.git\n')(tmp_path)
     _put("config.old", f'[remote "x"]\n\turl = https://me:a/b@{CANARY}@example.org/x.git\n')(tmp_path)
     _put("config.worktree", f'[remote "x"]\n\turl = https://example.org/x.git?token={CANARY}\n')(tmp_path)
-    paths = git_settings.files_of(str(tmp_path))
+    paths = environment.files_of(str(tmp_path))
     assert len(paths) == 3
     for path in paths:
-        told = git_settings.visible_settings(path)
+        told = environment.visible_settings(path)
         assert CANARY.encode() not in told
         assert b"https://example.org/x.git" in told
 

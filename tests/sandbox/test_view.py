@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from support.trees import until
 
-from tui_agent.sandbox import bubblewrap, namespace_view
+from tui_agent.sandbox import namespace_view
 from tui_agent.sandbox.environment import variables
 from tui_agent.sandbox.hidden_files import HiddenFiles
 from tui_agent.sandbox.isolation import Rung, probe, runner_for
@@ -307,7 +307,7 @@ except NoView as error:
 async def test_the_best_that_works_here_is_found_by_doing_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert await probe() == Rung("overlay")
     monkeypatch.setattr(namespace_view, "_PROGRAM", "import os; os._exit(1)")
-    monkeypatch.setattr(bubblewrap.shutil, "which", lambda name: None)
+    monkeypatch.setattr(namespace_view.shutil, "which", lambda name: None)
     worse = await probe()
     assert worse.isolated == "none"
     assert worse.why == (

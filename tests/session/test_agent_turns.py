@@ -12,7 +12,7 @@ from support.repositories import repository
 from support.sessions import open_session
 from support.trees import until
 
-from tui_agent.outside_agents.printed_text import answer_of
+from tui_agent.outside_agents.acp_client import answer_of
 from tui_agent.session.agent_turns import MOST_TEXT
 
 #: An agent of the protocol's own SDK: it asks for permission and writes a file.

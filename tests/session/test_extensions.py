@@ -11,7 +11,7 @@ from support.sessions import calls, model_of, open_session, reply
 
 from tui_agent.answers.plans import FileAction
 from tui_agent.extensions import trusted
-from tui_agent.model import counter
+from tui_agent.model import worker
 from tui_agent.model.parts import text_of
 from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
@@ -157,7 +157,7 @@ async def test_the_first_request_costs_no_token_for_what_is_not_configured(
             return [*(text_of(message) for message in request.messages), *head]
 
     bare = await first()
-    assert sum(counter.count("gpt-4o", bare).counts) <= 2_700
+    assert sum(worker.count_tokens("gpt-4o", bare).counts) <= 2_700
     folder = user_folders().config
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "settings.toml").write_text('[hooks.one]\nevent = "PreToolUse"\ncommand = "true"\n')

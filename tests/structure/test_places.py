@@ -20,7 +20,7 @@ PLACES = {
     "masking": ("tui_agent/files/masking.py", "def masked("),
     "slash commands": ("tui_agent/ui/slash_commands.py", "COMMANDS"),
     "provider errors": ("tui_agent/model/provider_errors.py", "def explain("),
-    "the sandbox": ("tui_agent/sandbox/bubblewrap.py", "class "),
+    "the sandbox": ("tui_agent/sandbox/namespace_view.py", "class "),
     "a tool's permission": ("tui_agent/tools/permission.py", "async def permitted("),
     "the prompt's words": ("config/system-prompt.json", '"sections"'),
     "the composed prompt": ("tui_agent/context/prompt.py", "def system_message("),

@@ -19,7 +19,7 @@ from support.repositories import repository
 from support.strict import Call, Reply, Say, StrictServer, Think, View
 from support.strict.reply import Part
 
-from tui_agent.log.fork import fork
+from tui_agent.log.transfer import fork
 from tui_agent.model.client import Model, ModelRequest
 from tui_agent.session import opening
 from tui_agent.session.opening import Opening

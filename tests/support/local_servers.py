@@ -27,6 +27,7 @@ from tui_agent.model.client import (
     TextChunk,
     TokenCount,
     UsageChunk,
+    estimate,
 )
 from tui_agent.model.completion import Refusals, complete
 from tui_agent.model.direct_client import DirectTransport
@@ -34,7 +35,6 @@ from tui_agent.model.parts import Origin
 from tui_agent.model.provider_errors import with_retries
 from tui_agent.model.rules import Rules
 from tui_agent.model.servers import Kind, address_of, fetch, root_of
-from tui_agent.model.tokens import estimate
 from tui_agent.model.wires import chat
 from tui_agent.model.wires.conversation import conversation
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from tui_agent.sandbox import bubblewrap
+from tui_agent.sandbox import namespace_view
 from tui_agent.sandbox.environment import variables
 from tui_agent.sandbox.folder_copy import RunFolder
 from tui_agent.sandbox.hidden_files import HiddenFiles
@@ -38,7 +38,7 @@ async def in_bubblewrap(
     root: Path, command: str, *seeds: Seed, timeout: float = 60, limits: Limits | None = None
 ) -> RunResult:
     """The same by bubblewrap. Raises `NoView` where that has no overlays."""
-    bubblewrap.check()
+    namespace_view.check()
     return await _with_folder("bubblewrap", root, command, *seeds, timeout=timeout, limits=limits)
 
 

@@ -15,7 +15,7 @@ from support.sessions import model_of, open_session, reply
 from tui_agent.errors import TimedOut
 from tui_agent.model.discovery import Suggestion
 from tui_agent.model.login import store
-from tui_agent.model.providers import suggestion
+from tui_agent.model.model_table import suggestion
 from tui_agent.session.session import Session
 from tui_agent.settings.files import save
 from tui_agent.store.state import State

@@ -29,8 +29,7 @@ from tui_agent.model.model_listing import (
     Listing,
     cache_listing,
 )
-from tui_agent.model.model_table import KnownModel, Price, route
-from tui_agent.model.providers import suggestion
+from tui_agent.model.model_table import KnownModel, Price, route, suggestion
 from tui_agent.model.servers import ServerMemory
 from tui_agent.session.models import Offer, Offers, offers_of
 from tui_agent.session.session import Session

@@ -9,10 +9,9 @@ from time import process_time
 import pytest
 
 from tui_agent.workspace import syntax_trees
-from tui_agent.workspace.import_resolver import ImportRoots, aliases_for, imported
 from tui_agent.workspace.index import Index
+from tui_agent.workspace.related_files import ImportRoots, aliases_for, find_tests, imported, is_test
 from tui_agent.workspace.syntax_trees import read_imports
-from tui_agent.workspace.test_finder import find_tests, is_test
 
 
 def found(

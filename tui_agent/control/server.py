@@ -21,8 +21,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tui_agent.control import sockets
-from tui_agent.control.other_sessions import OtherSessions
-from tui_agent.control.report import question, state_line
+from tui_agent.control.report import OtherSessions, question, state_line
 from tui_agent.edits.change import Pick, text_under
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.numbers import whole_number

@@ -6,8 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
+from tui_agent.control.launcher import TERMINAL_VARIABLES
 from tui_agent.files.numbers import whole_number
 
 #: The terminal of the session of processes, under the name that each process has for its own.
@@ -74,3 +77,19 @@ def give_to_shell() -> None:
     null = subprocess.DEVNULL
     subprocess.Popen(words, process_group=0, stdin=null, stdout=null, stderr=null)
     os.killpg(0, signal.SIGTSTP)
+
+
+#: The size that takes precedence over the terminal's own.
+_SIZE = ("COLUMNS", "LINES")
+_LONGEST = 4096
+
+
+def adopt(variables: Mapping[str, object]) -> None:
+    """Replaces this process's variables by those of another terminal; others are ignored."""
+    for name in (*TERMINAL_VARIABLES, *_SIZE):
+        os.environ.pop(name, None)
+    for name in TERMINAL_VARIABLES:
+        value = variables.get(name)
+        if isinstance(value, str) and len(value) <= _LONGEST and "\0" not in value:
+            with suppress(UnicodeEncodeError):
+                os.environ[name] = value

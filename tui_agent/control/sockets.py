@@ -11,6 +11,8 @@ import os
 import socket
 import stat
 import struct
+import subprocess
+import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,6 +23,7 @@ from tui_agent.control.launcher import Launcher, SessionLost
 from tui_agent.errors import SessionError
 from tui_agent.files.names import display_path
 from tui_agent.files.numbers import whole_number
+from tui_agent.files.text import one_line
 
 #: Maximum bytes of a socket's address on all systems, with room for the hidden name.
 LONGEST = 96
@@ -238,3 +241,17 @@ def _not_usable(path: Path, why: str) -> SessionError:
         f"the folder of running sessions, {display_path(str(path))}, cannot be used ({why})",
         "remove it, or set TMPDIR to your own folder",
     )
+
+
+def begin(workspace: Path, resumed: str = "") -> SessionSocket:
+    """Raises `SessionError`. Blocking."""
+    words = [sys.executable, "-m", "tui_agent", "--bg", "", *([f"--resume={resumed}"] if resumed else [])]
+    done = subprocess.run(
+        [*words, str(workspace)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+    session = done.stdout.strip()
+    for place in places():
+        if session and place.session == session:
+            return place
+    said = one_line(done.stderr.strip()[-300:]) or "it ended at once"
+    raise SessionError(f"no session could begin ({said})", "start `tui-agent` in a terminal")

@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
-from tui_agent.control import background, sockets
+from tui_agent.control import sockets
 from tui_agent.control.sockets import SessionSocket
 from tui_agent.errors import SessionError
 
@@ -43,13 +43,13 @@ class SessionLink:
 
     @classmethod
     async def begin(cls, workspace: Path) -> SessionLink:
-        return await cls.open(await asyncio.to_thread(background.begin, workspace))
+        return await cls.open(await asyncio.to_thread(sockets.begin, workspace))
 
     @classmethod
     async def resume(cls, session: str, workspace: Path) -> SessionLink:
         """The session with this id, which may run already. Raises `SessionError`."""
         place = await asyncio.to_thread(sockets.of_session, session)
-        return await cls.open(place or await asyncio.to_thread(background.begin, workspace, session))
+        return await cls.open(place or await asyncio.to_thread(sockets.begin, workspace, session))
 
     async def request(self, kind: str, **fields: Any) -> Line:
         """Sends a message and returns its result. Raises `SessionError` if it fails."""

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tui_agent.errors import FileError, Outdated, TuiAgentError
 from tui_agent.files import staging
 from tui_agent.files.blobs import Blobs
-from tui_agent.files.gate import Gate, open_checked
+from tui_agent.files.gate import Gate, PathHandle, open_checked
 from tui_agent.files.journal import (
     BatchEntry,
     BatchJournal,
@@ -36,7 +36,6 @@ from tui_agent.files.operating_system import (
     wait_for_writers,
     writing,
 )
-from tui_agent.files.resolve_path import PathHandle
 from tui_agent.files.staging import FileState
 from tui_agent.files.text import md5
 from tui_agent.files.write_file import check_expected, refuse_link

@@ -13,11 +13,10 @@ from msgspec import Struct
 from tui_agent.errors import PathRefused
 from tui_agent.files import staging
 from tui_agent.files.blobs import Blobs
-from tui_agent.files.gate import Gate
+from tui_agent.files.gate import Gate, PathHandle
 from tui_agent.files.names import display_path
 from tui_agent.files.operating_system import file_error, read_start, several_at_once, writing
 from tui_agent.files.private import sync_folder, sync_new, write_private
-from tui_agent.files.resolve_path import PathHandle
 
 
 class BatchEntry(Struct, frozen=True):

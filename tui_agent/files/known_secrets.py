@@ -14,8 +14,8 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from tui_agent.files.folder_scan import encoding_of
 from tui_agent.files.git_folder import repository_around
-from tui_agent.files.key_search import encoding_of
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.masking import may_hold_key
 from tui_agent.files.names import display_path, is_git

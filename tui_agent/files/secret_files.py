@@ -19,14 +19,16 @@ from msgspec import Struct
 from tui_agent.files.folder_scan import (
     FolderScan,
     Identity,
+    KeySearch,
     Kind,
     ModifiedFolders,
     is_closed,
+    keys_in,
     kind_below,
+    read_text,
     scan_folder,
     version_of,
 )
-from tui_agent.files.key_search import KeySearch, keys_in, read_text
 from tui_agent.files.names import is_git
 from tui_agent.files.sensitive_paths import is_sample, is_secret, is_store
 

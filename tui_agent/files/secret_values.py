@@ -15,7 +15,7 @@ from itertools import compress, count
 from typing import Any, NamedTuple
 from urllib.parse import quote, quote_plus, unquote
 
-from tui_agent.files.key_search import in_letters
+from tui_agent.files.folder_scan import in_letters
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.masking import MASK, hits, words_of
 

@@ -16,10 +16,9 @@ from msgspec import Struct
 
 from tui_agent.errors import FileError, Outdated
 from tui_agent.files import operating_system
-from tui_agent.files.gate import open_checked
+from tui_agent.files.gate import PathHandle, open_checked
 from tui_agent.files.names import display_path
 from tui_agent.files.private import runs
-from tui_agent.files.resolve_path import PathHandle
 
 _TEMPORARY = re.compile(r"\.tui-agent-(\d+)-[0-9a-f]{16}\.tmp")
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

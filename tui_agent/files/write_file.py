@@ -13,11 +13,10 @@ from pathlib import Path
 
 from tui_agent.errors import Outdated, PathRefused
 from tui_agent.files import staging
-from tui_agent.files.gate import Gate
+from tui_agent.files.gate import Gate, PathHandle
 from tui_agent.files.journal import entry_of, noted
 from tui_agent.files.names import display_path
 from tui_agent.files.operating_system import file_error, writing
-from tui_agent.files.resolve_path import PathHandle
 from tui_agent.files.staging import FileState
 from tui_agent.files.text import md5
 

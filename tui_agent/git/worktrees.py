@@ -31,7 +31,7 @@ from msgspec.structs import replace
 from tui_agent.errors import FileError
 from tui_agent.files.operating_system import read_start, remove_folder, sentence
 from tui_agent.files.private import make_private, replace_private
-from tui_agent.git.checkpoints import commit_of, tree_on_disk
+from tui_agent.git.commits import commit_of, tree_on_disk
 from tui_agent.git.process import Result
 from tui_agent.git.repository import LONG_SECONDS, Repository, find_repository, git
 

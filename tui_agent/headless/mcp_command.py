@@ -126,10 +126,10 @@ def off(name: str, workspace: str) -> int:
 @click.option("--yes", is_flag=True, help="Add them to your settings; otherwise only list them.")
 def import_(names: tuple[str, ...], workspace: str, yes: bool) -> int:
     """Import MCP servers from the settings of other agents."""
-    from tui_agent.mcp_servers import other_agents
+    from tui_agent.mcp_servers.servers import as_toml, servers_of_other_agents
 
     folders = user_folders()
-    found, problems = other_agents.found(Path.home(), arguments.workspace_folder(workspace))
+    found, problems = servers_of_other_agents(Path.home(), arguments.workspace_folder(workspace))
     own = load(folders, None).settings.mcp.servers
     for problem in problems:
         note(problem)
@@ -145,7 +145,7 @@ def import_(names: tuple[str, ...], workspace: str, yes: bool) -> int:
             row(f"{name:<16} skipped: it already exists")
             continue
         row(f"{name:<16} from {where}: {escaped(ToolServer(name, settings).shown)}")
-        tables.append(other_agents.as_toml(name, settings))
+        tables.append(as_toml(name, settings))
     if not tables:
         note("There is nothing to import.")
     elif yes:

@@ -13,7 +13,7 @@ from tui_agent.errors import ChildFailed, UsageError
 from tui_agent.headless import arguments
 from tui_agent.headless.arguments import RunOptions
 from tui_agent.model import model_table
-from tui_agent.model.process import model_process
+from tui_agent.model.child_model import model_process
 from tui_agent.model.rules import providers
 from tui_agent.processes.child import ChildProcess
 from tui_agent.settings import trust

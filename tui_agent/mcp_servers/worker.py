@@ -7,27 +7,238 @@ Methods: `offer`, `call`, `read`, `prompt`, `login`, `paste`, `answer`, `end`. R
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 import logging
+import os
+import re
+import secrets
 import time
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
+import mcp_types
 import msgspec
 from mcp.client.client import Client
+from mcp.client.session import ElicitationFnT, ListRootsFnT, SamplingFnT
 from pydantic import ValidationError
 
 from tui_agent.errors import ServerFailed
 from tui_agent.files.masking import masked
-from tui_agent.files.text import one_line
-from tui_agent.mcp_servers import pipes, results
+from tui_agent.files.private import make_private, open_private
+from tui_agent.files.text import clean, one_line, size_in_words
+from tui_agent.mcp_servers import transports
 from tui_agent.mcp_servers.offer import MAX_OTHERS, MAX_TOOLS, RawOffer, checked_offer
-from tui_agent.mcp_servers.questions import Questions
 from tui_agent.mcp_servers.servers import ToolServer
 from tui_agent.processes.serve import Announce, Handler, Send, run
 
 if TYPE_CHECKING:
-    from tui_agent.mcp_servers.addresses import ServerAddress
+    from tui_agent.mcp_servers.transports import ServerAddress
+
+
+#: Bytes of a result that are sent as they are; of a longer one the beginning and the end.
+WHOLE, HEAD, TAIL = 100_000, 20_000, 10_000
+#: Characters of an encoded picture, and pictures of one result.
+MAX_PICTURE, MAX_PICTURES = 14_000_000, 5
+_ENDINGS = {"image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp", "image/bmp": "bmp"}
+
+
+def text_of(parts: list[Any], structured: Any) -> str:
+    """Pictures, sounds and other bytes are named."""
+    found = [_part(part) for part in parts]
+    if not any(found) and structured is not None:
+        found = [json.dumps(structured, ensure_ascii=False, indent=1)]
+    return clean("\n".join(words for words in found if words))
+
+
+def _part(part: Any) -> str:
+    kind = getattr(part, "type", "")
+    if kind == "text":
+        return part.text
+    if kind == "resource":
+        return resource_text(part.resource)
+    if kind == "resource_link":
+        return f"[resource {one_line(str(part.uri))}: {one_line(part.name or '')}]"
+    data, mime = getattr(part, "data", ""), getattr(part, "mime_type", "")
+    hidden = "" if kind == "image" else ", which is not shown"
+    return f"[{one_line(str(mime or kind))}, {size_in_words(len(data) * 3 // 4)}{hidden}]"
+
+
+def pictures_of(parts: list[Any], folder: str, name: str) -> list[str]:
+    """Pictures without known bytes, and those above the limits, are left out. Blocking."""
+    found: list[str] = []
+    for part in parts:
+        if getattr(part, "type", "") != "image" or len(part.data) > MAX_PICTURE or len(found) >= MAX_PICTURES:
+            continue
+        try:
+            data = base64.b64decode(part.data, validate=True)
+        except ValueError:
+            continue
+        if path := _stored(
+            data, folder, f"{name}-{secrets.token_hex(3)}.{_ENDINGS.get(part.mime_type, 'png')}"
+        ):
+            found.append(path)
+    return found
+
+
+def resource_text(resource: Any) -> str:
+    """The text of a resource; bytes are named only."""
+    text = getattr(resource, "text", None)
+    if isinstance(text, str):
+        return text
+    size = size_in_words(len(getattr(resource, "blob", "")) * 3 // 4)
+    return f"[{one_line(str(resource.uri))}: {one_line(resource.mime_type or 'bytes')}, {size}, not shown]"
+
+
+def kept(text: str, folder: str, name: str) -> dict[str, Any]:
+    """Blocking."""
+    data = text.encode(errors="replace")
+    if len(data) <= WHOLE:
+        return {"text": text, "kept": "", "bytes": len(data)}
+    where = _stored(data, folder, f"{name}-{secrets.token_hex(3)}.txt")
+    head, tail = data[:HEAD].decode(errors="ignore"), data[-TAIL:].decode(errors="ignore")
+    left = size_in_words(len(data) - HEAD - TAIL)
+    about = f"[… {left} of {size_in_words(len(data))} are left out here …]"
+    return {"text": f"{head}\n{about}\n{tail}", "kept": where, "bytes": len(data)}
+
+
+def _stored(data: bytes, folder: str, name: str) -> str:
+    """The path of a new file, or "" if it cannot be written."""
+    path = Path(folder) / name
+    try:
+        make_private(path.parent)
+        with os.fdopen(
+            open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW), "wb"
+        ) as file:
+            file.write(data)
+        return str(path)
+    except OSError:
+        return ""
+
+
+Action = Literal["accept", "decline", "cancel"]
+#: Maximum characters of a question, and questions of one server at a time.
+MAX_WORDS, MAX_OPEN = 2_000, 3
+#: Messages and characters of a request for the model, and the protocol's code of a refusal.
+MAX_MESSAGES, MAX_SAMPLED, REFUSED = 100, 200_000, -1
+#: An address that a person may be asked to open.
+_URL = re.compile(r"https?://[\x21-\x7e]{1,2000}")
+
+
+class Questions:
+    """Sends the questions of servers to the parent, and waits for its answers."""
+
+    def __init__(self, announce: Announce) -> None:
+        self._announce = announce
+        self._open: dict[int, asyncio.Future[tuple[Action, Any]]] = {}
+        self._last = 0
+        #: Seconds that were left when a question stopped the clock of a call, by server; None while it runs.
+        self._clocks: dict[str, dict[asyncio.Timeout, float | None]] = {}
+        self._asking: dict[str, int] = {}
+
+    def callback(self, server: str) -> ElicitationFnT:
+        async def asked(context: Any, params: Any) -> mcp_types.ElicitResult:
+            schema, url = getattr(params, "requested_schema", None), str(getattr(params, "url", ""))
+            if len(self._open) >= MAX_OPEN or (schema is None and not _URL.fullmatch(url)):
+                return mcp_types.ElicitResult(action="decline")
+            fields = schema.get("properties", {}) if isinstance(schema, dict) else {}
+            words = {"message": clean(str(params.message))[:MAX_WORDS]}
+            asking = (
+                {**words, "schema": schema if fields else {}} if schema is not None else {**words, "url": url}
+            )
+            action, content = await self._ask(server, asking)
+            kept = content if action == "accept" and schema is not None else None
+            return mcp_types.ElicitResult(action=action, content=kept)
+
+        return asked
+
+    def sampling(self, server: str) -> SamplingFnT:
+        """Answers a server that may use the model, which gets only the kind of content other than text."""
+
+        async def sample(
+            context: Any, params: mcp_types.CreateMessageRequestParams
+        ) -> mcp_types.CreateMessageResult | mcp_types.ErrorData:
+            if len(self._open) >= MAX_OPEN:
+                return mcp_types.ErrorData(code=REFUSED, message="Too many requests wait already.")
+            texts = [
+                {"role": one.role, "text": _texts(one.content)} for one in params.messages[:MAX_MESSAGES]
+            ]
+            if sum(len(one["text"]) for one in texts) + len(params.system_prompt or "") > MAX_SAMPLED:
+                return mcp_types.ErrorData(code=REFUSED, message=f"More than {MAX_SAMPLED:,} characters.")
+            wanted = {"system": params.system_prompt or "", "messages": texts, "most": params.max_tokens}
+            action, content = await self._ask(server, {"sampling": wanted})
+            if action != "accept":
+                return mcp_types.ErrorData(code=REFUSED, message=str(content.get("why", "It was refused.")))
+            return mcp_types.CreateMessageResult(
+                role="assistant",
+                content=mcp_types.TextContent(type="text", text=content["text"]),
+                model=content["model"],
+                stop_reason="endTurn",
+            )
+
+        return sample
+
+    def roots(self, folder: str) -> ListRootsFnT:
+        async def roots(context: Any) -> mcp_types.ListRootsResult:
+            return mcp_types.ListRootsResult(
+                roots=[mcp_types.Root(uri=Path(folder).as_uri(), name=Path(folder).name)]
+            )
+
+        return roots
+
+    @asynccontextmanager
+    async def clock(self, server: str, seconds: float) -> AsyncGenerator[None]:
+        """A time limit that does not run while the person is asked. Raises TimeoutError."""
+        async with asyncio.timeout(seconds) as limit:
+            clocks = self._clocks.setdefault(server, {})
+            clocks[limit] = None
+            try:
+                yield
+            finally:
+                del clocks[limit]
+
+    @contextmanager
+    def _stopped_clocks(self, server: str) -> Generator[None]:
+        """Stops the clocks of a server's calls until none of its questions is open."""
+        loop, clocks = asyncio.get_running_loop(), self._clocks.setdefault(server, {})
+        for limit, left in clocks.items():
+            if left is None and (when := limit.when()) is not None and not limit.expired():
+                clocks[limit] = when - loop.time()
+                limit.reschedule(None)
+        self._asking[server] = self._asking.get(server, 0) + 1
+        try:
+            yield
+        finally:
+            self._asking[server] -= 1
+            if not self._asking[server]:
+                for limit, left in clocks.items():
+                    if left is not None:
+                        limit.reschedule(loop.time() + left)
+                        clocks[limit] = None
+
+    def answer(self, id: int, action: Action, content: Any) -> None:
+        found = self._open.get(id)
+        if found is not None and not found.done():
+            found.set_result((action, content))
+
+    async def _ask(self, server: str, asking: dict[str, Any]) -> tuple[Action, Any]:
+        self._last += 1
+        id, answer = self._last, asyncio.get_running_loop().create_future()
+        self._open[id] = answer
+        try:
+            with self._stopped_clocks(server):
+                self._announce({"id": id, "server": server, **asking})
+                return await answer
+        finally:
+            del self._open[id]
+
+
+def _texts(content: Any) -> str:
+    parts = content if isinstance(content, list) else [content]
+    return clean("\n".join(getattr(part, "text", f"[{getattr(part, 'type', 'data')}]") for part in parts))
+
 
 _log = logging.getLogger(__name__)
 #: Seconds in which a server starts and lists what it has.
@@ -47,7 +258,7 @@ class RunningServer:
     def __init__(self, server: ToolServer, folder: str, questions: Questions) -> None:
         self.server = server
         self._folder, self._questions = folder, questions
-        self._program: pipes.ServerProgram | None = None
+        self._program: transports.ServerProgram | None = None
         self._address: ServerAddress | None = None
         self._wanted = asyncio.Event()
         self._ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
@@ -110,17 +321,17 @@ class RunningServer:
     async def _transport(self, last: AsyncExitStack) -> Any:
         settings = self.server.settings
         if settings.url:
-            from tui_agent.mcp_servers.addresses import ServerAddress
+            from tui_agent.mcp_servers.transports import ServerAddress
 
             self._address = ServerAddress(self.server)
             return await self._address.transport(last)
         try:
-            self._program = await pipes.start(
+            self._program = await transports.start(
                 settings.command, list(settings.args), settings.env, self._folder
             )
         except (OSError, ValueError) as error:
             raise RuntimeError(f"{settings.command} cannot be started ({_reason(error)})") from None
-        return pipes.transport(self._program)
+        return transports.transport(self._program)
 
 
 def _reason(error: BaseException) -> str:
@@ -196,11 +407,9 @@ class WorkerMethods:
             if isinstance(error, TimeoutError):
                 error = TimeoutError(f"it did not answer within {seconds:g} s")
             raise await running.failed(error, f"did not do {one_line(name)[:80]}") from None
-        text = await asyncio.to_thread(results.text_of, result.content, result.structured_content)
-        found = await asyncio.to_thread(results.kept, text, params["keep"], running.server.name)
-        pictures = await asyncio.to_thread(
-            results.pictures_of, result.content, params["keep"], running.server.name
-        )
+        text = await asyncio.to_thread(text_of, result.content, result.structured_content)
+        found = await asyncio.to_thread(kept, text, params["keep"], running.server.name)
+        pictures = await asyncio.to_thread(pictures_of, result.content, params["keep"], running.server.name)
         return {**found, "failed": bool(result.is_error), "pictures": pictures}
 
     async def read(self, params: dict[str, Any], send: Send) -> Any:
@@ -210,8 +419,8 @@ class WorkerMethods:
                 result = await client.read_resource(params["uri"])
         except Exception as error:
             raise await running.failed(error, f"did not give {one_line(params['uri'])[:120]}") from None
-        text = "\n".join(map(results.resource_text, result.contents))
-        return await asyncio.to_thread(results.kept, text, params["keep"], running.server.name)
+        text = "\n".join(map(resource_text, result.contents))
+        return await asyncio.to_thread(kept, text, params["keep"], running.server.name)
 
     async def prompt(self, params: dict[str, Any], send: Send) -> str:
         running, client = await self._connected(params)
@@ -222,12 +431,12 @@ class WorkerMethods:
             raise await running.failed(
                 error, f"did not give the prompt {one_line(params['name'])[:80]}"
             ) from None
-        return results.text_of([message.content for message in result.messages], None)[: results.WHOLE]
+        return text_of([message.content for message in result.messages], None)[:WHOLE]
 
     async def login(self, params: dict[str, Any], send: Send) -> None:
         """Sends `{"open": url}` when the person has a page to open, and at last `{"done": whether one was needed}`."""
-        from tui_agent.mcp_servers.addresses import ServerAddress
         from tui_agent.mcp_servers.login import log_in
+        from tui_agent.mcp_servers.transports import ServerAddress
 
         server = msgspec.convert(params["server"], ToolServer)
         self._pasted = asyncio.get_running_loop().create_future()

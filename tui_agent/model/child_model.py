@@ -22,12 +22,20 @@ from tui_agent.model.client import (
     RetryChunk,
     TextChunk,
     TokenCount,
+    estimate,
 )
 from tui_agent.model.login.services import by_login
 from tui_agent.model.model_listing import ListAnswer
-from tui_agent.model.process import model_process
-from tui_agent.model.tokens import estimate
 from tui_agent.processes.child import ChildProcess, ChildState
+from tui_agent.processes.environment import for_models
+
+WORKER = "tui_agent.model.worker"
+
+
+def model_process(environment: Mapping[str, str] | None = None) -> ChildProcess:
+    """`environment` is added to our own provider variables."""
+    return ChildProcess(WORKER, name="model", env={**for_models(), **(environment or {})})
+
 
 ModelStatus = Literal["idle", "starting", "ready", "failed"]
 Transport = Literal["auto", "litellm", "direct"]

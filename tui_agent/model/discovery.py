@@ -11,7 +11,7 @@ from msgspec import Struct
 from tui_agent.model import servers
 from tui_agent.model.login.services import SERVICES, needed
 from tui_agent.model.login.store import LoginStore
-from tui_agent.model.providers import all_providers
+from tui_agent.model.model_table import all_providers
 from tui_agent.model.servers import Kind, ServerMemory
 
 MOST_MODELS = 20

@@ -22,9 +22,9 @@ from tui_agent.model.completion import KEPT_ALIVE
 from tui_agent.model.event_stream import Wire
 from tui_agent.model.http_clients import use_client_of_loop, watch_litellm
 from tui_agent.model.login.services import by_login, service_of
+from tui_agent.model.model_table import LOCAL_ADDRESSES
 from tui_agent.model.parts import CallPart, Origin, ThinkingPart
 from tui_agent.model.provider_errors import explain
-from tui_agent.model.providers import LOCAL_ADDRESSES
 from tui_agent.model.rules import Rules, accepts_temperature, family_of, level_of, rules_of
 from tui_agent.model.wires import chat, reader
 from tui_agent.model.wires.conversation import ReplyTurn, cache_marks, conversation

@@ -41,12 +41,12 @@ from tui_agent.model.client import (
     TextChunk,
     TokenCount,
     UsageChunk,
+    reply_room,
 )
 from tui_agent.model.model_listing import ListAnswer, ListsModels
+from tui_agent.model.model_table import LOCAL_ADDRESSES, provider_of
 from tui_agent.model.parts import calls_of, text_of
-from tui_agent.model.providers import LOCAL_ADDRESSES, provider_of
 from tui_agent.model.servers import FIRST_WINDOW, ServerMemory, ServerModel
-from tui_agent.model.tokens import reply_room
 
 _log = logging.getLogger(__name__)
 #: A local server may process a long prompt for minutes before its first token.

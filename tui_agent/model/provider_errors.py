@@ -21,7 +21,7 @@ from tui_agent.model.client import Chunk, EndChunk, RetryChunk
 from tui_agent.model.event_stream import BrokenStream, Wire
 from tui_agent.model.failures import SAID_CHARACTERS, Failure, FailureKind
 from tui_agent.model.login.services import needed
-from tui_agent.model.providers import provider_of, suggestion
+from tui_agent.model.model_table import provider_of, suggestion
 from tui_agent.model.request_errors import over_account, refusal_of
 
 _CONNECTION = {"TransportError", "ClientConnectionError", "ClientPayloadError", "ConnectionError", "gaierror"}

@@ -44,9 +44,9 @@ from tui_agent.model.client import (
     TextChunk,
     TokenCount,
     UsageChunk,
+    estimate,
 )
 from tui_agent.model.parts import text_of
-from tui_agent.model.tokens import estimate
 
 VERSION = 1
 T = TypeVar("T")

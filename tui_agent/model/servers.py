@@ -28,8 +28,8 @@ from tui_agent.files.numbers import based_number, whole_number
 from tui_agent.files.operating_system import read_start
 from tui_agent.files.private import make_private, open_private, replace_private
 from tui_agent.model import model_table
+from tui_agent.model.model_table import LOCAL_ADDRESSES, provider_of
 from tui_agent.model.parts import Message, Origin
-from tui_agent.model.providers import LOCAL_ADDRESSES, provider_of
 from tui_agent.model.rules import Rules
 from tui_agent.model.wires.conversation import SchemaForm, conversation, response_format
 

@@ -9,26 +9,77 @@ tui_agent.model.worker`.
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import importlib.util
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing, contextmanager
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
 
-from tui_agent.model.client import Abilities, JoinedChunks, ModelRequest, SentChunk, TokenCount
+from tui_agent.model.client import (
+    Abilities,
+    JoinedChunks,
+    ModelRequest,
+    SentChunk,
+    TokenCount,
+    Vocabulary,
+    estimate,
+    vocabulary,
+)
 from tui_agent.processes.serve import Announce, Handler, Send, run
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    import tiktoken
+
     from tui_agent.model.direct_client import DirectTransport
     from tui_agent.model.litellm_client import LitellmTransport
     from tui_agent.model.model_listing import ListAnswer
+
+
+#: tiktoken's addresses of the vocabularies; it names cached files by their SHA-1.
+_ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
+_THREADS = 2
+
+
+def count_tokens(model: str, texts: Sequence[str]) -> TokenCount:
+    """Does not use the network."""
+    name, own = vocabulary(model)
+    encoding = load_vocabulary(name)
+    if encoding is None:
+        return TokenCount(tuple(estimate(text) for text in texts), exact=False)
+    encoded = encoding.encode_ordinary_batch(list(texts), num_threads=_THREADS)
+    return TokenCount(tuple(len(tokens) for tokens in encoded), exact=own)
+
+
+@cache
+def load_vocabulary(name: Vocabulary) -> tiktoken.Encoding | None:
+    """None if its file is missing, because tiktoken would download it."""
+    folder = vocabulary_folder()
+    if folder is None or not (folder / hashlib.sha1(_ADDRESS.format(name).encode()).hexdigest()).is_file():
+        return None
+    os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
+    import tiktoken
+
+    return tiktoken.get_encoding(name)
+
+
+def vocabulary_folder() -> Path | None:
+    """Located without importing litellm."""
+    spec = importlib.util.find_spec("litellm")
+    if spec is None or spec.origin is None:
+        return None
+    return Path(spec.origin).parent / "litellm_core_utils" / "tokenizers"
+
 
 #: Maximum pause in seconds, and the maximum added delay after `hurry`.
 LONGEST_PAUSE = 0.05
@@ -121,7 +172,7 @@ class Transports:
 
 def build(announce: Announce) -> Mapping[str, Handler]:
     import_httpx()
-    from tui_agent.model import completion, counter, direct_client, litellm_client
+    from tui_agent.model import completion, direct_client, litellm_client
     from tui_agent.model.provider_errors import with_retries
 
     refusals, transports = completion.Refusals(), Transports()
@@ -131,7 +182,7 @@ def build(announce: Announce) -> Mapping[str, Handler]:
         return "pong"
 
     async def count(params: dict[str, Any], send: Send) -> TokenCount:
-        return await asyncio.to_thread(counter.count, params["model"], params["texts"])
+        return await asyncio.to_thread(count_tokens, params["model"], params["texts"])
 
     async def warm(params: dict[str, Any], send: Send) -> None:
         await (directly() if params["direct"] else through_litellm(warm=params["model"]))

@@ -11,9 +11,8 @@ from pathlib import Path
 import msgspec
 
 from tui_agent.errors import SettingsError
-from tui_agent.files.structures import Unreadable, read_toml
 from tui_agent.sandbox.proxy import parse_allowed
-from tui_agent.settings.files import read_small, reason_of
+from tui_agent.settings.files import Unreadable, read_small, read_toml, reason_of
 from tui_agent.settings.folders import Folders, config_folder
 
 FOLDER = "agent-programs"

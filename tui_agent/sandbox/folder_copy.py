@@ -19,12 +19,10 @@ from typing import Self
 
 from tui_agent.files.operating_system import remove_folder
 from tui_agent.files.private import make_private
-from tui_agent.sandbox.environment import VIRTUAL
+from tui_agent.sandbox.environment import VIRTUAL, is_below, own_folder
 from tui_agent.sandbox.layer_changes import LayerReader
 from tui_agent.sandbox.namespace_view import View
-from tui_agent.sandbox.real_folder import FolderRunner
-from tui_agent.sandbox.run import RunResult
-from tui_agent.sandbox.user_tools import is_below, own_folder
+from tui_agent.sandbox.run import FolderRunner, RunResult
 from tui_agent.sandbox.view_plan import NoView, Seed, ViewPlan
 from tui_agent.workspace.copies import clone
 

@@ -30,8 +30,8 @@ from tui_agent.git.object_stores import (
     stamp,
 )
 from tui_agent.processes.environment import for_any, for_workspace
-from tui_agent.sandbox import git_settings
-from tui_agent.sandbox.user_tools import is_below
+from tui_agent.sandbox import environment
+from tui_agent.sandbox.environment import is_below
 from tui_agent.sandbox.view_plan import Seed, ViewPlan
 
 #: Our stores in a view.
@@ -222,7 +222,7 @@ def _leave_out(
     sparse = False
     for path in dict.fromkeys((f"{common}/config", f"{own}/config.worktree")):
         if os.path.isfile(path):
-            text = seeds[path].content if path in seeds else git_settings.visible_settings(path)
+            text = seeds[path].content if path in seeds else environment.visible_settings(path)
             with suppress(ValueError):
                 settings = dict(parse_config(text.decode(errors="surrogateescape")))
                 sparse = is_true(settings.get("core.sparsecheckout", "")) or sparse

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from fnmatch import fnmatchcase
 
-from tui_agent.files.key_search import in_letters, read_text
+from tui_agent.files.folder_scan import in_letters, read_text
 from tui_agent.files.masking import hits, hits_masked
 from tui_agent.files.secret_files import SecretFile, SecretFiles
 from tui_agent.files.sensitive_paths import is_sample, is_secret

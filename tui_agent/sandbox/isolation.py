@@ -15,12 +15,11 @@ from msgspec import Struct
 
 from tui_agent.files.operating_system import remove_folder
 from tui_agent.files.private import make_temporary, sweep
-from tui_agent.sandbox import bubblewrap
-from tui_agent.sandbox.bubblewrap import BubblewrapView
+from tui_agent.sandbox import namespace_view
 from tui_agent.sandbox.build_cache import RunLayer
 from tui_agent.sandbox.environment import variables
 from tui_agent.sandbox.folder_copy import LandlockCopy, MacCopy, RunFolder
-from tui_agent.sandbox.namespace_view import View
+from tui_agent.sandbox.namespace_view import BubblewrapView, View
 from tui_agent.sandbox.run import Run, Runner
 from tui_agent.sandbox.view_plan import NoView, Seed, ViewPlan, plan
 from tui_agent.store.commands import Isolated
@@ -135,7 +134,7 @@ async def _why_not(isolated: Isolated) -> str:
         own = RunFolder(parent / "trials")
         try:
             if isolated == "bubblewrap":
-                await asyncio.to_thread(bubblewrap.check)
+                await asyncio.to_thread(namespace_view.check)
             seeds = [Seed("pending", "file", b"pending\n")]
             made = plan(parent / "work", seeds=seeds, isolated=isolated, folder=own.path)
             chosen, _ = variables(made.root, made.places, os.environ)

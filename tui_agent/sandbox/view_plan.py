@@ -4,19 +4,238 @@ from __future__ import annotations
 
 import marshal
 import os
+import re
+import stat
+import struct
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from tui_agent.sandbox import git_settings, system_calls
-from tui_agent.sandbox.credential_stores import ToolFolders
-from tui_agent.sandbox.user_tools import SYSTEM, is_below, programs
-from tui_agent.sandbox.user_tools import caches as find_caches
-from tui_agent.sandbox.user_tools import tools as find_tools
+from tui_agent.files.operating_system import read_start
+from tui_agent.files.sensitive_paths import is_secret, stores_in
+from tui_agent.processes.background import pause
+from tui_agent.sandbox import environment
+from tui_agent.sandbox.environment import SYSTEM, is_below, programs
+from tui_agent.sandbox.environment import caches as find_caches
+from tui_agent.sandbox.environment import tools as find_tools
 from tui_agent.store.commands import Isolated
+
+#: Numbers on x86-64 and 64-bit ARM: mounts, namespaces, keys, other processes' memory, the clock.
+_CALLS = {
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+    "open_tree_attr": (467, 467),
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "userfaultfd": (323, 282),
+    "open_by_handle_at": (304, 265),
+    "name_to_handle_at": (303, 264),
+    "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "delete_module": (176, 106),
+    "reboot": (169, 142),
+    "swapon": (167, 224),
+    "swapoff": (168, 225),
+    "acct": (163, 89),
+    "quotactl": (179, 60),
+    "syslog": (103, 116),
+    "settimeofday": (164, 170),
+    "clock_settime": (227, 112),
+    "adjtimex": (159, 171),
+    "clock_adjtime": (305, 266),
+    "vhangup": (153, 58),
+}
+_SOCKET, _PAIR, _IOCTL = (41, 198), (53, 199), (16, 29)
+#: Process creation, and its flags for new namespaces, which are refused.
+_CLONE, _CLONE3, _NEW_SPACES = (56, 220), (435, 435), 0x7E020000
+#: ioctl: inserts characters into a terminal's input.
+_TYPING = (0x5412, 0x541C)
+#: Unix, IPv4, IPv6, netlink. Other families bypass the view's network.
+_FAMILIES = (1, 2, 10, 16)
+#: Unnamed socket pairs: streams and sequenced packets.
+_PAIRS = (1, 5)
+_LOAD, _EQUAL, _AT_LEAST, _MASK, _RETURN = 0x20, 0x15, 0x35, 0x54, 0x06
+_ALLOW, _DENY = 0x7FFF0000, 0x00050000 | 1
+#: ENOSYS: programs fall back to the older call. Filters cannot inspect the newer call's arguments.
+_MISSING = 0x00050000 | 38
+_NUMBER, _MACHINE, _FIRST, _SECOND = 0, 4, 16, 24
+
+
+def refused(*, sockets: bool = True) -> bytes:
+    """Empty if this system's call numbers are unknown. Without its own network, a view has no `sockets`
+    except connected pairs."""
+    column = {"x86_64": 0, "aarch64": 1}.get(os.uname().machine)
+    if column is None:
+        return b""
+    code = [(_LOAD, 0, 0, _MACHINE), (_EQUAL, 1, 0, (0xC000003E, 0xC00000B7)[column]), (_RETURN, 0, 0, _DENY)]
+    code.append((_LOAD, 0, 0, _NUMBER))
+    if column == 0:  # the same calls under other numbers (x32)
+        code += [(_AT_LEAST, 0, 1, 0x40000000), (_RETURN, 0, 0, _DENY)]
+    for numbers in _CALLS.values():
+        code += [(_EQUAL, 0, 1, numbers[column]), (_RETURN, 0, 0, _DENY)]
+    code += [(_EQUAL, 0, 1, _CLONE3[column]), (_RETURN, 0, 0, _MISSING)]
+    spaces = [(_LOAD, 0, 0, _FIRST), (_MASK, 0, 0, _NEW_SPACES), (_EQUAL, 1, 0, 0), (_RETURN, 0, 0, _DENY)]
+    code += [(_EQUAL, 0, len(spaces) + 1, _CLONE[column]), *spaces, (_RETURN, 0, 0, _ALLOW)]
+    typing = [(_LOAD, 0, 0, _SECOND)]
+    for request in _TYPING:
+        typing += [(_EQUAL, 0, 1, request), (_RETURN, 0, 0, _DENY)]
+    typing.append((_RETURN, 0, 0, _ALLOW))
+    code += [(_EQUAL, 0, len(typing), _IOCTL[column]), *typing]
+    families = _only([(_LOAD, 0, 0, _FIRST)], _FAMILIES if sockets else ())
+    code += [(_EQUAL, 0, len(families), _SOCKET[column]), *families]
+    if not sockets:
+        pairs = _only([(_LOAD, 0, 0, _SECOND), (_MASK, 0, 0, 0xF)], _PAIRS)
+        code += [(_EQUAL, 0, len(pairs), _PAIR[column]), *pairs]
+    code.append((_RETURN, 0, 0, _ALLOW))
+    return b"".join(struct.pack("HBBI", *step) for step in code)
+
+
+def _only(code: list[tuple[int, int, int, int]], values: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
+    for value in values:
+        code += [(_EQUAL, 0, 1, value), (_RETURN, 0, 0, _ALLOW)]
+    return [*code, (_RETURN, 0, 0, _DENY)]
+
+
+#: System folders with files that one user may read.
+_PRIVATE = ("/etc", "/opt", "/usr/local")
+#: Caches with hashed names, and git's objects.
+_NAMELESS = frozenset({"_cacache", "go-build", "objects", "__pycache__", ".git"})
+#: Depth checked each time; deeper folders are checked again after their ancestors' entries change.
+_WATCHED_DEPTH = 2
+_CREDENTIALS = re.compile(rb"://[^/\s]*@|extraheader|://\S*\?|password|token", re.IGNORECASE)
+_MOST_CONFIG = 1 << 16
+
+
+class _Look:
+    """Hidden paths of a folder and of descendants without an entry."""
+
+    def __init__(self, changed: tuple[int, int]) -> None:
+        self.changed = changed
+        self.found: list[str] = []
+        self.folders: list[str] = []
+
+
+class ToolFolders:
+    """Scans folders of tools, caches and the system; caches unchanged ones. Blocking."""
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, bool], dict[str, _Look]] = {}
+        self._looking = threading.Lock()
+
+    def hidden(self, folders: Iterable[str], tools: Sequence[str] = ()) -> list[str]:
+        """Returns hidden paths: in system folders also files that only their owner can read; in `tools` these
+        only if neighbours are world-readable, because a strict umask makes all private."""
+        with self._looking:
+            return sorted({path for folder in folders for path in self._below(folder, tools)})
+
+    def _below(self, top: str, tools: Sequence[str]) -> list[str]:
+        found: list[str] = []
+        parts = [part for part in _PRIVATE if part == top or part.startswith(f"{top}/")]
+        if parts and top not in parts:
+            return [path for part in parts for path in self._below(part, tools)]
+        private = _is_below(top, _PRIVATE)
+        if not private and top in ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/sys"):
+            return []
+        seen = self._seen.get((top, private), {})
+        now: dict[str, _Look] = {}
+        waiting = [(top, 0)]
+        while waiting:
+            folder, depth = waiting.pop()
+            try:
+                status = os.lstat(folder)
+                changed = status.st_ino, status.st_mtime_ns
+                entry = seen.get(folder)
+                if entry is None or entry.changed != changed:
+                    entry = _Look(changed)
+                    _scan(folder, entry, tools, private, deep=depth >= _WATCHED_DEPTH)
+            except OSError:
+                continue  # Deleted, or unreadable.
+            now[folder] = entry
+            found += entry.found
+            waiting += [(path, depth + 1) for path in entry.folders]
+        self._seen[top, private] = now
+        return found
+
+
+def _scan(folder: str, entry: _Look, tools: Sequence[str], private: bool, *, deep: bool) -> None:
+    """`deep`: all descendants. Raises OSError for the folder itself."""
+    waiting = [folder]
+    while waiting:
+        pause()
+        place = waiting.pop()
+        try:
+            entries = list(os.scandir(place))
+        except OSError:
+            if place == folder:
+                raise
+            continue
+        names: list[str] = []
+        closed: list[str] = []
+        is_open = False
+        for one in entries:
+            try:
+                if one.is_symlink():
+                    continue
+                is_folder = one.is_dir(follow_symlinks=False)
+                mode = one.stat(follow_symlinks=False).st_mode if private else 0o5
+            except OSError:
+                continue
+            if not is_folder:
+                names.append(one.name)
+                if private and stat.S_ISREG(mode) and not mode & 0o104:
+                    closed.append(one.path)
+                else:
+                    is_open = True
+            elif private and not mode & 0o001 and not _leads_to(one.path, tools):
+                entry.found.append(one.path)
+            elif one.name not in _NAMELESS:
+                (waiting if deep else entry.folders).append(one.path)
+            elif one.name == ".git" and _has_credentials(f"{one.path}/config"):
+                entry.found.append(f"{one.path}/config")
+        if closed and _is_below(place, tools) and not is_open:
+            closed = [path for path in closed if is_secret(path)]
+        entry.found += [*closed, *(f"{place}/{name}" for name in stores_in(place, names))]
+        if "config" in names and "HEAD" in names and _has_credentials(f"{place}/config"):
+            entry.found.append(f"{place}/config")
+
+
+def _has_credentials(path: str) -> bool:
+    try:
+        return _CREDENTIALS.search(read_start(path, _MOST_CONFIG)) is not None
+    except OSError:
+        return False
+
+
+def _leads_to(folder: str, tools: Sequence[str]) -> bool:
+    return _is_below(folder, tools) or any(_is_below(tool, [folder]) for tool in tools)
+
+
+def _is_below(path: str, folders: Iterable[str]) -> bool:
+    return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
+
 
 #: Visible even if one is a user's home.
 _OF_MACHINE = tuple(path for path in SYSTEM if path not in ("/opt", "/snap"))
@@ -145,7 +364,7 @@ class ViewPlan:
             "memory": self.limits.memory,
             "processes": self.limits.processes,
             "limits": {"RLIMIT_FSIZE": self.limits.file, "RLIMIT_CORE": 0},
-            "filter": system_calls.refused(sockets=self.network or self.isolated != "landlock").hex(),
+            "filter": refused(sockets=self.network or self.isolated != "landlock").hex(),
         }
         marshal.dump(plan, to)
         to.writelines(seed.content for seed in self.seeds)
@@ -186,8 +405,8 @@ def plan(
     texts: dict[str, bytes] = {}
     if own_home:
         folders.append((home, 0o700, limits.layer))
-        paths = [f"{home}/{name}" for name in git_settings.OF_PERSON]
-        texts = {path: git_settings.visible_settings(path) for path in paths if os.path.isfile(path)}
+        paths = [f"{home}/{name}" for name in environment.OF_PERSON]
+        texts = {path: environment.visible_settings(path) for path in paths if os.path.isfile(path)}
     apart = [path for path in git_folders if not is_below(path, [root])]
     overlays = (*caches, *apart, root)
     inside = _STORES.hidden(caches)
@@ -221,11 +440,11 @@ def _scrubbed(root: str, git_folders: Sequence[str]) -> Iterator[Seed]:
         inside = [f"{overlay}/.git", overlay] if overlay != root else [f"{root}/.git"]
         for folder in inside:
             if os.path.isdir(folder) and os.path.isfile(f"{folder}/HEAD"):
-                for path in git_settings.files_of(folder):
+                for path in environment.files_of(folder):
                     yield Seed(
                         os.path.relpath(path, overlay),
                         "hidden",
-                        git_settings.visible_settings(path),
+                        environment.visible_settings(path),
                         None,
                         overlay,
                     )
@@ -287,7 +506,7 @@ _STORES = ToolFolders()
 def _emptied(caches: Sequence[str], paths: Iterable[str]) -> Iterator[Seed]:
     for path in paths:
         cache = next(cache for cache in caches if is_below(path, [cache]))
-        content = git_settings.visible_settings(path) if os.path.basename(path) == "config" else b""
+        content = environment.visible_settings(path) if os.path.basename(path) == "config" else b""
         yield Seed(os.path.relpath(path, cache), "hidden", content, None, cache)
 
 

@@ -10,8 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tui_agent.errors import SessionError
-from tui_agent.outside_agents.acp_client import AcpAgent, Part, load_sdk
-from tui_agent.outside_agents.printed_text import answer_of
+from tui_agent.outside_agents.acp_client import AcpAgent, Part, answer_of, load_sdk
 from tui_agent.session.outside_agents import AgentRun, OutsideAgents
 from tui_agent.store import events as e
 from tui_agent.store.conversation import Usage

@@ -12,8 +12,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from tui_agent.checks.causes import missing_programs
-from tui_agent.checks.comparison import Finding
+from tui_agent.checks.comparison import Finding, missing_programs
 from tui_agent.errors import SessionError
 from tui_agent.files.private import FolderAnswers
 from tui_agent.settings.schema import CheckCommand

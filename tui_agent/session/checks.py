@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from tui_agent.checks.comparison import Finding, difference, finding, has_run, limited_to, still_there
-from tui_agent.checks.places import places, said_at
+from tui_agent.checks.output import places, said_at
 from tui_agent.checks.reports import outcome_of_report
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.private import FolderAnswers
@@ -318,7 +318,7 @@ class Checks:
         pending: bool = True,
         low: bool = False,
     ) -> tuple[CommandResult, Finding]:
-        from tui_agent.checks.first_failure import going_on
+        from tui_agent.checks.detection import going_on
         from tui_agent.checks.projects.files import Project
 
         timeout, command = check.timeout or self._settings.commands.timeout, check.command
@@ -346,7 +346,7 @@ class Checks:
         """Removes baseline failures, and runs new failures a second time."""
         if result.where == "workspace" or ran.how != "exit":
             return result
-        from tui_agent.checks.first_failure import ended_early
+        from tui_agent.checks.detection import ended_early
         from tui_agent.checks.projects.files import Project
         from tui_agent.checks.projects.node import script_runner
 

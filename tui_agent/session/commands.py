@@ -379,7 +379,7 @@ class Commands:
         return rung.isolated, WORDS[rung.isolated]
 
     async def _begun(self, number: str, run: Run, task: asyncio.Task[None]) -> CommandResult:
-        from tui_agent.sandbox.output import printed
+        from tui_agent.sandbox.run import printed
 
         loop = asyncio.get_running_loop()
         until = loop.time() + BEGINNING
@@ -407,7 +407,7 @@ class Commands:
 
         async def here(run: Run) -> RunResult:
             from tui_agent.sandbox.environment import NO_KEYBOARD
-            from tui_agent.sandbox.real_folder import FolderRunner
+            from tui_agent.sandbox.run import FolderRunner
 
             result = await run.alone(FolderRunner(root), shell(command), {**os.environ, **NO_KEYBOARD})
             await self.views.known()  # Its output may contain a secret known only from git.
@@ -473,7 +473,7 @@ class Commands:
     @call(changes=False)
     def whole_output(self, number: str) -> str:
         """Omits the middle if long. Blocking. Raises `FileError` or `SessionError`."""
-        from tui_agent.sandbox.output import Output, printed
+        from tui_agent.sandbox.run import Output, printed
 
         result = next((one for one in self.state.commands.results if one.id == number), None)
         if result is None:

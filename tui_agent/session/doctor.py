@@ -26,7 +26,7 @@ from tui_agent.model.client import Abilities
 from tui_agent.model.discovery import discover
 from tui_agent.model.local import LocalModels
 from tui_agent.model.login.store import LoginStore
-from tui_agent.model.providers import all_providers
+from tui_agent.model.model_table import all_providers
 from tui_agent.model.servers import ServerMemory
 from tui_agent.sandbox.isolation import Rung, probe
 from tui_agent.settings import trust

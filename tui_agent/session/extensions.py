@@ -20,10 +20,8 @@ from tui_agent.store import events as e
 from tui_agent.store.state import State
 
 if TYPE_CHECKING:
-    from tui_agent.extensions.agents import AgentPrompt
-    from tui_agent.extensions.commands import Command
-    from tui_agent.extensions.places import Problem
-    from tui_agent.extensions.skills import Skill
+    from tui_agent.extensions.files import Problem
+    from tui_agent.extensions.markdown_files import AgentPrompt, Command, Skill
     from tui_agent.extensions.trusted import TrustedFiles
 
 #: Seconds for a command inside a command file, and characters of its output.
@@ -110,14 +108,14 @@ class Extensions:
     @call(changes=False)
     async def skill(self, name: str, path: str = "") -> str:
         """Raises `TuiAgentError`."""
-        from tui_agent.extensions import skills
+        from tui_agent.extensions import markdown_files
 
         found = self.skills.get(name)
         if found is None or self._trusted is None:
-            raise skills.unknown(name, self.skills.values())
+            raise markdown_files.unknown_skill(name, self.skills.values())
         if path:
-            return await asyncio.to_thread(skills.file_of, found, path, self._trusted)
-        return await asyncio.to_thread(skills.body, found, self._trusted)
+            return await asyncio.to_thread(markdown_files.skill_file, found, path, self._trusted)
+        return await asyncio.to_thread(markdown_files.skill_body, found, self._trusted)
 
     @call(changes=False)
     def model_of(self, text: str) -> str:
@@ -136,7 +134,7 @@ class Extensions:
         origin, _, rest = name.partition(":")
         kind, found = reached.get(name) or reached.get(rest) or ("", None)
         if found is not None and (name in reached or found.origin == origin):
-            from tui_agent.extensions.commands import expanded
+            from tui_agent.extensions.markdown_files import expanded
 
             if kind == "skill":
                 skill, text = self.skills[found.key], await self.skill(found.key)
@@ -173,10 +171,8 @@ class Extensions:
         await self._core.journal.record(*(e.NoticeGiven("warning", one) for one in sentences))
 
     def _read(self) -> list[str]:
-        from tui_agent.extensions.agents import read_agents
-        from tui_agent.extensions.commands import read_commands
-        from tui_agent.extensions.places import places
-        from tui_agent.extensions.skills import read_skills
+        from tui_agent.extensions.files import places
+        from tui_agent.extensions.markdown_files import read_agents, read_commands, read_skills
         from tui_agent.extensions.trusted import TrustedFiles
 
         folders, root = self._core.folders, self._core.workspace.root

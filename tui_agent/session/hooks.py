@@ -19,8 +19,7 @@ from tui_agent.store import events as e
 from tui_agent.store.state import State
 
 if TYPE_CHECKING:
-    from tui_agent.extensions.hook_process import HookResult
-    from tui_agent.extensions.hooks import Hook
+    from tui_agent.extensions.hooks import Hook, HookResult
     from tui_agent.session.hook_transcript import HookTranscript
     from tui_agent.tools.call_hooks import BeforeCall, CallHooks, HookedCall
 
@@ -499,7 +498,7 @@ class Hooks:
         return str(self._transcript.path)
 
     async def _one(self, hook: Hook, fields: dict[str, Any]) -> HookResult:
-        from tui_agent.extensions.hook_process import HookResult, run_hook
+        from tui_agent.extensions.hooks import HookResult, run_hook
 
         async with self._slots:
             if hook.origin != "user" and not await asyncio.to_thread(self._is_same, hook):
@@ -509,7 +508,7 @@ class Hooks:
     def _is_same(self, hook: Hook) -> bool:
         """As it was switched on, with the files of its command."""
         from tui_agent.extensions.hooks import HOME, STORE
-        from tui_agent.extensions.switches import Switches
+        from tui_agent.extensions.trusted import Switches
 
         place = HOME if hook.origin == "home" else str(self.root)
         switched_on = Switches(self._core.folders, STORE).of(place).get(hook.name)
@@ -549,7 +548,7 @@ class Hooks:
         return {"content": after[:MAX_DIFF]}
 
     def _digests(self, paths: Sequence[str]) -> dict[str, str]:
-        from tui_agent.extensions.places import digest_of
+        from tui_agent.extensions.files import digest_of
 
         root = self._core.workspace.root
         return {path: digest_of(root / path, Path("/"), MAX_COMPARED) for path in paths}

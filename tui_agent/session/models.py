@@ -20,8 +20,20 @@ from tui_agent.model.local import LocalModels, ProviderFiles, StoresFiles
 from tui_agent.model.login.services import needed, service_of
 from tui_agent.model.login.store import LoginStore, stored_keys
 from tui_agent.model.model_listing import LOGIN, ListedModel, Listing, ListsModels, cached_listing, is_chat
-from tui_agent.model.model_table import KnownModel, Route, route, rules_for, split, table
-from tui_agent.model.providers import about_the_end, follower, is_ended, provider_of, today, version_of
+from tui_agent.model.model_table import (
+    KnownModel,
+    Route,
+    about_the_end,
+    follower,
+    is_ended,
+    provider_of,
+    route,
+    rules_for,
+    split,
+    table,
+    today,
+    version_of,
+)
 from tui_agent.model.rate_limit import Allowance, Pace, PacedModel
 from tui_agent.model.rules import effort_note, level_of, providers, rules_of
 from tui_agent.model.servers import ServerMemory, address_of, is_local

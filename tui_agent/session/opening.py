@@ -40,7 +40,7 @@ from tui_agent.workspace.early_start import EarlyChild
 from tui_agent.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from tui_agent.extensions.agents import AgentPrompt
+    from tui_agent.extensions.markdown_files import AgentPrompt
     from tui_agent.processes.child import ChildProcess
     from tui_agent.subtasks.parent import RunSession
     from tui_agent.subtasks.placed import PlacedSession

@@ -30,12 +30,11 @@ from tui_agent.outside_agents.profiles import (
     program_path,
 )
 from tui_agent.review.review import Review
-from tui_agent.sandbox.bubblewrap import BubblewrapView
 from tui_agent.sandbox.environment import NO_KEYBOARD, PROXIED, variables
 from tui_agent.sandbox.folder_access import UNFINISHED, WritableFolder, mode_of
 from tui_agent.sandbox.layer_changes import ChangedPath, LayerReader
 from tui_agent.sandbox.layer_comparison import LEFT_OUT
-from tui_agent.sandbox.namespace_view import View
+from tui_agent.sandbox.namespace_view import BubblewrapView, View
 from tui_agent.sandbox.proxy import HostProxy, Target, allowed, parse_allowed
 from tui_agent.sandbox.view_plan import Limits, NoView, fitting
 from tui_agent.session.trial_views import PreparedView, TrialViews

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec.structs import replace
 
-from tui_agent.checks.causes import cause_of, missing_programs
+from tui_agent.checks.comparison import cause_of, missing_programs
 from tui_agent.checks.output import REPORT
 from tui_agent.errors import SessionError
 from tui_agent.files.known_secrets import KnownSecrets
@@ -26,8 +26,7 @@ from tui_agent.store.commands import By, CommandResult, Isolated, RunningCommand
 
 if TYPE_CHECKING:
     from tui_agent.sandbox.layer_changes import ChangedPath
-    from tui_agent.sandbox.output import Output
-    from tui_agent.sandbox.run import How, Run, RunResult
+    from tui_agent.sandbox.run import How, Output, Run, RunResult
     from tui_agent.session.trial_views import PreparedView
 
 #: Maximum number of names in a sentence, and of output paths examined.
@@ -129,7 +128,7 @@ def _absent(output: str) -> list[str]:
 
 
 def _is_below(path: str, folders: Sequence[str]) -> bool:
-    from tui_agent.sandbox.user_tools import is_below
+    from tui_agent.sandbox.environment import is_below
 
     return is_below(path, folders)
 
@@ -276,7 +275,7 @@ class RunningCommands:
             await asyncio.wait([task for _, task in runs])
 
     def _result(self, ran: RunningCommand, result: RunResult, what: CommandStart) -> CommandResult:
-        from tui_agent.sandbox.output import printed
+        from tui_agent.sandbox.run import printed
 
         output = result.output if ran.by == "person" else self._masked(result.output)
         content = output.content()
@@ -298,7 +297,7 @@ class RunningCommands:
 
     def _masked(self, output: Output) -> Output:
         """Masks the output before it is cut."""
-        from tui_agent.sandbox.output import Output
+        from tui_agent.sandbox.run import Output
 
         self._secrets.look(self._journal.store.state.secrets)
         content = output.content()

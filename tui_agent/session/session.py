@@ -386,7 +386,7 @@ class Session:
     async def rewind(self, turn: int) -> str:
         """Takes files back to their state before a message, all or none, and returns the id of a copy of the
         session as it was then. Raises `SessionError` and `EditFailed`."""
-        from tui_agent.log.fork import fork, moved_since
+        from tui_agent.log.transfer import fork, moved_since
 
         if self.state.turn.running:
             raise SessionError("A turn is running", "wait, or stop it")

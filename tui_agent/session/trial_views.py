@@ -241,7 +241,7 @@ class TrialViews:
     ) -> PreparedView:
         """Prepares a view with pending and unsaved content, unless `pending` is False. Raises `SessionError`.
         `seeded` is called once the content is fixed; `tools` are additional readable folders."""
-        from tui_agent.extensions.skills import hidden_config
+        from tui_agent.extensions.markdown_files import hidden_config
         from tui_agent.sandbox.folder_copy import RunFolder
         from tui_agent.sandbox.view_plan import Limits, NoView, fitting, plan
 
@@ -574,7 +574,7 @@ def _git_folders(root: str) -> tuple[str, list[str]]:
 
 def _hidden_tools(plan: ViewPlan, path: str) -> list[str]:
     """Tools hidden partly, so that a command finds another program or none."""
-    from tui_agent.sandbox.user_tools import is_below
+    from tui_agent.sandbox.environment import is_below
 
     shown = (*plan.binds, *plan.overlays, *plan.links)
     found = []

@@ -19,16 +19,17 @@ from msgspec import Struct
 
 from tui_agent.errors import SettingsError, UsageError
 from tui_agent.files.numbers import LARGEST, amount, whole_number
-from tui_agent.files.structures import Unreadable, read_toml
 from tui_agent.files.text import escaped, json_escaped
 from tui_agent.settings.files import (
     WORKSPACE_FOLDER,
     ConfigFault,
+    Unreadable,
     line_of,
     nearest,
     read_beneath,
     read_own,
     read_small,
+    read_toml,
     reason_of,
 )
 from tui_agent.settings.folders import HOME_VARIABLE, Folders, config_folder, user_folders

@@ -20,9 +20,8 @@ from tui_agent.files.blobs import Blobs
 from tui_agent.log.journal import Journal
 from tui_agent.log.snapshot import messages_before
 from tui_agent.log.storage import mark_closed
-from tui_agent.model.client import Abilities, Chunk, JoinedChunks, Model, ModelRequest, TokenCount
+from tui_agent.model.client import Abilities, Chunk, JoinedChunks, Model, ModelRequest, TokenCount, estimate
 from tui_agent.model.parts import Message
-from tui_agent.model.tokens import estimate
 from tui_agent.places.link import Channel, EventHappened, Link, TextStored
 from tui_agent.processes.serve import Send
 from tui_agent.settings.schema import Settings, build, entries

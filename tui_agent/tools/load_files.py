@@ -22,7 +22,7 @@ from tui_agent.context.known_files import MAX_BYTES, KnownFile, LoadedBy, table_
 from tui_agent.errors import LooksSecret, TuiAgentError
 from tui_agent.files.gate import SecretChoice, UndecidedSecret, find_secrets_in_file
 from tui_agent.files.operating_system import inode_of
-from tui_agent.model.tokens import reply_room
+from tui_agent.model.client import reply_room
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.store.turn_events import OutReason

@@ -307,9 +307,9 @@ async def _listed(context: TurnContext, named: Sequence[tuple[str, str]], use: t
     tool, noun, words = use
     if not named or all(one.name != tool for one in context.tools):
         return ""
-    from tui_agent.extensions.skills import listed
+    from tui_agent.extensions.markdown_files import skill_lines
 
-    found = listed([(name, inert(description)) for name, description in named], LIST_TOKENS)
+    found = skill_lines([(name, inert(description)) for name, description in named], LIST_TOKENS)
     if found.short or found.left_out:
         count = len(found.short) + len(found.left_out)
         await context.calls.notify(

@@ -16,8 +16,7 @@ from rich.style import Style
 from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
-from tui_agent.files.structures import Unreadable, read_toml
-from tui_agent.settings.files import read_own
+from tui_agent.settings.files import Unreadable, read_own, read_toml
 from tui_agent.settings.folders import themes_folder
 
 if TYPE_CHECKING:

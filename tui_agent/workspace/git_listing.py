@@ -19,8 +19,8 @@ from tui_agent.files.gate import Gate
 from tui_agent.files.git_folder import read_regular
 from tui_agent.files.names import is_text
 from tui_agent.files.text import md5
-from tui_agent.git.checkpoints import tree_on_disk
 from tui_agent.git.client import MissingFile
+from tui_agent.git.commits import tree_on_disk
 from tui_agent.git.repository import (
     MAX_DEPTH,
     Repository,

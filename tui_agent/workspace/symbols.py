@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tui_agent.files.numbers import whole_number
-from tui_agent.workspace.syntax_trees import grammar_of, parse
+from tui_agent.workspace.syntax_trees import grammar_of, parse, prepared
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser, Query
+    from tree_sitter import Node
 
 
 _BY_EXTENSION: Final = {
@@ -140,9 +139,10 @@ def has_symbols(path: str) -> bool:
 
 def symbols(path: str, text: str) -> list[Symbol] | None:
     """Parents first; None beyond the time limit. Invalid source is parsed as far as possible."""
-    from tree_sitter import QueryCursor
+    from tree_sitter import Language, Parser, QueryCursor
 
-    parser, query = _tools(_language(path))
+    grammar = Language(grammar_of(_language(path))())
+    parser, query = Parser(grammar), prepared(grammar, _QUERIES[_language(path)])
     source = text.encode(errors="replace")
     tree = parse(parser, source, SECONDS)
     if tree is None:
@@ -187,17 +187,3 @@ def _level(heading: Node) -> int:
 
 def _language(path: str) -> str:
     return "tsx" if path.lower().endswith(".tsx") else language(path)
-
-
-@cache
-def _query(name: str) -> Query:
-    from tree_sitter import Language, Query
-
-    return Query(Language(grammar_of(name)()), _QUERIES[name])
-
-
-def _tools(name: str) -> tuple[Parser, Query]:
-    """Returns a new parser per call: parsers are not thread-safe."""
-    from tree_sitter import Language, Parser
-
-    return Parser(Language(grammar_of(name)())), _query(name)

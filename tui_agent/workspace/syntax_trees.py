@@ -11,7 +11,7 @@ from functools import cache
 from time import thread_time
 from typing import TYPE_CHECKING, Final
 
-from tui_agent.workspace.import_resolver import Import
+from tui_agent.workspace.related_files import Import
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser, Query, Tree

@@ -13,9 +13,17 @@ import msgspec
 
 from tui_agent.errors import ChildFailed
 from tui_agent.files.operating_system import remove_folder
-from tui_agent.git.checkpoints import file_at, forget_checkpoints, is_kept, make_checkpoint, sweep
 from tui_agent.git.client import MissingFile
-from tui_agent.git.commits import commit, commit_diff, commit_plan
+from tui_agent.git.commits import (
+    commit,
+    commit_diff,
+    commit_plan,
+    file_at,
+    forget_checkpoints,
+    is_kept,
+    make_checkpoint,
+    sweep,
+)
 from tui_agent.git.repository import (
     find_repository,
     ignored,

@@ -19,9 +19,9 @@ from tui_agent.processes.child import ChildProcess
 from tui_agent.processes.environment import avoid_programs_in
 from tui_agent.workspace.copies import WorkCopies
 from tui_agent.workspace.early_start import workspace_child
-from tui_agent.workspace.import_resolver import Import
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.listing import PathListing, list_by_child, list_here
+from tui_agent.workspace.related_files import Import
 
 ChangeKind = Literal["added", "changed", "deleted"]
 Watching = Literal["starting", "watching", "polling", "failed"]

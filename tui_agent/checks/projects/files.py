@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from tui_agent.files.git_folder import read_regular
-from tui_agent.files.structures import Unreadable, read_json, read_toml
+from tui_agent.settings.files import Unreadable, read_json, read_toml
 
 #: Bytes of one file, bytes of all, characters of a line, names in a folder.
 MOST_READ, MOST_TOGETHER, MOST_LETTERS, MOST_NAMES = 1 << 20, 8 << 20, 1_000, 500

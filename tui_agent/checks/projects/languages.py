@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator
 from itertools import chain, islice
 
 from tui_agent.checks.projects.files import Project, table, words
-from tui_agent.checks.projects.plain_commands import PlainCommand, has_environment
-from tui_agent.checks.projects.runners import GO, PYTHON
+from tui_agent.checks.projects.runners import GO, PYTHON, PlainCommand, has_environment
 from tui_agent.checks.projects.tasks import hooks
 
 _CMAKE_TESTS = re.compile(

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from tui_agent.checks.projects.files import Project, table, words
-from tui_agent.checks.projects.plain_commands import PlainCommand
+from tui_agent.checks.projects.runners import PlainCommand
 
 _SCRIPTS = (
     "*.js",

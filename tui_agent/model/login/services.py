@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from tui_agent.errors import UsageError
 from tui_agent.files.text import escaped
-from tui_agent.model.providers import suggestion
+from tui_agent.model.model_table import suggestion
 from tui_agent.model.rules import rules_of
 
 

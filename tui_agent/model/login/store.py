@@ -23,7 +23,7 @@ from tui_agent.errors import FileError
 from tui_agent.files.names import display_path
 from tui_agent.files.operating_system import read_start
 from tui_agent.files.private import make_private, open_private, write_private
-from tui_agent.model.providers import provider_of
+from tui_agent.model.model_table import provider_of
 from tui_agent.settings.folders import user_folders
 
 _log = logging.getLogger(__name__)

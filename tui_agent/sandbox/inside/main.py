@@ -34,24 +34,173 @@ import _signal as signal  # ty: ignore[import-not-found]
 import _socket
 import marshal
 import os
+import resource
+import stat
 import struct
 import sys
+import time
 
-from tui_agent.sandbox.inside.commands import FirstProcess
+from tui_agent.sandbox.inside.commands import FirstProcess, processes
 from tui_agent.sandbox.inside.kernel import (
     DEATH_SIGNAL,
     DUMPABLE,
     NEW_NETWORK,
     Failed,
     call,
+    drop_capabilities,
     libc,
     loopback_up,
     map_users,
     prctl,
     received,
+    syscall,
+    write,
 )
-from tui_agent.sandbox.inside.landlock import Supervisor, own_processes, version
 from tui_agent.sandbox.inside.mounts import ViewMounts
+
+CREATE, ADD, RESTRICT = 444, 445, 446
+EXECUTE, WRITE, READ, LIST = 1, 2, 4, 8
+#: Rights on files; the others apply only to folders.
+OF_FILES = EXECUTE | WRITE | READ | 1 << 14 | 1 << 15
+#: File rights by Landlock version; later ones add renaming, truncation and device commands.
+KNOWN = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
+ORPHANS_ARE_OURS = 36
+NEW_USERS, NEW_PROCESSES = 0x10000000, 0x20000000
+#: Versions with rules for truncation, TCP, and signals and sockets.
+LEAST, WITH_NETWORK, WITH_SCOPES = 3, 4, 6
+
+
+def version():
+    """Raises `Failed` if missing or too old."""
+    found = syscall("Landlock", CREATE, None, 0, 1)
+    if found < LEAST:
+        raise Failed("Landlock is too old", 0)
+    return found
+
+
+def restrict(plan):
+    """Permits running `readable`, listing `listed`, everything in `writable`, and using `devices`."""
+    now = version()
+    known = max(rights for since, rights in KNOWN.items() if since <= now)
+    rights = struct.pack("QQQ", known, 3, 3)[: 24 if now >= WITH_SCOPES else 16 if now >= WITH_NETWORK else 8]
+    rules = syscall("Landlock's rules", CREATE, rights, len(rights), 0)
+    wanted = [(path, READ | LIST | EXECUTE) for path in plan["readable"]]
+    wanted += [(path, LIST) for path in plan["listed"]]
+    wanted += [(path, READ | WRITE) for path in plan["devices"]]
+    wanted += [(path, known) for path in plan["writable"]]
+    for path, allowed in wanted:
+        try:
+            place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:
+            continue
+        if not stat.S_ISDIR(os.fstat(place).st_mode):
+            allowed &= OF_FILES
+        syscall(f"allow {path}", ADD, rules, 1, struct.pack("=Qi", allowed & known, place), 0)
+        os.close(place)
+    prctl(38, 1, 0, 0, 0)
+    syscall("Landlock", RESTRICT, rules, 0)
+    os.close(rules)
+
+
+def own_processes():
+    """A process namespace, if the kernel permits: the pid of its first process, or 0.
+
+    All later children end with that process, and it ends with this one.
+    """
+    user, group = os.geteuid(), os.getegid()
+    try:
+        call("new processes", libc.unshare, NEW_PROCESSES | (NEW_USERS if user else 0))
+    except Failed:
+        return 0
+    if user:
+        write("/proc/self/setgroups", "deny")
+        write("/proc/self/uid_map", f"{user} {user} 1")
+        write("/proc/self/gid_map", f"{group} {group} 1")
+    first = os.fork()
+    if first:
+        return first
+    try:
+        prctl(DEATH_SIGNAL, signal.SIGKILL)
+        os.closerange(0, 4096)
+        os.setsid()
+        while True:
+            try:
+                os.wait()
+            except ChildProcessError:
+                time.sleep(0.2)
+    finally:
+        os._exit(1)
+
+
+class Supervisor(FirstProcess):
+    """Supervises its own descendants, without a view."""
+
+    #: Seconds; the only limit on the number of processes.
+    look = 0.05
+
+    def __init__(self, plan, line, first):
+        super().__init__(plan, line)
+        self.first = first
+
+    def serve(self):
+        try:
+            prctl(ORPHANS_ARE_OURS, 1, 0, 0, 0)
+            super().serve()
+        finally:
+            if self.first:
+                try:
+                    os.kill(self.first, signal.SIGKILL)
+                except OSError:
+                    pass
+            self._end_all()
+
+    def confine(self):
+        found = 0
+        for name in os.listdir("/proc"):
+            if name.isdigit():
+                try:
+                    found += len(os.listdir(f"/proc/{name}/task"))
+                except OSError:
+                    continue
+        most = found + self.plan["processes"]  # of this user; not enforced for root
+        resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
+        restrict(self.plan)
+        drop_capabilities(self.plan)
+
+    def _others(self):
+        there = processes()
+        parents = {pid: parent for pid, parent, *_ in there}
+        return [
+            (pid, name, size)
+            for pid, _, name, size in there
+            if pid != self.first and self._descends(pid, parents)
+        ]
+
+    def _descends(self, pid, parents):
+        seen = set()
+        while pid in parents and pid not in seen:
+            seen.add(pid)
+            pid = parents[pid]
+            if pid == os.getpid():
+                return True
+        return False
+
+    def _end_all(self):
+        """Kills whole process groups, so that no member starts another. Never raises."""
+        until = time.monotonic() + 5
+        while (others := self._others()) and time.monotonic() < until:
+            groups = set()
+            for pid, *_ in others:
+                try:
+                    group = os.getpgid(pid)
+                    if group == os.getpgid(0):  # before its `setsid`
+                        os.kill(pid, signal.SIGKILL)
+                    elif group not in groups:
+                        groups.add(group)
+                        os.killpg(group, signal.SIGKILL)
+                except OSError:
+                    continue
+
 
 #: Port of the proxy on a view's own loopback.
 PROXY_PORT = 3128

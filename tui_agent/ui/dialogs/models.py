@@ -18,7 +18,7 @@ from tui_agent.model.login import store
 from tui_agent.model.login.flow import AwaitApproval, LoggedIn, OpenPage, ShowCode
 from tui_agent.model.login.services import SERVICES, LoginService, needed, service
 from tui_agent.model.login.store import LoginStore
-from tui_agent.model.providers import Provider, all_providers
+from tui_agent.model.model_table import Provider, all_providers
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.dialogs.form import Form

@@ -20,7 +20,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.log import catalog
 from tui_agent.log.catalog import SORTS, FoundLine, Sort, list_sessions, sorted_by
 from tui_agent.log.directory import SessionEntry, SessionLock, folder_of
-from tui_agent.log.fork import fork
+from tui_agent.log.transfer import fork
 from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow, question
 from tui_agent.ui.host import Choice, Host
 from tui_agent.ui.safe_text import counted, label, parts, plain

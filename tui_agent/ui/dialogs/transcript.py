@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from textual.app import App
 
 from tui_agent.errors import TuiAgentError
-from tui_agent.log.fork import fork
+from tui_agent.log.transfer import fork
 from tui_agent.store.state import ChatMessage
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.host import Choice, Host

@@ -11,8 +11,7 @@ from typing import NamedTuple
 from msgspec import Struct
 from textual.binding import Binding, BindingType
 
-from tui_agent.files.structures import Unreadable, read_toml
-from tui_agent.settings.files import WORKSPACE_FOLDER, read_own
+from tui_agent.settings.files import WORKSPACE_FOLDER, Unreadable, read_own, read_toml
 from tui_agent.settings.folders import config_folder
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, Action
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui_agent.files.structures import MOST_LETTERS, Unreadable, read_json, read_toml
+from tui_agent.settings.files import MOST_LETTERS, Unreadable, read_json, read_toml
 
 
 @pytest.mark.parametrize(
