@@ -10,7 +10,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tui_agent.errors import TuiAgentError
 from tui_agent.files.operating_system import read_start
 from tui_agent.files.private import make_private, replace_private
 from tui_agent.ui.actions import ACTIONS, why_not
@@ -19,6 +18,7 @@ from tui_agent.ui.keys.keymap import DEFAULT, VIM
 from tui_agent.ui.keys.leader import Leader
 from tui_agent.ui.layout.container import Arrangement
 from tui_agent.ui.panes import PANES
+from tui_agent.ui.widgets.pane import noticed
 
 if TYPE_CHECKING:
     from textual.geometry import Offset
@@ -184,7 +184,8 @@ class ScreenCommands:
             module, _, name = DIALOGS[action].partition(":")
             dialog = getattr(import_module(f"tui_agent.ui.dialogs.{module}"), name)
             group = action.partition(".")[0]
-            self._screen.run_worker(dialog(self._screen.host, session), group=group, exclusive=True)
+            call = noticed(session, dialog(self._screen.host, session))
+            self._screen.run_worker(call, group=group, exclusive=True)
 
     def _begin_leader(self) -> None:
         actions = self._screen.host.keys.after_leader()
@@ -328,13 +329,7 @@ class ScreenCommands:
         if (session := self._screen.session) is not None:
             again = partial(session.commands.again, network=network)
             self._screen.run_worker(
-                self._report_result(session, run_asked(self._screen.host, again)),
+                noticed(session, run_asked(self._screen.host, again)),
                 group="again",
                 exclusive=True,
             )
-
-    async def _report_result(self, session: Session, doing: Awaitable[object]) -> None:
-        try:
-            await doing
-        except TuiAgentError as error:
-            await session.notice(str(error), "error")

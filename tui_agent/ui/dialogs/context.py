@@ -214,10 +214,7 @@ async def edit_summary(app: App[object], session: Session) -> None:
         TextDialog("Summary of older messages", get(), wrap=True, kept=(session, "summary"))
     )
     if text is not None and text.strip() and text != summary:
-        try:
-            await session.chat.edit_summary(text)
-        except TuiAgentError as error:
-            await session.notice(str(error), "error")
+        await session.chat.edit_summary(text)
 
 
 async def edit_memory(app: App[object], session: Session, text: str) -> bool:

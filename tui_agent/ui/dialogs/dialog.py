@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -36,6 +36,8 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
     """
 
     ID: ClassVar[str] = ""
+    #: Keys of the hint line, as ids of actions, with their effects.
+    HINTS: Sequence[tuple[str, str]] = ()
     #: Whether the hint line is above the body, safe from overlapping notices.
     HINT_ON_TOP: ClassVar[bool] = False
     BINDINGS = view_bindings(*DIALOGS[ID])
@@ -74,7 +76,7 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
 
     def hint(self) -> Content | None:
         """`None`: no hint line."""
-        return None
+        return label(self.keys_for(*self.HINTS)) if self.HINTS else None
 
     def retitle(self, words: str) -> None:
         self.query_one(".title", Static).update(label(words))

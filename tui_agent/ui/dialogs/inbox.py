@@ -254,15 +254,12 @@ async def show_inbox(app: Host, session: Session) -> None:
     if chosen is None:
         return
     row, action = chosen
-    try:
-        if row.other is not None:
-            other = row.other
-            await app.switch(Choice(other.id, attach=True, host=other.host))
-            return
-        if row.change:
-            layout = session.state.layout
-            at = ReviewPosition(row.change).saved()
-            session.set_layout(replace(layout, place={**layout.place, "review": at}))
-        app.screen.post_message(Pane.ActionAsked(action))
-    except TuiAgentError as error:
-        await session.notice(str(error), "error")
+    if row.other is not None:
+        other = row.other
+        await app.switch(Choice(other.id, attach=True, host=other.host))
+        return
+    if row.change:
+        layout = session.state.layout
+        at = ReviewPosition(row.change).saved()
+        session.set_layout(replace(layout, place={**layout.place, "review": at}))
+    app.screen.post_message(Pane.ActionAsked(action))

@@ -139,10 +139,7 @@ async def choose_instructions(app: App[object], session: Session) -> None:
     none = [("none", "no files yet: the first message loads AGENTS.md and similar files; /init proposes one")]
     chosen = await _choose(app, "Instructions of the model", files or none, "{choose} opens the file")
     if chosen and files:
-        try:
-            await session.files.open(chosen)
-        except TuiAgentError as error:
-            await session.notice(str(error), "error")
+        await session.files.open(chosen)
 
 
 async def show_servers(app: App[object], session: Session) -> None:
@@ -178,13 +175,10 @@ async def choose_hooks(app: App[object], session: Session) -> None:
             f"{hook.name} is yours: `enabled = false` in [hooks.{hook.name}] switches it off"
         )
         return
-    try:
-        root, folders = session.workspace.root, session.folders
-        hook = await asyncio.to_thread(switch, root, folders, hook.name, bool(hook.off))
-        await session.hooks.again()
-        await session.notice(f"{hook.name} is {'off' if hook.off else 'on'}: {hook.shown}")
-    except TuiAgentError as error:
-        await session.notice(str(error), "error")
+    root, folders = session.workspace.root, session.folders
+    hook = await asyncio.to_thread(switch, root, folders, hook.name, bool(hook.off))
+    await session.hooks.again()
+    await session.notice(f"{hook.name} is {'off' if hook.off else 'on'}: {hook.shown}")
 
 
 async def choose_agent(app: App[object], session: Session) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, overload
 from textual.content import Content
 from textual.widgets import Input
 
-from tui_agent.errors import TuiAgentError
 from tui_agent.session.models import Offer
 from tui_agent.turn.model_choice import EFFORTS, in_short
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
@@ -325,18 +324,15 @@ class ModelChooser(Chooser):
 async def choose_effort(app: Host, session: Session) -> None:
     """Ask for the effort of the session's model, if it has levels."""
     models = session.models
-    try:
-        if models.name and not models.level("max"):
-            await session.notice(f"{models.name} has no effort levels")
-            return
-        title = f"Effort of {models.name or 'the model'}"
-        chooser = Chooser(title, lambda words: effort_rows(words, models), first=models.effort)
-        value = await app.push_screen_wait(chooser)
-        chosen = next((effort for effort in EFFORTS if effort == value), None)
-        if chosen is not None:
-            await session.notice(await models.set_effort(chosen))
-    except TuiAgentError as error:
-        await session.notice(str(error), "error")
+    if models.name and not models.level("max"):
+        await session.notice(f"{models.name} has no effort levels")
+        return
+    title = f"Effort of {models.name or 'the model'}"
+    chooser = Chooser(title, lambda words: effort_rows(words, models), first=models.effort)
+    value = await app.push_screen_wait(chooser)
+    chosen = next((effort for effort in EFFORTS if effort == value), None)
+    if chosen is not None:
+        await session.notice(await models.set_effort(chosen))
 
 
 def effort_rows(words: str, models: ModelAccess) -> list[ChooserRow]:

@@ -78,6 +78,7 @@ class LoginDialog(Dialog[bool]):
     """Login steps; returns whether the login was approved."""
 
     ID = "login"
+    HINTS = (("dialog.close", "cancels"),)
     DEFAULT_CSS = """
     LoginDialog {
         & > Vertical { width: 76; max-width: 94%; margin-top: 3; }
@@ -96,9 +97,6 @@ class LoginDialog(Dialog[bool]):
 
     def body(self) -> Iterable[Widget]:
         yield Static(label("Asking for a code …"), classes="steps", markup=False)
-
-    def hint(self) -> Content:
-        return label(self.keys_for(("dialog.close", "cancels")))
 
     def on_mount(self) -> None:
         self.action_again(first=True)

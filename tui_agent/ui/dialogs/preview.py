@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from textual import events, on
-from textual.content import Content
 from textual.screen import ScreenResultType
 from textual.widget import Widget
 from textual.widgets import Static
@@ -32,10 +31,8 @@ if TYPE_CHECKING:
 
 
 class DiffPreview(Dialog[ScreenResultType]):
-    """A diff with hunk navigation; `told` is the content of the hint line."""
+    """A diff with hunk navigation."""
 
-    #: (action ids, label) pairs of the hint line.
-    told: tuple[tuple[str, str], ...] = ()
     DEFAULT_CSS = """
     DiffPreview {
         & > Vertical { height: 90%; }
@@ -48,9 +45,6 @@ class DiffPreview(Dialog[ScreenResultType]):
         #: The diff, or a message instead, and the current hunk.
         self.diff: Diff | str = ""
         self._hunk = 0
-
-    def hint(self) -> Content | None:
-        return label(self.keys_for(*self.told)) if self.told else None
 
     @property
     def view(self) -> DiffView:
@@ -79,7 +73,7 @@ class Replacements(DiffPreview[bool]):
 
     ID = "replacements"
     DEFAULT_CSS = "Replacements > Vertical { height: 80%; }"
-    told = (
+    HINTS = (
         ("answer.accept", "replace all"),
         ("preview.next_hunk preview.previous_hunk", "change"),
         ("dialog.close", "cancel"),
@@ -105,7 +99,7 @@ class FileDiff(DiffPreview[None]):
 
     ID = "versions"
     DEFAULT_CSS = "FileDiff > Vertical { width: 96%; }"
-    told = (
+    HINTS = (
         ("versions.earlier versions.later", "another version"),
         ("preview.next_hunk preview.previous_hunk", "change"),
         ("versions.columns", "columns"),
@@ -161,7 +155,7 @@ class History(DiffPreview[str | None]):
     """Returns the id of the apply to undo up to (or to redo), or `None`."""
 
     ID = "history"
-    told = (
+    HINTS = (
         ("history.choose", "undo or redo"),
         ("history.previous_file history.next_file", "file"),
         ("preview.next_hunk preview.previous_hunk", "change"),
@@ -279,10 +273,10 @@ class Merge(DiffPreview[ConflictChoices | None]):
         #: Whether the diff is shown instead of the conflicts.
         self._in_diff = not view.conflicts
         step, cancel = "preview.next_hunk preview.previous_hunk", ("dialog.close", "cancel")
-        self.told = (("answer.accept", "merge"), (step, "change"), cancel)
+        self.HINTS = (("answer.accept", "merge"), (step, "change"), cancel)
         if count:
             sides = (("merge.yours", "yours"), ("merge.theirs", "theirs"), ("merge.both", "both"))
-            self.told = (
+            self.HINTS = (
                 *(*sides, ("merge.edit", "by hand"), (step, "conflict")),
                 *(("merge.turn", "the difference"), cancel),
             )

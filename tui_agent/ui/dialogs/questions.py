@@ -194,14 +194,11 @@ async def save_pastes(app: App[Any], session: Session, refused: PasteTooLong) ->
 
 async def run_checks(app: App[object], session: Session) -> None:
     """Run the checks on the proposed changes in a view, or else in the real folder after confirmation."""
-    try:
-        names = await asyncio.to_thread(session.checks.names)
-        here = bool(names) and not session.state.review.open
-        if here and not await may_run_here(app, session, f"the checks ({', '.join(names)})"):
-            return
-        await session.checks.again()
-    except TuiAgentError as error:
-        await session.notice(str(error), "error")
+    names = await asyncio.to_thread(session.checks.names)
+    here = bool(names) and not session.state.review.open
+    if here and not await may_run_here(app, session, f"the checks ({', '.join(names)})"):
+        return
+    await session.checks.again()
 
 
 async def choose_hosts(app: App[Any], session: Session) -> None:
@@ -254,14 +251,10 @@ async def ask_for_trust(app: Host, session: Session) -> None:
     if choice.startswith(_FILE):
         await session.files.open(choice.removeprefix(_FILE))
         return
-    try:
-        if choice == "trust":
-            await asyncio.to_thread(trust.trust, root, folders, seen[0])
-        else:
-            await asyncio.to_thread(trust.revoke, root, folders)
-    except TuiAgentError as error:
-        await session.notice(str(error), "error")
-        return
+    if choice == "trust":
+        await asyncio.to_thread(trust.trust, root, folders, seen[0])
+    else:
+        await asyncio.to_thread(trust.revoke, root, folders)
     if app.reopen is None or session.state.session.not_kept:
         await session.notice("Takes effect at the next start.", "info")
     else:
@@ -362,7 +355,4 @@ async def return_conflict(app: App[object], session: Session, change: Change) ->
     chosen = await app.push_screen_wait(question(f"Return the conflict in {change.path} to", tasks))
     if not chosen:
         return
-    try:
-        await session.subtasks.redo(change.id, chosen)
-    except TuiAgentError as error:
-        await session.notice(str(error), "error")
+    await session.subtasks.redo(change.id, chosen)

@@ -282,12 +282,8 @@ async def choose_another(app: Host, session: Session) -> None:
     if await asyncio.to_thread(sockets.of_session, choice.session):
         await app.switch(Choice(choice.session, attach=True))
         return
-    try:  # in use by a process without a screen
-        SessionLock.take(folder_of(session.folders.data, choice.session)).release()
-    except TuiAgentError as error:
-        await session.notice(str(error), "error")
-    else:
-        await app.switch(choice)
+    SessionLock.take(folder_of(session.folders.data, choice.session)).release()
+    await app.switch(choice)
 
 
 async def begin_new(app: Host, session: Session) -> None:
@@ -310,11 +306,8 @@ async def export_this(app: Host, session: Session) -> None:
     if not chosen:
         return
     target = await asyncio.to_thread(_target, session.workspace.root, chosen)
-    try:
-        await session.chat.export(target)
-        await session.notice(f"Exported to {target}")
-    except TuiAgentError as error:
-        await session.notice(str(error), "error")
+    await session.chat.export(target)
+    await session.notice(f"Exported to {target}")
 
 
 def _target(root: Path, name: str) -> Path:
@@ -325,14 +318,11 @@ async def fork_this(app: Host, session: Session) -> None:
     """Continue in a copy of the current session up to a turn."""
     if app.reopen is None:
         return
-    try:
-        forked = await fork_at_a_turn(
-            app, session.folders.data, session.state.session.id, session.state.turn.number
-        )
-        if forked:
-            await app.switch(Choice(forked))
-    except TuiAgentError as error:
-        await session.notice(str(error), "error")
+    forked = await fork_at_a_turn(
+        app, session.folders.data, session.state.session.id, session.state.turn.number
+    )
+    if forked:
+        await app.switch(Choice(forked))
 
 
 async def rename_this(app: Host, session: Session) -> None:

@@ -203,6 +203,7 @@ class SubTaskForm(Form[None]):
     """Passes the input to `use`. With `named`, the id is editable."""
 
     ID = "fields"
+    HINTS = (("form.keep", "keep"), ("fields.next", "next field"), ("dialog.close", "cancel"))
     DEFAULT_CSS = """
     SubTaskForm {
         & > Vertical { width: 84; max-width: 94%; margin-top: 2; }
@@ -236,11 +237,6 @@ class SubTaskForm(Form[None]):
         yield Static(label("files, separated by commas; empty for any"), markup=False)
         yield KeptInput(", ".join(self._wording.files), id="files", compact=True, select_on_focus=False)
 
-    def hint(self) -> Content:
-        return label(
-            self.keys_for(("form.keep", "keep"), ("fields.next", "next field"), ("dialog.close", "cancel"))
-        )
-
     @on(events.Mount)
     def _mounted(self) -> None:
         about = f"subtask:{self._wording.id}"
@@ -265,6 +261,7 @@ class NeedsForm(Form[None]):
     """Passes the ticked ids to `use`."""
 
     ID = "needs"
+    HINTS = (("ticks.tick", "tick"), ("answer.accept", "keep"), ("dialog.close", "cancel"))
     DEFAULT_CSS = """
     NeedsForm {
         & > Vertical { width: 84; max-width: 94%; max-height: 80%; margin-top: 2; }
@@ -286,11 +283,6 @@ class NeedsForm(Form[None]):
 
     def body(self) -> Iterable[Widget]:
         yield Rows()
-
-    def hint(self) -> Content:
-        return label(
-            self.keys_for(("ticks.tick", "tick"), ("answer.accept", "keep"), ("dialog.close", "cancel"))
-        )
 
     @on(events.Mount)
     def _mounted(self) -> None:
@@ -349,10 +341,7 @@ async def remove(app: App[object], session: Session, task: SubTask) -> None:
     answers = {"": "Cancel", "remove": f"Remove it from the graph{waits}"}
     chosen = await app.push_screen_wait(question(f"Remove sub-task {task.id}", answers))
     if chosen:
-        try:
-            await session.subtasks.remove(task.id)
-        except TuiAgentError as error:
-            await session.notice(str(error), "error")
+        await session.subtasks.remove(task.id)
 
 
 #: Columns of the terminal that an attempt needs.
@@ -370,17 +359,20 @@ async def compare_attempts(app: App[object], session: Session) -> None:
         return
     chosen = await app.push_screen_wait(Attempts(session, group))
     if chosen:
-        try:
-            count = await session.subtasks.take(chosen)
-            await session.notice(f"{counted(count, 'change')} of {chosen} in the review")
-        except TuiAgentError as error:
-            await session.notice(str(error), "error")
+        count = await session.subtasks.take(chosen)
+        await session.notice(f"{counted(count, 'change')} of {chosen} in the review")
 
 
 class Attempts(Dialog[str | None]):
     """Returns the id of the chosen attempt, or `None`."""
 
     ID = "attempts"
+    HINTS = (
+        ("attempts.previous attempts.next", "attempt"),
+        ("attempts.previous_file attempts.next_file", "file"),
+        ("attempts.take", "take it into the review"),
+        ("dialog.close", "close"),
+    )
     DEFAULT_CSS = """
     Attempts {
         & > Vertical { width: 96%; height: 90%; }
@@ -413,15 +405,6 @@ class Attempts(Dialog[str | None]):
                 with Vertical(classes="attempt"):
                     yield Static("", classes="head", markup=False)
                     yield DiffView()
-
-    def hint(self) -> Content:
-        told = (
-            ("attempts.previous attempts.next", "attempt"),
-            ("attempts.previous_file attempts.next_file", "file"),
-            ("attempts.take", "take it into the review"),
-            ("dialog.close", "close"),
-        )
-        return label(self.keys_for(*told))
 
     def on_mount(self) -> None:
         self._stop = self._session.subscribe(self._on_event)

@@ -102,12 +102,9 @@ async def edit_earlier(app: Host, session: Session, *, files: bool = False) -> N
     if not chosen:
         return
     turn = int(chosen)
-    try:
-        if files:
-            copy = await session.rewind(turn)
-        else:
-            data, name = session.folders.data, session.state.session.id
-            copy = (await asyncio.to_thread(fork, data, name, turn - 1)).id if turn > 1 else ""
-        await app.switch(Choice(copy, draft=sent[turn]))
-    except TuiAgentError as error:
-        await session.notice(str(error), "error")
+    if files:
+        copy = await session.rewind(turn)
+    else:
+        data, name = session.folders.data, session.state.session.id
+        copy = (await asyncio.to_thread(fork, data, name, turn - 1)).id if turn > 1 else ""
+    await app.switch(Choice(copy, draft=sent[turn]))

@@ -16,7 +16,7 @@ from tui_agent.session.session import Session
 from tui_agent.store.files import BuffersSlice, KnownSlice, with_unsaved
 from tui_agent.store.state import State
 from tui_agent.ui.safe_text import label
-from tui_agent.ui.widgets.line_view import Line, LineView, Piece, Row, Rows, column
+from tui_agent.ui.widgets.line_view import Line, LineView, Piece, Row, Rows, column, note
 from tui_agent.ui.widgets.pane import Pane
 
 _LEAST_FILE = 28
@@ -120,7 +120,7 @@ def timeline_rows(path: str, touches: Iterable[Touch]) -> list[Row]:
     newest_first = reversed(found[-SHOWN:])
     return [
         Row("", heading),
-        Row("", Line((Piece(_latest(found[-1]), "muted"),)), wraps=True),
+        note(_latest(found[-1])),
         *(Row("", partial(_line, touch)) for touch in newest_first),
     ]
 
@@ -224,7 +224,7 @@ class KnownPane(Pane):
         rows = known_rows([file for file in files if file.stale or not self._stale_only], width)
         if gone := len(self._known.dropped):
             rows.append(Row("", Line((Piece(f"{gone} more, seen longest ago, are skipped.", "muted"),))))
-        empty = Row("", Line((Piece(_EMPTY, "muted"),)), wraps=True)
+        empty = note(_EMPTY)
         self._files.set_rows(rows or [empty])
         headings = self.query_one("#headings", Rows)
         headings.display = bool(files)

@@ -19,7 +19,7 @@ from tui_agent.session.session import Session
 from tui_agent.store.state import ActionSlice, ListedFolder, PlanSlice, State
 from tui_agent.ui.keys.keymap import view_bindings
 from tui_agent.ui.safe_text import counted, label, parts
-from tui_agent.ui.widgets.line_view import ACTIONS, ATTEMPTS, UNTRIED, Line, LineView, Piece, Row, Rows
+from tui_agent.ui.widgets.line_view import ACTIONS, ATTEMPTS, UNTRIED, Line, LineView, Piece, Row, Rows, note
 from tui_agent.ui.widgets.pane import Pane
 
 #: File lists longer than this are folded.
@@ -39,7 +39,7 @@ def plan_rows(plan: PlanSlice, waiting_for: str, unfolded: Collection[int]) -> l
         rows += _action(index, action, action.action.name == waiting_for, index in unfolded)
     rows += [_listed(folder) for folder in plan.listed]
     rows += [_directory(directory) for directory in plan.directories]
-    rows += [Row("", Line((Piece(f"! {fault}", "warning"),)), wraps=True, hang=2) for fault in plan.faults]
+    rows += [note(f"! {fault}", "warning", 2) for fault in plan.faults]
     return rows
 
 
@@ -150,7 +150,7 @@ def _end(action: ActionSlice) -> Iterator[Row]:
         "asking": (none, "warning"),
     }.get(action.state, ("", ""))
     if words and not (action.state == "asking" and (action.several or action.question)):
-        yield Row("", Line((Piece(f"  {words}", ink),)), wraps=True, hang=2)
+        yield note(f"  {words}", ink, 2)
 
 
 def _question(index: int, action: ActionSlice) -> Iterator[Row]:
@@ -158,7 +158,7 @@ def _question(index: int, action: ActionSlice) -> Iterator[Row]:
         yield from _about_secret(index, action)
         return
     words = "Several files have this name. Which one is meant?" if action.several else "Which file is meant?"
-    yield Row("", Line((Piece(f"  {words}", "warning"),)), wraps=True, hang=2)
+    yield note(f"  {words}", "warning", 2)
     for number, path in enumerate(action.nearest[:9], 1):
         yield Row(f"choice:{index}:{path}", Line((Piece(f"  {number} ", "accent"), Piece(path, "", "start"))))
     if action.several:
@@ -168,7 +168,7 @@ def _question(index: int, action: ActionSlice) -> Iterator[Row]:
 
 
 def _about_secret(index: int, action: ActionSlice) -> Iterator[Row]:
-    yield Row("", Line((Piece(f"  {action.question}", "warning"),)), wraps=True, hang=2)
+    yield note(f"  {action.question}", "warning", 2)
     for number, choice in enumerate(action.nearest, 1):
         words = _CHOICES.get(choice, choice)
         yield Row(f"choice:{index}:{choice}", Line((Piece(f"  {number} ", "accent"), Piece(words))))
@@ -384,7 +384,7 @@ class PlanPane(Pane):
         count += " ?" if self._waiting_for else ""
         self.title_text = label(f"{self.TITLE}{count}")
         rows = plan_rows(plan, self._waiting_for, self._unfolded)
-        empty = Row("", Line((Piece(_EMPTY, "muted"),)), wraps=True)
+        empty = note(_EMPTY)
         self._rows.set_rows(rows or [empty])
         self._input.display = bool(self._typing) or self._asks_for_path
 

@@ -50,6 +50,7 @@ from tui_agent.ui.panes.review_rows import (
 from tui_agent.ui.safe_text import check_pieces, parts
 from tui_agent.ui.widgets.line_view import HintLine, LineView, Rows
 from tui_agent.ui.widgets.list_pane import ListPane
+from tui_agent.ui.widgets.pane import noticed
 from tui_agent.ui.widgets.waiting import broken_now
 
 _EMPTY = "Changes that the model proposes. Nothing is written until you apply it."
@@ -492,5 +493,5 @@ class ReviewDecisions:
         from tui_agent.ui.dialogs.questions import return_conflict
 
         if change := self._change:
-            call = return_conflict(self._pane.app, self._session, change)
+            call = noticed(self._session, return_conflict(self._pane.app, self._session, change))
             self._pane.run_worker(call, group="give-back", exclusive=True)

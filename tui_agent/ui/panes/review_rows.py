@@ -10,7 +10,7 @@ from tui_agent.edits.change import UNNAMED, Change, ChangeState, HunkState, Pick
 from tui_agent.files.numbers import whole_number
 from tui_agent.store.state import ReviewSlice, State
 from tui_agent.ui.safe_text import counted
-from tui_agent.ui.widgets.line_view import CHANGES, Hint, Line, Piece, Row
+from tui_agent.ui.widgets.line_view import CHANGES, Hint, Line, Piece, Row, note
 
 #: States that prevent applying; such a change is retried or skipped as a whole.
 BROKEN: frozenset[ChangeState] = frozenset({"conflict", "failed"})
@@ -212,17 +212,15 @@ def change_rows(changes: Sequence[Change], untold: Sequence[str] = ()) -> list[R
         rows.append(_row(change, newest))
         if change.reason and change.path != UNNAMED:
             ink = "failed" if change.state in ("failed", "conflict") else "muted"
-            rows.append(Row("", Line((Piece(f"  {change.reason}", ink),)), wraps=True, hang=2))
+            rows.append(note(f"  {change.reason}", ink, 2))
         if change.checks:
             failed = f"  failed in its sub-task: {', '.join(change.checks)}"
-            rows.append(Row("", Line((Piece(failed, "failed"),)), wraps=True, hang=2))
+            rows.append(note(failed, "failed", 2))
         for comment in change.comments:
             about = "" if comment.hunk is None else f"change {comment.hunk + 1}: "
             waits = any(fact.endswith(f"the person says: {comment.text}") for fact in untold)
             when = "sent with your next message" if waits else "sent to the model"
-            rows.append(
-                Row("", Line((Piece(f"  {when}: {about}{comment.text}", "muted"),)), wraps=True, hang=2)
-            )
+            rows.append(note(f"  {when}: {about}{comment.text}", "muted", 2))
     return rows
 
 

@@ -37,6 +37,7 @@ from tui_agent.ui.panes.subtasks_rows import (
 from tui_agent.ui.safe_text import label
 from tui_agent.ui.widgets.line_view import HintLine, LineView, Row, Rows
 from tui_agent.ui.widgets.list_pane import ListPane
+from tui_agent.ui.widgets.pane import noticed
 
 _Call = Coroutine[Any, Any, object]
 _NONE_SEEN = "The filter hides all sub-tasks."
@@ -219,7 +220,7 @@ class SubTasksPane(ListPane):
             self._work(dialog(self.app, self.session, task))
 
     def _work(self, call: _Call) -> None:
-        self.run_worker(call, group="subtask", exclusive=True)
+        self.run_worker(noticed(self.session, call), group="subtask", exclusive=True)
 
     def _show_changes(self) -> None:
         """Open the review at the task's first pending change, or else its last decided one."""

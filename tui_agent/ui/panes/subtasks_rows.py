@@ -14,7 +14,7 @@ from tui_agent.store.conversation import Usage
 from tui_agent.store.graph import DONE_STATES, OPEN_STATES, SubTask, layers
 from tui_agent.store.state import SubTaskProgress
 from tui_agent.ui.graph.facts import PHASES, Fact, clock, dollars, short_count, waits_for_user
-from tui_agent.ui.widgets.line_view import Hint, Line, Piece, Row
+from tui_agent.ui.widgets.line_view import Hint, Line, Piece, Row, note
 
 
 class ViewOptions(Struct, frozen=True):
@@ -205,7 +205,7 @@ def detail_rows(
     said = [*_detail_lines(task, fact, progress, blocked), *_around(task, states)]
     told = Piece(f"  {_state_line(task, fact)}", "warning" if fact.silent else "muted", "end")
     head = Row("", Line((fact.mark, Piece(" "), Piece(task.id, "strong", "end"), told)))
-    return [head, *(Row("", Line((Piece(f"  {text}", ink),)), wraps=True, hang=2) for text, ink in said)]
+    return [head, *(note(f"  {text}", ink, 2) for text, ink in said)]
 
 
 def words_for(task: SubTask | None, tasks: Sequence[SubTask], look: ViewOptions) -> list[Hint]:

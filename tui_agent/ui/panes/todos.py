@@ -11,7 +11,7 @@ from textual import events, on
 from tui_agent.session.session import Session
 from tui_agent.store.state import ReviewSlice, State, Todo
 from tui_agent.ui.safe_text import counted, label
-from tui_agent.ui.widgets.line_view import DONE, OPEN, Line, LineView, Piece, Row
+from tui_agent.ui.widgets.line_view import DONE, OPEN, Line, LineView, Piece, Row, note
 from tui_agent.ui.widgets.list_pane import ListPane
 
 
@@ -103,5 +103,5 @@ class TodosPane(ListPane):
         line = Line((DONE if todo.done else OPEN, Piece(" "), text), files)
         rows = [Row(todo.id, line, wraps=True, marked=True)]
         if todo.details and todo.id in self._unfolded:
-            rows.append(Row("", Line((Piece(f"  {todo.details}", "muted"),)), wraps=True, hang=2))
+            rows.append(note(f"  {todo.details}", "muted", 2))
         return rows

@@ -327,6 +327,11 @@ class Row(NamedTuple):
     marked: bool = False
 
 
+def note(words: str, ink: str = "muted", hang: int = 0) -> Row:
+    """A sentence between rows, which the cursor skips."""
+    return Row("", Line((Piece(words, ink),)), wraps=True, hang=hang)
+
+
 class Rows(LineView):
     """List widget with a cursor; posts cursor movements and choices."""
 

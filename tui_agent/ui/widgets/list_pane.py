@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.widgets import Input
 
 from tui_agent.ui.editor.writing_area import KeptInput
-from tui_agent.ui.widgets.line_view import Line, Piece, Row, Rows
+from tui_agent.ui.widgets.line_view import Row, Rows, note
 from tui_agent.ui.widgets.pane import Pane
 
 
@@ -33,7 +33,7 @@ class ListPane(Pane):
 
     def set_rows(self, rows: Sequence[Row], cursor: str | None = None, *, empty: str = "") -> None:
         """Shows `rows`, or a sentence if there are none."""
-        shown = rows or [Row("", Line((Piece(empty or self.EMPTY, "muted"),)), wraps=True)]
+        shown = rows or [note(empty or self.EMPTY)]
         if tuple(shown) != self.rows.rows or cursor not in (None, self.rows.cursor):
             self.rows.set_rows(shown, cursor)
 

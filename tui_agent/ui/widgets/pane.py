@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
@@ -227,6 +227,14 @@ def call_session(node: DOMNode, session: Session, call: Coroutine[Any, Any, obje
     not interrupt a write.
     """
     node.app.run_worker(_notify_result(node.app, session, call), group=GROUP)
+
+
+async def noticed(session: Session, call: Awaitable[object]) -> None:
+    """Await a call; a user-facing error becomes a notice."""
+    try:
+        await call
+    except TuiAgentError as error:
+        await session.notice(str(error), "error")
 
 
 async def _notify_result(app: App[Any], session: Session, call: Coroutine[Any, Any, object]) -> None:
