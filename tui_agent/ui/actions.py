@@ -1,8 +1,4 @@
-"""The table of actions available through keys, the palette, the footer and the mouse.
-
-An id is `pane.name`. Panes register the action ids they implement (`panes`); `config/keys*.toml` maps ids
-to keys.
-"""
+"""Actions by id (`pane.name`), available through keys, the palette, the footer and the mouse."""
 
 from __future__ import annotations
 
@@ -35,7 +31,6 @@ class Action(NamedTuple):
 
     @property
     def call(self) -> str:
-        """The action in Textual's syntax."""
         return self.name if self.pane == APP else f"do('{self.id}')"
 
 
@@ -171,7 +166,7 @@ SLASH |= {word: ACTIONS[action_id] for word, action_id in _ALSO.items()}
 
 
 def slash_commands(words: str) -> list[tuple[str, Action]]:
-    """Returns the command `words`, then those that start with it, then those whose name or description contains it."""
+    """The command `words` first, then names that start with it, then all others that contain it."""
     words = words.lower()
     begin = sorted(
         (one for one in SLASH.items() if one[0].startswith(words)), key=lambda one: one[0] != words
@@ -186,8 +181,7 @@ def actions_of(pane: str) -> list[Action]:
 
 
 def bindings_of(pane: str) -> list[BindingType]:
-    """The keymap (`keys.keymap`) assigns the keys later; the placeholder id matches no key. `APP` bindings
-    have priority over the focused widget."""
+    """Bindings without keys, which the keymap assigns; those of `APP` have priority over the focused widget."""
     return [
         Binding(action.id, action.call, action.words, show=False, id=action.id, priority=pane == APP)
         for action in actions_of(pane)
@@ -198,7 +192,7 @@ Reason = Callable[["State"], str]
 
 
 def why_not(action_id: str, state: State) -> str:
-    """Returns the reason the action is unavailable, or "" if it is available."""
+    """The reason the action is unavailable, or ""."""
     pane = action_id.partition(".")[0]
     reason = _REASONS.get(action_id) or _REASONS.get(pane)
     return reason(state) if reason else ""

@@ -62,7 +62,7 @@ class AgentTerminal:
         self._is_open = False
 
     async def show(self, source: int, target: int, ended: asyncio.Future[int]) -> Outcome:
-        """Shows the program in the terminal of these descriptors until Ctrl+] or its end."""
+        """Shows the program until Ctrl+] or its end."""
         before = termios.tcgetattr(source)
         left = self._loop.create_future()
         tty.setraw(source, termios.TCSANOW)
@@ -240,10 +240,7 @@ class Agents:
         self.ends_with_it = False
 
     def begin(self, words: Sequence[str] = (), *, by_name: bool = True) -> None:
-        """Runs `/agent NAME [ARGUMENT…]`; without a name it shows the running agent, or lists the names.
-
-        by_name: the first word is a profile, not a program.
-        """
+        """Runs `/agent NAME [ARGUMENT…]`, or shows the running agent. `by_name`: the first word is a profile."""
         self._app.run_worker(self._do(words, by_name=by_name), group="agent")
 
     async def _do(self, words: Sequence[str], *, by_name: bool) -> None:

@@ -214,7 +214,7 @@ class WorkspaceApp(
     async def _rebuild(
         self, session: Session, change: Callable[[], None], said: str, keys: ExitStack
     ) -> None:
-        """Rebuilds the widgets of the same session after a change; `keys` blocks input until then."""
+        """Rebuilds the widgets of the same session; `keys` blocks input until then."""
         with keys:
             await self.workspace_screen.leave()
             change()
@@ -299,7 +299,6 @@ class WorkspaceApp(
     # ── opening ──────────────────────────────────────────────────────────────────────────────────────────
 
     def on_ready(self) -> None:
-        """Called after the first frame."""
         self.run_worker(self._open())
 
     async def _open(self) -> None:
@@ -587,7 +586,6 @@ class WorkspaceApp(
 
 
 async def _run_here(words: Sequence[str]) -> int:
-    """Runs a program in this process's own terminal and returns its exit status."""
     try:
         process = await asyncio.create_subprocess_exec(*words)
     except OSError:

@@ -100,13 +100,11 @@ class Attachment:
     # ── losing the terminal ──────────────────────────────────────────────────────────────────────────────
 
     def hang_up(self) -> None:
-        """The terminal that started the program has closed."""
         self._is_job = False
         if self._client is None and self.is_attached:
             self._park()
 
     def on_gone(self, number: int) -> None:
-        """The terminal in use cannot be read any more."""
         if number == self._driver.terminals and self.is_attached:
             self._let_go(self._client)
 
@@ -132,8 +130,7 @@ class Attachment:
             )
 
     def visit(self, session: str) -> None:
-        """Shows another running session in this terminal, while this one continues. The terminal of a shell returns
-        to this one afterwards."""
+        """Shows another running session in this terminal, which returns to this session afterwards."""
         client = self._client
         if client is None:
             self._lending = asyncio.create_task(self._lend(session), name="visit")
@@ -228,7 +225,7 @@ class Attachment:
         os.close(terminal)
 
     def attach(self, client: Client, descriptors: tuple[int, int], message: Mapping[str, Any]) -> None:
-        """Draws on the client's terminal. The terminal in use is restored; its shell gets it back."""
+        """Draws on the client's terminal; the shell of the one in use gets it back."""
         if self._app.is_leaving:
             raise SessionError("The session is ending", "resume it with `tui-agent --resume`")
         if client is not self._client:

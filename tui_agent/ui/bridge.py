@@ -22,8 +22,6 @@ _BEFORE = ("planning", "finding")
 
 
 class StateSource(Protocol):
-    """The parts of a session used by a bridge."""
-
     @property
     def state(self) -> State: ...
 
@@ -31,8 +29,6 @@ class StateSource(Protocol):
 
 
 class StateView(Protocol):
-    """The parts of a pane used by a bridge."""
-
     #: Slices of the state and values derived from them, such as `buffers.tabs`.
     SLICES: ClassVar[tuple[str, ...]]
 
@@ -40,10 +36,10 @@ class StateView(Protocol):
 
 
 class Bridge:
-    """Updates panes when their slices change. No timer runs while the state is unchanged.
+    """Updates panes when their slices change, without a timer.
 
     The first request of a turn delays updates by up to `REQUEST_FIRST`, unless `keys_wait` reports waiting
-    keys. `later` schedules a callback on the screen's message queue.
+    keys. `later` schedules a callback on the screen's queue.
     """
 
     def __init__(
@@ -77,7 +73,6 @@ class Bridge:
         self._no_longer_waits()
 
     async def free(self) -> None:
-        """Wait until no request has priority."""
         if self._request is not None:
             await asyncio.shield(self._request)
 
@@ -135,11 +130,8 @@ def _differs(old: object, new: object) -> bool:
 
 
 class Attention:
-    """Brings panes to the front with `bring` on relevant state changes.
-
-    The plan appears when a turn starts, the review with the first pending change, the sub-tasks with new
-    tasks.
-    """
+    """Brings panes to the front: the plan with a turn, the review with a pending change, the sub-tasks with new
+    tasks."""
 
     SLICES: ClassVar[tuple[str, ...]] = ("turn", "review", "subtasks")
 

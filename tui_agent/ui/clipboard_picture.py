@@ -48,7 +48,7 @@ async def keep_picture(folder: Path) -> Path:
 
 
 async def _read(words: list[str]) -> bytes:
-    """The output of a program; empty if it fails, takes too long or prints too much."""
+    """The output; empty if the program fails, takes too long or prints too much."""
     try:
         process = await asyncio.create_subprocess_exec(
             *words, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, start_new_session=True

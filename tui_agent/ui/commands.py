@@ -39,7 +39,6 @@ class RecentActions:
         self._path: Path | None = None
 
     async def load(self, folder: Path) -> None:
-        """Load the stored ids once, after those of this run."""
         if self._path is None:
             self._path = folder / "recent-actions.json"
             kept = await asyncio.to_thread(_read, self._path)
@@ -114,8 +113,6 @@ FRAME = 200
 
 
 class CommandHost(Protocol):
-    """The parts of the screen used here."""
-
     session: Session | None
     leader: Leader
     arrangement: Arrangement
@@ -196,7 +193,6 @@ class ScreenCommands:
         self._screen.leader.begin(actions, can if session else actions)
 
     def offer(self, pane: str, at: Offset) -> None:
-        """Open a menu of the pane's available actions at the pointer."""
         from tui_agent.ui.dialogs.chooser import MENU, Chooser, room_of
         from tui_agent.ui.dialogs.palette import place_rows
 
@@ -295,7 +291,7 @@ class ScreenCommands:
     def _close(self) -> None:
         """Close the topmost element; otherwise stop the running work and focus the chat.
 
-        Stopping discards incomplete changes of the reply and therefore requires a second press.
+        Incomplete changes would be lost, so stopping them requires a second press.
         """
         arrangement, session = self._screen.arrangement, self._screen.session
         if arrangement.layout.zoomed:

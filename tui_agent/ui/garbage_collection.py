@@ -1,9 +1,8 @@
-"""Schedules garbage collection: none during startup, small steps during work, full collections when idle.
+"""Garbage collection: none during startup, small steps during work, full collections when idle.
 
-Widgets and their drawings form reference cycles. Python's default policy runs a full collection after 25% growth,
-when the remaining objects are spread over so many arenas that hardly any returns to the system. Objects that exist
-once every pane is drawn are frozen. New ones are collected after each turn, all unfrozen ones after `MOST_ADDED`
-additions, or after `MANY_ADDED` if turns follow each other without a pause.
+Widgets and their drawings form reference cycles. Python's default collects after 25 % growth, when the rest is
+spread over so many arenas that hardly any returns to the system. Objects that exist once every pane is drawn
+are frozen.
 """
 
 from __future__ import annotations

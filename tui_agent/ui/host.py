@@ -17,11 +17,8 @@ if TYPE_CHECKING:
 
 
 class Choice(NamedTuple):
-    """A session to open; "" creates one.
-
-    `rehearsal` selects the bundled project with recorded replies. `attach` shows a session that runs in another
-    process, on `host` or on this machine, which then draws on this terminal.
-    """
+    """A session to open; "" creates one. `attach` shows a session that runs in another process, on `host` or
+    here, which then draws on this terminal."""
 
     session: str
     rehearsal: bool = False
@@ -37,8 +34,6 @@ Reopen = Callable[[Choice], Awaitable["Session"]]
 
 
 class AgentCommands(Protocol):
-    """The agents of `agents.py`."""
-
     def begin(self, words: Sequence[str] = (), *, by_name: bool = True) -> None: ...
 
 
@@ -58,17 +53,14 @@ class Host(App[int], inherit_bindings=False):
     guide: Guide | None
 
     async def leave(self, status: int) -> None:
-        """Ends the program with this exit status, after all calls."""
         raise NotImplementedError
 
     async def switch(self, choice: Choice) -> None:
-        """Close this session and open another. One with `attach` is shown while this one continues. Raises
-        `UsageError` if its host cannot be reached."""
+        """With `attach` this session continues. Raises `UsageError` if the host cannot be reached."""
         raise NotImplementedError
 
     @property
     def plain(self) -> bool:
-        """Whether the screen reader mode is on."""
         raise NotImplementedError
 
     def show_as(self, *, plain: bool | None = None, keys: str = "") -> None:
@@ -92,11 +84,10 @@ class Host(App[int], inherit_bindings=False):
         raise NotImplementedError
 
     async def lend_terminal(self, use: Callable[[int, int], Awaitable[T]]) -> T:
-        """Clears the screen from the terminal while `use` works with its descriptors (input, output). Raises
-        `UsageError`."""
+        """Clears the screen while `use` works with the descriptors (input, output). Raises `UsageError`."""
         raise NotImplementedError
 
     async def suspend_to_shell(self, *, leave: bool = False) -> None:
-        """Flush typed text, then give the terminal to its shell, whose `fg` returns to the session. `leave`: a program
-        that has handed its terminal over ends."""
+        """Give the terminal to its shell, whose `fg` returns. `leave`: a program that has handed its terminal
+        over ends."""
         raise NotImplementedError

@@ -22,7 +22,7 @@ _USUAL = ("vi", "nano")
 
 
 def editor(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """Returns the editor's command line. Raises `UsageError` if no editor is configured or installed."""
+    """Its command line. Raises `UsageError` if none is configured or installed."""
     for name in ("VISUAL", "EDITOR"):
         try:
             if words := shlex.split(environment.get(name, "")):
@@ -36,7 +36,7 @@ def editor(environment: Mapping[str, str] = os.environ) -> list[str]:
 
 
 def opening(words: Sequence[str], path: Path, line: int = 0) -> list[str]:
-    """Returns the command line that opens a file, at `line` (from 1) if the editor supports it."""
+    """The command line for a file, at `line` (from 1) if the editor supports it."""
     at = [f"+{line}"] if line and Path(words[0]).name in _BY_PLUS else []
     return [*words, *at, str(path)]
 
@@ -46,10 +46,7 @@ def _folder() -> str:
 
 
 async def edited_text(app: Host, text: str) -> str | None:
-    """Returns the edited text, or `None` if the editor exits with an error.
-
-    Raises `UsageError` and `FileError`.
-    """
+    """`None` if the editor exits with an error. Raises `UsageError` and `FileError`."""
     words = editor()
     folder = Path(await asyncio.to_thread(_folder))
     try:

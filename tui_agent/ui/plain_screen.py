@@ -39,8 +39,6 @@ class Character(NamedTuple):
 
 
 class PlainScreen:
-    """The terminal's content, row by row."""
-
     def __init__(self) -> None:
         self._rows: list[list[Character]] = []
         #: Position of the terminal cursor.
@@ -57,8 +55,7 @@ class PlainScreen:
         return "\n".join("".join(cell.text for cell in row).rstrip() for row in self._rows)
 
     def update(self, screen: Screen[object], console: Console) -> str:
-        """Returns the escape sequence that updates the terminal to this screen and places the cursor at the
-        focus."""
+        """The sequence that updates the terminal and places the cursor at the focus."""
         strips = rows_of(screen)
         width, said = screen.size.width, _announced(screen)
         rows = [_row(strip, _words_at(screen, y), width) for y, strip in enumerate(strips)]
@@ -74,7 +71,6 @@ class PlainScreen:
         return "".join([*written, Control.move_to(x, y).segment.text, _SHOW_CURSOR])
 
     def _place(self, screen: Screen[object], strips: Sequence[Strip]) -> Offset:
-        """Returns the position of the terminal cursor."""
         widget = screen.focused
         if widget is None:
             return Offset(0, 0)
@@ -98,8 +94,7 @@ class PlainScreen:
         return Offset(region.x, min(max(region.y + line, region.y), max(region.bottom - 1, region.y)))
 
     def _choice(self, screen: Screen[object], widget: Input) -> Offset | None:
-        """The highlighted option of a filtered list, from the key that moves the highlight until the next
-        input character."""
+        """The highlighted option of a filtered list, until the next input character."""
         found = [it for it in screen.query(OptionList) if it.display]
         if not found:
             return None

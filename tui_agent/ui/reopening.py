@@ -37,11 +37,8 @@ _CALLED = {
 
 
 async def reopen(screen: WorkspaceScreen, session: Session, kept: Collection[str], at_work: bool) -> None:
-    """Open the newest of the `kept` fields and list the others in a notice.
-
-    Only lists them if the user is already `at_work`, because an opening dialog would take the keys of the
-    current text. Text typed since the session opened is not in `kept`.
-    """
+    """Open the newest of the `kept` fields and list the others in a notice. It lists all if the user is already
+    `at_work`, because a dialog would take the keys."""
     others = [place for place in kept if place in session.state.input.typed and place != WAITING]
     if others and not at_work:
         with keys_wait(screen):

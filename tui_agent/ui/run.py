@@ -56,12 +56,12 @@ def run_app(
     lent: LentTerminal | None = None,
     arrival: Arrival | None = None,
 ) -> int:
-    """Run full screen until the user quits. Returns the exit status. Raises the error that prevented session
+    """Run the screen until the user quits. Returns the exit status, or raises the error that prevented session
     opening.
 
-    The session opens after the first frame and closes after the screen is restored. Each further session
-    gets its own screen and loop. The first session uses `loop`, which may already run other tasks and is
-    closed after `at_last`. The first screen is drawn before its terminal is there if `arrival` waits for it.
+    The session opens after the first frame and closes after the screen is restored; each further one gets its
+    own screen and loop. The first uses `loop`, which may already run other tasks and is closed after `at_last`,
+    and waits for its terminal if `arrival` is set.
     """
     while True:
         app = WorkspaceApp(

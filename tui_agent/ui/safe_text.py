@@ -56,7 +56,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def plain(text: str, style: str = "") -> Content:
-    """External text as Textual content. `style` must be internal (`$muted`, `bold $accent`)."""
+    """External text. `style` must be internal (`$muted`, `bold $accent`)."""
     return Content.styled(clean(text), style) if style else Content(clean(text))
 
 
@@ -99,7 +99,6 @@ def _rendered(style: dict[str, str], codes: str) -> dict[str, str]:
 
 
 def label(text: str, style: str = "") -> Content:
-    """One line of text for titles, tabs and rows."""
     return Content.styled(one_line(text), style) if style else Content(one_line(text))
 
 

@@ -105,8 +105,8 @@ class WorkspaceScreen(
     # ── opening and leaving ──────────────────────────────────────────────────────────────────────────────
 
     async def fill(self, session: Session, *, opened: bool = True) -> None:
-        """Mount the chat and the status line, and restore typed text. If the session was `opened` just now,
-        early input becomes the chat's text."""
+        """Mount the chat and the status line. If the session was `opened` just now, early input becomes the
+        chat's text."""
         from tui_agent.ui.panes.chat import ChatPane
         from tui_agent.ui.panes.status import StatusPane
         from tui_agent.ui.widgets.prompt_lines import ApprovalLine
@@ -127,11 +127,7 @@ class WorkspaceScreen(
             self.workspace.arranged(self.arrangement.layout, self.arrangement.needs)
 
     async def complete(self, session: Session) -> None:
-        """Mount the remaining panes, visible panes first, and attach them to the state.
-
-        Panes are imported, mounted and drawn one by one, because mounting all together would delay input.
-        Pending input is handled before each pane.
-        """
+        """Mount the other panes, visible ones first, one by one: input is handled before each."""
         bridge = self.bridge
         assert bridge is not None, "it is filled first"
         seen = self.workspace.front_panes()
@@ -161,19 +157,17 @@ class WorkspaceScreen(
         return to_speech(title if isinstance(title, str) else title.plain, "title")
 
     async def leave(self) -> None:
-        """Flush typed text and stop updating."""
         await self.flush()
         if self.bridge:
             self.bridge.close()
 
     async def flush(self) -> None:
-        """Flush typed text to the session."""
         for pane in self.workspace.panes:
             await pane.flush()
 
     async def _store_waiting(self, text: str) -> None:
-        """Store the text of keys that wait, except a password. The chat is flushed first, since it holds the keys
-        before it; the editor is not, because it may not show the newest text of its file yet."""
+        """Store the text of keys that wait, except a password. The chat is flushed first, since it holds the
+        keys before them."""
         session = self.session
         if session is None or getattr(self.app.focused, "password", False):
             return
@@ -198,7 +192,7 @@ class WorkspaceScreen(
         self._arriving = asyncio.get_running_loop().create_future()
 
     def busy(self, event: Typed) -> asyncio.Future[None] | None:
-        """Returns the future to await if the target pane is missing or still handles an earlier key."""
+        """The future to await if the target pane is missing or busy."""
         if self._replacing is not None:
             return self._replacing
         if self._arriving is not None:
@@ -249,11 +243,8 @@ class WorkspaceScreen(
             self._arriving = None
 
     def make_room(self, event: Typed) -> bool:
-        """Adjust the pane sizes before an event, except during text input; update the panes before a click.
-
-        The effect of clicks and movement keys depends on positions, which must not depend on timing.
-        Returns whether anything moved.
-        """
+        """Adjust pane sizes before an event, except during text input, since clicks and movement keys depend on
+        positions. Returns whether anything moved."""
         shown = isinstance(event, events.MouseDown) and self.bridge is not None and self.bridge.flush()
         return self._room.make(event) or shown
 
@@ -312,7 +303,7 @@ class WorkspaceScreen(
         self.arrangement.resize(message.pane, message.axis, message.cells)
 
     def handle_right_click(self, event: Typed) -> bool:
-        """A right click moves the cursor and opens the menu of available actions."""
+        """Moves the cursor and opens the menu of available actions."""
         if not isinstance(event, events.MouseDown | events.MouseUp) or event.button != 3:
             return False
         if isinstance(event, events.MouseDown):
@@ -361,7 +352,6 @@ class WorkspaceScreen(
             await self.do_in(action.pane, action.name)
 
     async def do_in(self, name: str, action: str) -> None:
-        """Run a pane's action from anywhere."""
         pane = self.workspace.pane(name)
         if pane:
             await pane.action_do(f"{name}.{action}")
@@ -369,7 +359,6 @@ class WorkspaceScreen(
 
 @contextmanager
 def keys_wait(screen: WorkspaceScreen) -> Generator[None]:
-    """Block keys during a screen replacement."""
     screen._replacing = done = asyncio.get_running_loop().create_future()
     try:
         yield

@@ -113,7 +113,6 @@ def _in_columns(said: str, drawn: str) -> str:
 
 
 def around_file_text(text: str) -> str:
-    """Converts a diff row; only the part before the file's text is changed."""
     if found := _DIFF_LINE.match(text):
         state, number, sign = (
             found[1].strip("▌ "),
@@ -126,7 +125,7 @@ def around_file_text(text: str) -> str:
 
 
 def around_model_text(text: str) -> str:
-    """Removes drawings around the model's text, whose characters are preserved."""
+    """Removes drawings around the model's text."""
     text = _DRAWN.sub(
         " ", _BETWEEN_WORDS.sub(" | ", _TICK_BOX.sub(lambda box: box[1] + _TICKS[box[2]], text))
     )

@@ -100,7 +100,7 @@ def notification(title: str, words: str) -> str:
 
 
 async def run_notifier(command: str, message: str) -> None:
-    """Run the user's command with the message as its last argument. Its output is discarded; its failure is logged."""
+    """Run the user's command with the message as its last argument; a failure is logged."""
     try:
         words = [*shlex.split(command), message]
         process = await asyncio.create_subprocess_exec(
@@ -120,8 +120,7 @@ async def run_notifier(command: str, message: str) -> None:
 
 
 async def given_to_tmux(text: str) -> bool:
-    """Copy through the surrounding tmux, into its buffer and its terminal's clipboard. Returns whether it
-    succeeded."""
+    """Copy into the buffer of the surrounding tmux and its terminal's clipboard. Returns whether it succeeded."""
     try:
         process = await asyncio.create_subprocess_exec(
             "tmux", "load-buffer", "-w", "-", stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL

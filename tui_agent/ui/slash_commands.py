@@ -24,14 +24,14 @@ _WRITTEN = re.compile(r"/([\w-]+)\s+(.*)", re.DOTALL)
 
 
 def text_command(text: str) -> tuple[str, str]:
-    """Splits a command into name and arguments. Returns ("", text) for other text."""
+    """Name and arguments of a command; ("", text) for other text."""
     found = _WRITTEN.fullmatch(text)
     known = found and (found[1] in TEXT_COMMANDS or found[1] in HOST_COMMANDS)
     return (found[1], found[2].strip()) if found and known else ("", text)
 
 
 def call_of(session: Session, text: str) -> Call | None:
-    """Returns the call of a command with arguments, or `None` if the text is a message."""
+    """`None` for a message."""
     name, words = text_command(text)
     return TEXT_COMMANDS[name](session, text, words) if name in TEXT_COMMANDS else None
 

@@ -43,12 +43,10 @@ READ_AT_ONCE = 64 * 1024
 
 
 class TerminalWriter(threading.Thread):
-    """Writes to a descriptor in order without blocking callers. Stops permanently when the terminal is
-    closed.
+    """Writes to a descriptor in order without blocking callers, until the terminal is closed.
 
-    Callers write directly if the terminal accepts the data; otherwise this thread does. Thread handoff of
-    every frame would cost up to 5 ms. Output to a terminal waits for the end of an earlier writer to the same one,
-    which may still restore its modes.
+    Callers write directly if the terminal accepts the data; a handoff of every frame to this thread would cost
+    up to 5 ms. Output waits for the end of an earlier writer to the same terminal.
     """
 
     _unfinished: ClassVar[list[TerminalWriter]] = []
@@ -332,7 +330,7 @@ class TerminalDriver(LinuxDriver):
             self._was_stopped = True
 
     def _go_on(self, *_: object) -> None:
-        """Take over the terminal and set its modes again, since another process may have changed them."""
+        """Take over the terminal and set its modes again."""
         if not self._is_given_away and not self.is_parked:
             self._give_back()
             self.resume_application_mode()

@@ -206,7 +206,6 @@ class TerminalInput:
             yield from self._give_up()
 
     def close(self) -> Iterator[Message]:
-        """Reports the remaining keys and the text of an open paste."""
         if typed := self._introducer + self._undecided:
             self._introducer = self._undecided = ""
             yield from self._take(typed)
@@ -249,7 +248,7 @@ class TerminalInput:
         return came[end.end() :] if end[0] == "\a" else came
 
     def _waited_long_enough(self, now: float) -> str | None:
-        """Returns undecided text that has become keys, or None."""
+        """Undecided text that has become keys, or `None`."""
         found, silent = self._introducer or self._undecided, now - self._heard
         long = constants.ESCAPE_DELAY if self._introducer else SILENCE
         if not found or (silent < long and (self._introducer or now - self._begun < LONGEST)):
@@ -336,7 +335,6 @@ class TerminalInput:
                 yield from self._key(character)
 
     def _sequence(self, text: str) -> Iterator[Message]:
-        """Reports the event of a complete sequence; none for an answer."""
         self._focused = self._clock() if text == _FOCUS_IN else -SILENCE
         if text == ESC:
             yield from self._with_earlier(events.Key("escape", ESC))
@@ -442,7 +440,7 @@ def _as_escape(match: re.Match[str]) -> str:
 
 
 def _end_of(text: str, at: int) -> int:
-    """Returns the end of a sequence that begins with Esc; 0 if it is incomplete."""
+    """The end of a sequence that begins with Esc; 0 if it is incomplete."""
     after = text[at + 1 : at + 2]
     if not after:
         return 0

@@ -46,13 +46,11 @@ class Palette(Struct, frozen=True):
 
 
 def names(folders: Sequence[Path] = ()) -> list[str]:
-    """Names of the shipped palettes and those in `folders`."""
     files = [path for folder in (themes_folder(), *folders) for path in folder.glob("*.toml")]
     return sorted({path.stem for path in files})
 
 
 def load_palette(name: str, folders: Sequence[Path] = (), depth: Depth = FULL) -> Palette:
-    """Missing colours are filled in."""
     for folder in (*reversed(folders), themes_folder()):
         path = folder / f"{name}.toml"
         if path.is_file():
@@ -64,7 +62,6 @@ def load_palette(name: str, folders: Sequence[Path] = (), depth: Depth = FULL) -
 
 
 def theme_of(palette: Palette) -> Theme:
-    """The palette as a Textual theme; Textual's own widgets use the same colours."""
     colors = palette.colors
     return Theme(
         name=palette.name,
@@ -153,7 +150,7 @@ def _filled(name: str, dark: bool, colors: dict[str, str], faults: list[str], de
 
 @cache
 def _shipped(name: str) -> dict[str, Any]:
-    """Cached because the requested palette is often also the fallback, and parsing takes 3 ms."""
+    """Cached: parsing takes 3 ms."""
     return tomllib.loads((themes_folder() / f"{name}.toml").read_text(encoding="utf-8"))
 
 

@@ -1,4 +1,4 @@
-"""Check configuration: selection, trial runs and commands."""
+"""The checks of a folder: selection, trial runs and commands."""
 
 from __future__ import annotations
 
@@ -226,5 +226,4 @@ class ChecksDialog(Form[None]):
 
 
 async def choose_checks(app: App[Any], session: Session) -> None:
-    """Configure the checks to run on every proposal in this folder."""
     await app.push_screen_wait(ChecksDialog(session))

@@ -1,4 +1,4 @@
-"""A filterable list dialog: palette, file finder, notices."""
+"""A filterable list as a dialog."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ def room_of(width: int) -> int:
 
 
 class ChooserRow(NamedTuple):
-    """A value and its display."""
-
     value: str
     words: Content
 
@@ -74,15 +72,13 @@ class Chooser(Dialog[Any]):
         text: str = "",
         at: Offset | None = None,
     ) -> None:
-        """`to_type` is the input hint, with `{choose}` and `{yes}` for these keys. `getting` loads the data
-        of `rows`, which is called again afterwards. `seen` is called with the value at the cursor. `first`
-        returns the initial value, by default the first row's. `hint` returns a line above the rows for the
-        value at the cursor, or "". `yes` is the value of the yes key while the input is empty. `text` is the
-        initial filter text. `at` is the screen position of the pointer that opened the list.
+        """`to_type` is the placeholder of the filter, with `{choose}` and `{yes}` for these keys; `text` is its
+        initial content. `getting` loads the data of `rows`; `following` subscribes a callback to their
+        changes and returns the unsubscribe function. `seen` gets the value at the cursor, `hint` returns a
+        line about it, `first` the initial one. `yes` is the value of the yes key while the filter is empty.
+        `at` is the pointer that opened the list.
 
-        The first `most` rows are built immediately, the rest when the cursor reaches them.
-
-        `following` subscribes a callback to row changes and returns the unsubscribe function.
+        The first `most` rows are built at once, the others if the cursor reaches them.
         """
         super().__init__(title)
         self._following = following
@@ -137,7 +133,7 @@ class Chooser(Dialog[Any]):
             self._unfollow()
 
     def _follow(self, *_: object) -> None:
-        """Update the rows, keeping the selection and a scroll position at the top."""
+        """Update the rows; the selection stays."""
         self._all = self._make(self.query_one(Input).value)
         rows = list(self._all[: max(self._most, len(self._rows))])
         if rows == self._rows:
@@ -163,7 +159,6 @@ class Chooser(Dialog[Any]):
         self.narrow(words)
 
     def narrow(self, words: str) -> None:
-        """Filter the rows and put the cursor on the initial one."""
         self._all = self._make(words)
         self._show(list(self._all[: self._most]))
         first = self._first() if self._first is not None and not words else None
@@ -180,7 +175,6 @@ class Chooser(Dialog[Any]):
 
     @property
     def value(self) -> str:
-        """The value at the cursor, or ""."""
         at = self.query_one(OptionList).highlighted
         return self._rows[at].value if at is not None and at < len(self._rows) else ""
 

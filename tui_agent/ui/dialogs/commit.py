@@ -85,7 +85,7 @@ class CommitDialog(Form[None]):
         )
 
     def say(self, words: Content | str = "") -> None:
-        """The message is above the keys, which are always shown."""
+        """The message is above the keys."""
         super().say(
             Content("\n").join([Content(words) if isinstance(words, str) else words, self.hint()])
             if words
@@ -193,7 +193,7 @@ class CommitDialog(Form[None]):
     # ── the message ──────────────────────────────────────────────────────────────────────────────────────
 
     def action_draft(self) -> None:
-        """Draft the message for the selected files with the model, replacing an earlier draft."""
+        """Draft the message for the ticked files, in place of an earlier draft."""
         if self.ticked and self.query_one(WritingArea).text == self.before:
             self.run_worker(self._draft(self._plan.of(self.ticked)), group="draft", exclusive=True)
 
@@ -223,7 +223,7 @@ class CommitDialog(Form[None]):
             self.fill(ended.wait())
 
     async def _commit(self, message: str, plan: CommitPlan, ended: asyncio.Event) -> None:
-        """Continues if the dialog is closed; errors are then reported as notices."""
+        """Continues if the dialog is closed; an error is then a notice."""
         try:
             await self._session.review.commit(message, plan)
         except TuiAgentError as error:

@@ -55,7 +55,6 @@ class ContextView(Dialog[None]):
 
 
 def rows(state: State) -> Iterator[Row]:
-    """The lines of the view."""
     yield from _counted(state)
     yield _nothing()
     yield from _instructions(state.instructions)
@@ -125,7 +124,7 @@ def _timeline(touches: tuple[Touch, ...]) -> Iterator[Row]:
 
 
 class SentView(Dialog[None]):
-    """The requests, newest selected; below, the additions of the selected one and its response."""
+    """The requests, and what the selected one adds, with its response."""
 
     DEFAULT_CSS = """
     SentView {
@@ -196,7 +195,6 @@ async def show_sent(app: App[object], session: Session) -> None:
 
 
 async def edit_summary(app: App[object], session: Session) -> None:
-    """Edit the summary; the saved text replaces it."""
     summary = ""
 
     async def get() -> str | None:
@@ -218,8 +216,7 @@ async def edit_summary(app: App[object], session: Session) -> None:
 
 
 async def edit_memory(app: App[object], session: Session, text: str) -> bool:
-    """Edit the memory and send it with `text`, or with “continue” if `text` asks for something different.
-    Returns whether it was sent."""
+    """Edit the memory and send it with `text`, or “continue”. Returns whether it was sent."""
     words = text if asks_to_go_on(text, 2) else GO_ON[0]
 
     async def get() -> str | None:

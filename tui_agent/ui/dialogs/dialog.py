@@ -29,10 +29,10 @@ AT_MOST = 1.0
 
 
 class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], inherit_bindings=False):
-    """A title, the widgets of `body`, and a key hint line. The dialog opens before its content is loaded;
-    keys that depend on the content wait.
+    """A title, the widgets of `body`, and a hint line. It opens before its content is loaded; keys that need
+    the content wait.
 
-    `ID` is its key table (`keys.views.DIALOGS`).
+    `ID` is its key table (`keymap.DIALOGS`).
     """
 
     ID: ClassVar[str] = ""
@@ -71,7 +71,6 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
             yield from chain.from_iterable(parts)
 
     def body(self) -> Iterable[Widget]:
-        """Widgets between the title and the hint line."""
         return ()
 
     def hint(self) -> Content | None:
@@ -99,7 +98,7 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
         self.dismiss(None)
 
     def fill(self, call: Coroutine[Any, Any, object]) -> None:
-        """Load content. A later call cancels an unfinished one."""
+        """Load content; an unfinished load is cancelled."""
         done = asyncio.get_running_loop().create_future()
         self._filling.add(done)
 
@@ -118,7 +117,7 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
         self.run_worker(then(), group="fill", exclusive=True)
 
     def run_worker(self, work: Any, *args: Any, **options: Any) -> Worker[Any]:
-        """Like the base method, but lookup errors in workers of a closed dialog are suppressed."""
+        """Suppresses lookup errors in workers of a closed dialog."""
         return super().run_worker(work if options.get("thread") else self._while_open(work), *args, **options)
 
     async def _while_open(self, work: Any) -> None:
@@ -134,7 +133,6 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
         return not self.matches(event, "dialog.close")
 
     def busy(self, event: events.Event) -> asyncio.Future[None] | None:
-        """The future that an event must wait for, if any."""
         return next(iter(self._filling), None) if self.needs_content(event) else None
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:

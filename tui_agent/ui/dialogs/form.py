@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 
 
 class Form(Dialog[ScreenResultType]):
-    """Returns the result of `keep`; a refusal is displayed and the form stays open. The text is saved until
-    then.
+    """Returns the result of `keep`; after a refusal the form stays open. Its text is saved until then.
 
-    With `asks_twice`, closing with changes from `before` requires a second key press.
+    With `asks_twice`, closing with changes requires a second key press.
     """
 
     ID = "text"
@@ -88,7 +87,7 @@ class Form(Dialog[ScreenResultType]):
         return ()
 
     def draw(self) -> None:
-        """Redraw the rows after a tick."""
+        pass
 
     @on(LineView.Marked)
     def _row_marked(self, event: LineView.Marked) -> None:
@@ -131,10 +130,8 @@ class TextDialog(Form[str | None]):
         wrap: bool = False,
         kept: tuple[Session, str] | None = None,
     ) -> None:
-        """`text` can be awaitable: keys wait for it, and a `None` result closes the dialog.
-
-        `kept` is the session and place that stores the draft.
-        """
+        """Keys wait for an awaitable `text`; `None` closes the dialog. `kept` is the session and place of the
+        draft."""
         super().__init__(title)
         self._text = text
         self.keeps = keep

@@ -1,4 +1,4 @@
-"""The inbox: everything that waits for the user in this session, and the user's other running sessions."""
+"""The inbox: everything that waits for the user, here and in the user's other sessions."""
 
 from __future__ import annotations
 
@@ -44,8 +44,7 @@ _KEY, _STATE = 13, 13
 
 
 class InboxRow(NamedTuple):
-    """`place` is the action that shows the item, `action` the next one on it. `other` is the session of a row of
-    another session."""
+    """`place` is the action that shows the item, `action` the next one on it."""
 
     id: str
     place: str
@@ -114,7 +113,7 @@ def _of_other(other: OtherSession) -> InboxRow:
 
 
 class Inbox(Chooser):
-    """Returns the chosen row and its action or place, or `None`. The key of an item's next action also chooses it."""
+    """Returns the chosen row and its action or place. The key of an item's next action also chooses it."""
 
     ID = "inbox"
 
@@ -249,7 +248,6 @@ def answering(other: OtherSession, session: Session) -> Chooser:
 
 
 async def show_inbox(app: Host, session: Session) -> None:
-    """Goes to the chosen item, or shows the chosen session in this terminal."""
     chosen: tuple[InboxRow, str] | None = await app.push_screen_wait(Inbox(session))
     if chosen is None:
         return

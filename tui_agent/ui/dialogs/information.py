@@ -41,7 +41,6 @@ async def _choose(
     facts: Sequence[Fact] | Coroutine[None, None, Sequence[Fact]],
     to_type: str = "type to filter",
 ) -> str | None:
-    """Shows facts and returns the chosen name."""
     found: list[Fact] = []
 
     async def get() -> None:
@@ -54,7 +53,6 @@ async def _choose(
 
 
 async def show_settings(app: App[object], session: Session) -> None:
-    """Every setting in force, with its origin."""
     from tui_agent.settings.loading import setting_lines
 
     lines = (line.partition(" = ") for line in setting_lines(session.loaded))
@@ -66,7 +64,6 @@ async def show_status(app: App[object], session: Session) -> None:
 
 
 def status_facts(session: Session) -> Iterator[Fact]:
-    """The program, the session, its model and its use."""
     state = session.state
     yield "tui-agent", __version__
     yield "session", f"{state.session.id} {state.session.name}".rstrip()
@@ -94,8 +91,6 @@ def used_words(usage: Usage) -> str:
 
 
 async def show_doctor(app: App[object], session: Session) -> None:
-    """The examination of this machine."""
-
     async def get() -> list[Fact]:
         from tui_agent.session.doctor import examine, report_lines
 
@@ -128,7 +123,7 @@ def _figures(session: Session) -> list[Fact]:
 
 
 async def choose_instructions(app: App[object], session: Session) -> None:
-    """The instruction files in force; opens the chosen one in the editor."""
+    """The files in force; opens the chosen one."""
     files = [
         (
             file.path,
@@ -143,8 +138,6 @@ async def choose_instructions(app: App[object], session: Session) -> None:
 
 
 async def show_servers(app: App[object], session: Session) -> None:
-    """The servers of tools, with the tools that they list."""
-
     async def get() -> list[Fact]:
         await session.mcp.read()
         facts = []
@@ -159,7 +152,7 @@ async def show_servers(app: App[object], session: Session) -> None:
 
 
 async def choose_hooks(app: App[object], session: Session) -> None:
-    """The hooks; switches the chosen one on or off, if it is of a `settings.json`."""
+    """Switches the chosen one on or off if it is of a `settings.json`."""
     from tui_agent.extensions.hooks import switch
 
     await session.hooks.read()
@@ -182,7 +175,7 @@ async def choose_hooks(app: App[object], session: Session) -> None:
 
 
 async def choose_agent(app: App[object], session: Session) -> None:
-    """Agent prompts for sub-tasks, and agents of other makers; puts the chosen one into the prompt."""
+    """Puts the chosen prompt or program into the prompt."""
     programs: list[str] = []
 
     async def get() -> list[Fact]:
@@ -213,7 +206,7 @@ async def choose_skill(app: App[object], session: Session) -> None:
 
 
 async def show_commands(app: App[object], session: Session) -> None:
-    """Show the commands, newest first; selecting one shows its output."""
+    """The commands, newest first; a chosen one shows its output."""
     if not session.state.commands.running and not session.state.commands.results:
         await session.notice("No command has run yet: type one in the chat, such as !pytest", "info")
         return
@@ -237,7 +230,6 @@ async def _output(session: Session, command: str) -> str | None:
 
 
 def command_rows(commands: CommandsSlice, words: str) -> list[ChooserRow]:
-    """A row per matching command; running ones cannot be opened."""
     rows = [
         ChooserRow("", parts(("● ", "$running"), f"{one.command}  ", (one.line, "$muted")))
         for one in reversed(commands.running)

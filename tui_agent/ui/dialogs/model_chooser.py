@@ -29,7 +29,7 @@ _PER_MILLION = 1_000_000
 
 
 class OfferRows(Sequence[ChooserRow]):
-    """Rows around a long list of models, whose rows are built on access."""
+    """Rows that are built on access."""
 
     def __init__(
         self,
@@ -58,7 +58,6 @@ class OfferRows(Sequence[ChooserRow]):
 
 
 def fits(words: str, text: str) -> bool:
-    """Whether a text contains all words, ignoring case."""
     text = text.lower()
     return all(word in text for word in words.lower().split())
 
@@ -75,8 +74,7 @@ def fitting(words: str, offers: Sequence[Offer], left_out: frozenset[str]) -> li
 
 
 def offer_row(offer: Offer, width: int, mark: str = "") -> ChooserRow:
-    """A model's row, `width` cells wide: name, date, window, price and abilities, or its retirement. `mark`
-    marks the current model."""
+    """Name, date, window, price and abilities (or retirement) in `width` cells. `mark` marks the current model."""
     wide = width >= WIDE
     name = max(LEAST_NAME, min(MOST_NAME, width - (70 if wide else 37)))
     shown = offer.name.ljust(name) if len(offer.name) <= name else f"{offer.name[: name - 1]}…"
@@ -93,7 +91,6 @@ def offer_row(offer: Offer, width: int, mark: str = "") -> ChooserRow:
 
 
 def about(offer: Offer, width: int) -> str:
-    """Facts of a model in one line of `width` cells."""
     wide = width >= WIDE
     per = " per million tokens" if wide else ""
     facts = (
@@ -107,7 +104,7 @@ def about(offer: Offer, width: int) -> str:
 
 
 def end(offer: Offer) -> str:
-    """`ends 2026-12-01`, `switched off since 2026-07-24, followed by deepseek/deepseek-v4-flash`, or ""."""
+    """`ends 2026-12-01`, `retired since 2026-07-24, replaced by deepseek/deepseek-v4-flash`, or ""."""
     if not offer.ended:
         return f"ends {offer.known.ends}" if offer.known.ends else ""
     return f"retired since {offer.known.ends}" + (f", replaced by {offer.follower}" if offer.follower else "")
@@ -145,8 +142,7 @@ WIDTH, BESIDE, MOST = 120, 5, 100
 
 
 class ModelChooser(Chooser):
-    """Returns a row's value: a model name or a value from `others`. ← and → change the current model's
-    effort; Tab reloads the provider lists."""
+    """Returns the value of a row. ← and → change the effort; Tab asks the providers again."""
 
     ID = "model_list"
     DEFAULT_CSS = """
@@ -163,8 +159,7 @@ class ModelChooser(Chooser):
         others: Callable[[str], Sequence[ChooserRow]],
         model_of: Callable[[str], str],
     ) -> None:
-        """`keyless` rows need no API key and are first if no model is selected. `model_of` maps a row's value
-        to its model, or ""."""
+        """`keyless` rows are first if no model is selected. `model_of` maps a value to its model, or ""."""
         to_type = "name or ability; or type provider/model"
         super().__init__("Models", self._rows_of, to_type, self._look(), hint=self._facts, most=MOST)
         self._models = models
@@ -185,8 +180,6 @@ class ModelChooser(Chooser):
     # ── what there is ────────────────────────────────────────────────────────────────────────────────────
 
     async def _look(self) -> None:
-        """Load the cache and then local servers, with provider requests in parallel."""
-
         async def kept() -> None:
             await self._models.offers.read()
             self._refresh()
@@ -294,7 +287,7 @@ class ModelChooser(Chooser):
     # ── effort ───────────────────────────────────────────────────────────────────────────────────────────
 
     def effort(self, name: str) -> Effort:
-        """The effort of a model, including unsaved changes."""
+        """Including changes that are not in use yet."""
         return self._efforts.get(name) or self._models.effort(name)
 
     def action_change_effort(self, step: int) -> None:
@@ -322,7 +315,6 @@ class ModelChooser(Chooser):
 
 
 async def choose_effort(app: Host, session: Session) -> None:
-    """Ask for the effort of the session's model, if it has levels."""
     models = session.models
     if models.name and not models.level("max"):
         await session.notice(f"{models.name} has no effort levels")
@@ -336,7 +328,6 @@ async def choose_effort(app: Host, session: Session) -> None:
 
 
 def effort_rows(words: str, models: ModelAccess) -> list[ChooserRow]:
-    """Matching effort levels with the model's own names."""
     now = models.effort()
     return [
         ChooserRow(

@@ -1,4 +1,4 @@
-"""Choice of a model, a provider with a key, or a service with a login; a trial request; the default."""
+"""Choice of a model, a provider with a key, or a login; a trial request; the default."""
 
 from __future__ import annotations
 
@@ -51,7 +51,6 @@ def login_rows(session: Session, words: str) -> Sequence[ChooserRow]:
 
 
 async def choose_login(app: Host, session: Session) -> None:
-    """Ask for a service, log in, and use its model from the next request on."""
     rows = login_rows(session, "")
     if not rows:
         await session.notice("You are logged in to all services: `tui-agent logout NAME` logs out")
@@ -75,7 +74,7 @@ async def log_in(app: Host, session: Session, value: str) -> str:
 
 
 class LoginDialog(Dialog[bool]):
-    """Login steps; returns whether the login was approved."""
+    """Returns whether the login was approved."""
 
     ID = "login"
     HINTS = (("dialog.close", "cancels"),)
@@ -102,7 +101,7 @@ class LoginDialog(Dialog[bool]):
         self.action_again(first=True)
 
     def action_again(self, first: bool = False) -> None:
-        """Start the login, or retry after a failure."""
+        """Start the login, or again after a failure."""
         if first or self._failed:
             self._failed = False
             self._shown, self._pasted = {}, asyncio.Queue()
@@ -173,8 +172,6 @@ _PROVIDER, _REHEARSAL = "provider:", "rehearsal:"
 
 
 async def choose_model(app: Host, session: Session) -> None:
-    """Ask for the model and use it from the next request on."""
-
     def keyless(words: str) -> list[ChooserRow]:
         return [*login_rows(session, words), *_rehearsal(app, session, words)]
 
@@ -242,7 +239,7 @@ async def _use(
 
 
 async def _keep_key(session: Session, name: str, key: str) -> None:
-    """Stores the key in the system keyring if available, otherwise in memory: never in a file."""
+    """In the system's keyring, otherwise in memory: never in a file."""
     if not store.keyring_available():
         await session.notice(
             f"{name} is stored for this run only; `pip install keyring` stores it permanently"
@@ -293,7 +290,7 @@ def _model_of(value: str) -> str:
 
 
 class KeyDialog(Form[str | None]):
-    """Masked input of a provider's key; returns `None` if cancelled."""
+    """Returns the key, or `None`."""
 
     ID = "key"
     DEFAULT_CSS = """
@@ -320,7 +317,6 @@ class KeyDialog(Form[str | None]):
 
 
 def provider_rows(words: str, environment: Mapping[str, str]) -> list[ChooserRow]:
-    """Providers without a key, with their requirements; selecting one requests the key."""
     return [
         ChooserRow(_PROVIDER + it.name, label(f"{it.name:<11} needs {it.keys[0]}: enter one"))
         for it in all_providers()

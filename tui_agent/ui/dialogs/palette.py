@@ -25,10 +25,7 @@ _COLOURS = {"info": "$muted", "warning": "$warning", "error": "$error"}
 def palette_rows(
     words: str, keys: Keys, pane: str, recent: Sequence[str], why_not: Callable[[str], str], room: int
 ) -> list[ChooserRow]:
-    """Actions that match the words: recent ones first, then the pane's own.
-
-    Unavailable actions show the reason instead of their group. `room` is the row width in cells.
-    """
+    """Matching actions: recent ones, then those of the pane. An unavailable one shows the reason."""
     order = {name: at for at, name in enumerate(recent)}
     found = [action for action in ACTIONS.values() if _holds(action, words)]
     found.sort(key=lambda it: (order.get(it.id, MOST), it.pane != pane, it.pane != ANYWHERE))
@@ -36,7 +33,6 @@ def palette_rows(
 
 
 def own_rows(words: str, names: Mapping[str, tuple[str, str]], room: int) -> list[ChooserRow]:
-    """Commands, skills and prompts of servers that match the words, with their origin."""
     return [
         ChooserRow(
             f"/{name}",
@@ -65,10 +61,7 @@ def _palette_row(action: Action, keys: Keys, why: str, recent: bool, room: int) 
 
 
 def help_rows(words: str, keys: Keys, first: str, room: int) -> list[ChooserRow]:
-    """All keys with action and scope, the focused pane's first, filtered by `words`.
-
-    `room` is the row width in cells.
-    """
+    """The keys of the focused pane first."""
     places = dict.fromkeys((first, APP, ANYWHERE, *PANES))
     return [
         ChooserRow(
@@ -86,7 +79,7 @@ def help_rows(words: str, keys: Keys, first: str, room: int) -> list[ChooserRow]
 
 
 async def choose_theme(app: Host) -> str:
-    """Previews the highlighted theme; restores the previous theme on cancel. Returns the chosen theme, or ""."""
+    """Previews the highlighted theme. Returns the chosen one, or ""."""
     before = app.theme
     rows = partial(theme_rows, names=app.themes, now=before)
     chosen = await app.push_screen_wait(Chooser("Theme", rows, seen=app.use_theme))
@@ -95,7 +88,6 @@ async def choose_theme(app: Host) -> str:
 
 
 def theme_rows(words: str, names: Sequence[str], now: str) -> list[ChooserRow]:
-    """Matching themes, the current one first."""
     found = [name for name in names if words.lower() in name]
     found.sort(key=lambda name: name != now)
     return [
@@ -131,10 +123,7 @@ _STEP, _BEHIND = 2, 19
 
 
 def symbol_chooser(path: str, lines: Sequence[str], row: int, room: int) -> Chooser:
-    """Returns the selection as zero-based `row:column`; the initial symbol is the one that contains `row`.
-
-    `room` is the row width in cells.
-    """
+    """Returns the selection as zero-based `row:column`; the initial symbol contains `row`."""
     found: list[Symbol] = []
 
     async def get() -> None:

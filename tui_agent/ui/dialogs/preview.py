@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 
 class DiffPreview(Dialog[ScreenResultType]):
-    """A diff with hunk navigation."""
-
     DEFAULT_CSS = """
     DiffPreview {
         & > Vertical { height: 90%; }
@@ -69,7 +67,7 @@ class DiffPreview(Dialog[ScreenResultType]):
 
 
 class Replacements(DiffPreview[bool]):
-    """Returns whether to replace; `words` states the number of matches."""
+    """Returns whether to replace."""
 
     ID = "replacements"
     DEFAULT_CSS = "Replacements > Vertical { height: 80%; }"
@@ -95,8 +93,6 @@ class Replacements(DiffPreview[bool]):
 
 
 class FileDiff(DiffPreview[None]):
-    """Keys select versions, hunks, and one or two columns."""
-
     ID = "versions"
     DEFAULT_CSS = "FileDiff > Vertical { width: 96%; }"
     HINTS = (
@@ -254,11 +250,8 @@ def _row(point: Checkpoint) -> Row:
 
 
 class Merge(DiffPreview[ConflictChoices | None]):
-    """Returns the complete choices, or `None` if cancelled.
-
-    The diff shows the changes from the unsaved text to the merge, with the disk's side at conflicts;
-    conflicts are shown first.
-    """
+    """Returns the complete choices, or `None`. The diff shows the merge against the unsaved text, with the
+    disk's side at conflicts."""
 
     ID = "merge"
     DEFAULT_CSS = "Merge ConflictLines { height: 1fr; }"

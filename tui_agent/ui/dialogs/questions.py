@@ -38,8 +38,7 @@ _ALL = "all"
 
 
 async def answer_permission(app: App[object], session: Session) -> None:
-    """Show a call's exact effect and answer the request; typed text is the reason sent to the model. It is stored
-    until the request is answered."""
+    """Show a call's exact effect. Typed text is the reason for the model, and is stored until the answer."""
     question = session.state.asked
     if question is None:
         await session.notice("There is no permission question.", "info")
@@ -81,8 +80,7 @@ async def answer_permission(app: App[object], session: Session) -> None:
 
 
 def question_rows(question: PermissionQuestion, typed: str, choose: str) -> list[ChooserRow]:
-    """The answers, followed by the exact effect. Typed text other than `y` or `yes` is a refusal with a
-    reason."""
+    """The answers and the exact effect. Text other than `y` or `yes` denies with a reason."""
     reason = typed.strip()
     words = ANSWERS
     if question.answers:
@@ -105,7 +103,6 @@ def question_rows(question: PermissionQuestion, typed: str, choose: str) -> list
 
 
 async def show_permissions(app: App[object], session: Session) -> None:
-    """List the session's permission decisions, each revocable."""
     choose = cast("Host", app).keys.shown("chooser.choose")
     while session.state.permissions:
         decisions = {one.digest: one for one in reversed(session.state.permissions)}
@@ -135,7 +132,7 @@ def decision_words(decision: PermissionDecision) -> str:
 
 
 async def may_run_here(app: App[object], session: Session, command: str) -> bool:
-    """Asks whether a command may run in the real folder, where its writes persist, unless always allowed."""
+    """Asks whether a command may write to the real folder, unless that is always allowed."""
     if session.commands.may_run_here():
         return True
     answers = {
@@ -158,7 +155,7 @@ async def may_run_here(app: App[object], session: Session, command: str) -> bool
 
 
 async def run_asked(app: App[Any], run: Callable[..., Awaitable[object]]) -> bool:
-    """Run a command, after confirmation if it cannot be isolated as configured. Returns whether it ran."""
+    """Run a command, after a question if it cannot be isolated as configured. Returns whether it ran."""
     try:
         await run()
     except AnswerNeeded as needed:
@@ -177,7 +174,7 @@ async def run_asked(app: App[Any], run: Callable[..., Awaitable[object]]) -> boo
 
 
 async def save_pastes(app: App[Any], session: Session, refused: PasteTooLong) -> dict[str, str]:
-    """Offer to save pasted texts as files. Returns their paths by placeholder line."""
+    """Returns the paths of the saved texts by placeholder line."""
     each = "it" if len(refused.lines) == 1 else "each"
     answers = {
         "": "Leave it in the prompt",
@@ -193,7 +190,7 @@ async def save_pastes(app: App[Any], session: Session, refused: PasteTooLong) ->
 
 
 async def run_checks(app: App[object], session: Session) -> None:
-    """Run the checks on the proposed changes in a view, or else in the real folder after confirmation."""
+    """In a view of the proposed changes, or in the real folder after a question."""
     names = await asyncio.to_thread(session.checks.names)
     here = bool(names) and not session.state.review.open
     if here and not await may_run_here(app, session, f"the checks ({', '.join(names)})"):
@@ -202,7 +199,6 @@ async def run_checks(app: App[object], session: Session) -> None:
 
 
 async def choose_hosts(app: App[Any], session: Session) -> None:
-    """Lists hosts that are refused to agents and allows the chosen one, until none is chosen."""
     while found := session.outside_agents.refused_hosts():
         answers = {
             f"{host} {name}": f"{host}   for {name}, asked {count} time{'' if count == 1 else 's'}"
@@ -226,7 +222,6 @@ async def choose_hosts(app: App[Any], session: Session) -> None:
 
 
 async def ask_for_trust(app: Host, session: Session) -> None:
-    """Show the workspace's settings and filters."""
     root, folders = session.workspace.root, session.folders
     found: list[ChooserRow] = []
     seen: list[trust.TrustedWorkspace] = []
@@ -267,8 +262,7 @@ def trust_rows(
     files: Sequence[str],
     programs: Sequence[tuple[str, str]] = (),
 ) -> list[ChooserRow]:
-    """First the option to leave trust unchanged, then the full commands of filters, hooks and servers; files can be
-    viewed."""
+    """First the choice that changes nothing, then all commands of filters, hooks and servers, and the files."""
     match standing:
         case "nothing to trust":
             return [ChooserRow("", label("It has no settings or filters of its own"))]
@@ -308,7 +302,6 @@ def _in_short(setting: str) -> str:
 
 
 async def clean_up(app: App[object], session: Session) -> None:
-    """Show the undo store's contents and delete the user's selection, if any."""
     data, limit = session.folders.data, session.loaded.settings.undo.max_bytes
     size = 0
 
@@ -327,7 +320,7 @@ async def clean_up(app: App[object], session: Session) -> None:
 
 
 def storage_rows(size: int, limit: int) -> Sequence[ChooserRow]:
-    """First the option to keep all; above the limit, only the excess is deleted."""
+    """Above the limit, only the excess is deleted."""
     down = f", oldest first, down to {readable(limit)}" if size > limit else ""
     return [
         ChooserRow("", label("Cancel")),
@@ -346,7 +339,7 @@ def cleanup_summary_text(done: CleanupResult, limit: int) -> str:
 
 
 async def return_conflict(app: App[object], session: Session, change: Change) -> None:
-    """Ask which of the two sub-tasks reworks the conflict, the later one first. No effect if cancelled."""
+    """Ask which of the two sub-tasks reworks the conflict, the later one first."""
     rival = session.state.review.change(change.rival)
     if change.state != "conflict" or rival is None:
         await session.notice(f"{change.path} is not a conflict of two sub-tasks")

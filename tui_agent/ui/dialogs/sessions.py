@@ -176,7 +176,6 @@ class SessionPicker(Chooser):
             await self.run_action(chosen)
 
     def action_list(self, what: str) -> None:
-        """List by the next order (`sort`), or the sessions of all folders or of this one."""
         if what == "sort":
             self._sort = SORTS[(SORTS.index(self._sort) + 1) % len(SORTS)]
         else:
@@ -224,7 +223,6 @@ class SessionPicker(Chooser):
 
 
 def naming(name: str) -> Chooser:
-    """Asks for a name; returns `None` if cancelled."""
     return Chooser(
         f"Name of “{name}”" if name else "Name of this session",
         lambda words: (
@@ -287,7 +285,6 @@ async def choose_another(app: Host, session: Session) -> None:
 
 
 async def begin_new(app: Host, session: Session) -> None:
-    """Close the current session, which remains in the list, and start a new one in the same folder."""
     if app.reopen is None:
         app.notify("Another session can be started only from `tui-agent` itself.", severity="warning")
     else:
@@ -295,7 +292,6 @@ async def begin_new(app: Host, session: Session) -> None:
 
 
 async def export_this(app: Host, session: Session) -> None:
-    """Ask for a file and export the conversation to it."""
     default = f"{session.state.session.name or session.state.session.id}.md".replace("/", "-")
 
     def rows(words: str) -> list[ChooserRow]:
@@ -315,7 +311,6 @@ def _target(root: Path, name: str) -> Path:
 
 
 async def fork_this(app: Host, session: Session) -> None:
-    """Continue in a copy of the current session up to a turn."""
     if app.reopen is None:
         return
     forked = await fork_at_a_turn(
@@ -326,7 +321,6 @@ async def fork_this(app: Host, session: Session) -> None:
 
 
 async def rename_this(app: Host, session: Session) -> None:
-    """Ask for a new name of the current session."""
     name = await app.push_screen_wait(naming(session.state.session.name))
     if name:
         await session.rename(name)

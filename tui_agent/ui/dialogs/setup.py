@@ -1,4 +1,4 @@
-"""Setup: the steps of the first screen in one list, at any time: model, checks, theme, instructions."""
+"""The steps of the first screen in one list: model, checks, theme, instructions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LIST, _CHECKS, _THEME, _INIT, _DONE = "list:", "checks:", "theme:", "init:", "d
 
 
 async def set_up(app: Host, session: Session) -> None:
-    """Show the steps until the user closes the list; the cursor moves to the next step."""
+    """The cursor moves to the next step, until the user closes the list."""
     checks: list[ListedCheck] = []
     options: list[ModelOption] = []
     first = ""
@@ -89,7 +89,6 @@ async def set_up(app: Host, session: Session) -> None:
 
 
 def _check_words(session: Session, checks: Sequence[ListedCheck]) -> tuple[str, str]:
-    """The names of the checks, and how many of them run on proposals."""
     names = ", ".join(it.check.name for it in checks) or "none found: add a command"
     if session.state.checks.offered:
         return names, "found here, not in use"

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 async def open_chat(app: App[object], session: Session, task: SubTask) -> None:
-    """Show the chat of a task's newest run, or a message if it never ran."""
+    """Show the chat of a task's newest run."""
     if task.runs:
         await app.push_screen_wait(SubTaskView(session, task.id))
     else:
@@ -49,8 +49,6 @@ async def open_chat(app: App[object], session: Session, task: SubTask) -> None:
 
 
 class EndedRun:
-    """A finished run, as a transcript source."""
-
     def __init__(self, state: State) -> None:
         self.state = state
 
@@ -60,8 +58,6 @@ class EndedRun:
 
 
 class RunTranscript(Vertical):
-    """The transcript of one run, updated live."""
-
     SLICES: ClassVar[tuple[str, ...]] = ("chat", "reply", "review")
 
     def __init__(self, source: Source, running: RunSession | None) -> None:
@@ -90,8 +86,6 @@ class RunTranscript(Vertical):
 
 
 class SubTaskView(Dialog[None]):
-    """Task state, goal and transcript; Esc closes it."""
-
     SLICES: ClassVar[tuple[str, ...]] = ("subtasks",)
     ID = "subtask_chat"
     # Same message style as in the chat.
@@ -258,8 +252,6 @@ class SubTaskForm(Form[None]):
 
 
 class NeedsForm(Form[None]):
-    """Passes the ticked ids to `use`."""
-
     ID = "needs"
     HINTS = (("ticks.tick", "tick"), ("answer.accept", "keep"), ("dialog.close", "cancel"))
     DEFAULT_CSS = """
@@ -305,8 +297,6 @@ class NeedsForm(Form[None]):
 
 
 async def add(app: App[object], session: Session) -> None:
-    """Ask for a new task, initially without dependencies."""
-
     async def keep(form: Wording) -> None:
         await session.subtasks.add(form.id, form.goal, form.files)
 
@@ -335,7 +325,6 @@ async def connect(app: App[object], session: Session, task: SubTask) -> None:
 
 
 async def remove(app: App[object], session: Session, task: SubTask) -> None:
-    """Delete a task after confirmation."""
     behind = [other.id for other in session.state.subtasks.tasks if task.id in other.dependencies]
     waits = f"; {', '.join(behind)} no longer wait{'s' * (len(behind) == 1)} for it" if behind else ""
     answers = {"": "Cancel", "remove": f"Remove it from the graph{waits}"}
@@ -352,7 +341,6 @@ Changes = dict[str, Diff | str]
 
 
 async def compare_attempts(app: App[object], session: Session) -> None:
-    """Compares the newest attempts, and puts the chosen one into the review."""
     group = next((task.attempt for task in reversed(session.state.subtasks.tasks) if task.attempt), "")
     if not group:
         await session.notice("There are no attempts: /best claude codex GOAL or /best 3 GOAL starts some")

@@ -24,7 +24,7 @@ _WHO = {"person": "you", "agent": "agent", "note": "note", "command": "command"}
 
 
 async def find_in_transcript(app: App[object], session: Session) -> int | None:
-    """Search the messages. Returns the selected message's number, or `None`."""
+    """The number of the selected message, or `None`."""
     messages: list[ChatMessage] = list(session.state.chat.messages)
 
     async def get() -> None:
@@ -38,7 +38,6 @@ async def find_in_transcript(app: App[object], session: Session) -> int | None:
 
 
 def found_rows(words: str, messages: Sequence[ChatMessage]) -> list[ChooserRow]:
-    """Messages that contain the words, newest first, with the first matching line."""
     wanted = words.strip().lower()
     rows = []
     for message in reversed(messages):
@@ -53,7 +52,6 @@ def found_rows(words: str, messages: Sequence[ChatMessage]) -> list[ChooserRow]:
 
 
 async def find_in_history(app: App[object], session: Session) -> str | None:
-    """Search the user's messages. Returns the selected text, or `None`."""
     history = list(reversed(session.state.input.history))
 
     def rows(words: str) -> list[ChooserRow]:
@@ -69,12 +67,11 @@ async def find_in_history(app: App[object], session: Session) -> str | None:
 
 
 async def rewind(app: Host, session: Session) -> None:
-    """Take files and conversation back to before an earlier message, with its text in the prompt."""
     await edit_earlier(app, session, files=True)
 
 
 async def edit_earlier(app: Host, session: Session, *, files: bool = False) -> None:
-    """Fork the session before an earlier message, with its text in the prompt; with `files`, also take them back."""
+    """Fork before an earlier message, with its text in the prompt; `files` also takes the files back."""
     if app.reopen is None:
         app.notify("A copy can be started only from `tui-agent` itself.", severity="warning")
         return

@@ -1,4 +1,4 @@
-"""View of a merge conflict: base, yours and theirs of each conflicting region."""
+"""A merge conflict: base, yours and theirs of each region."""
 
 from __future__ import annotations
 
@@ -49,7 +49,6 @@ def conflict_lines(view: ConflictView, chosen: Mapping[int, str]) -> list[Confli
 
 
 def first_line(lines: list[ConflictLine], place: int) -> int:
-    """Returns the index of the region's first line."""
     return next((at for at, line in enumerate(lines) if line.place == place), 0)
 
 
@@ -76,7 +75,6 @@ def _place(view: ConflictView, region: Region, place: int, chosen: str) -> Itera
 
 
 def _name(view: ConflictView, part: Part) -> str:
-    """Returns the heading of a side, with the sub-task's name if two sub-tasks conflict."""
     if view.yours_name == "yours":
         return _NAMES[part]
     match part:
@@ -93,7 +91,7 @@ _GROUNDS = {"theirs": "theirs", "yours": "yours"}
 
 
 class ConflictLines(LineView):
-    """Draws one conflict; a click on a heading chooses that side."""
+    """A click on a heading chooses that side."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"ground--theirs", "ground--yours", "ground--fold"}
     DEFAULT_CSS = """
@@ -116,7 +114,6 @@ class ConflictLines(LineView):
         self._current = 0
 
     def show_conflict(self, view: ConflictView, chosen: Mapping[int, str], current: int) -> None:
-        """Draws the conflict and scrolls to the region `current`."""
         self._lines = conflict_lines(view, chosen)
         moved, self._current = current != self._current, current
         self.virtual_size = Size(0, len(self._lines))

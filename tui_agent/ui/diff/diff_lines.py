@@ -1,4 +1,4 @@
-"""A diff laid out in lines to show: context around each hunk, long unchanged stretches folded."""
+"""A diff as lines: context around each hunk, long unchanged parts folded."""
 
 from __future__ import annotations
 
@@ -27,11 +27,8 @@ Span = tuple[int, int]
 
 
 class DiffLine(NamedTuple):
-    """One line on the screen.
-
-    `hunk` is its hunk, -1 between hunks; `at` counts from 0 in the base, or in the hunk's `removed` or `added`;
-    `number` is the line number from 1 on its side. For a `fold`, `number` lines from base line `at` are hidden.
-    """
+    """`hunk` is -1 between hunks; `at` counts from 0 in the base, or in the hunk's `removed` or `added`;
+    `number` counts from 1 on its side. A `fold` hides `number` lines from base line `at`."""
 
     kind: Literal["same", "removed", "added", "fold"]
     hunk: int
@@ -54,14 +51,14 @@ class DiffLines:
         self.digits = len(str(max((line.number for line in self.lines if line.kind != "fold"), default=1)))
 
     def tops(self, room: int) -> list[int]:
-        """The row on which each line begins where `room` cells make a row, and after them the number of rows."""
+        """The first row of each line at `room` cells a row, and the number of rows."""
         tops = [0]
         for line in self.lines:
             tops.append(tops[-1] + self._height(line, max(room, 1)))
         return tops
 
     def breaks(self, line: DiffLine, room: int) -> list[int]:
-        """The cells of a line at which its rows begin and the last one ends; no character is parted."""
+        """The cells at which rows begin, and the end of the last one; no character is divided."""
         ending = self.ending(line)
         text = f"{self.text(line)}  {ending}" if ending else self.text(line)
         if text.isascii():
@@ -74,11 +71,10 @@ class DiffLines:
         return [*breaks, at]
 
     def text(self, line: DiffLine) -> str:
-        """The line's text without its ending, tabs as spaces, each character fit for the screen."""
+        """Without the ending, tabs as spaces."""
         return one_line(_bare(self._raw(line)))
 
     def column(self, line: DiffLine, character: int) -> int:
-        """The place of a character of the line in `text`, which has spaces for tabs."""
         raw = self._raw(line)
         return len(raw[:character].expandtabs(TAB)) if "\t" in raw else character
 
@@ -92,7 +88,6 @@ class DiffLines:
         return _ENDINGS[_ending(self._raw(line))] if self._mixed[line.hunk] else ""
 
     def words(self, line: DiffLine) -> list[Span]:
-        """Character spans of `text` that differ from the paired line."""
         hunk = self.diff.hunks[line.hunk]
         if line.kind not in ("removed", "added") or line.at >= min(len(hunk.removed), len(hunk.added)):
             return []

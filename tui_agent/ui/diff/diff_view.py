@@ -37,8 +37,6 @@ _KEPT = 512
 
 
 class DiffView(LineView):
-    """Shows a diff with a current hunk; decided hunks are dimmed and marked."""
-
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         f"ground--{name}" for name in ("added", "removed", "added-word", "removed-word", "fold")
     }
@@ -52,8 +50,6 @@ class DiffView(LineView):
     BINDINGS = view_bindings("block")
 
     class HunkClicked(Message):
-        """A hunk was clicked; its index is from 0."""
-
         def __init__(self, hunk: int) -> None:
             super().__init__()
             self.hunk = hunk
@@ -76,7 +72,7 @@ class DiffView(LineView):
         self._ready: tuple[DiffLines, int, list[int]] | None = None
 
     async def get_ready(self, diff: Diff) -> None:
-        """Lay out the next diff in a thread; tens of thousands of lines would block input."""
+        """Lay out the next diff in a thread, since a long one would block input."""
         lines = await asyncio.to_thread(DiffLines, diff)
         room = self._room_of(lines) if self.across else 0
         self._ready = lines, room, await asyncio.to_thread(lines.tops, room) if room else []
@@ -97,14 +93,13 @@ class DiffView(LineView):
             self.call_after_refresh(self._reveal)
 
     def show_undecided(self, diff: Diff, current: int = -1) -> None:
-        """Show a diff without individual decisions, or a sentence if no line differs."""
+        """Without decisions, or a sentence if no line differs."""
         if diff.hunks:
             self.show_diff(diff, (), current)
         else:
             self.show_words("There are no differences.")
 
     def show_words(self, text: str) -> None:
-        """Show a sentence instead of a diff."""
         if self.shown is None and self._words == text:
             return
         self.shown, self._words, self._current = None, text, -1
@@ -170,7 +165,6 @@ class DiffView(LineView):
         return self._tops[first], self._tops[last + 1] - 1
 
     def _lay_out(self) -> None:
-        """Recompute the rows if the lines or the width changed."""
         room = self._room_of(self.shown) if self.shown else 0
         if self.shown is not self._laid_out or room != self._room:
             self._laid_out, self._room = self.shown, room
@@ -183,7 +177,6 @@ class DiffView(LineView):
 
     @property
     def two_numbers(self) -> bool:
-        """Whether a row shows the line's number before and after the change."""
         return self.across >= TWO_NUMBERS_FROM
 
     def _room_of(self, lines: DiffLines) -> int:
@@ -191,8 +184,7 @@ class DiffView(LineView):
         return max(self.across - numbers - 5, 1)
 
     def _gutter(self, line: DiffLine, index: int, part: int, *, before: bool = False) -> Strip:
-        """The gutter of a row; continuation rows only show the bar. `before`: the single number is the one before
-        the change."""
+        """Continuation rows only show the bar. `before`: the single number is that before the change."""
         assert self.shown is not None
         current = line.hunk >= 0 and line.hunk == self._current
         state = self.state_of(line.hunk)

@@ -42,7 +42,7 @@ def _rows(area: TextArea) -> range:
 
 
 def _change_lines(area: TextArea, rows: range, lines: list[str], down: int = 0) -> None:
-    """Replaces `rows` with `lines` in one undo step, and moves the selection with them."""
+    """In one undo step; the selection moves with the lines."""
     start, end = area.selection
     old = [area.document.get_line(row) for row in rows]
     last = area.document.get_line(rows[-1])
@@ -97,7 +97,6 @@ def move_lines(area: TextArea, step: int) -> None:
 
 
 def replace_lines(area: TextArea, lines: Iterable[str], start: Place, end: Place) -> Place:
-    """Replaces a range with `lines` in one undo step."""
     area.history.checkpoint()
     ending = area.document.newline
     result = area.replace(ending.join(line.replace("\n", ending) for line in lines), start, end)
@@ -128,7 +127,6 @@ def _uncommented(line: str, sign: str) -> str:
 
 
 def replaced_in(line: str, here: Occurrence, new: str) -> Content:
-    """Returns a line with the old text struck out and the new text after it."""
     before, after = line[max(0, here.start - _AROUND) : here.start].lstrip(), line[here.end :][:_AROUND]
     old = (line[here.start : here.end], "$removed strike")
     return parts((f"{here.row + 1}: ", "$muted"), before, old, (new, "$added bold"), after)
@@ -146,7 +144,6 @@ class EditorColours(LineHighlights):
 
     @property
     def colour_query(self) -> Query | None:
-        """The highlight query, or `None` for text without colours."""
         return self.document.query if isinstance(self.document, CodeDocument) else None
 
     @property
@@ -160,13 +157,11 @@ class EditorColours(LineHighlights):
         self._area.notify_style_update()
 
     def mark(self, found: Sequence[Occurrence]) -> None:
-        """Highlights `found`, which must be in order."""
         if self._found or found:
             self._found = found
             self._area.refresh()
 
     def marks(self, row: int) -> tuple[tuple[int, int], ...]:
-        """Returns the highlighted columns of a line of the whole text."""
         found = self._found
         here = found[bisect_left(found, (row,)) : bisect_left(found, (row + 1,))]
         return tuple((one.start, one.end) for one in here)
@@ -185,10 +180,10 @@ COLOURED_TO = 400_000
 
 
 class Editor(WritingArea):
-    """View of one buffer. The session holds the authoritative text."""
+    """View of one buffer of the session."""
 
     class Scrolled(Message):
-        """The visible part of the text has changed."""
+        pass
 
     TYPES_COMMANDS = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {"editor--found", "editor--current"}
@@ -317,7 +312,7 @@ class Editor(WritingArea):
     # ── what the session has ─────────────────────────────────────────────────────────────────────────────
 
     def take(self, buffer: Buffer) -> None:
-        """Copies the text and the cursor of `buffer` if the session has changed them."""
+        """Copies text and cursor of `buffer` if the session has changed them."""
         place = (buffer.cursor, buffer.anchor)
         if buffer.revision != self.revision:
             self._take_text(buffer)
@@ -353,7 +348,7 @@ class Editor(WritingArea):
             self.call_after_refresh(self._scroll_back, buffer.scroll)
 
     def _change_text(self, overlay: Overlay) -> None:
-        """Replaces the text in one undo step. Cursor and scroll position move with their lines."""
+        """In one undo step; cursor and scroll position move with their lines."""
 
         before, ending = self.document, ending_of(overlay.text)
         lines = overlay.text.split(ending)
@@ -389,7 +384,6 @@ class Editor(WritingArea):
 
     @property
     def place(self) -> tuple[Place, Place]:
-        """Cursor and anchor in the whole text."""
         (row, column), (anchor_row, anchor_column) = self.selection.end, self.selection.start
         return (row + self.first_line, column), (anchor_row + self.first_line, anchor_column)
 
@@ -397,7 +391,6 @@ class Editor(WritingArea):
 
     @property
     def scroll_place(self) -> Place:
-        """First visible line and column in the whole text."""
         return round(self.scroll_y) + self.first_line, round(self.scroll_x)
 
     def _scroll_back(self, place: Place) -> None:
@@ -429,7 +422,6 @@ class Editor(WritingArea):
 
     @property
     def lines(self) -> Sequence[str]:
-        """All lines of the text without their endings."""
         return self.whole or self.document.lines
 
     def select(self, anchor: Place, cursor: Place) -> None:
@@ -442,7 +434,7 @@ class Editor(WritingArea):
         self.call_after_refresh(self.scroll_cursor_visible, True)
 
     def go_to_line(self, number: int, column: int = 1) -> None:
-        """Moves the cursor to a line and a column, both counted from 1."""
+        """Both count from 1."""
         place = (max(number, 1) - 1, max(column, 1) - 1)
         self.select(place, place)
 

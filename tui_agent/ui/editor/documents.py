@@ -27,11 +27,8 @@ AT_ONCE, GIVEN_UP_AFTER, SLOW = 0.01, 2.0, 0.2
 
 
 class ExactDocument(DocumentBase):
-    """A text with one kind of line ending, `newline`; every other character is preserved.
-
-    Textual's documents also break lines at form feeds and Unicode separators, and write all line endings
-    as one kind.
-    """
+    """A text with one kind of line ending, which preserves every other character. Textual's documents also
+    break lines at form feeds and Unicode separators."""
 
     def __init__(self, text: str = "") -> None:
         self._newline = ending_of(text)
@@ -85,8 +82,8 @@ class ExactDocument(DocumentBase):
         return self._newline.join([rows[top][left:], *rows[top + 1 : bottom], rows[bottom][:right]])
 
     def get_size(self, indent_width: int) -> Size:
-        """Returns the width of the widest line and the number of lines. In a long text only edited lines are
-        measured, and the width never decreases."""
+        """Width of the widest line and number of lines. A long text is measured only at its edits and never
+        becomes narrower."""
         known = self._widest
         whole = len(self._rows) <= MEASURED_WHOLE or len(self._touched) > 1
         if known is None or known[0] != indent_width or whole:
@@ -102,7 +99,6 @@ class ExactDocument(DocumentBase):
         return Size(cells, len(self._rows))
 
     def prepare(self, text: str, lines: list[str], cells: int) -> None:
-        """Stores the lines and the width of the next inserted text."""
         self._ahead = text, lines, cells
 
     def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
@@ -123,11 +119,10 @@ class ExactDocument(DocumentBase):
 
 
 class CodeDocument(ExactDocument):
-    """A text with a syntax tree. Edits shift the tree; the editor decides when to parse again.
+    """A text with a syntax tree that edits shift; the editor decides when to parse again.
 
-    A parse takes 50 ms in a file of 5,000 lines, and twice as long in Textual's own document, which reads
-    each line several times. If the first parse takes longer than a frame, the tree stays empty until a
-    thread has parsed the text.
+    A parse takes 50 ms for 5,000 lines, half as long as in Textual's own document. If the first one takes
+    longer than a frame, a thread does it.
     """
 
     def __init__(self, text: str, language: Language, query: Query | None = None) -> None:
@@ -179,7 +174,6 @@ class CodeDocument(ExactDocument):
         start_point: tuple[int, int] | None = None,
         end_point: tuple[int, int] | None = None,
     ) -> dict[str, list[Node]]:
-        """Returns the captures between two points, each a row and a column in bytes."""
         if self._syntax_tree is None:
             return {}
         cursor = QueryCursor(query)
@@ -198,10 +192,8 @@ class CodeDocument(ExactDocument):
         return len(above) if above.isascii() else len(above.encode(errors="replace"))
 
     async def parse(self) -> bool:
-        """Parses the current text in a thread. Returns whether the tree is up to date or abandoned.
-
-        Edits during the parse do not restart it; they are applied to the new tree.
-        """
+        """Parses in a thread; edits in between are applied to the new tree. Returns whether it is up to date or
+        abandoned."""
         if self.given_up or self._syntax_tree is None or self._since is not None:
             return True
         edits, text = self.edits, self.text.encode(errors="replace")

@@ -40,8 +40,7 @@ _SWITCHES = {"find_case": "case", "find_regex": "regex", "find_selection": "in s
 
 
 class FindBar(Vertical):
-    """Enter selects the next match, or replaces the current one from the replacement line. Up and down step
-    through the matches."""
+    """Enter selects the next match, or replaces the current one; Up and Down step through the matches."""
 
     DEFAULT_CSS = """
     FindBar {
@@ -94,7 +93,6 @@ class FindBar(Vertical):
 
     @property
     def editor(self) -> Editor | None:
-        """Returns `None` if the bar is closed."""
         return self._editor
 
     def open_for(self, mode: FindMode, editor: Editor) -> None:
@@ -135,7 +133,6 @@ class FindBar(Vertical):
         self.post_message(self.Closed())
 
     def switch(self, name: str) -> None:
-        """Toggles `find_case`, `find_regex` or `find_selection`, even if the bar is closed."""
         if name == "find_selection" and self._selected is None and name not in self._switched:
             self._say("Nothing was selected", "$warning")
             return
@@ -147,7 +144,7 @@ class FindBar(Vertical):
     # ── the keyboard ─────────────────────────────────────────────────────────────────────────────────────
 
     def busy(self, event: events.Event) -> asyncio.Future[None] | None:
-        """Returns the running search if `event` depends on its result; printable keys do not."""
+        """The running search if `event` depends on its result; printable keys do not."""
         if not isinstance(event, events.Key | events.MouseDown):
             return None
         if isinstance(event, events.Key) and (event.is_printable or event.key == "backspace"):
@@ -209,7 +206,6 @@ class FindBar(Vertical):
     # ── finding ──────────────────────────────────────────────────────────────────────────────────────────
 
     def text_changed(self) -> None:
-        """Schedules a search after a pause in typing."""
         if self._editor is None or self._mode == "line":
             return
         self._stale = True
@@ -224,7 +220,6 @@ class FindBar(Vertical):
             self._do(self._find())
 
     def _do(self, call: Coroutine[Any, Any, None]) -> None:
-        """Runs `call` unless another call is running; dependent keys wait for it."""
         if self._doing is not None:
             call.close()
             return
@@ -306,7 +301,7 @@ class FindBar(Vertical):
     # ── replacing ────────────────────────────────────────────────────────────────────────────────────────
 
     async def _replace(self) -> None:
-        """Replaces the selected match and selects the next. If no match is selected, only selects one."""
+        """Replaces the selected match and selects the next; without one it only selects."""
         editor, search, here = self._editor, self._search, self._current
         if editor is None or search is None or editor.read_only:
             return
@@ -361,7 +356,6 @@ class FindBar(Vertical):
         self._say(f"Replaced {words} · Ctrl+Z undoes")
 
     async def _preview(self) -> None:
-        """Shows the current match before and after the replacement."""
         while self._due and self._mode == "replace":
             self._due = False
             editor, search, here = self._editor, self._search, self._current

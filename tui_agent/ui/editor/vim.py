@@ -64,8 +64,6 @@ class VimDisplay(NamedTuple):
 
 
 class Vim:
-    """Vim state of a text area."""
-
     def __init__(
         self,
         area: TextArea,
@@ -73,9 +71,8 @@ class Vim:
         go_to_line: Callable[[int], bool] = lambda _line: False,
         on_command: Callable[[str], str] | None = None,
     ) -> None:
-        """`go_to_line` moves to a line outside the area's text and returns whether it did; -1 means the last line.
-        `on_command` runs a `:` command and returns why it cannot; None without typed lines, as in the prompt,
-        where Enter sends."""
+        """`go_to_line` returns whether it moved outside the area; -1 is the last line. `on_command` runs a `:`
+        command and returns why it cannot; `None` in the prompt, where Enter sends."""
         self._area = area
         self._on_shown = on_shown
         self._go_to_line = go_to_line
@@ -145,7 +142,6 @@ class Vim:
         return True
 
     def _take_line(self, event: events.Key, run: Callable[[str], str]) -> None:
-        """Handles a key of a search or of a `:` command."""
         refused = ""
         if event.key == "backspace":
             self._typed = self._typed[:-1]
@@ -197,7 +193,6 @@ class Vim:
         self._area.move_cursor(self._place(max(0, min(at, len(self._text)))))
 
     def _replace(self, start: int, end: int, text: str) -> None:
-        """Replaces a range in one undo step and puts the cursor at its start."""
         if self._area.read_only:
             raise _Refused("")
         ending = self._area.document.newline
@@ -438,7 +433,6 @@ class Vim:
                 self._go(at + grown + len(more) * (count - 1))
 
     def _repeat(self) -> None:
-        """Repeats the last change, with the count before the dot if there is a count."""
         change, words = self._change
         if not change:
             return

@@ -11,15 +11,11 @@ from textual.app import App
 
 
 class Register(NamedTuple):
-    """Text of a register, and whether it consists of whole lines."""
-
     text: str = ""
     lines: bool = False
 
 
 class Registers:
-    """Registers of all text areas of an application."""
-
     _by_app: ClassVar[WeakKeyDictionary[App[object], Registers]] = WeakKeyDictionary()
 
     def __init__(self) -> None:
@@ -63,8 +59,8 @@ class Places:
         self._marks: dict[str, tuple[int, int]] = {}
 
     def target(self, command: str, count: int, text: str, at: int) -> int | None:
-        """The offset to which a command moves: a search (`/text`, `?text`, n, N, *, #), a mark that it sets or goes to.
-        None for other commands. Raises LookupError with a sentence if there is no such place."""
+        """The offset of a search (`/text`, `?text`, n, N, *, #) or mark; `None` for other commands. Raises
+        LookupError with a sentence if there is none."""
         sign, rest = command[0], command[1:]
         match sign:
             case "/" | "?":
@@ -147,23 +143,19 @@ class TextRange(NamedTuple):
 
 
 def line_at(text: str, at: int) -> tuple[int, int]:
-    """Returns start and end of the line at `at`, without its ending."""
     end = text.find("\n", at)
     return text.rfind("\n", 0, at) + 1, len(text) if end < 0 else end
 
 
 def indent_of(text: str, start: int) -> int:
-    """Returns the offset of the first character after the blanks of a line."""
     while text[start : start + 1] in (" ", "\t"):
         start += 1
     return start
 
 
 def moved(text: str, at: int, motion: str, count: int, operated: bool = False) -> int | None:
-    """Returns the target of a motion within the text, `None` for an unknown motion or if nothing is found.
-
-    With `operated`, `l`, `w` and `$` may reach the end of the line or of the text.
-    """
+    """The target of a motion, or `None`. With `operated`, `l`, `w` and `$` may reach the end of the line or the
+    text."""
     start, end = line_at(text, at)
     last = end if operated else max(start, end - 1)
     match motion:
@@ -227,7 +219,6 @@ def _word_after(text: str, at: int, big: bool, count: int, operated: bool) -> in
 
 
 def word_end(text: str, at: int, big: bool, count: int) -> int:
-    """Returns the last character of the word after `at`."""
     ends = (
         found.end() - 1
         for found in (_BIG_WORD if big else _WORD).finditer(text, max(at, 0))

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class KeyedPane(Protocol):
-    """A pane with actions by key."""
-
     calls_by_key: dict[str, str]
 
     async def run_action(self, action: str) -> None: ...
@@ -119,8 +117,6 @@ class WritingArea(TextArea, inherit_bindings=False):
     """
 
     class VimShown(Message):
-        """The Vim mode, or the typed part of a command, has changed."""
-
         def __init__(self, shown: VimDisplay) -> None:
             super().__init__()
             self.shown = shown
@@ -196,7 +192,6 @@ class WritingArea(TextArea, inherit_bindings=False):
         self.refresh()
 
     def _refresh_moved(self, before: Selection, selection: Selection) -> None:
-        """Redraws the old and new lines of the cursor, the selection and the matching bracket."""
         rows = [row for row, _ in (*before, *selection)]
         if before.is_empty and selection.is_empty:
             for row in {*rows}:
@@ -209,7 +204,6 @@ class WritingArea(TextArea, inherit_bindings=False):
                 self._refresh_rows(place[0], place[0])
 
     def find_matching_bracket(self, bracket: str, search_from: Location) -> Location | None:
-        """Returns the matching bracket within `SEARCHED_LINES`."""
         if bracket not in _PARTNERS:
             return None
         forward = bracket in "([{"
@@ -262,7 +256,6 @@ class WritingArea(TextArea, inherit_bindings=False):
         self.refresh()
 
     def use_vim(self) -> None:
-        """Enables Vim keys, in insert mode."""
         from tui_agent.ui.editor.vim import Vim  # loaded only with these keys
 
         self.vim = self.vim or Vim(
@@ -325,11 +318,8 @@ class WritingArea(TextArea, inherit_bindings=False):
 
     @on(events.Key)
     async def _run_key(self, event: events.Key) -> None:
-        """Runs the pane's action of a key before that of the text, except for printable keys.
-
-        A binding runs only after the key has bubbled up to the application; characters of the same burst
-        would overtake it.
-        """
+        """Runs the pane's action before that of the text, except for printable keys. A binding would run only
+        after the key has bubbled up, behind later characters of the same burst."""
         if event.is_printable:
             return
         pane = next((node for node in self.ancestors if isinstance(node, KeyedPane)), None)
@@ -347,7 +337,6 @@ class WritingArea(TextArea, inherit_bindings=False):
             self._type_in("\n")
 
     def point(self, x: int, y: int) -> None:
-        """Moves the cursor to a cell, unless text is selected."""
         if self.selection.is_empty:
             left, top = self.scroll_offset
             place = Offset(x - self.gutter_width + left - self.gutter.left, y + top - self.gutter.top)
@@ -360,8 +349,7 @@ class WritingArea(TextArea, inherit_bindings=False):
         return ()
 
     def render_line(self, y: int) -> Strip:
-        """Returns cached lines if possible. For each line, Textual's own method reads the whole text to test
-        whether it is empty."""
+        """Cached if possible: Textual's own method reads the whole text for each line."""
         document = self.document
         if document.line_count == 1 and not document.get_line(0):
             # Textual wraps the placeholder, which raises at a width of 0.
@@ -424,7 +412,7 @@ class StoresDraft:
     _before = ""
 
     def keep_at(self, session: Session, place: str, before: str = "") -> str:
-        """Starts saving under the key `place`. Returns the saved draft, or `before` if none exists."""
+        """Starts saving as `place`. Returns the saved draft, or `before`."""
         self._session, self._place, self._before = session, place, before
         return session.state.input.typed.get(place, before)
 
@@ -433,7 +421,6 @@ class StoresDraft:
             self._session.chat.set_typed(self._place, "" if text == self._before else text)
 
     def give_up(self) -> None:
-        """Deletes the draft and stops saving."""
         self.keep(self._before)
         self._place = ""
 

@@ -25,9 +25,8 @@ PHASES = {
 
 
 class Fact(NamedTuple):
-    """Status of one sub-task. `short` fits a few cells and is possibly empty, `long` has details, `full`
-    spells out the usage. `silent` is the seconds without output, 0 below the limit. `doing` is what a running task
-    does."""
+    """Status of one sub-task: `short` for a few cells, `long` with details, `full` with the usage. `silent` is
+    the seconds without output, 0 below the limit."""
 
     mark: Piece
     long: Piece = Piece("")
@@ -94,7 +93,6 @@ def mark_of(task: SubTask) -> Piece:
 
 
 def waits_for_user(task: SubTask) -> bool:
-    """Whether nothing but the user's approval is missing for its start."""
     return task.state == "ready" and not task.wanted
 
 
@@ -103,13 +101,12 @@ def waited_for(task: SubTask, done: set[str]) -> list[str]:
 
 
 def silence(progress: SubTaskProgress, now: float, silent_after: int) -> int:
-    """Seconds without output; 0 below the limit."""
     quiet = int(now - progress.heard)
     return quiet if quiet >= silent_after else 0
 
 
 def spent(task: SubTask, progress: SubTaskProgress | None, now: float) -> tuple[float, int, float | None]:
-    """Seconds, tokens and dollars (`None` if unknown) of all runs, including the current run."""
+    """Seconds, tokens and dollars (`None` if unknown) of all runs."""
     if progress is None:
         return task.seconds, task.tokens, task.cost
     known = task.cost is not None and progress.cost is not None

@@ -27,8 +27,6 @@ _BEFORE, _AFTER = 2, 3
 
 
 class Node(NamedTuple):
-    """Position of a node's label: first cell and row."""
-
     name: str
     x: int
     y: int
@@ -36,17 +34,14 @@ class Node(NamedTuple):
 
 
 class LineGlyph(NamedTuple):
-    """One character of an edge, and the nodes of all edges through its cell."""
+    """A character of an edge, and the nodes of all edges through its cell."""
 
     glyph: str
     names: frozenset[str]
 
 
 class Canvas:
-    """The drawn graph: `nodes` by name, `rows` of nodes, `marks` by row and cell.
-
-    `lefts` and `rights` are the first and last cells of each layer.
-    """
+    """The drawn graph; `lefts` and `rights` are the first and last cells of each layer."""
 
     def __init__(
         self,
@@ -104,7 +99,6 @@ class Canvas:
                         self._add(item.row, x, _LEFT | (_RIGHT if x < furthest else 0), item.name)
 
     def _draw_arrival(self, index: int, item: LayerItem) -> None:
-        """Draws the lane of an item and the edge into the item, with an arrow before a node."""
         start = self.rights[index - 1] if item.lane < 0 else self._lane_x(index, item.lane)
         if item.lane >= 0:
             low, high = item.span
@@ -155,8 +149,6 @@ _GOAL_FROM = 12
 
 
 class GraphView(LineView):
-    """Draws tasks with a cursor; only visible rows are drawn."""
-
     DEFAULT_CSS = "GraphView { overflow-x: auto; scrollbar-size: 1 1; }"
     BINDINGS = view_bindings("graph")
 
@@ -174,7 +166,6 @@ class GraphView(LineView):
 
     @property
     def needs(self) -> int:
-        """Minimum width of the graph in cells."""
         return self._narrowest
 
     def show_tasks(
@@ -197,7 +188,7 @@ class GraphView(LineView):
         self._find_places()
 
     def action_step(self, across: int, down: int) -> None:
-        """Move to the nearest task in that direction, preferring connected tasks."""
+        """To the nearest task in that direction, connected ones first."""
         if self.canvas is None or self._cursor not in self.canvas.nodes:
             return
         here = self.canvas.nodes[self._cursor]
@@ -248,7 +239,6 @@ class GraphView(LineView):
                 self.refresh(Region(0, y, self.outer_size.width, 1))
 
     def _find_places(self) -> None:
-        """Compute the layout, unless it is cached for this graph and width."""
         shape = tuple((task.id, task.dependencies) for task in self._tasks.values())
         if shape != self._shape:
             self._shape, self._room = shape, 0
@@ -309,8 +299,7 @@ class GraphView(LineView):
         return [*segments, Segment(" ", Style.null())]
 
     def _mark_and_facts(self, name: str) -> tuple[Piece, Piece]:
-        """Returns the facts of a wide node: time and activity of a running task; for others the reason to wait
-        and the goal."""
+        """For a running task its time and activity, for others the reason to wait and the goal."""
         task = self._tasks[name]
         fact = self._facts.get(name) or Fact(mark_of(task))
         if self._room < _ROOMS[0]:
@@ -343,7 +332,7 @@ def _name(task: str) -> str:
 
 
 def _lines(marks: Mapping[int, LineGlyph], cursor: str) -> Iterator[tuple[int, str, bool]]:
-    """A row's line characters as pieces: start, text, and whether the line connects to the cursor."""
+    """Pieces with their start, and whether the line connects to the cursor."""
     start, line, lit = 0, "", False
     for x, mark in marks.items():
         here = cursor in mark.names

@@ -1,10 +1,9 @@
 """Node order with few line crossings, and the positions of nodes and lines in cells.
 
-Layers are side by side. Between two layers each node on the right has one lane, a vertical line that joins
-its dependencies. A line that skips a layer passes it on its own row.
-
-Sweeps place each item at the barycentre of its neighbours in the adjacent layer (Sugiyama, Tagawa and
-Toda, 1981); the best order is kept. Adjacent items are then swapped while this reduces crossings.
+Layers are side by side. Each node has one lane to its left, a vertical line that joins its dependencies; a
+longer line has a row of its own in the layers that it skips. Sweeps place each item at the barycentre of its
+neighbours (Sugiyama, Tagawa and Toda, 1981) and keep the best order; adjacent items are then swapped while this
+reduces crossings.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _SWEEPS, _ROUNDS = 8, 4
 
 @dataclass(slots=True, eq=False)
 class LayerItem:
-    """A node, or (with `passes`) the passage of its line through a layer."""
+    """A node, or (with `passes`) a line through a layer."""
 
     name: str
     passes: bool = False
@@ -33,13 +32,11 @@ class LayerItem:
 
     @property
     def span(self) -> tuple[int, int]:
-        """The rows covered by its lane."""
         rows = [self.row, *(source.row for source in self.sources)]
         return min(rows), max(rows)
 
 
 def order_layers(layers: list[list[LayerItem]]) -> None:
-    """Sort each layer in place."""
     best, fewest = [list(layer) for layer in layers], crossings(layers)
     for sweep in range(_SWEEPS):
         if not fewest:
@@ -56,7 +53,6 @@ def order_layers(layers: list[list[LayerItem]]) -> None:
 
 
 def crossings(layers: Sequence[Sequence[LayerItem]]) -> int:
-    """Number of crossings between adjacent layers."""
     found = 0
     for left, right in pairwise(layers):
         rows = _rows(right)
@@ -112,7 +108,7 @@ def _rows(layer: Sequence[LayerItem]) -> dict[int, int]:
 
 @dataclass(slots=True)
 class Layout:
-    """The layers from left to right, each from top to bottom, and the number of lanes in front of each."""
+    """The layers, and the number of lanes in front of each."""
 
     layers: list[list[LayerItem]]
     lanes: list[int]
@@ -150,7 +146,6 @@ def _with_passes(
 def _reach(
     columns: list[list[LayerItem]], ends: dict[str, tuple[int, LayerItem]], name: str, index: int
 ) -> LayerItem:
-    """Extends the line from `name` to layer `index` through the layers between."""
     at, item = ends[name]
     while at < index:
         at += 1

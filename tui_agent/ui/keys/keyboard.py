@@ -1,8 +1,8 @@
 """Handles keys, pastes and mouse events strictly in input order.
 
-Textual passes keys and focus changes through several queues, so keys of one read could reach the previous
-focus. Here each event waits until the effects of the previous event are complete. Events never wait for
-the session, a disk or a model, except keys whose meaning depends on running work: see `Busy`.
+Textual's queues could send keys of one read to the previous focus; here each event waits for the effects of the
+one before. Events never wait for the session, a disk or a model, except keys whose meaning depends on running
+work: see `Busy`.
 """
 
 from __future__ import annotations
@@ -42,14 +42,11 @@ class Busy(Protocol):
     """A widget or screen whose running work affects the meaning of keys."""
 
     def busy(self, event: Typed) -> asyncio.Future[None] | None:
-        """Returns the future to await before the event, or `None`. It must complete within about a second."""
+        """The future to await before the event, of about a second at most, or `None`."""
 
 
 class Keyboard:
-    """`dispatch` handles one event and returns; its effects may follow as messages.
-
-    `urgent` selects events handled immediately while the first queued event waits.
-    """
+    """`urgent` selects events that are handled at once while the first queued event waits."""
 
     def __init__(
         self,
@@ -80,7 +77,6 @@ class Keyboard:
 
     @property
     def text(self) -> str:
-        """Unhandled input, as far as it is text."""
         return "".join(
             event.text if isinstance(event, events.Paste) else event.character or ""
             for event in self._queue
@@ -89,7 +85,6 @@ class Keyboard:
 
     @property
     def at_rest(self) -> bool:
-        """Whether all input has been handled with its effects."""
         return not self._queue and not self._handling
 
     def waiting(self) -> bool:
@@ -97,7 +92,7 @@ class Keyboard:
 
     @property
     def idle(self) -> float:
-        """Seconds since the last input or change of the terminal's size; 0 while the effects of input are pending."""
+        """Seconds since the last input or resize; 0 while effects are pending."""
         return time.monotonic() - self._read_at if self.at_rest else 0.0
 
     def touch(self) -> None:
@@ -122,7 +117,6 @@ class Keyboard:
         self.look()
 
     async def rested(self, within: float) -> None:
-        """Wait for `at_rest`, at most `within` seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within):
                 await self._rested.wait()
@@ -151,7 +145,6 @@ class Keyboard:
         return (event.screen_x, event.screen_y) not in self._app.screen.region
 
     async def _next(self) -> Typed:
-        """Returns the next event once it can be handled."""
         settled = False
         while True:
             self._came.clear()
@@ -226,7 +219,6 @@ class Keyboard:
         return layout_waits(screen) or (isinstance(event, events.MouseDown) and calls_wait(screen))
 
     async def drawn(self) -> None:
-        """Wait for the layout of new screens and panes."""
         screen = self._app.screen
         if screen.is_running:
             try:

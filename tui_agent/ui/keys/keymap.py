@@ -17,10 +17,8 @@ from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, Action
 
 
 class ViewKey(NamedTuple):
-    """A name in a table of `config/keys.toml` and the action behind it; the default action has the same name.
-
-    A `first` key runs before the focused widget handles it.
-    """
+    """A name in a table of `config/keys.toml` and its action, by default of the same name. A `first` key runs
+    before the focused widget."""
 
     name: str
     call: str = ""
@@ -145,10 +143,7 @@ VIEW_IDS = frozenset(f"{table}.{key.name}" for table, keys in VIEW_KEYS.items() 
 
 
 def view_bindings(*tables: str) -> list[BindingType]:
-    """Returns the bindings of these tables, with ids for the keymap.
-
-    A `first` key also has a normal binding, because a character never runs before the focused widget.
-    """
+    """A `first` key also has a normal binding, because a character never runs before the focused widget."""
     return [
         Binding(id, key.call or key.name, show=False, id=id, priority=first)
         for table in tables
@@ -194,10 +189,7 @@ _SHOWN = {
 
 
 class Keys(Struct, frozen=True, dict=True):
-    """Keys by action id. A key that begins with `leader ` is the second of two.
-
-    `faults` are sentences about ignored entries and conflicting keys.
-    """
+    """Keys by action id; `leader ` precedes the second of two keys. `faults` are sentences about ignored entries."""
 
     by_action: dict[str, tuple[str, ...]]
     faults: tuple[str, ...] = ()
@@ -205,7 +197,6 @@ class Keys(Struct, frozen=True, dict=True):
     modal: bool = False
 
     def keymap(self) -> dict[str, str]:
-        """Single keys in Textual's keymap format."""
         single = {
             name: [key for key in keys if not key.startswith(LEADER)] for name, keys in self.by_action.items()
         }
@@ -254,7 +245,7 @@ def _named(keys: Iterable[str]) -> frozenset[str]:
 
 
 def load_keys(name: str = DEFAULT, folders: Sequence[Path] = ()) -> Keys:
-    """Loads a key set, overridden by the `keys.toml` of each folder in order. Never raises."""
+    """A key set, overridden by the `keys.toml` of each folder in order. Never raises."""
     faults: list[str] = []
     files = [config_folder() / "keys.toml"]
     if name != DEFAULT:
@@ -276,10 +267,8 @@ def load_keys(name: str = DEFAULT, folders: Sequence[Path] = ()) -> Keys:
 def _harmless(
     path: Path, found: dict[str, tuple[str, ...]], before: Mapping[str, tuple[str, ...]], faults: list[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Filters a workspace's keys to navigation and display actions on free keys.
-
-    A repository must not assign keys that write, send, commit or run, nor override a stop key.
-    """
+    """Navigation and display actions on free keys: a repository must not assign keys that write, send, commit
+    or run, nor override a stop key."""
     guarded = [name for name in before if name not in FOR_WORKSPACES]
     kept = {}
     for name, keys in found.items():

@@ -39,8 +39,6 @@ _GOING = "Go to"
 
 
 class MenuItem(NamedTuple):
-    """Display form of a second key, and its action."""
-
     key: str
     words: str
 
@@ -77,12 +75,10 @@ class Leader(Static):
             self._timer.stop()
 
     def turn_page(self) -> None:
-        """Show the next page and continue waiting."""
         self._page += self.display
         self._show()
 
     def action_of(self, event: events.Key) -> Action | None:
-        """The action of a second key, or `None`."""
         for name in (event.key, *event.aliases, event.character or ""):
             for key in (name, f"shift+{name.lower()}" if name.isupper() else name):
                 if self.waiting and key in self.waiting:
@@ -106,7 +102,6 @@ class Leader(Static):
 
 
 def menu_pages(actions: Mapping[str, Action], width: int, height: int) -> list[list[Content]]:
-    """Menu pages as lines with columns; groups continue in the next column."""
     across = max(1, min(3, width // _COLUMN))
     each = width // across
     columns: list[list[Content]] = [[]]

@@ -1,8 +1,8 @@
-"""Responsive pane layout: one, two or three columns, depending on the screen size.
+"""Responsive pane layout in one, two or three columns.
 
-The *centre* is the column of the pane in use: the chat, the review or the editor. It has room for 90 columns of text
-if the screen has them. Empty panes fold to their title: a tab if they share a row, one line in a column. The titles of
-an entirely folded column move below the next column. The focused pane never folds.
+The *centre* is the column of the pane in use: the chat, the review or the editor, with 90 columns of text if
+possible. Empty panes fold to their title: a tab if they share a row, one line in a column, or a line below the
+next column if the whole column folds. The focused pane never folds.
 """
 
 from __future__ import annotations
@@ -100,10 +100,8 @@ GAP = 1
 
 
 class Area(NamedTuple):
-    """A screen region shared by `panes` as tabs: header line, body, and the visible pane.
-
-    `key` is its id in the layout's `tabs`. If all panes are folded, `front` is "" and the body is empty.
-    """
+    """A screen region that `panes` share as tabs. `key` is its id in the layout's `tabs`. If all panes are
+    folded, `front` is "" and the body is empty."""
 
     key: str
     panes: tuple[str, ...]
@@ -113,7 +111,7 @@ class Area(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """Panes that share a place. `share` is its fraction of the column's height, or of the row's width."""
+    """Panes that share a place; `share` is relative to the column's height or the row's width."""
 
     share: float
     panes: tuple[str, ...]
@@ -126,7 +124,7 @@ OWN_TITLE = frozenset({"buffers"})
 
 
 class LayoutColumn(NamedTuple):
-    """A column: its share of the width with bounds in cells, and its rows from the top with their shares."""
+    """A column: its share of the width with bounds in cells, and its rows."""
 
     share: float
     least: int
@@ -195,7 +193,6 @@ FULL: Needs = dict.fromkeys(PANES, SpaceNeed())
 
 
 def areas(size: Size, layout: LayoutSlice, needs: Needs = FULL) -> list[Area]:
-    """Computes the areas for a screen of `size` cells; each has a title line above its body."""
     mode, needs = mode_of(size.width), _opened_at(size, needs)
     if layout.zoomed:
         return [_place(mode, (layout.zoomed,), layout, needs, size.region)]
@@ -212,7 +209,6 @@ def _opened_at(size: Size, needs: Needs) -> Needs:
 
 
 def columns_of(size: Size, layout: LayoutSlice, needs: Needs) -> list[tuple[LayoutColumn, int, int]]:
-    """Returns the non-empty columns with their left edges and widths."""
     named = [
         column
         for column in LAYOUTS[mode_of(size.width)]
@@ -242,10 +238,8 @@ def columns_of(size: Size, layout: LayoutSlice, needs: Needs) -> list[tuple[Layo
 def rows_of(
     column: LayoutColumn, size: Size, layout: LayoutSlice, needs: Needs
 ) -> list[tuple[Row, int, int]]:
-    """Returns the non-empty rows of a column with their upper edges and heights.
-
-    A row gets its user-set size or else its share, capped by its need; the first row absorbs the rest.
-    """
+    """The non-empty rows of a column with their upper edges and heights. A row gets its set size or its share,
+    capped by its need; the first row absorbs the rest."""
     found = [(share, row) for share, row in column.rows if any(_shown(cell, layout) for cell in row)]
     folded = [not _opened(row, layout, needs) for _, row in found]
     room = size.height - sum(folded)
@@ -300,7 +294,7 @@ def _fair(wanted: Sequence[int], width: int) -> list[float]:
 
 
 def _unfolded(columns: Sequence[LayoutColumn], layout: LayoutSlice, needs: Needs) -> Sequence[LayoutColumn]:
-    """Returns the columns with an open pane; titles of fully folded columns move to the next one."""
+    """The columns with an open pane."""
     kept: list[LayoutColumn] = []
     titles: tuple[str, ...] = ()
     for column in columns:
@@ -368,7 +362,7 @@ def _shown(cell: Cell, layout: LayoutSlice) -> tuple[str, ...]:
 
 
 def _columns(columns: Sequence[LayoutColumn], width: int) -> tuple[list[int], list[int]]:
-    """Left edges and widths: each column gets its share within its bounds, the widest absorbs the rest."""
+    """Left edges and widths by share within bounds; the widest column absorbs the rest."""
     total = sum(column.share for column in columns) or 1
     widths = [min(max(round(width * c.share / total), c.least), c.most) for c in columns]
     over = sum(widths) - width
@@ -402,8 +396,6 @@ LEAST_HEIGHT, LEAST_WIDTH, LEAST_COLUMN = 4, 10, 20
 
 
 class Part(NamedTuple):
-    """A resizable part: its key in the layout's `sizes`, its current and its minimum length."""
-
     name: str
     length: int
     least: int
@@ -412,8 +404,8 @@ class Part(NamedTuple):
 def resized(
     size: Size, layout: LayoutSlice, pane: str, axis: Axis, cells: int, needs: Needs = FULL
 ) -> LayoutSlice:
-    """Grows the part that contains `pane` by `cells`, at the expense of the next part (the previous one for
-    the last). Returns the layout unchanged if no part can shrink."""
+    """Grows the part of `pane` by `cells` at the expense of the next part, or the previous one for the last, if
+    that can shrink."""
     parts, at = _beside(size, layout, _opened_at(size, needs), pane, axis)
     if layout.zoomed or len(parts) < 2:
         return layout
@@ -429,7 +421,6 @@ def resized(
 
 
 def _beside(size: Size, layout: LayoutSlice, needs: Needs, pane: str, axis: Axis) -> tuple[list[Part], int]:
-    """Returns the innermost unfolded parts along `axis`, and the index of the one that contains `pane`."""
     columns = columns_of(size, layout, needs)
     for at_column, (column, _, width) in enumerate(columns):
         rows = [found for found in rows_of(column, size, layout, needs) if _opened(found[0], layout, needs)]

@@ -136,7 +136,7 @@ ROWS_BELOW = 1
 
 
 class Blank(Widget):
-    """Placeholder for a pane, so that the first frame can be drawn before panes are mounted."""
+    """A pane's placeholder in the first frame."""
 
     DEFAULT_CSS = "Blank { background: $surface; color: $text; border-left: wide $edge; padding: 0 1; }"
 
@@ -149,8 +149,6 @@ class Blank(Widget):
 
 
 class RegionLayout(Layout):
-    """Positions children at the workspace's regions."""
-
     name = "places"
 
     def arrange(
@@ -166,8 +164,6 @@ class RegionLayout(Layout):
 
 
 class PaneContainer(Widget):
-    """Holds all panes; only front panes are displayed."""
-
     class Dragged(Message):
         """The part after a pane was dragged by a number of cells, by the gap beside it or the title below
         it."""
@@ -213,11 +209,11 @@ class PaneContainer(Widget):
     def refresh(
         self, *regions: Region, repaint: bool = True, layout: bool = False, recompose: bool = False
     ) -> Self:
-        """A layout change repaints only the panes it affects; the container itself is just the background."""
+        """A layout change repaints only the panes it affects."""
         return super().refresh(*regions, repaint=repaint and not layout, layout=layout, recompose=recompose)
 
     async def put(self, pane: Pane) -> None:
-        """Mount a pane, replacing its placeholder in position so that no other pane is redrawn."""
+        """In the placeholder's position, so that no other pane is redrawn."""
         blank = self._by_id.get(pane.ID)
         pane.display = blank is not None and blank.display
         self._by_id[pane.ID] = pane
@@ -228,7 +224,6 @@ class PaneContainer(Widget):
         self.arranged(self._arrangement)
 
     def pane(self, name: str) -> Pane | None:
-        """The mounted pane, or `None`."""
         found = self._by_id.get(name)
         return found if isinstance(found, Pane) else None
 
@@ -277,7 +272,6 @@ class PaneContainer(Widget):
             )  # a cached arrangement is reused until a child requests a new one
 
     def regions(self, size: Size) -> dict[Widget, Region]:
-        """The region of each displayed child."""
         found: dict[Widget, Region] = {}
         places = self.areas(size)
         found.update(zip(self._lines, (place.header for place in places), strict=False))
@@ -358,7 +352,7 @@ _BY_PLACE = (
 
 
 class Arrangement:
-    """Changes and displays the session's layout. `focus` moves the focus to a pane."""
+    """The session's layout. `focus` moves the focus to a pane."""
 
     def __init__(self, container: PaneContainer, focus: Callable[[str], None]) -> None:
         self._container = container
@@ -371,7 +365,6 @@ class Arrangement:
 
     @property
     def commands(self) -> Mapping[str, Callable[[], object]]:
-        """Handlers of the pane actions, by action id."""
         return {
             **{f"pane.{name}": partial(self._come_to, name) for name in PANES},
             "pane.next": partial(self._step, 1),
@@ -392,7 +385,7 @@ class Arrangement:
 
     @property
     def needs(self) -> Needs:
-        """The panes' current needs, which the screen may not reflect yet."""
+        """Possibly newer than the screen."""
         return needs_of(self.session.state) if self.session else AT_FIRST
 
     def catch_up(self) -> bool:
@@ -404,8 +397,7 @@ class Arrangement:
         return True
 
     def bring_to_front(self, name: str, *, follow: bool = True) -> None:
-        """Show and focus a pane. The centre follows to the chat, the review and the editor; without `follow` nothing
-        becomes wider, so that a click ends where it began."""
+        """Show and focus a pane. Without `follow` nothing becomes wider, so that a click ends where it began."""
         layout = self.layout
         if follow and name in WORK:
             layout = replace(layout, tabs={**layout.tabs, IN_USE: WORK[name]})
@@ -419,7 +411,7 @@ class Arrangement:
         self._arrange(replace(layout, tabs={**layout.tabs, **tabs}))
 
     def suggest(self, name: str) -> None:
-        """Bring a pane to the front of its place unless the user works in that place; moves no other pane."""
+        """Bring a pane to the front unless the user works in its place."""
         layout = self.layout
         for area in areas(self._container.size, layout, self.needs):
             if name in area.panes and layout.focus not in area.panes:
@@ -460,10 +452,7 @@ class Arrangement:
 
 
 class RoomMaker:
-    """Makes room for panes that become non-empty, deferred while the user types.
-
-    Receives the state like a pane.
-    """
+    """Makes room for panes that become non-empty, later while the user types."""
 
     SLICES: ClassVar[tuple[str, ...]] = (
         "turn",
@@ -492,7 +481,6 @@ class RoomMaker:
             self._timer = self._screen.set_timer(left, lambda: self.show(state))
 
     def make(self, event: Typed) -> bool:
-        """Returns whether the layout changed before this event is handled."""
         if isinstance(event, events.Key | events.Paste) and self._writes(event):
             self._typed = monotonic()
             return False

@@ -1,7 +1,7 @@
-"""Widget for the text of a message, of any length, also while it streams.
+"""The text of a message, of any length, also while it streams.
 
-Textual's Markdown has one widget per block, which costs a millisecond each. Here a thread turns the text into
-lines, and only visible lines become cells.
+Textual's Markdown has one widget per block, a millisecond each. Here a thread turns the text into lines, and
+only visible lines become cells.
 """
 
 from __future__ import annotations
@@ -50,10 +50,7 @@ _TURNS: WeakKeyDictionary[Screen[object], asyncio.Lock] = WeakKeyDictionary()
 
 
 class MessageText(Guarded, GrowsAtEnd):
-    """A message in Markdown, or in plain text if `parsed` is false.
-
-    `show` accepts longer texts later; `growing` means that the text is incomplete.
-    """
+    """Markdown, or plain text if `parsed` is false. `growing` means that the text is incomplete."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"message-text--code"}
     DEFAULT_CSS = """
@@ -160,8 +157,8 @@ class MessageText(Guarded, GrowsAtEnd):
         return getattr(self.parent, "near", True)
 
     async def _measure(self) -> None:
-        """Measures until the measured width is the current one. Texts far from the view take turns, since
-        each working thread slows down the event loop."""
+        """Measures until the width is current. Texts far from the view take turns, since each working thread
+        slows the event loop."""
         try:
             while (width := self._wanted) not in (0, self._width):
                 turn = _TURNS.setdefault(self.screen, asyncio.Lock())
@@ -203,7 +200,7 @@ class MessageText(Guarded, GrowsAtEnd):
         return strips[from_top] if from_top < len(strips) else Strip.blank(self.size.width, self.rich_style)
 
     def _strip(self, row: DrawnRow, line: int) -> Strip:
-        """Returns a row as cells with their text offsets, which mouse selection needs."""
+        """Cells with their text offsets, which mouse selection needs."""
         style = self.visual_style
         if row.code:  # a partial visual style has no opaque background
             ground = style + Style(background=self.get_component_styles("message-text--code").background)
@@ -264,7 +261,6 @@ class MessageText(Guarded, GrowsAtEnd):
 
     @property
     def plain(self) -> str:
-        """The drawn text without styles."""
         return "\n".join(line.plain for line in self._drawn.lines)
 
     def select_code(self, code: str) -> Region | None:

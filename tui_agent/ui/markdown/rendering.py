@@ -1,8 +1,5 @@
-"""Drawing of parsed Markdown blocks as lines.
-
-Inline markup is parsed here, paragraph by paragraph; input too complex for the parser (thousands of
-brackets, endless lines) stays plain text.
-"""
+"""Draws parsed Markdown blocks as lines. Input too complex for the parser (thousands of brackets, endless
+lines) stays plain text."""
 
 from __future__ import annotations
 
@@ -81,11 +78,8 @@ PARSER.inline.ruler.before("text", "pause", _pause_in_parsing)
 
 
 class Blocks:
-    """Draws blocks in order, with the prefixes of their quotes and lists.
-
-    `source` holds the parsed lines: in lists, blank lines separate blocks only if the source has them.
-    `links` maps names to addresses.
-    """
+    """Draws blocks in order, with the prefixes of their quotes and lists. `source` are the parsed lines,
+    `links` maps names to addresses."""
 
     def __init__(
         self, source: Sequence[str], links: dict[str, Any], begun: bool, within: ListContext | None
@@ -107,7 +101,6 @@ class Blocks:
 
     @property
     def number(self) -> int | None:
-        """Number of the next item of the open list."""
         return self._lists[0].number if self._lists else None
 
     def lines(self, tokens: Sequence[Token], first: int, colours: bool = True) -> Iterator[AnyLine]:
@@ -286,7 +279,6 @@ class Blocks:
 
 
 def head_of(info: str, marks: str = "") -> TextLine:
-    """The line above a code block: its language."""
     language = clean(info).split()[0][:40] if info.strip() else "text"
     return TextLine(_faint(marks) if marks else Content(), True, len(marks), head=language)
 
@@ -315,7 +307,6 @@ class _List(Struct):
 
 
 def cut(line: Content) -> Iterator[Content]:
-    """Splits a line into parts of `MOST_TOGETHER` characters."""
     if len(line) <= MOST_TOGETHER:
         yield line
         return
@@ -343,7 +334,6 @@ LOADED: set[str] = set()
 
 
 def coloured(code: str, language: str) -> list[Content]:
-    """Returns the lines of `code`, highlighted if possible."""
     if not language or max(map(len, code.split("\n"))) > LONGEST_COLOURED:
         return Content(code).split("\n", allow_blank=True)
     lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)

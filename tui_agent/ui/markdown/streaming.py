@@ -1,8 +1,5 @@
-"""Incremental Markdown reader: complete blocks are drawn once, only the last block is drawn again.
-
-An open block grows by new lines, list items or table rows. Input too complex for the parser is shown as
-plain text with a note.
-"""
+"""Incremental Markdown reader: complete blocks are drawn once, the last block again. An open block grows by
+lines, list items or table rows."""
 
 from __future__ import annotations
 
@@ -39,10 +36,8 @@ _LABEL = re.compile(r"\[([^\[\]]+)\]")
 
 
 class Unit(Struct):
-    """A top-level block, or part of a top-level list: tokens, first line, line after the last.
-
-    Each unindented list item starts a unit; `sign` distinguishes lists.
-    """
+    """A top-level block or an unindented list item: tokens, first line, line after the last. `sign`
+    distinguishes lists."""
 
     tokens: list[Token]
     start: int
@@ -104,8 +99,7 @@ def is_open_fence(unit: Unit, source: Sequence[str], growing: bool) -> bool:
 
 
 def may_change(units: Sequence[Unit], source: Sequence[str]) -> int:
-    """Returns the number of last blocks that more text may change: one, or two with an incomplete line
-    below."""
+    """The number of last blocks that more text may change."""
     if len(units) > 1 and source[-1] and units[-1].start >= len(source) - 2:
         return 2
     return min(len(units), 1)
@@ -136,7 +130,6 @@ def complete_rows(unit: Unit, source: Sequence[str], skip: int) -> Unit | None:
 
 
 def labels_of(tokens: Sequence[Token]) -> set[str]:
-    """Returns the names in brackets."""
     return {
         normalizeReference(label)
         for token in tokens
@@ -183,7 +176,7 @@ class _Rows(Struct):
 
 
 class Reading:
-    """Reader of one growing text. For long additions, call `read` in a thread."""
+    """Reader of one growing text. `read` belongs in a thread for long additions."""
 
     def __init__(self, *, parsed: bool = True) -> None:
         self._parsed = parsed
@@ -206,7 +199,6 @@ class Reading:
         self.uncoloured: list[UnhighlightedCode] = []
 
     def read(self, text: str, *, growing: bool = False) -> DrawnLines:
-        """Returns the lines of `text`; `growing` means that it is incomplete."""
         notes = [TOO_LONG] if len(text) > MOST_CHARACTERS else []
         text = text[:MOST_CHARACTERS]
         if not text.startswith(self._text) or (self._ended and text != self._text):
@@ -239,7 +231,7 @@ class Reading:
     # ── from the first character that is not settled ─────────────────────────────────────────────────────
 
     def _go_on(self, growing: bool) -> list[AnyLine]:
-        """Settles complete blocks and returns the lines of the open ones."""
+        """Returns the lines of the open blocks."""
         if not self._parsed:
             return self._read_plain(growing)
         window = WINDOW
@@ -279,11 +271,8 @@ class Reading:
             self._read = len(self._text) if end < 0 else end + 1
 
     def _read_blocks(self, part: str, growing: bool) -> list[AnyLine]:
-        """Settles the complete blocks of `part`, including the complete rows of an open table.
-
-        Returns the lines of the open blocks, or none if anything was settled: the next call reads the
-        rest.
-        """
+        """Settles the complete blocks and table rows of `part`. Returns the lines of the open blocks, or none
+        if the next call reads the rest."""
         head = self._rows.head if self._rows else ""
         skip = head.count("\n")
         source = (head + part).split("\n")

@@ -38,11 +38,8 @@ class DrawnRow(NamedTuple):
 
 
 class TextLine(Struct, frozen=True, gc=False):
-    """A line before wrapping.
-
-    The first `marks` characters are bullets and bars; `hang` replaces them in the rows below the first.
-    `head` is the language above a code block, drawn but not part of the text.
-    """
+    """A line before wrapping. Its first `marks` characters are bullets and bars, which `hang` replaces in later
+    rows. `head` is the language above a code block, not part of the text."""
 
     content: Content
     code: bool = False
@@ -89,7 +86,6 @@ class TextLine(Struct, frozen=True, gc=False):
         return 3 * len(self.hang) <= width
 
     def _cuts(self, width: int) -> list[int]:
-        """Returns the offsets of the rows below the first, in characters."""
         body = self.content.plain[self.marks :]
         if not self.code:
             room = max(width - (cell_len(self.hang) if self._hangs(width) else 0), 1)
@@ -129,7 +125,7 @@ class Table(Struct, frozen=True):
         return before if before == found and before is not None else found
 
     def columns(self, width: int) -> list[int] | None:
-        """Returns column widths that keep words whole, or `None` if the columns do not fit side by side."""
+        """Widths that keep words whole, or `None` if the columns do not fit."""
         room = width - len(EDGE) * (len(self.names) - 1)
         if sum(self.widest) <= room:
             return list(self.widest)
@@ -146,8 +142,7 @@ class Table(Struct, frozen=True):
 
 
 class TableLine(Struct, frozen=True, gc=False):
-    """A table row: wrapped cells side by side, or one below the other with column names if the table is too
-    wide."""
+    """Cells side by side, or one below the other with column names if the table is too wide."""
 
     table: Table
     cells: tuple[Content, ...]
@@ -241,7 +236,6 @@ AnyLine = TextLine | TableLine
 
 
 def _chopped(text: str, room: int) -> Iterator[str]:
-    """Splits `text` into parts of at most `room` cells, with tab stops every `TAB` cells."""
     if "\t" not in text:
         yield from chop_cells(text, room)
         return

@@ -22,10 +22,7 @@ class Key(NamedTuple):
 
 
 class RegisteredPane(NamedTuple):
-    """A pane. `source` is its module and class; `slots` are for wide, medium and narrow screens.
-
-    Key bindings are in `config/keys.toml`, by pane id and action name.
-    """
+    """A pane. `source` is its module and class; `slots` are for wide, medium and narrow screens."""
 
     id: str
     title: str

@@ -36,8 +36,6 @@ _GAP = 3
 
 
 class FileTabs(Widget):
-    """One tab per open file. A click activates the file."""
-
     DEFAULT_CSS = """
     FileTabs { height: 1; padding: 0 1; background: $background; color: $text; }
     """
@@ -176,7 +174,7 @@ class BuffersPane(Pane):
             self._show_editor(active)
 
     def _show_files(self, buffers: BuffersSlice) -> None:
-        """Show the tabs, the active editor and its banner: parts independent of typed text."""
+        """Parts that do not depend on typed text."""
         unsaved = sum(buffer.unsaved for buffer in buffers.open)
         count = f" {len(buffers.open)}" if buffers.open else ""
         self.title_text = f"Editor{count}" + (f" ●{unsaved}" if unsaved else "")
@@ -303,7 +301,7 @@ class BuffersPane(Pane):
     # ── what the person types ────────────────────────────────────────────────────────────────────────────
 
     def on_text_area_changed(self, message: WritingArea.Changed) -> None:
-        """Updates the tab's modified mark immediately, since it shifts the click targets."""
+        """Updates the tab's mark at once, since it shifts the targets of clicks."""
         message.stop()  # no ancestor handles it, and bubbling visits each one
         editor = message.text_area
         buffer = self.session.state.buffers.get(editor.path) if isinstance(editor, Editor) else None
@@ -408,7 +406,7 @@ class BuffersPane(Pane):
             self.app.push_screen(FileDiff(self.session, active))
 
     async def _merge(self) -> None:
-        """Show the difference between disk and unsaved text; the user's merge is an undoable edit."""
+        """The user's merge is an undoable edit."""
         from tui_agent.ui.dialogs.preview import Merge
 
         await self.flush()
@@ -431,7 +429,7 @@ class BuffersPane(Pane):
 
     @work(exclusive=True)
     async def _open_outside(self) -> None:
-        """Open the file in the user's external editor; saved changes are reloaded like any disk change."""
+        """Saved changes are reloaded like any change on disk."""
         from tui_agent.ui.outside_editor import editor, opening
 
         await self.flush()

@@ -120,8 +120,7 @@ class ChatPane(Pane):
         yield PromptLine("mode")
 
     def _digit(self, number: int) -> str | None:
-        """A digit in the empty prompt: an answer to the open question ("", since nothing is written), a suggestion or
-        a next step as text, or `None`."""
+        """In the empty prompt: an answer to the open question (""), a suggestion or next step as text, or `None`."""
         state = self.session.state
         if state.asked is not None:
             answer = self.query_one(PermissionLine).answer_of(number)
@@ -203,7 +202,7 @@ class ChatPane(Pane):
         self._show_mode()
 
     def _show_mode(self) -> None:
-        """Show the mode and its key, or the key that carries out a plan; before them the mode of the Vim keys."""
+        """The mode with its key, or the key that carries out a plan, behind the mode of the Vim keys."""
         mode = self.session.mode
         plan = mode == "ask" and self.session.state.has_plan
         key, does = (
@@ -303,7 +302,7 @@ class ChatPane(Pane):
                 self.act(self.send(text), text_waits=False, opens=PASTED.search(text) is not None)
 
     def _missing(self) -> str:
-        """Reason why a message cannot be sent; it then stays in the prompt and no turn starts."""
+        """The reason why no message can be sent."""
         try:
             self.session.models.check()
         except TuiAgentError as error:
@@ -311,7 +310,7 @@ class ChatPane(Pane):
         return ""
 
     def _show_failed(self, state: State) -> None:
-        """Restore an unanswered message to the prompt if the prompt is empty."""
+        """An unanswered message returns to the empty prompt."""
         turn, ended = state.turn, self._ended
         if turn.running:
             return
@@ -349,8 +348,7 @@ class ChatPane(Pane):
 
     @work
     async def _run(self, text: str) -> None:
-        """Run a shell command on the pending tree or (`!!`) in the real folder, after confirmation if
-        required."""
+        """On the pending tree, or (`!!`) in the real folder after a question."""
         from tui_agent.ui.dialogs.questions import may_run_here, run_asked
 
         try:
@@ -386,7 +384,6 @@ class ChatPane(Pane):
     @on(Prompt.PictureAsked)
     @work(exclusive=True, group="picture")
     async def _paste_picture(self) -> None:
-        """Insert a mention of the clipboard's picture."""
         from tui_agent.ui.clipboard_picture import keep_picture
 
         try:
@@ -400,7 +397,6 @@ class ChatPane(Pane):
     @on(Prompt.EditorAsked)
     @work(exclusive=True)
     async def _write_outside(self) -> None:
-        """Edit the message in the user's external editor."""
         from tui_agent.ui.outside_editor import edited_text
 
         before = self.prompt.value
@@ -476,7 +472,6 @@ class ChatPane(Pane):
         self.prompt.focus()
 
     def _take_chosen(self) -> None:
-        """Insert the selected file, or run the selected command."""
         picker = self.query_one(CompletionList)
         sign, chosen = picker.sign, picker.chosen
         picker.close()
@@ -497,7 +492,6 @@ class ChatPane(Pane):
 
     @work
     async def _find_message(self) -> None:
-        """Search the messages and scroll to the selected one."""
         from tui_agent.ui.dialogs.transcript import find_in_transcript
 
         if (number := await find_in_transcript(self.app, self.session)) is not None:
@@ -536,7 +530,6 @@ class ChatPane(Pane):
 
     @on(Transcript.BlockSelected)
     def _tell_walk(self, message: Transcript.BlockSelected) -> None:
-        """Show the selected item and its keys."""
         line, block = self.query_one("#walking", PromptLine), message.block
         unfold, copy, open_, previous, following, leave = (
             self.keys.shown(f"blocks.{name}")

@@ -38,14 +38,14 @@ NO_GIT_MARK: GitMark = ((" ", ""), (" ", ""))
 
 
 class FileMark(NamedTuple):
-    """Marks of a file: `git` before its name, `after` behind it, each with a colour name."""
+    """`git` before the name, `after` behind it, each with a colour name."""
 
     git: GitMark = NO_GIT_MARK
     after: tuple[tuple[str, str], ...] = ()
 
 
 class FileTree(Tree[TreeEntry]):
-    """File tree; `folder(path)` returns the sorted folders and files of a folder."""
+    """`folder(path)` returns the sorted folders and files of a folder."""
 
     ICON_NODE = "▸ "
     ICON_NODE_EXPANDED = "▾ "
@@ -84,7 +84,7 @@ class FileTree(Tree[TreeEntry]):
     # ── filling ──────────────────────────────────────────────────────────────────────────────────────────
 
     def update_files(self) -> None:
-        """Reads the open folders again; cursor and expansion stay."""
+        """Cursor and expansion stay."""
         if self._listed and all(self._folder(path) == seen for path, seen in self._listed.items()):
             return
         cursor = self.cursor_node.data if self.cursor_node else None
@@ -272,7 +272,6 @@ class FilesPane(Pane):
 
 
 def marks_of(state: State) -> dict[str, FileMark]:
-    """Marks by path, including ancestors of changed files."""
     after: dict[str, list[tuple[str, str]]] = {}
     for path, entry in state.known.files.items():
         after.setdefault(path, []).append(("⚠", "stale") if entry.stale else ("◆", "faint"))

@@ -1,4 +1,4 @@
-"""The known files pane: files seen by the model, their validity, and a timeline of the current one."""
+"""Files seen by the model, their validity, and a timeline of the current one."""
 
 from __future__ import annotations
 
@@ -26,15 +26,13 @@ _MORE = 14
 
 
 class KnownColumn(NamedTuple):
-    """A column: heading, width in cells, and cell text of a file."""
-
     heading: str
     width: int
     words: Callable[[KnownFile], str]
 
 
 def modified_since(file: KnownFile) -> str:
-    """Changes to the file since the model saw it, as sent to the model, in a cell's width."""
+    """As sent to the model, in a cell's width."""
     return freshness_mark(file).replace("\ufe0f", "")
 
 
@@ -109,10 +107,7 @@ SHOWN = 200
 
 
 def timeline_rows(path: str, touches: Iterable[Touch]) -> list[Row]:
-    """A heading, the latest times, and a row per touch; empty without touches.
-
-    `touches` covers all files, oldest first.
-    """
+    """A heading, the latest times, and a row per touch. `touches` covers all files, oldest first."""
     found = [touch for touch in touches if touch.path == path]
     if not found:
         return []
@@ -149,8 +144,6 @@ _EMPTY = "Files that the model has read, and whether they have changed since."
 
 
 class KnownPane(Pane):
-    """A table of files, stale ones first, above the timeline of one file."""
-
     ID = "known"
     SLICES: ClassVar[tuple[str, ...]] = ("known", "buffers.tabs")
 

@@ -201,8 +201,6 @@ _BETWEEN = " | "
 
 
 class PlanPane(Pane):
-    """Plan rows; during a question also its choices and a path input."""
-
     ID = "plan"
     SLICES: ClassVar[tuple[str, ...]] = ("plan", "turn")
 
@@ -247,7 +245,6 @@ class PlanPane(Pane):
                 self._rows.set_rows(self._rows.rows, cursor=keys[0])
 
     def _choose(self) -> None:
-        """Activate the current row: answer, open or unfold."""
         kind, _, rest = self._rows.cursor.partition(":")
         index, _, path = rest.partition(":")
         match kind:
@@ -397,8 +394,7 @@ _ANSWERS = ("choice:", "let_go:", "all:")
 
 
 class PlanBlock(Static, can_focus=True):
-    """Expanded during a search unless the plan pane is visible, otherwise folded. Enter or a click
-    toggles."""
+    """Open during a search unless the plan pane is visible."""
 
     BINDINGS = view_bindings("block")
 

@@ -57,8 +57,6 @@ _EMPTY = "Changes that the model proposes. Nothing is written until you apply it
 
 
 class ReviewPane(ListPane):
-    """The list of changes, and the diff or conflict of the current one."""
-
     ID = "review"
     SLICES: ClassVar[tuple[str, ...]] = ("review", "layout", "checks", "checked_buffers", "conversation")
 
@@ -254,7 +252,7 @@ _Call = Callable[[Sequence[Pick]], Awaitable[None]]
 
 
 class ReviewDecisions:
-    """Serializes decisions; each applies to the screen content at the time of its key press."""
+    """Decisions in order; each applies to the changes on the screen at its key press."""
 
     def __init__(self, pane: ReviewPane) -> None:
         self._pane = pane
@@ -265,7 +263,6 @@ class ReviewDecisions:
 
     @property
     def commands(self) -> Mapping[str, Callable[[], object]]:
-        """Handlers of the decision actions, by action id."""
         apply, skip = self._session.review.apply, self._session.review.skip
         return {
             "apply": lambda: self._act(self._decide(apply, self._pane.changes, file=False)),
@@ -291,7 +288,7 @@ class ReviewDecisions:
         }
 
     def take(self, side: Side) -> None:
-        """Choose a side at the current place; the last choice resolves the conflict."""
+        """At the current place; the last choice resolves the conflict."""
         if choosing := self._pane.body.choosing:
             choosing.take(side)
             self._chosen()
@@ -323,8 +320,7 @@ class ReviewDecisions:
     # ── deciding ─────────────────────────────────────────────────────────────────────────────────────────
 
     async def _decide(self, call: _Call, seen: Sequence[Change], *, file: bool) -> None:
-        """Decide the current hunk or file, then move to the next pending one. `seen` are the changes
-        displayed at the key press."""
+        """Then go to the next pending hunk. `seen` are the changes on the screen at the key press."""
         async with self._deciding:
             self._show()
             change, position = self._change, self._pane.position
@@ -438,7 +434,6 @@ class ReviewDecisions:
     # ── by hand ──────────────────────────────────────────────────────────────────────────────────────────
 
     def _edit(self) -> None:
-        """Edit the hunk, or the current conflict place, by hand."""
         change, position, app = self._change, self._pane.position, self._pane.app
         if change is None:
             return

@@ -1,4 +1,4 @@
-"""Body of the review: the current diff in one or two columns, or its conflict."""
+"""The current diff in one or two columns, or its conflict."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class _Ask(Protocol):
 
 
 class ReviewBody(Vertical):
-    """Three views, one visible. Diffs and conflicts are cached while their changes are displayed."""
+    """Three views, one visible. Diffs and conflicts of listed changes are cached."""
 
     def __init__(self, session: Session, ask: _Ask) -> None:
         super().__init__()
@@ -133,13 +133,12 @@ class ReviewBody(Vertical):
         self.draw()
 
     def show_words(self, text: str) -> None:
-        """Show a message instead of a change."""
         self._shown = None
         self._bring_out(self._columns)
         self._columns.show_words(text)
 
     def show_change(self, change: Change, place: ReviewPosition, others: Collection[Change]) -> None:
-        """Show a change at a hunk, and drop cache entries of changes outside `others`."""
+        """Others than `others` leave the cache."""
         self._shown = change, place
         kept = {_key(other) for other in others}
         self._diffs = {key: diff for key, diff in self._diffs.items() if key in kept}
@@ -175,7 +174,6 @@ class ReviewBody(Vertical):
         return self.query_one("#two-columns" if self._in_two and wide else "#one-column", DiffView)
 
     def on_resize(self) -> None:
-        """Fall back to one column if two would be too narrow."""
         if self._in_two:
             self.draw()
 
@@ -200,7 +198,7 @@ class ReviewBody(Vertical):
             view.show_diff(diff, hunk_states(change, len(diff.hunks)), place.hunk)
 
     async def fetch(self, change: Change) -> None:
-        """Fetch a diff or conflict unless it is cached; draws it if its change is still the current one."""
+        """Unless it is cached; drawn if its change is still the current one."""
         key = _key(change)
         async with self._fetching.setdefault(key, asyncio.Lock()):
             if self.has(change):

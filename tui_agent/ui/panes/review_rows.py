@@ -1,4 +1,4 @@
-"""Position and text of the review: shown changes, navigation, title, list rows and key hints."""
+"""Position in the review, navigation, title, rows and key hints."""
 
 from __future__ import annotations
 
@@ -59,8 +59,7 @@ def waiting(changes: Sequence[Change]) -> list[ReviewPosition]:
 
 
 def restored_position(changes: Sequence[Change], saved: object) -> ReviewPosition | None:
-    """The saved position if still valid, or else the first pending one, or else the first. `None` without
-    changes."""
+    """The saved position if valid, or the first pending one, or the first."""
     wanted = _read(saved)
     there = places_of(changes)
     if wanted in there:
@@ -79,10 +78,7 @@ def next_waiting(changes: Sequence[Change], place: ReviewPosition | None) -> Rev
 def step_hunk(
     changes: Sequence[Change], place: ReviewPosition | None, step: int, *, by_change: bool = False
 ) -> ReviewPosition | None:
-    """The next or previous hunk across files, clamped at both ends.
-
-    `by_change` skips the remaining hunks of the current change.
-    """
+    """Across files, clamped at both ends. `by_change` skips the other hunks of the change."""
     order = places_of(changes)
     if place not in order:
         return next(iter(order), None)
@@ -92,7 +88,7 @@ def step_hunk(
 
 
 def step_file(changes: Sequence[Change], place: ReviewPosition | None, step: int) -> ReviewPosition | None:
-    """The first pending (or else the first) hunk of the next or previous file, wrapping around."""
+    """The first pending hunk of the next or previous file, or its first, wrapping around."""
     if not changes:
         return None
     ids = [change.id for change in changes]
@@ -201,10 +197,7 @@ def decision_counts(changes: Sequence[Change]) -> str:
 
 
 def change_rows(changes: Sequence[Change], untold: Sequence[str] = ()) -> list[Row]:
-    """A row per change (key: its id), followed by its problem and its remarks.
-
-    `untold` are facts to be sent with the next request.
-    """
+    """A row per change (key: its id), its problem and its remarks. `untold` facts go with the next request."""
     rows = []
     turns = {change.turn for change in changes}
     newest = max(turns) if len(turns) > 1 else None
@@ -258,7 +251,7 @@ def place_of(key: str) -> tuple[str, int] | None:
 
 
 def hints(changes: Sequence[Change]) -> list[Hint]:
-    """Currently available keys; if no change is pending, the last decision and its undo key."""
+    """If no change is pending, the last decision and its undo key."""
     if not changes:
         return []
     if waiting(changes):
@@ -274,7 +267,7 @@ def conflict_hints(change: Change) -> list[Hint]:
 
 
 def outcome(changes: Sequence[Change]) -> str:
-    """Summary of fully decided changes, e.g."""
+    """E.g. `2 files written, 1 skipped`."""
     counts: dict[str, int] = {}
     for change in changes:
         if change.state == "skipped" and change.reason.startswith("replaced by "):
@@ -286,7 +279,7 @@ def outcome(changes: Sequence[Change]) -> str:
 
 
 def without_diff(change: Change) -> str:
-    """Description of a change without changed lines, or the reason it has no effect."""
+    """A sentence about a change without changed lines."""
     if change.state == "failed":
         return change.reason or f"The place of the change to {change.path} is ambiguous."
     if change.executable is not None and change.kind == "edit":
@@ -305,7 +298,7 @@ def without_diff(change: Change) -> str:
 
 
 def progress(change: Change) -> str:
-    """E.g. "" if none or all are decided."""
+    """E.g. `2/3 ✓1`; "" if none or all are decided."""
     applied, skipped = change.hunks.count("applied"), change.hunks.count("skipped")
     if not change.is_open or not applied + skipped:
         return ""

@@ -162,8 +162,8 @@ class StatusPane(Pane):
 
 
 def facts_line(state: State, width: int, model: str = "", quiet: int = 0, effort: str = "") -> Content:
-    """As many facts as fit, most important first; overlong reasons are skipped. `model` is the configured
-    model, used until the state contains it; `quiet` counts silent sub-tasks."""
+    """As many facts as fit, most important first. `model` is used until the state has one; `quiet` counts
+    silent sub-tasks."""
     line = Content()
     for piece in _facts(state, model, quiet, effort):
         more = parts(piece) if not line else parts((" · ", "$faint"), piece)
@@ -177,10 +177,8 @@ def facts_line(state: State, width: int, model: str = "", quiet: int = 0, effort
 def hint_words(
     keys: Keys, pane: str, width: int, pending: bool = False, can: Callable[[str], bool] = lambda action: True
 ) -> list[Hint]:
-    """Keys of a pane (none if "") and then global keys, as many as fit.
-
-    The apply key is first while changes are pending. `can` tests the availability of an action.
-    """
+    """Keys of a pane, then global ones, as many as fit; the apply key first while changes are pending. `can`
+    tests availability."""
     last = [ACTIONS["app.palette"], ACTIONS["app.help"]]
     wanted = [
         it
@@ -204,7 +202,6 @@ def words_width(keys: Keys, words: Sequence[Hint]) -> int:
 
 
 def _marks(state: State, quiet: int) -> Iterable[Piece]:
-    """Compact indicators of pending user actions."""
     if state.turn.phase == "waiting" or state.asked is not None:
         yield ("? 1 question", "$warning")
     if stuck := [change.state for change in state.review.changes].count("conflict"):

@@ -48,8 +48,6 @@ _LIST_BELOW = 40
 
 
 class SubTasksPane(ListPane):
-    """The graph or the list of tasks, and the details of the current one."""
-
     EMPTY = "Sub-tasks of the model and your own."
     ID = "subtasks"
     SLICES: ClassVar[tuple[str, ...]] = ("subtasks", "usage", "review")
@@ -223,7 +221,7 @@ class SubTasksPane(ListPane):
         self.run_worker(noticed(self.session, call), group="subtask", exclusive=True)
 
     def _show_changes(self) -> None:
-        """Open the review at the task's first pending change, or else its last decided one."""
+        """At the task's first pending change, or else its last decided one."""
         task = self._current
         if task is None:
             return

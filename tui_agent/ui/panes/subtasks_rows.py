@@ -1,4 +1,4 @@
-"""View options and text of the sub-tasks pane: visible tasks, title, list, details, limits and actions."""
+"""View options, visible tasks, and the texts of the sub-tasks pane."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from tui_agent.ui.widgets.line_view import Hint, Line, Piece, Row, note
 
 
 class ViewOptions(Struct, frozen=True):
-    """Selected task, hiding of finished tasks, filter words, and whether the cursor follows running tasks."""
-
     cursor: str = ""
     folded: bool = False
     words: str = ""
@@ -30,7 +28,6 @@ class ViewOptions(Struct, frozen=True):
 
 
 def read_look(saved: object) -> ViewOptions:
-    """Decodes saved options; defaults if missing or invalid."""
     try:
         return msgspec.convert(saved, ViewOptions)
     except msgspec.ValidationError:
@@ -99,8 +96,8 @@ _NEAR = 0.9
 def title(
     name: str, tasks: Sequence[SubTask], shown: int, silent: int = 0, changes: Sequence[Change] = ()
 ) -> str:
-    """E.g. `Sub-tasks 12/60 ?2 ●3 ✗1 ⚠2 ◌1 · 4 stalled · 9 hidden`; zero counts are omitted. `silent` counts
-    running tasks without recent output, ? tasks that wait for the user, ⚠ tasks with conflicting `changes`."""
+    """E.g. `Sub-tasks 12/60 ?2 ●3 ✗1 ⚠2 ◌1 · 4 stalled · 9 hidden`: ? wait for the user, ⚠ have conflicting
+    `changes`, ◌ are silent; zeros are left out."""
     if not tasks:
         return name
     states = [task.state for task in tasks]
@@ -142,7 +139,6 @@ def _stalled(tasks: Sequence[SubTask]) -> int:
 
 
 def unapproved(tasks: Sequence[SubTask]) -> list[str]:
-    """Ids of ticked tasks awaiting approval."""
     return [
         task.id
         for task in tasks
@@ -151,7 +147,6 @@ def unapproved(tasks: Sequence[SubTask]) -> list[str]:
 
 
 def limits_row(settings: Settings, tasks: Sequence[SubTask], used: Usage) -> Row:
-    """How tasks begin, running tasks, and usage relative to the limits."""
     running = sum(task.state == "running" for task in tasks)
     most = settings.subtasks.max_parallel
     runs = f"{running} of {most} run" if running else f"none runs, at most {most}"
@@ -186,8 +181,7 @@ def _time(seconds: int) -> str:
 
 
 def list_rows(tasks: Sequence[SubTask], facts: Mapping[str, Fact]) -> list[Row]:
-    """A row per task with a clickable mark, its goal if space permits, and its blocker or duration at the
-    right."""
+    """A clickable mark, the goal if it fits, and the blocker or duration."""
     rows = []
     for depth, layer in enumerate(layers(tasks)):
         for task in layer:

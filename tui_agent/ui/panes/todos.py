@@ -16,8 +16,6 @@ from tui_agent.ui.widgets.list_pane import ListPane
 
 
 class TodosPane(ListPane):
-    """A row per todo, and an input line at the bottom."""
-
     EMPTY = "Steps of the work."
     ID = "todos"
     SLICES: ClassVar[tuple[str, ...]] = ("todos", "review")

@@ -1,4 +1,4 @@
-"""A command in the chat: a line with its outcome, and its output with file links."""
+"""A command in the chat: its outcome, and its output with links to files."""
 
 from __future__ import annotations
 
@@ -55,8 +55,7 @@ class PlacePressed(Message):
 
 
 class PlaceLink(Static, can_focus=True):
-    """A line where a check failed, with the name and assertion of the failure; Enter or a click opens the file
-    there."""
+    """A line where a check failed; Enter or a click opens the file there."""
 
     BINDINGS = view_bindings("block")
 
@@ -73,8 +72,6 @@ class PlaceLink(Static, can_focus=True):
 
 
 class FoldLine(GuardedText, can_focus=True):
-    """A line toggled by Enter or a click."""
-
     BINDINGS = view_bindings("block")
 
     def __init__(self) -> None:
@@ -102,8 +99,7 @@ class FoldLine(GuardedText, can_focus=True):
 
 
 class CommandOutput(FoldLine):
-    """A command in one line with its outcome. Folded, a user's command shows its first output lines, or the
-    last ones on failure."""
+    """Folded, a user's command shows its first output lines, or the last ones on failure."""
 
     BINDINGS = view_bindings("output")
 
@@ -125,7 +121,6 @@ class CommandOutput(FoldLine):
             self.post_message(PlacePressed(*place))
 
     def action_open_next(self) -> None:
-        """Open the next printed location, wrapping around."""
         if found := list(dict.fromkeys(places(self._result.output))):
             self.post_message(PlacePressed(*found[self._opened % len(found)]))
             self._opened += 1
@@ -150,7 +145,6 @@ class CommandOutput(FoldLine):
         return Content("\n").join([line, *hint, *lacked, _linked(text)])
 
     def _begun(self) -> list[Content]:
-        """Output lines shown while folded, and the number of hidden lines."""
         result = self._result
         if result.by != "person" or not result.output.strip():
             return []

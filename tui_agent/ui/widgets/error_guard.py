@@ -23,7 +23,6 @@ def logged(error: Exception) -> Content:
 
 
 def or_broken(draw: Callable[[], Content]) -> Content:
-    """Returns the result of `draw`, or an error line if it raises."""
     try:
         return draw()
     except Exception as error:
@@ -57,7 +56,6 @@ class Guarded(_Base):
             return [line, *[Strip.blank(crop.width)] * crop.height][: crop.height]
 
     def break_down(self, error: Exception) -> None:
-        """Logs the first error of this widget."""
         if not self._is_broken:
             self._is_broken = True
             logged(error)

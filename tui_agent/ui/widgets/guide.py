@@ -84,8 +84,6 @@ JOBS = (
 
 
 class Guide:
-    """Progress of the guide, kept across sessions."""
-
     def __init__(self) -> None:
         self.left = list(JOBS)
         self._acted: frozenset[str] = frozenset()
@@ -105,7 +103,6 @@ class Guide:
         self.left = [job for job in self.left if not job.done(state, self._acted)]
 
     def words(self, keys: Keys) -> str:
-        """Returns the next task with its number."""
         if not self.left:
             every, leave = keys.shown("app.help"), keys.shown("app.quit")
             return f"All {len(JOBS)} are done. {every} has every key, {leave} twice quits."
@@ -116,8 +113,6 @@ class Guide:
 
 
 class GuideLine(Static):
-    """Line with the next task."""
-
     DEFAULT_CSS = (
         "GuideLine { dock: top; height: auto; max-height: 2; background: $surface-raised; padding: 0 1; }"
     )

@@ -209,10 +209,7 @@ _INKS = (
 
 
 class LineView(ScrollView, can_focus=True):
-    """A ScrollView with a style per theme role; subclasses implement `render_line`.
-
-    Lines need no widgets; only the visible region is drawn.
-    """
+    """A ScrollView with a style per theme role, drawn line by line."""
 
     COMPONENT_CLASSES = {f"ink--{name}" for name in _INKS} | {
         "ink--strong",
@@ -242,10 +239,10 @@ class LineView(ScrollView, can_focus=True):
             return self.view
 
     class Chosen(Moved):
-        """The item at the cursor was clicked."""
+        pass
 
     class Marked(Moved):
-        """The mark of a row or node was clicked."""
+        pass
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -254,7 +251,6 @@ class LineView(ScrollView, can_focus=True):
 
     @property
     def across(self) -> int:
-        """Visible cells per line, without the scrollbar."""
         return self.scrollable_content_region.width
 
     @property
@@ -313,12 +309,9 @@ _LEAST_BESIDE = 8
 
 
 class Row(NamedTuple):
-    """A row; the cursor skips rows without a `key`.
-
-    `line` may be a function, called only for visible rows. `wraps` wraps the text of `line.left`, indented
-    by `hang`. `marked` declares the first piece a clickable mark. With both only the last piece wraps, and
-    `line.right` stays on the first line.
-    """
+    """The cursor skips rows without a `key`. A `line` function is called only for visible rows. `wraps` wraps
+    the text of `line.left`, indented by `hang`; `marked` makes the first piece a clickable mark. With both
+    only the last piece wraps."""
 
     key: str
     line: Line | Callable[[], Line]
@@ -333,8 +326,6 @@ def note(words: str, ink: str = "muted", hang: int = 0) -> Row:
 
 
 class Rows(LineView):
-    """List widget with a cursor; posts cursor movements and choices."""
-
     BINDINGS = view_bindings("list")
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
@@ -345,11 +336,10 @@ class Rows(LineView):
 
     @property
     def cursor(self) -> str:
-        """Key of the current row, or "" if no row has a key."""
         return self._cursor
 
     def set_rows(self, rows: Sequence[Row], cursor: str | None = None) -> None:
-        """Shows `rows`. The cursor moves to `cursor`, or stays on its key, or moves to the nearest row."""
+        """The cursor moves to `cursor`, or stays on its key, or moves to the nearest row."""
         before = self._position()
         self.rows = tuple(rows)
         keys = self._keys()
@@ -371,7 +361,6 @@ class Rows(LineView):
         self.post_message(self.Moved(self, key))
 
     def keep_in_view(self) -> None:
-        """Scrolls to the cursor after the next layout."""
         self.call_after_refresh(self._reveal)
 
     def row_at(self, y: int) -> Row | None:
@@ -489,20 +478,18 @@ def _marked(line: Line, width: int) -> list[Line]:
 
 
 class Hint(NamedTuple):
-    """Id of an action and its label; the id is empty for plain text."""
+    """The id is empty for plain text."""
 
     action: str
     text: str
 
 
 class HintLine(LineView, can_focus=False):
-    """Shows `a apply  s skip` with the current keys; a click runs the action."""
+    """`a apply  s skip` with the current keys; a click runs the action."""
 
     DEFAULT_CSS = "HintLine { height: 1; overflow: hidden; scrollbar-gutter: auto; }"
 
     class Pressed(Message):
-        """The user clicked the action with this id."""
-
         def __init__(self, action: str) -> None:
             super().__init__()
             self.action = action

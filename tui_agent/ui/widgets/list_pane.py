@@ -1,4 +1,4 @@
-"""Pane with a list of rows and a temporary input line."""
+"""A pane with a list of rows and a temporary input line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tui_agent.ui.widgets.pane import Pane
 
 
 class ListPane(Pane):
-    """Base of list panes. `EMPTY` is shown instead of an empty list; `take` receives the submitted line."""
+    """`EMPTY` is shown in place of an empty list; `take` receives the submitted line."""
 
     EMPTY: ClassVar[str] = ""
 
@@ -32,7 +32,6 @@ class ListPane(Pane):
         return self.query_one(Input)
 
     def set_rows(self, rows: Sequence[Row], cursor: str | None = None, *, empty: str = "") -> None:
-        """Shows `rows`, or a sentence if there are none."""
         shown = rows or [note(empty or self.EMPTY)]
         if tuple(shown) != self.rows.rows or cursor not in (None, self.rows.cursor):
             self.rows.set_rows(shown, cursor)
@@ -50,7 +49,6 @@ class ListPane(Pane):
         """Handles the submitted line."""
 
     def stop_writing(self) -> None:
-        """Hides the input line and deletes its draft."""
         line = self.line
         if isinstance(line, KeptInput):
             line.give_up()

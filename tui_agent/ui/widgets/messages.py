@@ -1,4 +1,4 @@
-"""Message blocks of the transcript, including the streaming response."""
+"""Messages of the transcript, also while they stream, and their copyable parts."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ _MARKDOWN = re.compile(r"[*_`#\[\]|<>~&\\\n]|^\s|^([-+=]|\d+[.)])|  |.{2000}")
 
 
 class MessageBlock(Vertical, GrowsAtEnd):
-    """A message, possibly still streaming: `grow` redraws it, `finish` completes it."""
+    """`grow` redraws a streaming message, `finish` completes it."""
 
     def __init__(self, message: ChatMessage | None = None, facts: str = "", unfolded: bool = False) -> None:
         """`message` is `None` for a streaming response."""
@@ -135,7 +135,7 @@ class MessageBlock(Vertical, GrowsAtEnd):
             yield self._facts_line
 
     def show_calls(self, message: ChatMessage) -> None:
-        """Update the tool calls and the reasoning between them; unfolded lines stay unfolded."""
+        """Unfolded lines stay unfolded."""
         before = self.message
         if before is not None and message.command != before.command:  # superseded by another command
             self.message = message
@@ -169,7 +169,6 @@ class MessageBlock(Vertical, GrowsAtEnd):
             line.remove()
 
     def fold_line(self, at: int) -> FoldLine | None:
-        """The foldable command or call with this index; `None` if not drawn."""
         lines = list(self.query(FoldLine))
         return lines[at] if 0 <= at < len(lines) else None
 
@@ -186,14 +185,12 @@ class MessageBlock(Vertical, GrowsAtEnd):
             self.mount(self._facts_line)
 
     def select_code(self, code: str) -> Region | None:
-        """Returns its region in the transcript, or `None` if not drawn."""
         for text in self.query("MessageText"):
             if (region := cast("MessageText", text).select_code(code)) is not None:
                 return region.translate(self.virtual_region.offset + text.virtual_region.offset)
         return None
 
     def show_plan(self, plan: PlanSlice) -> None:
-        """Show the live plan of the request: the newest of its turn."""
         self._planned = plan
         if self._plan is None and plan.actions and self._ready:
             from tui_agent.ui.panes.plan import PlanBlock
@@ -206,7 +203,6 @@ class MessageBlock(Vertical, GrowsAtEnd):
     # ── while it streams ─────────────────────────────────────────────────────────────────────────────────
 
     def grow(self, reply: ReplySlice) -> None:
-        """Schedule a redraw of the response up to this point."""
         self._reply = reply
         if self._due is None:
             self._due = self.set_timer(max(STREAM_INTERVAL, REST * self._took), self._draw_reply)
@@ -223,7 +219,6 @@ class MessageBlock(Vertical, GrowsAtEnd):
             self.grow(self._reply)
 
     def finish(self, message: ChatMessage, facts: str) -> None:
-        """Complete the response: keeps the drawn part and appends the rest."""
         self.message = message
         if self._due is not None:
             self._due.stop()
@@ -262,8 +257,6 @@ class MessageBlock(Vertical, GrowsAtEnd):
 
 
 class Reasoning(GuardedText):
-    """Reasoning before an answer: a line with its token count, and the text if known and unfolded."""
-
     def __init__(self, text: str, tokens: int, unfolded: bool) -> None:
         """`tokens` as counted by the provider; 0 means estimate."""
         super().__init__(classes="reasoning", markup=False)
@@ -299,7 +292,7 @@ class Reasoning(GuardedText):
 
 
 class CallLine(FoldLine):
-    """Tool calls in one line: name, duration and size; results when unfolded."""
+    """Name, duration and size; results when unfolded."""
 
     def __init__(self, uses: Sequence[ToolUse]) -> None:
         super().__init__()
@@ -377,8 +370,8 @@ def grouped(uses: Sequence[ToolUse]) -> list[list[ToolUse]]:
 
 
 def facts_of(message: ChatMessage, review: ReviewSlice) -> str:
-    """E.g. `2 changes · 1 todo · 2 applied · 12 s · 14k tokens · $0.02`: contents and outcome of a
-    message, and at the end of a turn its time, tokens and cost. Counts that a call shows are left out."""
+    """E.g. `2 changes · 1 todo · 2 applied · 12 s · 14k tokens · $0.02`: contents and outcome, and the cost at
+    the end of a turn. Counts that a call shows are left out."""
     changes = [change for name in message.changes if (change := review.change(name))]
     changes = [change for change in changes if not change.reason.startswith("replaced by ")] or changes[-1:]
     shown = {use.name for use in message.calls}
@@ -410,7 +403,7 @@ def _decided(changes: Sequence[Change]) -> Iterable[str]:
 
 
 def markdown(text: str, *, parsed: bool = True, growing: bool = False, classes: str = "") -> MessageText:
-    """A widget for long or Markdown text, imported on first use."""
+    """Imported on first use."""
     from tui_agent.ui.markdown.message_text import MessageText
 
     return MessageText(text, parsed=parsed, growing=growing, classes=classes)
@@ -459,11 +452,7 @@ _ENDINGS = {
 
 
 class TextBlock(NamedTuple):
-    """A message, a code block, or the output of a command or call.
-
-    `ending` is the file extension of such a text. `line` is the index of the message's expandable line, or
-    -1.
-    """
+    """`ending` is the file extension of such a text, `line` the index of the message's expandable line, or -1."""
 
     message: int
     text: str
@@ -474,7 +463,6 @@ class TextBlock(NamedTuple):
 
 
 def blocks_of(message: ChatMessage) -> list[TextBlock]:
-    """Returns the whole message, its code blocks and its calls in display order."""
     if message.command is not None:
         command = message.command
         text = command.output or command.command

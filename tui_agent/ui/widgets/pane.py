@@ -1,4 +1,4 @@
-"""Base class of the panes."""
+"""Base class of the panes, and session calls in the background."""
 
 from __future__ import annotations
 
@@ -42,12 +42,9 @@ async def call_and_await(command: Callable[[], object]) -> None:
 
 
 class Pane(Container):
-    """Base class of all panes.
-
-    A subclass defines its registered id (`ID`), the `State` fields it displays (`SLICES`) and `show`. Its
-    stylesheet (`plan.tcss` for `plan.py`) is scoped to the pane. Keys map to actions: `review.apply` calls
-    the entry `apply` of `commands`.
-    """
+    """A subclass defines its id (`ID`), the fields of the state it shows (`SLICES`) and `show`. Its stylesheet
+    (`plan.tcss` for `plan.py`) is scoped to it. The action `review.apply` calls the entry `apply` of
+    `commands`."""
 
     ID: ClassVar[str] = ""
     TITLE: ClassVar[str] = ""
@@ -78,8 +75,6 @@ class Pane(Container):
             self.focus = focus
 
     class ActionAsked(Message):
-        """Requests an action of another component by its id."""
-
         def __init__(self, action: str) -> None:
             super().__init__()
             self.action = action
@@ -111,11 +106,10 @@ class Pane(Container):
         raise NotImplementedError
 
     async def flush(self) -> None:
-        """Pass unsaved typed text to the session."""
+        pass
 
     @property
     def entry(self) -> Widget:
-        """The widget to focus: the first focusable one."""
         return next((child for child in self.query("*") if child.focusable), self)
 
     def enter(self) -> None:
@@ -123,7 +117,6 @@ class Pane(Container):
         self.screen.set_focus(self.entry)
 
     def go_to(self, name: str, *, focus: bool = True) -> None:
-        """Bring another pane to the front and focus it; see `GoneTo`."""
         self.post_message(self.GoneTo(name, focus))
 
     @property
@@ -132,7 +125,6 @@ class Pane(Container):
 
     @property
     def plain(self) -> bool:
-        """Whether screen reader mode is on."""
         return getattr(self.app, "plain", False)
 
     @cached_property
@@ -146,7 +138,6 @@ class Pane(Container):
         return {}
 
     async def action_do(self, action_id: str) -> None:
-        """Run an action requested by key, palette, footer or mouse."""
         action = ACTIONS[action_id]
         await call_and_await(self.commands[action.name])
         if acted := getattr(self.screen, "acted", None):
@@ -157,7 +148,6 @@ class Pane(Container):
         await self.action_do(event.action)
 
     def ask(self, call: Coroutine[Any, Any, object]) -> None:
-        """Run a session call in the background; user-facing errors become notices."""
         call_session(self, self.session, call)
 
     def act(
@@ -168,11 +158,10 @@ class Pane(Container):
         text_waits: bool = True,
         opens: bool = False,
     ) -> None:
-        """Like `call_session`, for calls that affect the meaning of later keys: keys to this pane wait until the
-        result is shown.
+        """Like `call_session`, for calls that affect the meaning of later keys: keys to this pane and to those
+        in `changes` wait until the result is shown.
 
-        Keys to the panes in `changes` wait too. If `text_waits` is false, only action keys wait; if
-        `opens` is true, all keys wait for the dialog to open.
+        If `text_waits` is false, only action keys wait; if `opens` is true, all keys wait for the dialog.
         """
         others = (self.screen.query_one_optional(f"#pane-{name}", Pane) for name in changes)
         panes = [self, *filter(None, others)]
@@ -215,16 +204,13 @@ GROUP = "ask"
 
 @runtime_checkable
 class HoldsTyping(Protocol):
-    """A widget that can hold unsaved typed text."""
-
     async def flush(self) -> None: ...
 
 
 def call_session(node: DOMNode, session: Session, call: Coroutine[Any, Any, object]) -> None:
-    """Run a session call in the background; user-facing errors become notices.
+    """Run a session call in the background, after a flush of typed text. An error becomes a notice.
 
-    Typed text of all panes is flushed first. The task belongs to the application, so closing a pane does
-    not interrupt a write.
+    The task belongs to the application: closing a pane does not interrupt a write.
     """
     node.app.run_worker(_notify_result(node.app, session, call), group=GROUP)
 

@@ -39,7 +39,7 @@ _IN_EMPTY = ("changes.apply_one", "changes.skip_one")
 
 
 class ChosenStep(NamedTuple):
-    """Text of a chosen next step, and its typed digit; the digit is empty after a click."""
+    """The digit is empty after a click."""
 
     digit: str
     text: str
@@ -65,7 +65,7 @@ class Prompt(WritingArea):
         """Down was pressed on the last line, at the end of the history."""
 
     class EditorAsked(Message):
-        """The user asked for the external editor."""
+        pass
 
     class PictureAsked(Message):
         """A paste without text: the clipboard may hold a picture."""
@@ -78,8 +78,8 @@ class Prompt(WritingArea):
             self.meant = meant
 
     def __init__(self, step: Callable[[int], str | None], keep: Callable[[str], str] | None = None) -> None:
-        """`step` returns the text of a next step, "" for a step without text, or `None` if there is no such
-        step. `keep` stores a very long paste and returns its placeholder."""
+        """`step` returns the text of a next step, "" for one without text, or `None`. `keep` stores a very long
+        paste and returns its placeholder."""
         super().__init__(
             id="prompt",
             soft_wrap=True,
@@ -123,7 +123,6 @@ class Prompt(WritingArea):
         self._chosen = ChosenStep(digit, text)
 
     def insert_before(self, text: str) -> None:
-        """Inserts a returned message before the current text."""
         self.set_value("\n".join(filter(None, (text, self.value))))
 
     def _fold(self, text: str) -> str:
@@ -137,7 +136,6 @@ class Prompt(WritingArea):
     # ── history ──────────────────────────────────────────────────────────────────────────────────────────
 
     def set_history(self, history: Sequence[str]) -> None:
-        """Sets the sent messages, oldest first."""
         if history != self._history:
             self._history, self._at = history, len(history)
 
@@ -188,7 +186,7 @@ class Prompt(WritingArea):
         self.post_message(self.Picking(*self._word()))
 
     def _word(self) -> tuple[str, str]:
-        """Returns sign and query of the word at the cursor; both empty if it cannot be completed."""
+        """Sign and query of the word at the cursor, or empty."""
         row, column = self.cursor_location
         if found := _MENTION.search(self.document.get_line(row)[:column][-300:]):
             return "@", found[1]
@@ -271,7 +269,7 @@ class Prompt(WritingArea):
 
 
 class CompletionList(OptionList, can_focus=False):
-    """Completion list controlled by the prompt's keys; never has focus."""
+    """Controlled by the prompt's keys; never has focus."""
 
     ROWS = 8
 
@@ -283,7 +281,6 @@ class CompletionList(OptionList, can_focus=False):
         self.display = False
 
     def show(self, sign: str, rows: Sequence[tuple[str, Content]]) -> None:
-        """Show these values; hidden if empty."""
         self.sign = sign
         self._values = [value for value, _ in rows]
         self.display = bool(rows)
@@ -292,7 +289,6 @@ class CompletionList(OptionList, can_focus=False):
             self.highlighted = 0
 
     def offer(self, sign: str, query: str) -> None:
-        """Show completions of the word at the cursor; none if `sign` is ""."""
         match sign:
             case "@":
                 paths = self._session.files.suggest(query, self.ROWS)
@@ -325,7 +321,6 @@ class CompletionList(OptionList, can_focus=False):
 
     @property
     def chosen(self) -> str:
-        """The value at the cursor, or ""."""
         at = self.highlighted
         return self._values[at] if at is not None and at < len(self._values) else ""
 

@@ -1,4 +1,4 @@
-"""Lines above the prompt: pending questions, progress, next steps, queued messages and model setup."""
+"""Lines above the prompt: questions, progress, next steps, queued messages and model setup."""
 
 from __future__ import annotations
 
@@ -44,7 +44,6 @@ class PromptLine(Static):
         self.display = False
 
     def say(self, words: str | Content, *, layout: bool = True) -> None:
-        """Set the text; empty text hides the line."""
         words = label(words) if isinstance(words, str) else words
         self.display = bool(words)
         if not words.is_same(self._words):  # each update triggers a full screen layout
@@ -88,8 +87,7 @@ SHOWN_LINES, SEEN_FROM = 3, 0.5
 
 
 class PermissionLine(PromptLine, can_focus=True):
-    """Reports a tool call awaiting permission; Enter or a click shows its exact effect. If the line has all of the
-    effect, digits in the empty prompt answer."""
+    """A tool call that waits for permission. If the line has all of the effect, digits in the empty prompt answer."""
 
     BINDINGS = view_bindings("block")
 
@@ -127,8 +125,7 @@ class PermissionLine(PromptLine, can_focus=True):
         return ("once", "allow once"), ("session", "in this session"), ("always", "always"), ("no", "deny")
 
     def answer_of(self, number: int) -> str:
-        """The answer of a digit; "" if there is none, or if the question has only just appeared: the digit may then
-        belong to a message."""
+        """ "" if there is none, or if the question has only just appeared: the digit may then belong to a message."""
         if time.monotonic() - self._since < SEEN_FROM or not 0 < number <= len(self._answers):
             return ""
         return self._answers[number - 1][0]
@@ -141,8 +138,6 @@ class PermissionLine(PromptLine, can_focus=True):
 
 
 class OfferLine(PromptLine, can_focus=True):
-    """Reports detected checks; Enter or a click offers to run them on every proposal."""
-
     BINDINGS = view_bindings("block")
 
     class OfferPressed(Message):
@@ -174,8 +169,6 @@ _ELEMENT = re.compile(r"</?[A-Za-z][^<>]*>")
 
 
 class NextSteps(Static):
-    """Numbered next steps; selecting one inserts its text."""
-
     class StepPressed(Message):
         def __init__(self, step: NextStep) -> None:
             super().__init__()
@@ -197,7 +190,6 @@ class NextSteps(Static):
         self.update(_joined(rows))
 
     def text_of(self, number: int) -> str | None:
-        """Text of a step (1-based), or `None`."""
         return self.steps[number - 1].input_text if 0 < number <= len(self.steps) else None
 
     def on_click(self, event: events.Click) -> None:
@@ -226,8 +218,6 @@ SHOWN_FROM, SILENT = 2, 10
 
 
 class ProgressLine(PromptLine):
-    """The activity of the turn or the last started command; below it the step and the usage."""
-
     def __init__(self) -> None:
         super().__init__("progress")
         self._state: State | None = None
@@ -263,7 +253,6 @@ class ProgressLine(PromptLine):
         self.say(_joined(lines) if lines else "", layout=layout)
 
     def _live(self, state: State, seconds: float) -> list[Content]:
-        """Activity, elapsed time, received output and the stop key."""
         turn, reply = state.turn, state.reply
         stop, across = self._stop_key, self._across
         if turn.phase == "retrying":
@@ -371,8 +360,6 @@ def so_far(state: State) -> list[Content]:
 
 
 class QueuedMessages(Static):
-    """Messages queued during a turn; a click returns one to the prompt."""
-
     class Removed(Message):
         def __init__(self, index: int) -> None:
             super().__init__()
@@ -421,8 +408,6 @@ class NoModelLine(Static):
     """Without a model: checks environment variables and local servers once. Sends no model request."""
 
     class ModelsFound(Message):
-        """Models available on this machine."""
-
         def __init__(self, models: Sequence[Suggestion]) -> None:
             super().__init__()
             self.models = models
@@ -450,7 +435,6 @@ class NoModelLine(Static):
 
 
 def no_model_words(found: Sequence[Suggestion], key: str) -> str:
-    """Models found, once per source, and possible actions."""
     places = list(dict.fromkeys(it.because for it in found))
     choose = f"{key} chooses a model" if key else "Choose a model"
     if not places:
@@ -462,8 +446,6 @@ def no_model_words(found: Sequence[Suggestion], key: str) -> str:
 
 
 class NewBelow(PromptLine):
-    """Reports the number of new messages below the viewport; a click scrolls there."""
-
     class NewPressed(Message):
         pass
 

@@ -1,5 +1,4 @@
-"""A scrollbar as cells. Textual's uses Rich with a line of text per row; a growing reply changes all rows
-many times a second."""
+"""A scrollbar of a few strips. Textual's has a line of text per row, and a growing reply changes all rows."""
 
 from __future__ import annotations
 
@@ -14,8 +13,6 @@ from textual.visual import RenderOptions, Visual
 
 
 class ScrollBarCells(ScrollBarRender, Visual):
-    """Textual's bar as plain strips."""
-
     def render_strips(
         self, width: int, height: int | None, style: Style, options: RenderOptions
     ) -> list[Strip]:

@@ -1,7 +1,6 @@
 """Syntax colours of visible lines, in editors and in read-only text.
 
-Textual asks for single lines, but the tree is queried in chunks: a chunk takes about 1 ms in any file, a
-query of the whole tree 35 ms per key at 500 lines.
+The tree is queried in chunks: a chunk takes about 1 ms in any file, the whole tree 35 ms at 500 lines.
 """
 
 from __future__ import annotations
@@ -64,8 +63,6 @@ Point = tuple[int, int]
 
 
 class HasSyntaxTree(Protocol):
-    """A parsed text with its highlight query."""
-
     @property
     def colour_query(self) -> Query | None: ...
 
@@ -89,10 +86,7 @@ class LineHighlights(defaultdict[int, list[Highlight]]):
         return self[row]
 
     def move(self, top: Point, bottom: Point, end: Point, grows: bool) -> None:
-        """Shifts the colours after an edit that replaced `top`–`bottom` by `top`–`end`.
-
-        If `grows` is set, text inserted at the end of a coloured word gets its colour.
-        """
+        """Shifts the colours after an edit. If `grows` is set, text at the end of a coloured word gets its colour."""
         right = _behind(self.get(bottom[0], []), bottom[1], end[1])
         left = [(start, stop, name) for start, stop, name in self.get(top[0], []) if start < top[1]]
         known = top[0] in self, bottom[0] in self
@@ -165,7 +159,7 @@ SECONDS = 0.2
 
 @cache
 def grammar_of(language: str) -> Language | None:
-    """Returns the grammar of a language, or `None` if its package is missing or broken."""
+    """`None` if its package is missing or broken."""
     from tree_sitter import Language
 
     try:
@@ -178,7 +172,7 @@ def grammar_of(language: str) -> Language | None:
 
 @cache
 def query_of(language: str) -> Query | None:
-    """Returns Textual's highlight query for a language, or `None` if it has none."""
+    """Textual's highlight query, or `None`."""
     grammar = grammar_of(language)
     file = files("textual") / "tree-sitter" / "highlights" / f"{language}.scm"
     if grammar is None or not file.is_file():
@@ -187,16 +181,12 @@ def query_of(language: str) -> Query | None:
 
 
 class StyleSpan(NamedTuple):
-    """Style of the characters `start` to `end` of a line."""
-
     start: int
     end: int
     style: Style
 
 
 class ParsedText:
-    """A read-only text and its syntax tree."""
-
     def __init__(self, lines: Sequence[str], language: str) -> None:
         from tree_sitter import Parser
 
@@ -280,17 +270,15 @@ def layered(text: str, style: Style, layers: Iterable[StyleSpan]) -> list[Segmen
 
 
 def code_styles(app: App[object]) -> Mapping[str, Style]:
-    """Returns the current theme's code styles by tree-sitter capture name."""
+    """By tree-sitter capture name."""
     from tui_agent.ui.themes import editor_theme
 
     return editor_theme(app.theme, app.theme_variables).syntax_styles
 
 
 def language_of(path: str) -> str | None:
-    """Returns the language for a file name, or `None` for files without colours."""
     return LANGUAGES.get(PurePosixPath(path).suffix.lower())
 
 
 def characters(text: str, offset: int) -> int:
-    """Converts an offset in bytes to characters."""
     return offset if text.isascii() else len(text.encode(errors="replace")[:offset].decode(errors="ignore"))

@@ -53,8 +53,6 @@ TOLD_AFTER = 0.5
 
 
 class Source(Protocol):
-    """The part of a session used by the transcript."""
-
     @property
     def state(self) -> State: ...
 
@@ -155,12 +153,10 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             self.call_after_refresh(self._fill)
 
     def page(self, screenfuls: int) -> None:
-        """Textual's own method starts with the next frame."""
         y = self.scroll_y + screenfuls * self.scrollable_content_region.height
         self.scroll_to(y=y, animate=False, immediate=True)
 
     def follow(self) -> None:
-        """Scroll to the newest message and follow new ones."""
         self._back_to = None
         self._seen = self.size, None
         if self._apart:
