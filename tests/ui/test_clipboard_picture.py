@@ -15,8 +15,8 @@ from textual import events
 from tui_agent.errors import FileError
 from tui_agent.model.client import Abilities
 from tui_agent.session.session import Session
-from tui_agent.ui import clipboard_picture
-from tui_agent.ui.clipboard_picture import keep_picture
+from tui_agent.ui import desktop as programs
+from tui_agent.ui.desktop import keep_picture
 from tui_agent.ui.widgets.prompt import Prompt
 
 
@@ -69,7 +69,7 @@ async def test_the_next_program_is_tried(desktop: Path, tmp_path: Path) -> None:
 async def test_anything_but_a_picture_is_one_sentence(
     desktop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: str, said: str
 ) -> None:
-    monkeypatch.setattr(clipboard_picture, "WITHIN", 1.0)
+    monkeypatch.setattr(programs, "WITHIN", 1.0)
     program(desktop, "wl-paste", lines)
     with pytest.raises(FileError, match=said):
         await keep_picture(tmp_path / "pictures")

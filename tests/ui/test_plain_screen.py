@@ -24,7 +24,7 @@ from tui_agent.store.state import (
 from tui_agent.ui.commands import DIALOGS
 from tui_agent.ui.keys.keymap import load_keys
 from tui_agent.ui.panes import PANES
-from tui_agent.ui.screen_reader import (
+from tui_agent.ui.plain_screen import (
     Announcements,
     announced,
     around_file_text,

@@ -16,8 +16,8 @@ from textual.geometry import Region
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.ui.actions import ACTIONS, SLASH, slash_commands
+from tui_agent.ui.desktop import editor, opening
 from tui_agent.ui.host import Choice
-from tui_agent.ui.outside_editor import editor, opening
 from tui_agent.ui.widgets.line_view import HintLine
 from tui_agent.ui.widgets.prompt import CompletionList, Prompt, file_row
 

@@ -171,7 +171,7 @@ def test_the_first_frame_needs_no_session_and_no_pane(seen: dict[str, set[str]])
         "tui_agent.files.sensitive_paths",
         "tui_agent.edits.",
         "tui_agent.turn.",
-        "tui_agent.ui.screen_reader",
+        "tui_agent.ui.plain_screen",
         "tui_agent.ui.panes.",
         "sqlite3",
         "textual.widgets._text_area",

@@ -54,8 +54,7 @@ if TYPE_CHECKING:
     from tui_agent.store.state import State
     from tui_agent.ui.agents import Agents
     from tui_agent.ui.attachment import Attachment, Serve
-    from tui_agent.ui.plain_screen import PlainScreen
-    from tui_agent.ui.screen_reader import Announcements
+    from tui_agent.ui.plain_screen import Announcements, PlainScreen
     from tui_agent.ui.widgets.guide import Guide
 
 OpenSession = Callable[[], Awaitable["Session"]]

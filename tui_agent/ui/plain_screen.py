@@ -1,12 +1,14 @@
-"""The plain screen for screen readers: rows of words without signs. Only changed parts are written."""
+"""The plain screen for screen readers: rows of words, of which only changes are written, and announcements."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -18,15 +20,255 @@ from textual.geometry import Offset
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Input, OptionList, TextArea, Tree
+from textual.widgets import Input, OptionList, Static, TextArea, Tree
 
+from tui_agent.store.state import State
 from tui_agent.ui.diff.diff_view import DiffView
+from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.layout.container import TabLine
 from tui_agent.ui.markdown.message_text import MessageText
-from tui_agent.ui.screen_reader import around_file_text, around_model_text, to_speech
+from tui_agent.ui.panes import PANES
+from tui_agent.ui.safe_text import counted, one_line, plain
 from tui_agent.ui.textual_patches.screen_rows import line_of, rows_of
-from tui_agent.ui.widgets.line_view import LineView
+from tui_agent.ui.widgets.line_view import LineView, fit
 from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.waiting import waiting_for_person
+
+#: Line, block and dot drawings, and signs redundant with the adjacent words.
+_DRAWN = re.compile("[\u2500-\u259f\u2800-\u28ff]")
+_BETWEEN_WORDS = re.compile(r"(?<=\S) +[│┃] +(?=\S)")
+_SYMBOLS = re.compile("[\u2190-\u21ff\u22ef\u25a0-\u27bf\u2b00-\u2bff]")
+#: Characters before the first word of a row.
+_LEADING = re.compile(r"^[^\w\"'(\[{<+-]+")
+_KEYS = {"←": "Left", "↑": "Up", "→": "Right", "↓": "Down"}
+#: Meanings of signs with a number in titles and the status line.
+_COUNTED = {"●": "to decide", "⚠": "in conflict", "✗": "failed", "◌": "silent", "✓": "applied"}
+_MOVED = {"↑": "ahead", "↓": "behind", "±": "changed"}
+
+_ANYWHERE = {
+    "✓": "done",
+    "✗": "failed",
+    "▸": "folded",
+    "▾": "unfolded",
+    "■": "stopped",
+    "–": "missing",
+    "≠": "stale",
+}
+#: Meanings of signs, by pane.
+_WORDS: dict[str, Mapping[str, str]] = {
+    "status": dict.fromkeys("●⚠✗?◆", ""),
+    "title": {"●": "to decide", "⚠": "in conflict", "?": "asks"},
+    "files": {"◆": "known", "⚠": "stale", "●": "open"},
+    "buffers": {"●": "unsaved"},
+    "chat": dict.fromkeys("●⚠◌?", "") | {"○": "open"},
+    "plan": {
+        "✓": "found",
+        "✗": "not found",
+        "●": "looking",
+        "?": "asks",
+        "+": "new",
+        "–": "left out",
+        "→": "to",
+    },
+    "review": {
+        "✓": "applied",
+        "●": "to decide",
+        "◐": "partly decided",
+        "!": "conflict",
+        "–": "skipped",
+        "→": "to",
+    },
+    "todos": {"✓": "done", "○": "open"},
+    "known": {"⚠": "stale", "●": "read"},
+    "subtasks": {
+        "○": "not started",
+        "◉": "ticked",
+        "◎": "starts automatically",
+        "●": "running",
+        "◌": "silent",
+        "–": "skipped",
+        "×": "stopped",
+        "⚠": "",
+        "›": "",
+    },
+    "dialog": {"→": "to", "←": "from", "●": "open"},
+}
+
+
+#: A diff line: hunk state, line number before or after the change or both, sign.
+_DIFF_LINE = re.compile(r"^([▌ ]*[✓–]? *)(?:\d+ {1,7}(\d+) {3}|(\d+) {3,9}(-) |(\d+) ([-+ ]) )")
+#: A drawn task list item.
+_TICK_BOX, _TICKS = re.compile(r"^( *)([✓○])(?= )"), {"✓": "done:", "○": "open:"}
+_LINES = re.compile(r"\+(\d+) −(\d+)")
+#: A column: text surrounded by at least two spaces.
+_COLUMN = re.compile(r"\S+(?: \S+)*")
+
+
+def to_speech(text: str, pane: str = "") -> str:
+    """Converts a row to words. `pane` is a pane id, "title", "status" or "dialog"."""
+    words = {**_ANYWHERE, **_WORDS.get(pane, {})}
+    drawn = text = _DRAWN.sub(" ", _BETWEEN_WORDS.sub(" | ", text))
+    text = re.sub(r"↓ (?=\d+ new)", "", text)
+    text = re.sub(r" ([●⚠✗◌✓])(\d+)", lambda found: f", {found[2]} {_COUNTED[found[1]]}", text)
+    text = re.sub(r"([↑↓±])(\d+)", lambda found: f"{found[2]} {_MOVED[found[1]]}", text)
+    text = re.sub(r"(?<=\+)[←↑→↓]", lambda found: _KEYS[found[0]], text)
+    signs = "".join(map(re.escape, words))
+    text = re.sub(rf"(?<!\S)([{signs}])(?!\S)", lambda found: words[found[1]], text)
+    text = _LINES.sub(lambda found: f"{found[1]} added, {found[2]} removed", text)
+    text = re.sub(r"^( *)· ", r"\1", text).replace(" · ", ", ")
+    text = re.sub("[←↑→↓]", lambda found: _KEYS[found[0]], text)
+    return _in_columns(_SYMBOLS.sub(" ", text), drawn)
+
+
+def _in_columns(said: str, drawn: str) -> str:
+    words, columns = _COLUMN.findall(said), [found.start() for found in _COLUMN.finditer(drawn)]
+    if said == drawn or len(words) != len(columns):
+        return said
+    row = ""
+    for word, column in zip(words, columns, strict=True):
+        row = (row and f"{row}  ").ljust(column) + word
+    return row
+
+
+def around_file_text(text: str) -> str:
+    if found := _DIFF_LINE.match(text):
+        state, number, sign = (
+            found[1].strip("▌ "),
+            found[2] or found[3] or found[5],
+            found[4] or found[6] or "",
+        )
+        said = [to_speech(state, "review"), number, {"+": "added:", "-": "removed:"}.get(sign, "")]
+        return f" {' '.join(word for word in said if word)} {text[found.end() :]}"
+    return _LEADING.sub(lambda found: to_speech(found[0], "review"), text)
+
+
+def around_model_text(text: str) -> str:
+    """Removes drawings around the model's text."""
+    text = _DRAWN.sub(
+        " ", _BETWEEN_WORDS.sub(" | ", _TICK_BOX.sub(lambda box: box[1] + _TICKS[box[2]], text))
+    )
+    return text.replace("↪", " ")
+
+
+#: Visible rows, and the number of retained sentences.
+ROWS, KEPT = 4, 200
+#: Cells of a command in a sentence; the transcript has the whole.
+_SPOKEN = 60
+_PHASES = {
+    "planning": "Making a plan.",
+    "finding": "Finding files.",
+    "asking": "Asking the model.",
+    "streaming": "Receiving the answer.",
+    "checking": "Running the checks.",
+}
+
+
+def announced(before: State, now: State, keys: Keys, silent_after: int = 30) -> Iterator[str]:
+    """Yields a sentence for each state change that the normal screen shows only as a sign or colour."""
+    if now.turn.running and now.turn.phase != before.turn.phase:
+        yield _PHASES.get(now.turn.phase, "")
+    if before.turn.running and not now.turn.running:
+        yield _ended(now, keys)
+    elif before.review != now.review and not now.turn.running:
+        yield from _decided(before, now, keys)
+    asked = now.asked
+    if asked is not None and asked != before.asked:
+        yield f"{asked.words.rstrip('?')}. {keys.shown('session.permission')} answers."
+    waited = {it.words for it in waiting_for_person(before, time.time(), silent_after)}
+    for waiting in waiting_for_person(now, time.time(), silent_after):
+        if waiting.words not in waited:
+            mark = "" if waiting.words.endswith("?") else "."
+            yield f"{waiting.words}{mark} {keys.shown(f'pane.{waiting.pane}')} opens it."
+    yield from _of_tasks(before, now)
+    yield from _of_commands(before, now)
+    if len(now.input.queue) > len(before.input.queue):
+        verb = "waits" if len(now.input.queue) == 1 else "wait"
+        yield f"{counted(len(now.input.queue), 'message')} {verb} in the queue."
+
+
+def _ended(now: State, keys: Keys) -> str:
+    turn = now.turn
+    how = (
+        "Reply done"
+        if turn.ok
+        else "Stopped"
+        if turn.kind == "Interrupted"
+        else f"The turn failed: {turn.error}"
+    )
+    if not now.review.open:
+        return f"{how.rstrip('.')}."
+    return f"{how.rstrip('.')}: {_waits(now)}. {keys.shown('pane.review')} opens the review."
+
+
+def _decided(before: State, now: State, keys: Keys) -> Iterator[str]:
+    gone = {point.id for point in now.review.checkpoints if point.undone}
+    if gone - {point.id for point in before.review.checkpoints if point.undone}:
+        yield f"Undone. {keys.shown('changes.redo')} redoes it."
+    if _hunks(before) != _hunks(now):
+        yield f"{_waits(now) if now.review.open else 'There is nothing to review'}."
+
+
+def _waits(state: State) -> str:
+    changes = counted(_hunks(state), "change")
+    verb = "waits" if _hunks(state) == 1 else "wait"
+    return f"{changes} in {counted(len(state.review.open), 'file')} {verb}"
+
+
+def _hunks(state: State) -> int:
+    return sum(max(change.hunks.count("pending"), 1) for change in state.review.open)
+
+
+def _of_tasks(before: State, now: State) -> Iterator[str]:
+    states = {task.id: task.state for task in before.subtasks.tasks}
+    for task in now.subtasks.tasks:
+        if states.get(task.id, "") != task.state and task.state not in ("pending", "ready"):
+            yield f"Sub-task {task.id}: {task.state}."
+
+
+def _of_commands(before: State, now: State) -> Iterator[str]:
+    known = {command.id for command in before.commands.running}
+    for command in now.commands.running:
+        if command.id not in known:
+            yield f"Running {fit(command.command, _SPOKEN)}."
+    known = {result.id for result in before.commands.results}
+    for result in now.commands.results:
+        if result.id not in known:
+            how = "done" if result.status == 0 else f"ended with status {result.status}"
+            yield f"{fit(result.command, _SPOKEN)}: {how}, {counted(len(result.output.splitlines()), 'line')}."
+    if before.checks.results != now.checks.results:
+        for check in now.checks.results:
+            if check not in before.checks.results:
+                yield f"Check {check.name} {check.state}, {check.amount}.".replace(", .", ".")
+
+
+class Announcements(Static):
+    DEFAULT_CSS = f"Announcements {{ height: {ROWS}; }}"
+    SLICES: ClassVar[tuple[str, ...]] = (
+        *("turn", "review", "plan", "asked", "subtasks", "commands", "checks", "input", "layout"),
+    )
+
+    def __init__(self, keys: Keys, title: Callable[[str], str]) -> None:
+        """`title` returns a pane's title, including its counts."""
+        super().__init__("", markup=False)
+        self._keys = keys
+        self._title = title
+        self._state: State | None = None
+        self.said: list[str] = []
+
+    def show(self, state: State) -> None:
+        before, self._state = self._state, state
+        if before is None:
+            return
+        if before.layout.focus != state.layout.focus:
+            self.say([self._title(state.layout.focus) or PANES[state.layout.focus].title])
+        self.say(announced(before, state, self._keys))
+
+    def say(self, sentences: Iterable[str]) -> None:
+        new = [to_speech(one_line(sentence)) for sentence in sentences if sentence]
+        if new:
+            self.said = [*self.said, *new][-KEPT:]
+            self.update(plain("\n".join(self.said[-ROWS:])))
+
 
 #: Style sheet for everything under the class `-plain`.
 STYLES = Path(__file__).with_suffix(".tcss")

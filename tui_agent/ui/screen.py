@@ -93,7 +93,7 @@ class WorkspaceScreen(
             yield GuideLine(self.host.guide, self.host.keys)
         yield self.workspace
         if self.host.plain:
-            from tui_agent.ui.screen_reader import Announcements
+            from tui_agent.ui.plain_screen import Announcements
 
             yield Announcements(self.host.keys, self._title_of)
         yield Static("opening …", id="opening", markup=False)
@@ -150,7 +150,7 @@ class WorkspaceScreen(
         self.ready = True
 
     def _title_of(self, name: str) -> str:
-        from tui_agent.ui.screen_reader import to_speech
+        from tui_agent.ui.plain_screen import to_speech
 
         pane = self.workspace.pane(name)
         title = pane.title_text if pane else ""

@@ -430,7 +430,7 @@ class BuffersPane(Pane):
     @work(exclusive=True)
     async def _open_outside(self) -> None:
         """Saved changes are reloaded like any change on disk."""
-        from tui_agent.ui.outside_editor import editor, opening
+        from tui_agent.ui.desktop import editor, opening
 
         await self.flush()
         buffers, session = self.session.state.buffers, self.session

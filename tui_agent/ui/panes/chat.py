@@ -384,7 +384,7 @@ class ChatPane(Pane):
     @on(Prompt.PictureAsked)
     @work(exclusive=True, group="picture")
     async def _paste_picture(self) -> None:
-        from tui_agent.ui.clipboard_picture import keep_picture
+        from tui_agent.ui.desktop import keep_picture
 
         try:
             path = await keep_picture(self.session.storage.folder / "pictures")
@@ -397,7 +397,7 @@ class ChatPane(Pane):
     @on(Prompt.EditorAsked)
     @work(exclusive=True)
     async def _write_outside(self) -> None:
-        from tui_agent.ui.outside_editor import edited_text
+        from tui_agent.ui.desktop import edited_text
 
         before = self.prompt.value
         try:
@@ -492,14 +492,14 @@ class ChatPane(Pane):
 
     @work
     async def _find_message(self) -> None:
-        from tui_agent.ui.dialogs.transcript import find_in_transcript
+        from tui_agent.ui.dialogs.sessions import find_in_transcript
 
         if (number := await find_in_transcript(self.app, self.session)) is not None:
             self.transcript.go_to(number)
 
     @work
     async def _find_sent(self) -> None:
-        from tui_agent.ui.dialogs.transcript import find_in_history
+        from tui_agent.ui.dialogs.sessions import find_in_history
 
         if (text := await find_in_history(self.app, self.session)) is not None:
             self.prompt.insert_before(text)
