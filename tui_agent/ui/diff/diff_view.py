@@ -54,8 +54,8 @@ class DiffView(LineView):
             super().__init__()
             self.hunk = hunk
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
         self.shown: DiffLines | None = None
         self._words = ""
         self._states: tuple[HunkState, ...] = ()
@@ -342,8 +342,8 @@ class DiffSides(DiffView):
     def two_numbers(self) -> bool:
         return False
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
         self._pairs: list[Pair] = []
         #: Index of each line's pair.
         self._pair_of: dict[int, int] = {}

@@ -152,8 +152,8 @@ class GraphView(LineView):
     DEFAULT_CSS = "GraphView { overflow-x: auto; scrollbar-size: 1 1; }"
     BINDINGS = view_bindings("graph")
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
         self.canvas: Canvas | None = None
         self._tasks: dict[str, SubTask] = {}
         self._facts: Mapping[str, Fact] = {}

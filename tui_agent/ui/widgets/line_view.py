@@ -244,8 +244,8 @@ class LineView(ScrollView, can_focus=True):
     class Marked(Moved):
         pass
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
         self._plain = Style.null()
         self._inks: dict[str, Style] = {}
 
@@ -328,8 +328,8 @@ def note(words: str, ink: str = "muted", hang: int = 0) -> Row:
 class Rows(LineView):
     BINDINGS = view_bindings("list")
 
-    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
-        super().__init__(id=id, classes=classes)
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
         self.rows: tuple[Row, ...] = ()
         self._lines: list[tuple[int, Line | Callable[[], Line]]] = []
         self._cursor = ""
