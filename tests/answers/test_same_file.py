@@ -95,6 +95,6 @@ def test_a_file_cannot_be_the_folder_of_another() -> None:
     )
     assert [change.path for change in found] == ["e"]
     assert [one.path for one in refused] == ["d", "a"] and all(
-        "same reply makes" in one.why for one in refused
+        "same reply creates" in one.why for one in refused
     )
     assert not joined_changes([ChangeRequest("d", delete=True), ChangeRequest("d/x", content="y")])[1]

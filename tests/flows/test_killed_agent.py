@@ -29,7 +29,9 @@ def killed(home: str) -> int:
 
 def test_what_an_agent_wrote_is_in_the_review_after_a_kill(tmp_path: Path) -> None:
     work, home = repository(tmp_path / "work", {"a.py": "one\ntwo\n"}), tmp_path / "home"
-    with running(Program("view", "--", "sh", folder=work, home=home), sign="# ") as it:
+    # A value of this makes it no copy of a nursery, whose environment `killed` would find.
+    alone = {"PYTHONHASHSEED": "0"}
+    with running(Program("view", "--", "sh", folder=work, home=home, variables=alone), sign="# ") as it:
         it.type(b"sed -i s/two/TWO/ a.py; echo new > made.py; echo wri''tten\r")
         it.shows("written")
         it.type(KEY)

@@ -68,7 +68,7 @@ def no_connection(number: int, words: str) -> BaseException:
         (httpx.ProxyError("511 Network Authentication Required"), "requires a sign-in", SIGN_IN),
         (httpx.ProxyError("302 Found"), "requires a sign-in", SIGN_IN),
         (httpx.ProxyError("403 Forbidden"), r"does not allow a connection .*\(403 Forbidden\)", "NO_PROXY"),
-        (httpx.ProxyError("502 Bad Gateway"), "does not reach the server", "check the proxy"),
+        (httpx.ProxyError("502 Bad Gateway"), "cannot reach the server", "check the proxy"),
         (httpx.ProxyError("[Errno 111] Connection refused"), "The proxy .* cannot be reached", "HTTPS_PROXY"),
         (ValueError("Unknown scheme for proxy URL URL('ftp://name:secret@x')"), "proxy .* cannot be used", "HTTP proxy"),
         (ImportError("Using SOCKS proxy, but the 'socksio' package is not installed."), "proxy .* cannot be used", "HTTP proxy"),
@@ -142,7 +142,7 @@ async def asked(monkeypatch: pytest.MonkeyPatch, address: str, **variables: str)
         ("407 Proxy Authentication Required", "requires a user name and a password"),
         ("511 Network Authentication Required", "requires a sign-in"),
         ("403 Forbidden", "does not allow a connection"),
-        ("503 Service Unavailable", "does not reach the server"),
+        ("503 Service Unavailable", "cannot reach the server"),
     ],
 )
 async def test_a_proxy_that_lets_nobody_through(

@@ -116,7 +116,7 @@ async def test_sub_tasks_that_are_refused_are_told_in_the_chat_for_good(folder: 
         await session.chat.submit("Split it")
         await session.chat.finished()
         (note,) = notes(session)
-        assert ("nobody" if needs else "were refused: p8, p9") in note
+        assert ("nobody" if needs else "refused: p8, p9") in note
 
 
 def notes(session: Session) -> list[str]:

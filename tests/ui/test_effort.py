@@ -35,7 +35,7 @@ def test_an_effort_in_front_of_a_message_is_read_and_written() -> None:
 def test_only_names_of_the_table_are_commands_with_words() -> None:
     assert text_command("/effort high  ") == ("effort", "high")
     assert text_command("/effort ") == ("effort", "")
-    for text in ("/effort", "/tmp/x is broken", "/model some words", "an /effort high"):
+    for text in ("/effort", "/tmp/x is broken", "/models some words", "an /effort high"):
         assert text_command(text) == ("", text)
 
 

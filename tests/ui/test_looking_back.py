@@ -9,7 +9,7 @@ from support.screens import on_screen
 from support.sessions import calls, open_session, reply
 
 from tui_agent.errors import SessionError, TimedOut
-from tui_agent.log import snapshot as log_transcript
+from tui_agent.session import chat as session_chat
 from tui_agent.session.session import Session
 from tui_agent.ui.host import Choice
 from tui_agent.ui.widgets.messages import blocks_of
@@ -143,7 +143,7 @@ async def test_earlier_messages_that_cannot_be_read_are_told_of(
     async def reopen(choice: Choice) -> Session:
         raise AssertionError(choice)
 
-    monkeypatch.setattr(log_transcript, "messages_before", unreadable)
+    monkeypatch.setattr(session_chat, "messages_before", unreadable)
     async with on_screen(tmp_path, [reply("First.")]) as it:
         await it.session.chat.submit("one")
         await it.session.chat.finished()
