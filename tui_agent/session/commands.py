@@ -233,9 +233,9 @@ class Commands:
             if prepared is not shared.prepared:
                 await prepared.remove()
             for server in self._servers.to_start_again():
-                number = await self.run(server.command, by=server.by, background=True, allowed=True)
-                if number in self._running.runs:
-                    await self._begun(number, *self._running.runs[number])
+                restarted = await self.run(server.command, by=server.by, background=True, allowed=True)
+                if restarted in self._running.runs:
+                    await self._begun(restarted, *self._running.runs[restarted])
                 said = f"Restarted with the current changes: {server.command}"
                 await self._journal.record(e.NoticeGiven("info", said))
 

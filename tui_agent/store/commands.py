@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from msgspec import Struct, field
@@ -179,13 +180,17 @@ def content_of(changes: Iterable[Change], buffers: Iterable[Buffer], among: Coll
         for change in changes
         if change.is_open or (change.state == "applied" and change.id in among)
     }
-    return content | {
-        buffer.path: md5(buffer.text.encode("utf-8", "surrogatepass")) for buffer in buffers if buffer.unsaved
-    }
+    return content | {buffer.path: _hash(buffer.text) for buffer in buffers if buffer.unsaved}
 
 
 def _taken(change: Change) -> str:
     return "".join("-" if hunk == "skipped" else "+" for hunk in change.hunks)
+
+
+@lru_cache(maxsize=64)
+def _hash(text: str) -> str:
+    """Kept, because an unsaved text is compared at each event."""
+    return md5(text.encode("utf-8", "surrogatepass"))
 
 
 def applied_content(applies: int, undone: int) -> Content:
