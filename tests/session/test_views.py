@@ -167,7 +167,9 @@ async def test_a_server_stays_for_later_commands_until_something_else_is_propose
         assert [result.how for result in results if result.id == server.id] == ["proposal"]
         assert results[-1].output == "b'print(3)\\n'\n", results
         assert "Restarted with the current changes" in notices(session)
-        assert [one.background for one in session.state.commands.running] == [True], session.state.commands.running
+        assert [one.background for one in session.state.commands.running] == [True], (
+            session.state.commands.running
+        )
         await session.commands.stop()
         assert not session.state.commands.running
 

@@ -408,7 +408,7 @@ def joined_changes(
         above = next((folder for folder in _folders(name) if folder in names_made), "")
         if above:
             clashes[path] = f"the same reply creates {above} as a file, so it cannot be a folder"
-            clashes[moved.get(above, above)] = f"the same reply makes {name}, in which it would be a folder"
+            clashes[moved.get(above, above)] = f"the same reply creates {name}, so it cannot be a file"
     told: dict[str, Refusal] = {}
     for refusal in refused:
         path = file_names.plain(refusal.path)

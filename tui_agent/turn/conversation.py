@@ -170,20 +170,9 @@ async def begin(
 ) -> e.ConversationBegun:
     state, head = context.core.state, head_of(context)
     words = await mask_in_thread(context, [await _system(context, contexts, working)])
-    system, _ = await keep(
-        context,
-        words,
-        [
-            (
-                Sizes(
-                    len(file_contents.read_files_result(working, file_contents.FilesInPrompt()))
-                    if working
-                    else 0,
-                    sum(len(instructions.block(file)) for file in contexts),
-                )
-            )
-        ],
-    )
+    read = len(file_contents.read_files_result(working, file_contents.FilesInPrompt())) if working else 0
+    sizes = Sizes(read, sum(len(instructions.block(file)) for file in contexts))
+    system, _ = await keep(context, words, [sizes])
     counted = await context.model.count(state.model.name, [head.text])
     return e.ConversationBegun(
         turn=context.turn,
@@ -271,13 +260,8 @@ async def _system(
     needs_words = dialect == "structured" and not state.model.takes_schema and not state.model.small
     words = context.prompts[SYSTEM]
     sections = registry.prompt_sections(context.tools, dialect, example=not state.model.takes_schema)
-    if skills := (
-        await _listed(
-            context,
-            context.core.state.skills,
-            ("use_skill", "skill", "# Skills\nRead a skill with use_skill before work that it describes."),
-        )
-    ):
+    heading = "# Skills\nRead a skill with use_skill before work that it describes."
+    if skills := await _listed(context, context.core.state.skills, ("use_skill", "skill", heading)):
         sections = [*sections, skills]
     heading = (
         "# Agents\nA sub-task can name one as its `agent`, which has a prompt, a model and tools of its own."
