@@ -206,6 +206,6 @@ async def test_with_one_it_is_whole(
         return
     provider.answer(sent(format, *WHOLE[format]))
     *chunks, end = await answer(model, request(model=model_of(format)))
-    assert (text(chunks), end) == ("one two", EndChunk("stop"))
+    assert (text(chunks), end) == ("one two", EndChunk("stop")), (chunks, end)
     usage = next((chunk for chunk in chunks if isinstance(chunk, UsageChunk)), None)
     assert not format.startswith("bedrock") or (usage and usage.output == 2)
