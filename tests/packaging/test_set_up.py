@@ -24,8 +24,9 @@ def copy_of_the_scripts(folder: Path) -> Path:
     (folder / ".ci").mkdir(parents=True)
     shutil.copy(ROOT / ".ci" / "set-up", folder / ".ci")
     shutil.copy(ROOT / "Makefile", folder)
-    for name in ("requirements.lock", "pyproject.toml"):
-        shutil.copy(ROOT / name, folder)
+    (folder / "scripts").mkdir()
+    for name in ("requirements.lock", "pyproject.toml", "scripts/tui-agent"):
+        shutil.copy(ROOT / name, folder / name)
     return folder
 
 
@@ -91,7 +92,7 @@ def test_set_up_without_the_venv_module_is_one_sentence(tmp_path):
     assert "install its venv module" in done.stderr.splitlines()[-1]
 
 
-def test_set_up_with_uv_is_done_once_until_the_lock_or_the_folder_is_another(tmp_path):
+def test_set_up_with_uv_is_done_once_until_the_lock_the_launcher_or_the_folder_is_another(tmp_path):
     made = 'mkdir -p .venv/bin; for name in python tui-agent; do echo "#!/bin/sh" >.venv/bin/$name; '
     made += "chmod +x .venv/bin/$name; done; echo $* >>uv-was-asked"
     path = tools(tmp_path / "bin", python3="", uv=made)
@@ -106,8 +107,10 @@ def test_set_up_with_uv_is_done_once_until_the_lock_or_the_folder_is_another(tmp
     assert times_asked() == 1
     (folder / "requirements.lock").write_text("")
     assert times_asked() == 2
-    folder = folder.rename(tmp_path / "moved")
+    (folder / "scripts" / "tui-agent").write_text("#!/bin/sh\n")
     assert times_asked() == 3
+    folder = folder.rename(tmp_path / "moved")
+    assert times_asked() == 4
     assert (folder / "uv-was-asked").read_text().count("venv --quiet") == 2
 
 
