@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import msgspec
 import pytest
-from support.tool_servers import BARE, ORDINARY, at_address, program
+from support.tool_servers import BARE, ON_SDK, ORDINARY, at_address, program
 
 from tui_agent.errors import ServerFailed
 from tui_agent.mcp_servers import worker
@@ -42,8 +42,9 @@ async def refusal(what: object) -> str:
     return caught.value.what
 
 
-async def test_it_lists_calls_reads_and_ends(process: ServerProcess, tmp_path: Path) -> None:
-    one = server(tmp_path, ORDINARY)
+@pytest.mark.parametrize("source", [ORDINARY, ON_SDK], ids=["by hand", "on the SDK"])
+async def test_it_lists_calls_reads_and_ends(process: ServerProcess, tmp_path: Path, source: str) -> None:
+    one = server(tmp_path, source)
     offer = await process.offer(one)
     assert [tool.name for tool in offer.tools] == ["add", "repeat", "variable", "die", "fail"]
     assert [(prompt.name, prompt.arguments) for prompt in offer.prompts] == [("review", ("path",))]

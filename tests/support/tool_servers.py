@@ -1,4 +1,4 @@
-"""Programs that are servers of tools: ordinary ones on the SDK, and hostile ones that write what they like."""
+"""Programs that are servers of tools: on the official SDK, and without one, which can be hostile."""
 
 from __future__ import annotations
 
@@ -8,8 +8,107 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-#: A server on the official SDK.
-ORDINARY = '''
+#: A server without any SDK, which answers the handshake; `LISTED` and `CALLED` are what follows.
+BARE = """
+import json, os, sys, time
+
+def send(**message):
+    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\\n")
+    sys.stdout.flush()
+
+def listed(id):
+    send(id=id, result={"tools": TOOLS})
+
+def called(id, params):
+    send(id=id, result={"content": [{"type": "text", "text": "done"}]})
+
+def other(id, method, params):
+    send(id=id, error={"code": -32601, "message": "no such method"})
+
+CAPABILITIES = {"tools": {}}
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
+TOOLS = [{"name": "plain", "description": "Does it.", "inputSchema": SCHEMA}]
+%s
+for line in sys.stdin:
+    message = json.loads(line)
+    id = message.get("id")
+    match message.get("method"):
+        case "initialize":
+            send(id=id, result={"protocolVersion": message["params"]["protocolVersion"],
+                "capabilities": CAPABILITIES, "serverInfo": {"name": "bare", "version": "1"}})
+        case "tools/list":
+            listed(id)
+        case "tools/call":
+            called(id, message["params"])
+        case "ping":
+            send(id=id, result={})
+        case method if id is not None:
+            other(id, method, message.get("params"))
+"""
+
+
+#: A server with five tools, a resource and a prompt.
+ORDINARY = (
+    BARE
+    % '''
+NUMBER, TEXT = {"type": "integer"}, {"type": "string"}
+
+def offered(name, description, /, **properties):
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    return {"name": name, "description": description, "inputSchema": schema}
+
+TOOLS = [
+    offered("add", "Adds two numbers.", first=NUMBER, second=NUMBER),
+    offered("repeat", "Repeats a text.", text=TEXT, times=NUMBER),
+    offered("variable", "A variable of the environment.", name=TEXT),
+    offered("die", "Ends the server."),
+    offered("fail", "Fails."),
+]
+CAPABILITIES = {"tools": {}, "resources": {}, "prompts": {}}
+
+def today():
+    """Today's note."""
+    return "buy milk"
+
+def called(id, params):
+    given = params.get("arguments") or {}
+    match params["name"]:
+        case "add":
+            text = str(given["first"] + given["second"])
+        case "repeat":
+            text = given["text"] * given["times"]
+        case "variable":
+            text = os.environ.get(given["name"], "not set")
+        case "die":
+            os.write(2, b"it was enough\\n")
+            os._exit(3)
+        case "fail":
+            failed = {"type": "text", "text": "Error executing tool fail: a reason"}
+            return send(id=id, result={"content": [failed], "isError": True})
+    send(id=id, result={"content": [{"type": "text", "text": text}]})
+
+def other(id, method, params):
+    match method:
+        case "resources/list":
+            note = {"uri": "note://today", "name": "today", "description": "Today's note.", "mimeType": "text/plain"}
+            send(id=id, result={"resources": [note]})
+        case "resources/read":
+            send(id=id, result={"contents": [{"uri": params["uri"], "mimeType": "text/plain", "text": today()}]})
+        case "prompts/list":
+            path = {"name": "path", "required": True}
+            prompt = {"name": "review", "description": "Asks for a review.", "arguments": [path]}
+            send(id=id, result={"prompts": [prompt]})
+        case "prompts/get":
+            text = f"Review {params['arguments']['path']} line by line."
+            message = {"role": "user", "content": {"type": "text", "text": text}}
+            send(id=id, result={"messages": [message]})
+        case _:
+            send(id=id, error={"code": -32601, "message": "no such method"})
+'''
+)
+
+#: The same as `ORDINARY` on the official SDK, whose import computes 0.6 s.
+ON_SDK = '''
 import os
 from mcp.server.mcpserver import MCPServer
 
@@ -61,40 +160,6 @@ def review(path: str) -> str:
 
 server.run()
 '''
-
-#: A server without any SDK, which answers the handshake; `LISTED` and `CALLED` are what follows.
-BARE = """
-import json, os, sys, time
-
-def send(**message):
-    sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\\n")
-    sys.stdout.flush()
-
-def listed(id):
-    send(id=id, result={"tools": TOOLS})
-
-def called(id, params):
-    send(id=id, result={"content": [{"type": "text", "text": "done"}]})
-
-SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
-TOOLS = [{"name": "plain", "description": "Does it.", "inputSchema": SCHEMA}]
-%s
-for line in sys.stdin:
-    message = json.loads(line)
-    id = message.get("id")
-    match message.get("method"):
-        case "initialize":
-            send(id=id, result={"protocolVersion": message["params"]["protocolVersion"],
-                "capabilities": {"tools": {}}, "serverInfo": {"name": "bare", "version": "1"}})
-        case "tools/list":
-            listed(id)
-        case "tools/call":
-            called(id, message["params"])
-        case "ping":
-            send(id=id, result={})
-        case method if id is not None:
-            send(id=id, error={"code": -32601, "message": "no such method"})
-"""
 
 
 #: For `BARE`: a call asks the person first, and gives the answer.
