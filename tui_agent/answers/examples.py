@@ -8,11 +8,9 @@ from collections.abc import Iterator
 
 from tui_agent.files.lazy_regex import late
 
-# Words around a change are classified, not matched as phrases: unreal moods, words for examples or notations,
-# negations, words for the past or for others. Each class lists the most common words of the languages that
-# models use.
+# Words around a change are classified, not matched as phrases. Each class lists the most common words of the
+# languages that models use.
 
-#: A condition, or a mood without an action.
 _UNREAL = (
     r"\b(?:would|could|might|unless|perhaps|maybe|theoretically|in theory)\b|\b(?:you|one|we|they) can\b"
     r"|\b(?:had|should|were) (?:you|we|one|i|it|they)\b|\bmay (?:help|be|also|want|work)\b"
@@ -87,7 +85,6 @@ _VERBS = (
     r"|(?:mak|us|mov|writ|chang|remov|replac|updat|renam|clamp|cach|restor)ing|made|did|went|wrote|rewr(?:ote|ite)"
     r"|undid|undo|took|gave|kept|noticed|take|get|go"
 )
-#: The writer acts or requests an action.
 _ACTS = (
     r"\b(?:i|we)(?:['’](?:ve|ll|m|re)| have| will| am| are)?"
     rf" (?:(?:now|also|just|therefore|going to|then|simply|only|already|gone ahead and|do the) )*(?:{_VERBS}|same)\b"
@@ -106,7 +103,7 @@ _ANNOUNCES = (
     r"|\bhere (?:it|they|you|we) (?:is|are|go)\b|\bneeds? (?:an?|the|this|to)\b|\bthis should (?:work|do)\b"
     r"|^\W*step\b|\bplease find\b|^\W*(?:hier|voici|aqu[íi]|ecco|вот|oto)\b"
     r"|\b(?:added|fixed|changed|removed|replaced|corrected|updated|renamed|moved|included|done)\W*(?: here)?\W*$"
-    # The most common of these verbs, and "I", in other languages.
+    # The most common of these verbs in other languages, with "I".
     r"|\b(?:should|must|has to|have to)\b|\bx \w+s\b"
     r"|\b(?:ich|wir|jetzt|j['’]|je|nous|on|il faut|he|hemos|ho|abbiamo|ik|heb|я|мы)(?:\b|(?<=['’]))|我|已"
     r"|\b(?:ergänz|änder|ersetz|entfern|korrigier|behoben|angepasst|füge|hinzu|ajout|modifie[rz]|remplac|supprim|corrig"
@@ -130,9 +127,9 @@ _PROPOSES = (
 _NOTHING_DONE, _SHOWN, _NEGATED, _BEFORE, _DONE, _ANNOUNCED, _PROPOSED = (
     late(f"(?i){words}") for words in (_UNREAL, _SHOWS, _NOT, _HISTORY, _ACTS, _ANNOUNCES, _PROPOSES)
 )
-#: Refers to the change without introducing it.
+#: Refers to the change.
 _POINTS = late(r"(?i)\b(?:this|these|such|following|below|block|diff|patch|examples?)\b|这|この|это\w*")
-#: Negations without negative meaning.
+#: Negations that negate nothing.
 _COURTESY = late(r"(?i)\b(?:don['’]t (?=forget)|(?:not a|no) (?:problem|worries)\W*|no worries\W*)")
 #: Weaken a proposal.
 _VAGUE = late(
@@ -140,7 +137,7 @@ _VAGUE = late(
     r"|normally)\b"
 )
 _PRONOUN = late(r"(?i)^\W*(?:it|they|that|this|he|she)\b")
-#: Rejects the preceding change.
+#: Rejects the change above.
 _UNDONE = late(
     r"(?i)(?:\b(?:not|never)|n['’]t)\b.{0,20}\b(?:appl|do\b|done|made|make|carr|sent|send|meant|execut|recommend|copy|use)"
 )
@@ -157,7 +154,7 @@ _SUBORDINATE = late(
 _CODE = late(r"`[^`\n]*`|(?<![\w`])[\w.-]*[/\\][\w./\\-]*|\b[\w-]+\.[a-z]{1,5}\b(?![.(])")
 _KEPT = late(r"`(?:git |[0-9a-f]{7,40}`)")
 _WORD = late(r"[^\W\d_]+")
-#: File labels without further meaning, and the number of other words.
+#: File labels, and the number of other words.
 _LABELS = frozenset(
     {
         "file",
@@ -179,11 +176,8 @@ _LABELS = frozenset(
 )
 _FEWEST, _SHORT = 6, 40
 _MOST_SENTENCES = 4
-#: Characters above a change.
 _READ = 1_200
-#: In git's format.
 _COMMIT = late(r"(?m)^[ \t]*(?:commit [0-9a-f]{7,40}\b|Author:[ \t](?![12]\d{3}\b))")
-#: First lines.
 _EDIT = late(r"(?m)^[ \t]*(?:diff --git |--- |@@|<{5,9} |\*\*\* )")
 _LONGEST = 200
 _FENCE = late(r"^[ \t]*(?:(?:[-*+>]|\d{1,9}[.)])[ \t]+)?(`{3,}|~{3,})[ \t]*([^\n]*)$", re.MULTILINE)
@@ -196,10 +190,11 @@ def is_example(above: str, below: str = "") -> bool:
 
 
 def classify_intro(above: str) -> bool | None:
-    """Whether the words above a change mark it as only shown (True) or intended (False). The last clause of
-    the last sentence counts: "It must not be negative, so clamp it:" requests the change. A nearly empty
-    sentence is combined with the previous one. A sentence that introduces the change always counts, any
-    other only if it refers to the change."""
+    """Returns True if the words above a change mark it as only shown, False if as intended. The last clause
+    of the last sentence counts: "It must not be negative, so clamp it:" requests the change. A nearly
+    empty sentence is combined with the previous one. A sentence that does not introduce the change counts
+    only if it refers to it.
+    """
     for sentence in _sentences(above[-_READ:]):
         verdict = _verdict(sentence)
         if verdict is not None or not (_is_label(sentence) or _PRONOUN.search(sentence)):
@@ -208,7 +203,7 @@ def classify_intro(above: str) -> bool | None:
 
 
 def _sentences(above: str) -> Iterator[str]:
-    """In reverse order, with code and file names as `x`. A blank line ends a sentence."""
+    """Yields sentences in reverse order, with code and file names as `x`. A blank line ends a sentence."""
     told = 0
     for paragraph in reversed(above.split("\n\n")):
         lines = [line.strip(" \t>*_#") for line in paragraph.split("\n") if line.strip(" \t`~>")]
@@ -271,7 +266,7 @@ def is_commit(above: str, fenced: str = "") -> bool:
 
 
 def surrounding_text(text: str, begin: int, end: int, floor: int = 0) -> tuple[str, str]:
-    """The text above (from `floor`, limited) and the first line below, without fences."""
+    """Returns the text above (from `floor`, limited) and the first line below, without fences."""
     above = text[max(floor, begin - _READ) : begin]
     for found in _LINE.finditer(text, end, end + _READ):
         if found[0].strip(" \t`~"):
@@ -280,11 +275,8 @@ def surrounding_text(text: str, begin: int, end: int, floor: int = 0) -> tuple[s
 
 
 class Fences:
-    """Begin, begin of the content, and end of each fence."""
-
     def __init__(self, text: str) -> None:
         self._text = text
-        #: Whether any queried place was quoted.
         self.quoted = False
         self._begins: list[int] = []
         self._ends: list[tuple[int, int]] = []

@@ -19,7 +19,7 @@ _DATE = re.compile(
     r"[ \t]{1,9}(?:\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)?(?: ?(?:[+-]\d\d:?\d\d|Z|UTC))?"
     r"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? .{10,40}|\((?:revision \d+|working copy|nonexistent)\))\Z"
 )
-#: The two sides in git, with and without `diff.mnemonicPrefix`.
+#: Sides in git, with and without `diff.mnemonicPrefix`.
 _SIDES = frozenset({"a/b", "i/w", "c/i", "c/w", "o/w", "1/2", "w/i"})
 _PUT_ASIDE = (".orig", ".old", ".bak", "~")
 
@@ -29,7 +29,6 @@ _WITHOUT_EXTENSION = frozenset(
     {"Makefile", "Dockerfile", "Containerfile", "Jenkinsfile", "Procfile", "Gemfile", "Rakefile", "Vagrantfile"}
     | {"LICENSE", "CODEOWNERS", "Justfile", "justfile", "BUILD", "WORKSPACE"}
 )  # fmt: skip
-#: Languages despite a dot.
 _LANGUAGES = frozenset({"asp.net", "vb.net", "node.js", "next.js", "react.js", "vue.js", "d3.js", "ember.js"})
 _ATTRIBUTE = re.compile(r"(?:title|file|filename|filepath|path|name)[=:][ \t]*")
 _IN_ATTRIBUTE = re.compile(
@@ -63,7 +62,7 @@ def _escaped(match: re.Match[bytes]) -> bytes:
 
 
 def in_header(text: str) -> str:
-    """After `--- ` or `+++ `, without a date, with its prefix."""
+    """Returns the name after `--- ` or `+++ ` with its prefix, without a date."""
     if len(text) > _LONGEST_HEADER:
         return ""
     quoted = _QUOTED.match(text)
@@ -73,7 +72,7 @@ def in_header(text: str) -> str:
 
 
 def of_git_line(text: str) -> tuple[str, str]:
-    """With prefixes; "" if spaces make them ambiguous."""
+    """Returns both names with prefixes; "" if spaces make them ambiguous."""
     if len(text) > _LONGEST_HEADER:
         return "", ""
     first = _QUOTED.match(text)
@@ -97,8 +96,7 @@ def _rest(name: str) -> str:
 
 
 def without_git_prefixes(old: str, new: str, bare: bool = False) -> tuple[str, str]:
-    """`bare`: they have none. Two names with the same first folder have no prefix, because git uses different
-    ones."""
+    """Two names with the same first folder have no prefix: git's prefixes differ. `bare`: neither has one."""
     if bare or old == new:
         return old, new
     if NOTHING in (old, new):
@@ -121,7 +119,7 @@ def is_put_aside(old: str, new: str) -> bool:
 
 
 def same_file(one: str, other: str) -> bool:
-    """Equal, or one is a suffix of the other."""
+    """Whether the names are equal or one is a suffix of the other."""
     one, other = plain(one), plain(other)
     return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")
 
@@ -177,7 +175,7 @@ def in_info(info: str) -> str:
     if not blank:
         name = text.strip("`'\"")
         sure = is_path(name) and has_extension(name) and name.lower() not in _LANGUAGES
-        sure = sure and name not in _WITHOUT_EXTENSION  # without an extension these are also languages
+        sure = sure and name not in _WITHOUT_EXTENSION  # also languages
         return plain(name) if sure else ""
     name = rest.strip().strip("`'\"")
     return plain(name) if _is_language(first) and is_path(name) else ""
@@ -215,11 +213,10 @@ def _without_emphasis(text: str) -> str:
 _EMPHASIS = re.compile(r"(_{1,2})([^_].{0,300}?)\1")
 
 
-#: Around labels, never part of a path.
 _ORNAMENT = re.compile(
     r"""^(?:[^\w./@~+\[(`*]|[(/=](?=[^)]*\)$|[ \t/=]))+|[ \t]+[-=~|<>#]+$|["'>|”’»]+[:：]?$|(?<=\w)\)$"""
 )
-#: Before a label; a relative link; a trailing remark in brackets.
+#: A number before a label; a relative link; a remark in brackets after it.
 _NUMBER = re.compile(
     r"^[#\s*_]*(?:(?:step|schritt|file)[ \t]+)?\d{1,2}(?:/\d{1,2})?(?:[.):]|[ \t]+[–—-](?=[ \t]))[ \t]+", re.I
 )
@@ -235,7 +232,6 @@ _ANNOUNCES = re.compile(
     r"|datei|neue|neuer|inhalt|vollständig\w*|fichier|contenu|nouveau|archivo|contenido|nuevo|completo|arquivo)\b"
     r"|文件|檔案|内容|ファイル|файл|파일"
 )
-#: A part of a file, or a name.
 _PART_OF = re.compile(
     r"(?i)\b(?:where it says|which says|says|in line|lines? \d|around|only the|snippet|excerpt|part of|at the top|run"
     r"|usage|call(?:s|ed|ing)? it|imports?|insert|append|below|above|after the|before the|inside|within)\b"
@@ -255,7 +251,7 @@ def announced(line: str) -> str:
 
 
 def hinted(line: str) -> str:
-    """The single file mentioned in a line."""
+    """Returns the only file mentioned in a line."""
     if len(line) > _LONGEST or _PART_OF.search(line):
         return ""
     spans = _NAMED_SPAN.findall(line)
@@ -276,7 +272,7 @@ def _is_known(name: str) -> bool:
     return any(name.rpartition(".")[2] in extensions.split() for extensions in _OF_LANGUAGES.values())
 
 
-#: An unquoted path in prose, without addresses and line numbers.
+#: Excludes addresses and line numbers.
 _BARE_PATH = re.compile(r"(?<![\w/:.@-])(?:\./)?\w[\w@.+/-]{0,200}\.\w{1,10}(?![\w/]|:\d)")
 _FIRST_LINE = re.compile(
     r"""(?:#|//|--|;|%|<!--|/\*|["']{3})[ \t]*(?:(?:file(?:name)?|path|@file|module)[ \t]*:?[ \t]+)?"""
@@ -295,7 +291,7 @@ def in_comment(line: str) -> str:
     return plain(name) if is_path(name) and "/" in name and has_extension(name) else ""
 
 
-#: File extensions by fence language. A fence in another language does not contain the file.
+#: File extensions by fence language. A fence in another language cannot contain the file.
 _OF_LANGUAGES = {
     "python": "py pyi pyw", "py": "py pyi pyw", "javascript": "js mjs cjs jsx", "js": "js mjs cjs jsx",
     "typescript": "ts mts cts tsx", "ts": "ts mts cts tsx", "bash": "sh bash zsh", "sh": "sh bash zsh",
@@ -313,7 +309,7 @@ def fits(language: str, path: str) -> bool:
 
 
 def in_sure_label(line: str) -> str:
-    """Headings such as `Node.js` or `Client/Server` are not."""
+    """Excludes headings such as `Node.js` or `Client/Server`."""
     path = in_label(line)
     sure = ("/" in path and has_extension(path)) or "`" in line or _SURE.search(line)
     return path if sure else ""
@@ -323,7 +319,7 @@ _SURE = re.compile(r"(?i)\b(?:file|path|datei|fichier|archivo|arquivo)|\]\(|文�
 
 
 def mentioned(line: str) -> str:
-    """The only path marked as code in prose: "In `src/a.py`, replace:"."""
+    """Returns the only path marked as code: "In `src/a.py`, replace:"."""
     if len(line) > 2 * _LONGEST:
         return ""
     found = {plain(span) for span in _CODE_SPAN.findall(line) if is_path(span) and has_extension(span)}

@@ -1,12 +1,13 @@
 """JSON in answers: a lenient parser, and the search for the object: alone, fenced, in prose, broken, or
 truncated.
 
-Accepts mistakes with an unambiguous meaning, and stops at any other. Accepted: line breaks and tabs inside
-strings, comments, surplus commas, a missing comma after a closing bracket, single quotes, unquoted keys,
-`True`, `False`, `None`, and unknown escapes. An unescaped quote inside a string is always ambiguous.
+Accepts mistakes with an unambiguous meaning, and stops at any other. Accepted: line breaks and tabs
+inside strings, comments, surplus commas, a missing comma after a closing bracket, single quotes, unquoted
+keys, `True`, `False`, `None`, and unknown escapes. An unescaped quote inside a string is always
+ambiguous.
 
-jiter's partial mode is faster (0.4 ms for 80 kB instead of 15 ms), but reads only one of sixteen test cases
-correctly and completes unfinished values: `{"path": "b"}` for a change with a truncated content.
+jiter's partial mode is faster (0.4 ms for 80 kB instead of 15 ms), but reads one of sixteen test cases
+and completes unfinished values: `{"path": "b"}` for a change with a truncated content.
 """
 
 from __future__ import annotations
@@ -29,9 +30,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 _PAIRS = re.compile("(?:[\ud800-\udbff][\udc00-\udfff])+")
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _LONE = re.compile("[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]")
-#: Distinct items replaced one by one.
 _FEW = 20
-#: Characters processed per step.
 _SLICE = 100_000
 _NAMED = {
     "n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", '"': '"', "\\": "\\", "/": "/", "'": "'",
@@ -56,12 +55,11 @@ def _meaning(match: re.Match[str]) -> str:
 
 
 def has_half(text: str) -> bool:
-    """Contains a lone surrogate: cannot be encoded in UTF-8."""
+    """Whether a lone surrogate makes the text invalid in UTF-8."""
     return not text.isascii() and _HALF.search(text) is not None
 
 
 def paired(text: str) -> str:
-    """Lone surrogates are kept."""
     return _PAIRS.sub(lambda found: _one(found[0]), text) if has_half(text) else text
 
 
@@ -83,7 +81,7 @@ def joined(text: str) -> str:
 
 
 def _joined(text: str) -> str:
-    """Replaces equal items together, which is faster if few are distinct."""
+    """Replaces equal items together: faster if few are distinct."""
     for alike, new in ((_PAIR, _one), (_HALF, lambda _: "\ufffd")):
         at = 0
         for _ in range(_FEW):
@@ -96,7 +94,6 @@ def _joined(text: str) -> str:
 
 
 MAX_DEPTH = 64
-#: Brackets, strings and commas of a reply.
 MOST_TOKENS = 100_000
 
 _SPACE = re.compile(r"(?:[\s\ufeff]++|//[^\n]*+|/\*(?:[^*]++|\*(?!/))*+\*/)*+")
@@ -111,8 +108,9 @@ _LITERALS: dict[str, Any] = {
 class PartialJson(Struct, frozen=True):
     """`value` contains the complete parts: entries of an unclosed object, and elements of a list in it.
     `fault` is the offset of the first ambiguous mistake, or -1. `whole` is false if the text or its
-    readable part ends before the value. `opened` is the key of a dropped incomplete element. `deep`:
-    nested too deeply."""
+    readable part ends before the value. `opened` is the key of a dropped element. `deep`: nested too
+    deeply.
+    """
 
     value: Any
     end: int
@@ -123,7 +121,7 @@ class PartialJson(Struct, frozen=True):
 
 
 def add_merging(values: dict[str, Any], key: str, value: Any) -> None:
-    """Keeps duplicates: two lists are joined, another value gets a key that no schema has."""
+    """Keeps duplicates: joins two lists, gives another value a key that no schema has."""
     if key not in values:
         values[key] = value
         return
@@ -191,7 +189,6 @@ class _Reader:
         return match.end() if match else self.at
 
     def _step(self, sign: str) -> tuple[Any, bool]:
-        """(value, True) once the outermost value is complete."""
         if sign in "{[":
             self._enter([] if sign == "[" else {})
             return None, False
@@ -300,44 +297,43 @@ def _number(text: str) -> Any:
         number = float(text)
     except ValueError:
         raise _Mistake from None
-    return number if math.isfinite(number) else text  # refused by the wanted shape
+    return number if math.isfinite(number) else text  # the expected shape rejects it
 
 
 def read(text: str, start: int = 0) -> PartialJson:
     return _Reader(text, start).read()
 
 
-#: Places tried as the beginning of an object.
 MAX_TRIES = 10
 #: Repairs take over a second per million characters.
 MAX_GUESSED = 200_000
-#: Unclosed brackets; repairs take quadratic time.
+#: Repairs take quadratic time.
 MAX_BRACKETS = 2_000
 
 #: With and without literal line breaks and tabs in strings.
 _LOOSE = json.JSONDecoder(strict=False, object_pairs_hook=from_pairs)
 _STRICT = json.JSONDecoder(object_pairs_hook=from_pairs)
-#: Text decoded at once, and levels of a longer one decoded separately: lists, entries, edits.
+#: Longer texts are decoded in parts, by the levels of a reply: lists, entries, edits.
 _LONG = 200_000
 _DEEP, _SHALLOW = 4, 2
-#: Above this number of values fewer levels are decoded separately; and the maximum.
+#: Number of values from which fewer levels are decoded separately, and maximum number.
 _MANY, MOST_VALUES = 50_000, 150_000
 #: List entries read.
 MOST_KEPT = 20_000
-#: Characters of a list decoded together, and possible ends of the last value.
+#: Characters of a list decoded together; number of possible ends tried.
 _WINDOW = 50_000
 _ENDS = ("]},", "},", ",")
 _BLANK = late(r"[ \t\n\r]*+")
 _TAIL = late(r"[\s\]})]*(?:`{3,}|~{3,})?[\s\]})]*")
-#: A line that opens a fence.
 _LONGEST_FENCE = 1_000
 _FENCE_BEFORE = late(r"(?:\A|\n)[ \t]*(?:`{3,}|~{3,})[ \t]*[\w-]*\s*\Z")
 
 
 class ReadObject(Struct, frozen=True):
-    """`before` and `after` are the surrounding prose. `complete` is false if the object is truncated; `value`
-    then has its complete entries, and `opened` is the dropped element's key. `repaired` is a guess at the
-    rest, never used for changes."""
+    """`before` and `after` are the surrounding prose. `complete` is false if the object is truncated:
+    `value` then has its complete entries, and `opened` is the dropped element's key. `repaired` is a
+    guess, never used for changes.
+    """
 
     value: dict[str, Any]
     found: bool = False
@@ -347,7 +343,6 @@ class ReadObject(Struct, frozen=True):
     opened: str = ""
     repaired: dict[str, Any] = field(default_factory=dict)
     faults: tuple[str, ...] = ()
-    #: Range with the fence.
     begin: int = 0
     end: int = 0
 
@@ -370,11 +365,11 @@ def find_object(text: str, keys: Sequence[str]) -> ReadObject:
 
 
 def read_at(text: str, start: int) -> ReadObject:
-    """Parsed strictly, then leniently."""
+    """Parses strictly, then leniently."""
     head = text[:start].rstrip(" \t\r\n[")
     fence = _FENCE_BEFORE.search(head, max(0, len(head) - _LONGEST_FENCE))
     if fence is not None and Fences(head).holds(len(head) - 1):
-        fence = None  # It closes another fence.
+        fence = None  # another fence's end
     begin = fence.start() if fence else len(head)
     before = head[:begin].strip(" \t\r\n[")
     try:
@@ -386,7 +381,7 @@ def read_at(text: str, start: int) -> ReadObject:
 
 
 def value_at(text: str, at: int) -> tuple[Any, int]:
-    """And the offset after it. Raises ValueError or RecursionError."""
+    """Returns a value and the offset after it. Raises ValueError or RecursionError."""
     return _Decoder(text, _LOOSE).read(at)
 
 
@@ -399,7 +394,7 @@ def decoded(text: str, strict: bool = False) -> Any:
 
 
 class _Decoder:
-    """In pieces, because one decoder call blocks other threads."""
+    """Works in pieces, because one decoder call blocks other threads."""
 
     def __init__(self, text: str, json_decoder: json.JSONDecoder) -> None:
         self.text = text
@@ -407,7 +402,7 @@ class _Decoder:
         self.values = 0
 
     def read(self, at: int, depth: int = 0) -> tuple[Any, int]:
-        """And the offset after it. Raises ValueError if it is invalid or has too many values."""
+        """Like `value_at`. Raises ValueError if invalid or if there are too many values."""
         text = self.text
         sign = text[at : at + 1]
         deepest = _DEEP if self.values < _MANY else _SHALLOW
@@ -424,7 +419,7 @@ class _Decoder:
         while self.values < MOST_VALUES:
             if slicing:
                 several, at = self._several(at)
-                # Counted but dropped beyond the limit: many objects slow down garbage collection.
+                # Counted but dropped: many objects slow down garbage collection.
                 result += several if len(result) <= MOST_KEPT else [None] * len(several)
                 slicing = bool(several)
                 continue
@@ -496,7 +491,6 @@ def _broken(text: str, start: int, before: str, begin: int) -> ReadObject:
 
 
 def _guess(text: str) -> dict[str, Any]:
-    """For display only."""
     if len(text) > MAX_GUESSED or text.count("{") + text.count("[") > MAX_BRACKETS:
         return {}
     import json_repair

@@ -1,4 +1,4 @@
-"""Markers of edits in text: search/replace blocks and multi-file patches; and the lines that may hold them."""
+"""Markers of edits: search/replace blocks and multi-file patches; and the lines that may hold them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,11 @@ from tui_agent.files.lazy_regex import late
 _OPEN = late(r"(<{5,9}|-{5,9}) ?SEARCH>?[ \t]*$")
 _CLOSE = late(r"(>{5,9}|\+{5,9}) ?REPLACE[ \t]*$")
 _CLOSES = {"<": ">", "-": "+"}
-#: In any variant.
 _ANY = late(
     r"[ \t]*(?:[<>]{5,9}[ \t]*[A-Za-z]|[<>|]{7}[ \t]*$|[-=+]{5,9}[ \t]*(?:SEARCH|REPLACE|ORIGINAL|UPDATED)\b)"
 )
 _OPENS_ANY = late(r"[ \t]*(?:<{5,9}[ \t]*[A-Za-z]|-{5,9}[ \t]*(?:SEARCH|ORIGINAL)\b)")
-#: Written by some tools below the opening marker.
+#: Some tools write it below the opening marker.
 _HINT = late(r":(?:start|end)_line:[ \t]*\d+[ \t]*$")
 _RULE = "-------"
 
@@ -46,13 +45,14 @@ def resembles_block(line: str) -> bool:
 
 
 def has_marker(line: str) -> bool:
-    """Whether a line resembles a marker, also of a merge conflict."""
+    """Also accepts markers of merge conflicts."""
     return _ANY.match(line) is not None
 
 
 def read_block(lines: Sequence[str], at: int, marked: Iterable[int]) -> Block:
-    """`marked` are sorted numbers of candidate lines. Two dividers, or conflict markers inside the block,
-    make it ambiguous."""
+    """`marked` are sorted numbers of candidate lines. Two dividers, or conflict markers inside, make a block
+    ambiguous.
+    """
     opening = _OPEN.match(lines[at])
     assert opening is not None
     sign, size = opening[1][0], len(opening[1])
@@ -95,7 +95,6 @@ def _text(lines: Sequence[str], begin: int, end: int) -> str:
     return "".join(lines[number] + "\n" for number in range(begin, end))
 
 
-#: May begin like a patch.
 _PATCHES = (".patch", ".diff", ".rej", ".mbox", ".eml", ".orig")
 #: May begin with a fence or a tag.
 _MARKDOWN = (".md", ".markdown", ".mdx", ".rst", ".qmd", ".rmd", ".txt", ".prompt", ".adoc")
@@ -105,7 +104,7 @@ _MARKUP = (
 
 _ENVELOPE = late(r"\*\*\* (?:(?:Begin|End) Patch[ \t]*$|(?:Add|Update|Delete) File:)")
 _FENCE = late(r"(?:`{3,}|~{3,})[^`]*$")
-#: Other tools' tags around a change or a call.
+#: Tags of other tools around a change or a call.
 _EDIT_TAGS = (
     "write_to_file|replace_in_file|apply_diff|apply_patch|insert_content|search_and_replace|edit_file|create_file"
     "|str_replace|str_replace_editor|str_replace_based_edit_tool|update_file|delete_file|rewrite_file|new_file"
@@ -113,7 +112,7 @@ _EDIT_TAGS = (
     "|tool_call|tool_use|antArtifact|boltArtifact|boltAction|dyad-write|dyad-edit|dyad-rename|dyad-delete"
     "|edits?|search|replace|search_replace|old_str|new_str|diff|patch"
 )
-#: Fences for some tools; other meanings elsewhere.
+#: Some tools' fences; other meanings elsewhere.
 _FENCE_TAGS = "source|sourcecode|code|codeblock|pre|file|content|document|artifact|changes?"
 TAGS = f"{_EDIT_TAGS}|{_FENCE_TAGS}"
 _TAG = late(rf"<(/?)(?:(?P<sure>{_EDIT_TAGS})|(?P<unsure>{_FENCE_TAGS}))(?P<rest>[ \t=>/|][^\n]{{0,400}})?$")
@@ -144,7 +143,7 @@ def tag(line: str) -> Tag | None:
 
 
 def path_inside(line: str) -> str:
-    """As in `<path>src/a.py</path>`."""
+    """Matches `<path>src/a.py</path>`."""
     match = _NAMED_INSIDE.match(line)
     return match[1].strip() if match else ""
 
@@ -154,12 +153,12 @@ def is_markdown(path: str) -> bool:
 
 
 def may_hold_patches(path: str) -> bool:
-    """Patches or documentation may contain edit markers."""
+    """Whether a patch or documentation may contain edit markers."""
     return path.lower().endswith((*_PATCHES, *_MARKDOWN))
 
 
 def edit_form(path: str, text: str) -> str:
-    """The first line of a content that begins an edit format; otherwise ""."""
+    """Returns the first line of a content that begins an edit format, or ""."""
     low = path.lower()
     if low.endswith(_PATCHES):
         return ""
@@ -205,16 +204,13 @@ _HOT = late(
     rf"|-(?:-{{4,8}} ?[A-Z]{{4}}|-- \S|{_FENCED})|\+(?:\+{{4,8}} ?[A-Z]{{4}}|{_FENCED})|\*(?:\*\* ?[A-Za-z]|{_FENCED})"
     rf"|@@|diff --|</?(?:{TAGS})\b|\d{{1,9}}+[.)]{_FENCED})"
 )
-#: Candidate lines of an answer.
 MOST_HOT = 20_000
-#: Lines of a patch or an answer.
 MOST_LINES = 300_000
-#: Characters per call, which blocks other threads.
 _SLICE = 200_000
 
 
 class Lines:
-    """Numbers of candidate lines are in `hot`. Truncated just above the limits."""
+    """`hot` holds the numbers of candidate lines. Truncates above the limits."""
 
     def __init__(self, text: str) -> None:
         self.all: list[str] = []
@@ -270,9 +266,9 @@ class Lines:
 
 
 class DedentedLines(Sequence[str]):
-    """Without the fence's indentation; less indented lines are excluded."""
+    """Without the fence's indentation. Excludes less indented lines."""
 
-    #: A less indented line; no format has a line that begins like this.
+    #: Replaces a less indented line; matches no format.
     LESS = "\0"
 
     def __init__(self, lines: Sequence[str], prefix: str) -> None:
@@ -317,7 +313,7 @@ def begins_envelope(line: str) -> bool:
 
 
 def is_envelope(text: str) -> bool:
-    """An envelope begins on its own line; within a line it is only mentioned, and after a mark it is content."""
+    """An envelope begins on its own line. Within a line it is only mentioned; after a mark it is content."""
     if text.startswith(BEGIN) or f"\n{BEGIN}" in text:
         return any(begins_envelope(line) for line in text.split("\n"))
     return any(_FILE_LINE.match(line) for line in text.split("\n", 3)[:3])
@@ -333,7 +329,7 @@ def sections(text: str) -> tuple[Section, ...]:
 
 
 def requests(text: str, like: ChangeRequest) -> list[Item]:
-    """`like` provides common fields, and the path of an only file."""
+    """`like` provides common fields, and the path of a single file."""
     if text.count("\n") > MOST_LINES:
         return [Refusal(like.path, f"its patch has more than {MOST_LINES:,} lines")]
     found = sections(text)
@@ -380,8 +376,9 @@ def _item(section: Section, like: ChangeRequest) -> Item:
 def envelope(
     lines: Sequence[str], at: int, end: int, *, ended: bool = False, closes: Closes | None = None
 ) -> tuple[list[Section], int, bool]:
-    """The files below `*** Begin Patch`, the line after them, and whether it was closed; `ended`: no end
-    marker is required."""
+    """Returns the files below `*** Begin Patch`, the line after them, and whether it was closed. `ended`: no
+    end marker is required.
+    """
     found: list[Section] = []
     path, kind, move, body, fault = "", "", None, [], ""
 
@@ -431,12 +428,12 @@ def envelope(
 
 
 class Findings:
-    """`cut`: the answer is truncated; incomplete items are reported, not refused."""
+    """`cut`: the answer is truncated, so incomplete items are reported instead of refused."""
 
     def __init__(self, cut: bool) -> None:
         self.cut = cut
         self.items: list[Item] = []
-        #: Incomplete in a truncated answer.
+        #: Files incomplete in a truncated answer.
         self.dropped: set[str] = set()
 
     def say(self, sentence: str) -> None:
@@ -463,7 +460,6 @@ class Findings:
                 self.refuse("", "the answer shows a diff without a file name; nothing to apply")
 
     def envelope(self, lines: Sequence[str], at: int, closes: Closes | None) -> int:
-        """Returns the line after it."""
         found, end, ended = envelope(lines, at + 1, len(lines), closes=closes)
         if not ended:
             self.say(f"A patch in the answer does not end with {END}; its last file is discarded.")

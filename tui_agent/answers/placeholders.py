@@ -19,7 +19,7 @@ _TAIL = (
     r"(?:here|above|below|unchanged|omitted|goes|stays?|remains?|(?:is|are) (?:the same|unchanged|as"
     r"|kept|omitted|here|left|not)|as|for|of|from|follows|etc)\b.{0,40}"
 )
-#: By language. A phrase must fill the line, apart from punctuation.
+#: A phrase must fill the line, apart from punctuation.
 _WORDS = (
     # English
     rf"(?:remains? |is |are |left |stays? |kept )?unchanged(?: {_THING})?|no changes?(?: (?:here"
@@ -40,7 +40,6 @@ _WORDS = (
     r"(?: .{0,40})?|keep (?:as is"
     r"|everything|the rest|existing)(?: (?:as is|unchanged|the same|as before|as it is))?|\d+ (?:more "
     r"|unchanged )*lines(?: .{0,30})?",
-    # German, French, Spanish and Portuguese, Chinese and Japanese, Russian
     r"(?:der )?rest (?:der|des) (?:datei|codes?|klasse|funktion|methoden?|seite|imports)(?: .{0,40})?"
     r"|(?:(?:der )?(?:restliche|bestehende|übrige)r? (?:code|.{2,20} )?)?(?:bleibt )?(?:unverändert|gleich|wie bisher)"
     r"|(?:bestehender|restlicher|übriger|vorhandener) code(?: .{0,30})?"
@@ -54,7 +53,7 @@ _WORDS = (
     r"остальн\w+ (?:код|файл|часть|методы)\w*.{0,30}|без изменений|как (?:раньше|прежде|и было)",
 )
 _SAYS = late(rf"(?i)(?:{'|'.join(_WORDS)})")
-#: Certain even in a new file.
+#: Certain, even in a new file.
 _SAYS_OF_OTHER = late(
     rf"(?i)(?:keep |all |the |your )*(?:existing|remaining|previous|unchanged) {_THING}(?: {_TAIL})?"
     rf"|(?:the )?rest of {_THING}(?: .{{0,60}})?"
@@ -77,7 +76,6 @@ _DOTTED = late(rf"{_DOTS}[ \t]*(?P<text>[^=;{{}}]{{2,80}}?)[ \t]*{_DOTS}?[ \t]*"
 _ONLY_DOTS = late(rf"{_DOTS}[,;]?")
 _SIGNS = " \t-–—=*~_.…()[]{}<>:!,;✂"
 _LONGEST = 200
-#: A line of dots is text or an end marker here.
 _OF_WORDS = (
     ".md", ".markdown", ".mdx", ".rst", ".txt", ".adoc", ".yml", ".yaml", ".tex", ".pyi", ".raku", ".po",
     ".csv",
@@ -86,7 +84,9 @@ _PYTHON = (".py", ".pyw", ".ipynb")
 
 
 def placeholder(path: str, base: str | None, new: str) -> str:
-    """The first placeholder line, or "". Excludes lines already in the file, and dots that are valid code."""
+    """Returns the first placeholder line, or "". Ignores lines already in the file, and dots that are valid
+    code.
+    """
     own = Counter(line.strip() for line in (base or "").splitlines())
     fresh = not any(own)
     lines = new.splitlines()
@@ -104,7 +104,7 @@ def placeholder(path: str, base: str | None, new: str) -> str:
     return ""
 
 
-#: Lower-case stems, one of which is in each placeholder; a fast filter.
+#: Lower-case stems; each placeholder contains one. A fast filter.
 _STEMS = (
     "...", ". . .", "unchanged", "no change", "same as", "as before", "as above", "like before", "rest",
     "remain", "existing", "previous", "original", "other", "snip", "cut", "etc", "and so on", "truncated",
@@ -115,7 +115,7 @@ _OTHER_STEMS = ("…", "unverändert", "gekürzt", "остальн", "без и�
 _TOGETHER = 500
 
 
-#: First characters, besides inner comment signs and `REM`.
+#: First characters, apart from inner comment signs and `REM`.
 _BEGINS = frozenset("#/*<-;%{\"'(.[=~_✂8>…")
 _MOST_SUSPECTS = 10_000
 
@@ -163,14 +163,12 @@ def _suspects_omission(path: str, lines: Sequence[str], number: int, fresh: bool
 
 
 def is_remark(path: str, line: str) -> bool:
-    """Whether a line is only a comment, or words in brackets or between dots, without code."""
     bare = line.strip()
     if _is_prose(path) and bare.startswith("#"):
-        return False  # A heading.
+        return False
     return any(form.fullmatch(bare) for form in (_COMMENT, _BRACKETS, _RULED, _DOTTED, _ONLY_DOTS))
 
 
-#: In the languages that models use.
 _HINTS = late(
     rf"(?i){_DOTS}|\b(?:unchanged|unmodified|untouched|omit(?:ted|s)?|elided|abbreviated|truncated|snip(?:ped)?|ditto|idem"
     r"|continu(?:es|ed)|as (?:is|before|above|usual)|rest|remainder|remain(?:s|ing)|existing|previous|original|same"
@@ -194,7 +192,7 @@ def _is_prose(path: str) -> bool:
 
 
 def _is_code(path: str, lines: Sequence[str], number: int) -> bool:
-    """Dots on their own line are a body, or prose."""
+    """Whether dots on their own line are a body, or prose."""
     low = path.lower()
     if low.endswith(_OF_WORDS):
         return True

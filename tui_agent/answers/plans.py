@@ -1,4 +1,4 @@
-"""The files and folders that a request needs, by the model or the built-in planner; and ranges of lines.
+"""Files and folders that a request needs, and ranges of lines.
 
 Lines count from 1; ranges include both ends.
 """
@@ -21,7 +21,7 @@ _IN_WORDS = re.compile(r"\blines?\s+(\d{1,9})(?:\s*(?:-|–|to|and|until)\s*(\d{
 
 
 def read_range(written: object) -> Range | None:
-    """`120-180`, `L120-L180`, `120` or 120; None for others."""
+    """Accepts `120-180`, `L120-L180`, `120` or 120."""
     if isinstance(written, int) and not isinstance(written, bool):
         written = str(written)
     found = _SPAN.match(written.strip()) if isinstance(written, str) else None
@@ -32,7 +32,7 @@ def read_range(written: object) -> Range | None:
 
 
 def ranges_in(words: str, file_name: str) -> tuple[Range, ...]:
-    """`line 120`, `lines 120 to 180`, `big.py:120`, `big.py:120-180`."""
+    """Accepts `line 120`, `lines 120 to 180`, `big.py:120`, `big.py:120-180`."""
     at_name = re.compile(rf"(?<![\w.-]){re.escape(file_name)}:(\d{{1,9}})(?:-(\d{{1,9}}))?")
     found = [*_IN_WORDS.finditer(words), *at_name.finditer(words)]
     spans = [read_range(f"{one[1]}-{one[2]}" if one[2] else one[1]) for one in found]
@@ -44,7 +44,7 @@ def in_words(ranges: Sequence[Range]) -> str:
 
 
 def within(ranges: Iterable[Range], count: int) -> tuple[Range, ...]:
-    """Sorted, adjacent ones merged, limited to `count` lines."""
+    """Sorts and merges ranges, limited to `count` lines."""
     found: list[Range] = []
     for first, last in sorted((max(1, first), min(last, count)) for first, last in ranges):
         if first > last:
@@ -57,14 +57,14 @@ def within(ranges: Iterable[Range], count: int) -> tuple[Range, ...]:
 
 
 FallbackKind = Literal["ask_user", "skip", "create_new"]
-#: Author of a pattern.
 Author = Literal["model", "program"]
 MAX_PATTERNS = 5
 
 
 class FileAction(Struct, frozen=True):
-    """`patterns`, written by `by`, are tried in order until the first match, then the program's own `extra`.
-    `fallback` determines the result without a match."""
+    """`patterns`, written by `by`, are tried up to the first match, then the program's own `extra`.
+    `fallback` applies without a match.
+    """
 
     name: str
     patterns: tuple[str, ...]
@@ -74,9 +74,9 @@ class FileAction(Struct, frozen=True):
     all: bool = False
     by: Author = "program"
     extra: tuple[str, ...] = ()
-    #: All lines by default.
+    #: Empty: all lines.
     lines: tuple[Range, ...] = ()
-    #: The batch that it continues with the remaining files.
+    #: The batch whose remaining files this loads.
     batch: str = ""
 
     @property
@@ -87,7 +87,7 @@ class FileAction(Struct, frozen=True):
 
 
 class DirectoryAction(Struct, frozen=True):
-    """`filter` is a pattern for names, "" for all."""
+    """`filter` is a pattern of names, "" for all."""
 
     path: str
     recursive: bool = False
@@ -95,18 +95,18 @@ class DirectoryAction(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """`source`: `model`, or `words` for the built-in planner."""
+    """`source` is `model`, or `words` for the built-in planner."""
 
     source: Literal["model", "words"] = "words"
     files: tuple[FileAction, ...] = ()
     directories: tuple[DirectoryAction, ...] = ()
-    #: Coercions and omissions.
     faults: tuple[str, ...] = ()
 
 
 def read_plan(text: str, planning: dict[str, Any] | None = None) -> Plan:
-    """`{"actions": […]}`, or the older `{"filesToLoad": […]}`. Never raises: unreadable parts become faults.
-    `planning` is the schema."""
+    """Reads `{"actions": […]}`, or the older `{"filesToLoad": […]}`. Never raises: unreadable parts become
+    faults. `planning` is the schema.
+    """
     read = lenient_json.find_object(text, ("actions", "filesToLoad", "files"))
     items = next((read.value[key] for key in ("actions", "filesToLoad", "files") if key in read.value), None)
     if not isinstance(items, list):
@@ -158,7 +158,6 @@ def from_items(items: Iterable[Any]) -> Plan:
 
 
 def normalized_action(item: Any) -> Any:
-    """The default replaces an unknown fallback."""
     if not isinstance(item, dict):
         return item
     return {key: value for key, value in item.items() if key != "fallbackAction"}
@@ -174,7 +173,7 @@ def joined_plans(first: Plan, second: Plan) -> Plan:
 
 
 def _typed(item: Any) -> Any:
-    """Older formats omit the type and have one pattern."""
+    """Reads older formats, which omit the type and have one pattern."""
     if isinstance(item, str):
         return {"type": "file", "patterns": [item]}
     if not isinstance(item, dict):
@@ -203,7 +202,7 @@ def _add_file(item: dict[str, Any], number: int, files: list[FileAction], faults
         faults.append(f"{name} has {len(patterns)} patterns; the first {MAX_PATTERNS} are used.")
     required = item.get("required")
     required = required is True
-    # A list such as `120-180`, or two numbers (first and last line).
+    # `120-180`, or the first and the last line as numbers
     value = item.get("lines")
     written = value if isinstance(value, list) else [] if value is None else [value]
     if len(written) == 2 and all(isinstance(one, int) for one in written):

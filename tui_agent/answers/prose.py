@@ -1,7 +1,7 @@
-"""Changes in prose: one pass over the lines yields changes, refusals with reasons, or prose.
+"""Changes in prose: one pass over the lines yields changes, refusals with reasons, and prose.
 
-Text that resembles a change but is ambiguous is refused, never used as content. A fence contains an edit
-format, a whole file, or an excerpt.
+Refuses text that resembles a change but is ambiguous. A fence contains an edit format, a whole file, or
+an excerpt.
 """
 
 from __future__ import annotations
@@ -22,17 +22,15 @@ _QUOTED = late(r"[ \t]*>[ \t>]*")
 _FILE_LINE = late(r"(?i)\*\*\*[ \t]*[a-z]{3,9}[ \t]+file[ \t]*:[ \t]*(\S.*)")
 _OPENING = late(r"([ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(`{3,}|~{3,})[ \t]*(.*)")
 _DIFFS = frozenset({"diff", "patch", "udiff", "git", "apply_patch"})
-#: Output or commands.
 _OUTPUT = frozenset({"console", "output", "shell-session", "log"})
 _PLAIN = frozenset({"text", "plaintext"})
 _MARKDOWN = frozenset({"markdown", "md", "mdx"})
-#: Lines for matching a fence with a file.
+#: Lines required to match a fence with a file.
 _FEWEST_SHOWN = 3
-#: Lines above a diff, and their length, searched for a commit header.
+#: Lines above a diff, and their maximum length, searched for a commit header.
 _HEAD, _WIDEST = 12, 400
-#: Changes of an answer whose surroundings are examined.
+#: Changes whose surroundings are examined.
 _MOST_JUDGED = 1_000
-#: Candidate lines of limited searches.
 _FEW = 200
 
 
@@ -42,7 +40,7 @@ def _opens(line: str) -> re.Match[str] | None:
 
 
 class _Fence:
-    """Opened at line `at`; `label` is the line of prose above."""
+    """Opened at line `at`; `label` is the prose above."""
 
     def __init__(self, lines: Lines, at: int, label: str, findings: Findings) -> None:
         opening = _OPENING.match(lines.all[at])
@@ -108,7 +106,7 @@ class _Fence:
         return next((number for number in self.text.hot_from(at) if self.closes(number)), len(self.text))
 
     def _patches(self, at: int) -> int:
-        """Envelopes; other lines are the command that receives them."""
+        """Reads envelopes; other lines are the command that receives them."""
         end = self.findings.envelope(self.lines, at, self.closes)
         for number in self.text.hot_from(end):
             if number < end:
@@ -143,7 +141,7 @@ class _Fence:
         return end + 1
 
     def _blocks(self) -> int:
-        """Search/replace blocks; a line between them may name the next blocks' file."""
+        """Reads search/replace blocks; a line between them may name the next file."""
         path = self.named or file_names.in_label(self.label) or file_names.mentioned(self.label)
         found: list[markers.Block] = []
         at = self.begin
@@ -268,8 +266,8 @@ class _Fence:
 
 class ProseChanges(Struct, frozen=True):
     """`faults` are sentences about all unreadable parts, including `refused` files. `offered` are changes
-    marked as examples or history; `shown` are fences without a file name. `spans` are the ranges of all
-    text that is not displayed."""
+    marked as examples or history; `shown` are fences without a file name. `spans` covers all hidden text.
+    """
 
     changes: tuple[ChangeRequest, ...] = ()
     faults: tuple[str, ...] = ()
@@ -329,10 +327,9 @@ class _Scan:
     def __init__(self, text: str, cut: bool) -> None:
         self.lines = Lines(text)
         self.findings = Findings(cut)
-        #: After the last parsed item.
+        #: The line after the last item.
         self.floor = 0
         self.shown: list[ShownText] = []
-        #: Line ranges, and their use.
         self.taken: list[tuple[int, int, Use]] = []
         self._never_closed: set[str] = set()
 
@@ -406,7 +403,7 @@ class _Scan:
         return not any(begin.startswith(self.lines.all[at]) for begin in ("@@ ", "diff --git ", "--- "))
 
     def _block(self, at: int) -> int:
-        """And others after blank lines only."""
+        """Reads a block, and others after blank lines only."""
         label = self._label(at)
         found: list[markers.Block] = []
         while True:
@@ -444,7 +441,7 @@ class _Scan:
         lines = self.lines.all
         below = self.lines.below(at + 1)
         if below < len(lines) and markers.begins_envelope(lines[below]):
-            return below  # Only a wrapper.
+            return below  # only a wrapper
         path = found.path or next(filter(None, map(markers.path_inside, lines[at : at + 4])), "")
         path = path if file_names.is_path(path) else ""
         if not found.sure:

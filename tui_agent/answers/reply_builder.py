@@ -1,4 +1,4 @@
-"""Builds a reply item by item, so that an invalid one does not affect others. Changes of one file become one."""
+"""Builds a reply item by item, so that an invalid item does not affect others. Joins changes of one file."""
 
 from __future__ import annotations
 
@@ -35,13 +35,11 @@ KEYS = (
     "summary", "message", "todos", "fileChanges", "fileRequests", "directoryRequests", "searches", "subTasks",
     "nextSteps",
 )  # fmt: skip
-#: Of a list, or edits of a file.
 MOST_ENTRIES = 10_000
-#: In either dialect.
 _CHANGES = ("fileChanges", "propose_changes.changes")
 
 
-#: Their entries are refused if only partly understood.
+#: Partly understood entries of these are refused.
 _WITH_EFFECTS = frozenset({"fileChanges", "propose_changes", "commands", "run_command"})
 
 
@@ -65,7 +63,7 @@ def _list_with_verb(keys: list[str]) -> str:
 
 
 class ReplyBuilder:
-    """Without the schema `response`, only required values are checked."""
+    """Without the schema `response`, checks only required values."""
 
     def __init__(self, response: schema.Schema | None = None) -> None:
         self._parts: dict[str, Any] = (response or {}).get("properties", {})
@@ -73,21 +71,18 @@ class ReplyBuilder:
         self.todos: tuple[TodoItem, ...] | None = None
         self.changes: list[ChangeRequest] = []
         self.refused: list[Refusal] = []
-        #: Examples and fences without a file name, which the user may apply.
+        #: Only the user may apply these examples, and fences without a file name.
         self.offered: list[ChangeRequest] = []
         self.shown: list[ShownText] = []
-        #: Files whose refusal is in a fault.
         self._said: set[str] = set()
         self.plan = plans.Plan(source="model")
         self.searches: list[SearchRequest] = []
         self.sub_tasks: list[SubTaskRequest] = []
         self.next_steps: list[NextStep] = []
-        #: By unknown key, unparsed.
         self.others: dict[str, list[Item]] = {}
 
     @property
     def count(self) -> int:
-        """Returns the number of items; an empty list of todos counts."""
         lists = (
             self.changes,
             self.plan.files,
@@ -100,8 +95,9 @@ class ReplyBuilder:
         return sum(map(len, lists)) + (0 if self.todos is None else 1 + len(self.todos))
 
     def take(self, key: str, value: Any, label: str = "", but: Sequence[str] = ()) -> None:
-        """`label` is the key's name in faults. Keys in `but` would change the meaning of its entries, so all
-        are refused."""
+        """`label` is the key's name in faults. Keys in `but` would change the meaning of the entries, so all
+        are refused.
+        """
         part = self._parts.get(key, {"type": "array", "items": {"type": "object"}})
         label = label or key
         if key == "fileChanges":
@@ -151,7 +147,6 @@ class ReplyBuilder:
                 self.others.setdefault(key, []).extend(entry for _, entry in entries)
 
     def take_one(self, key: str, value: Any, label: str) -> None:
-        """Reads a call's arguments as one entry of the list."""
         part = self._parts.get(key, {}).get("items", {})
         entries = self._good([coerced(part, value)], part, label)
         if key == "searches":
@@ -192,8 +187,9 @@ class ReplyBuilder:
         self.faults.append(refusal.sentence)
 
     def read_prose(self, left: JoinedPieces, more: str, cut: bool) -> None:
-        """Changes in the remaining text of a reply, and in `more`. If the reply has its own changes, these
-        are only offered."""
+        """Reads changes in the remaining text and in `more`. If the reply has changes of its own, these are
+        only offered.
+        """
         found = prose.changes(f"{left.text}\n\n{more}" if more.strip() else left.text, cut)
         for begin, end, use in found.spans:
             left.claim(begin, end, use)
@@ -361,7 +357,7 @@ def _search(item: Item) -> SearchRequest:
 
 
 def _changes(item: Item) -> list[markers.Item]:
-    """Several if its diff covers several files."""
+    """Returns several if a diff covers several files."""
     change = ChangeRequest.read(item)
     diff = text_at(item, "diff")
     if has_half("\n".join((change.path, diff, *change.texts))):
@@ -381,7 +377,7 @@ MOST_STEPS = 100
 def joined_changes(
     changes: Iterable[ChangeRequest], refused: Iterable[Refusal] = ()
 ) -> tuple[list[ChangeRequest], list[Refusal]]:
-    """One change per file, at the position of its first, or a refusal."""
+    """Returns one change or refusal per file, at the position of its first."""
     files: dict[str, list[ChangeRequest]] = {}
     #: Key in `files` by new name.
     moved: dict[str, str] = {}
@@ -439,9 +435,9 @@ def _folders(name: str) -> Iterator[str]:
 
 
 def _together(several: Sequence[ChangeRequest]) -> ChangeRequest | str:
-    """Or the reason why they conflict."""
+    """Returns the reason if they conflict."""
     steps: list[ChangeRequest] = []
-    #: Edits of the last step, which the next entry continues.
+    #: Edits of the last step, which the next entry may continue.
     edits: list[list] = []
     rename, delete = None, False
     hashes = {change.base_hash for change in several if change.base_hash}

@@ -1,5 +1,3 @@
-"""JSON schemas of replies and plans, for requests, functions and validation."""
-
 from __future__ import annotations
 
 import operator
@@ -16,13 +14,14 @@ from tui_agent.answers import file_names, lenient_json
 from tui_agent.errors import SettingsError
 
 Schema = dict[str, Any]
-#: Unsupported by providers with strict schemas.
+#: Unsupported by strict schemas.
 _LOOSE_WORDS = frozenset({"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "default"})
 
 
 class Function(Struct, frozen=True):
-    """A function of the `tools` dialect: its list `parameter` has the schema of a structured reply's `key`.
-    Without a parameter, its arguments are one entry of that list."""
+    """A function of the `tools` dialect: the list `parameter` has the schema of a structured reply's `key`.
+    Without one, the arguments are one entry of that list.
+    """
 
     name: str
     key: str
@@ -37,7 +36,6 @@ class Schemas(Struct, frozen=True):
 
 
 def load(folder: Path) -> Schemas:
-    """Raises `SettingsError` with the file's name."""
     return Schemas(_read(folder / "response-schema.json"), _read(folder / "planning-schema.json"))
 
 
@@ -54,7 +52,7 @@ def _read(path: Path) -> Schema:
 
 
 def strict(schema: Schema) -> Schema:
-    """Every property required, optional ones nullable, no additional ones."""
+    """Requires every property, makes optional ones nullable, and allows no others."""
     result = {key: value for key, value in schema.items() if key not in _LOOSE_WORDS}
     if isinstance(result.get("items"), dict):
         result["items"] = strict(result["items"])
@@ -102,7 +100,7 @@ def _place(at: str, path: Sequence[str | int]) -> str:
 
 
 def _words(message: str, limit: int = 160) -> str:
-    """The end of a message: it may quote a whole file."""
+    """Shortens a message, which may quote a whole file."""
     return message if len(message) <= limit else "…" + message[-limit:]
 
 
@@ -111,8 +109,9 @@ _TRUTH = {"true": True, "false": False, "yes": True, "no": False}
 
 
 def coerced(part: dict[str, Any], value: Any) -> Any:
-    """If the meaning is unambiguous. Null means missing; `file_changes` becomes `fileChanges`; "3" becomes 3;
-    a single item becomes a list."""
+    """Converts a value with an unambiguous meaning. Null means missing; `file_changes` becomes
+    `fileChanges`; "3" becomes 3; a single item becomes a list.
+    """
     match part.get("type"):
         case "object":
             return _object(part, written_out(value))
@@ -139,7 +138,7 @@ def _object(part: dict[str, Any], value: Any) -> Any:
         if name not in shapes:
             name = key
         if name != key and name in value and entry != value[name]:
-            name = key  # the entry's validation reports the conflict
+            name = key  # validation reports the conflict
         if entry is not None and (name == key or name not in value):
             result[name] = coerced(shapes.get(name, {}), entry)
             same = same and name == key and result[name] is entry
@@ -170,7 +169,7 @@ def written_out(value: Any) -> Any:
 
 
 def camel(key: str) -> str:
-    """`file_changes` as `fileChanges`, and known names with canonical capitalization."""
+    """Converts `file_changes` to `fileChanges`, and the case of known names."""
     first, *rest = re.split("[_-]", key)
     made = first + "".join(word.capitalize() for word in rest)
     return _OWN.get(made.lower(), made)
@@ -212,7 +211,6 @@ def near_names(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def by_path(value: Any) -> Any:
-    """A mapping from paths to entries as a list of changes."""
     if not isinstance(value, dict) or not value or near_names(value).keys() & _OWN_OF_CHANGES:
         return value
     entries = []
@@ -229,7 +227,7 @@ _OWN_OF_CHANGES = frozenset({"path", *_FORMS, "search", "replace", "renameTo"})
 
 
 def _named(entry: dict[str, Any], near: dict[str, tuple[str, ...]]) -> dict[str, Any]:
-    """Renames a similar name only if it is the only candidate and the canonical name is missing."""
+    """Renames a similar name only if there is no other candidate and the canonical name is missing."""
     result = {_own_name(key, entry): value for key, value in entry.items()}
     changed = result.keys() != entry.keys()
     for ours, others in near.items():
@@ -254,7 +252,7 @@ _KNOWN = {
 _KNOWN |= {"todoIndex", "baseHash"}
 
 
-#: Comments about an entry, with any value.
+#: Comments, with any value.
 _REMARKS = frozenset(
     {"explanation", "description", "reason", "reasoning", "rationale", "comment", "note", "language"}
 )
@@ -262,7 +260,7 @@ _KINDS = (
     "type", "kind", "action", "operation", "op", "mode", "changetype", "changekind", "method", "command",
 )  # fmt: skip
 _OFF = (False, None, "", 0, "false", "no", "none")
-#: Other tools' settings (lower case), and values that match the default behaviour.
+#: Settings of other tools, and values that match the default behaviour.
 _SETTINGS: dict[str, tuple[Any, ...]] = {
     "dryrun": _OFF,
     "preview": _OFF,
@@ -306,14 +304,14 @@ _FORM_WORDS: dict[str, frozenset[str]] = {
 
 
 def unknown_properties(entry: Mapping[str, Any], ours: Collection[str], **same: Any) -> Iterator[str]:
-    """Keys that are neither `ours` nor redundant; `same` are values that may be repeated."""
+    """Yields keys that are neither `ours` nor redundant; `same` are values that may be repeated."""
     for key, value in entry.items():
         if key not in ours and not _says_nothing(key, value, entry, same):
             yield key
 
 
 def commanding_properties(entry: Mapping[str, Any], ours: Collection[str]) -> Iterator[str]:
-    """Keys next to a list of entries that would change its meaning."""
+    """Yields keys beside a list of entries that would change its meaning."""
     for key, value in entry.items():
         low = _low(key)
         other = low in _KINDS and isinstance(value, str) and _low(value) in _OTHER_KINDS
@@ -335,7 +333,6 @@ def _says_nothing(key: str, value: Any, entry: Mapping[str, Any], same: Mapping[
     return ours is not None and value == entry.get(ours, same.get(ours))
 
 
-#: Aliases of existing properties.
 _OTHER_NAMES = {
     name: ours
     for ours, names in {

@@ -20,7 +20,6 @@ from tui_agent.answers.values import Delta, JoinedPieces, Ledger, Refusal, Reply
 from tui_agent.model.client import CallChunk
 
 _SIGN = re.compile(r'["{}\[\],:]')
-#: A string, the beginning of one, opening brackets, or a closing bracket.
 _NESTED = re.compile(r'"(?:[^"\\]++|\\.)*+"|"|[{\[]++|[}\]]', re.DOTALL)
 _INSIDE = re.compile(r'(?:[^"\\]++|\\u[0-9a-fA-F]{4}|\\[^u])*+', re.DOTALL)
 _PART: dict[str, Literal["summary", "message"]] = {"summary": "summary", "message": "message"}
@@ -31,11 +30,9 @@ _KEY_LENGTH = 32
 
 
 class JsonScan:
-    """In linear time. Only tracks strings and brackets; the complete reply is validated later. Holds back
-    only an incomplete escape."""
+    """Tracks strings and brackets in linear time, without validation. Holds back only an incomplete escape."""
 
     def __init__(self) -> None:
-        #: The object has ended, or exceeds the limit.
         self.done = False
         self._left = MOST_NESTED
         self._held = ""
@@ -46,7 +43,6 @@ class JsonScan:
         self._inside: Literal["", "key", "part", "other"] = ""
 
     def feed(self, piece: str) -> list[Delta]:
-        """Ignores text after the object."""
         text, at = self._held + piece, 0
         self._held = ""
         found: list[Delta] = []
@@ -109,7 +105,7 @@ class JsonScan:
                 self._held = text[end:]
                 self._take(text[at:end], found)
                 return len(text)
-            end += 2  # An unknown escape.
+            end += 2
             self._take(text[at:end], found)
             return end
         self._take(text[at:end], found)
@@ -138,7 +134,6 @@ __all__ = ["Delta", "StructuredReader"]
 _AT_START = re.compile(r"\[?\s{0,9}(?:`{3,4}(?:json[c5]?)?[ \t]{0,9}\r?\n\s{0,99})?\[?\s{0,9}\{")
 _MAY_START = re.compile(r"\[?\s{0,9}(?:`{0,4}|`{3,4}[jsonc5]{0,5}[ \t]{0,9}\r?\n?\s{0,99})\[?\s{0,9}")
 _IN_PROSE = re.compile(r"\{\s{0,40}[\"'](?:" + "|".join(KEYS) + r")[\"']\s{0,9}:")
-#: May begin a fence or an object.
 _MAY_BE = re.compile(
     r"\s{0,9}(?:[`~]{1,4}\w{0,9}\s{0,40})?(?:\{\s{0,40}(?:[\"'][A-Za-z]{0,20}(?:[\"']\s{0,9})?)?)?[\ud800-\udbff]?\Z"
 )
@@ -147,7 +142,7 @@ _FENCE_LINE = re.compile(r"\s*(?:`{3,4}|~{3,4})\w*\s*\Z")
 
 
 class StructuredReader:
-    """Streams summary and message in constant time per character; only `finish` parses the whole text."""
+    """Streams in constant time per character; only `finish` parses the whole text."""
 
     def __init__(self, response: Schema | None = None, functions: Sequence[Function] = ()) -> None:
         self._response = response
@@ -163,12 +158,11 @@ class StructuredReader:
         self._gap = False
         self._thoughts = ThoughtFilter()
         self._calls = CallFilter(self._functions)
-        #: Possible even if none were offered.
+        #: Possible even if no functions were offered.
         self._native = CallPieces()
         self._summary = ""
-        #: Of a finished answer.
         self.thought = ""
-        #: Summary and message displayed so far.
+        #: Displayed so far.
         self._words: dict[str, list[str]] = {"summary": [], "message": []}
 
     def feed(self, text: str) -> list[Delta]:
@@ -312,7 +306,9 @@ class StructuredReader:
     def _beside(
         self, left: JoinedPieces, read: lenient_json.ReadObject, builder: ReplyBuilder
     ) -> tuple[str, str, list[str]]:
-        """The text before and after the object without calls and further replies, and the messages in them."""
+        """Returns the text before and after the object without calls and further replies, and the messages
+        in them.
+        """
         if not (read.before or read.after):
             return read.before, read.after, []
         texts = (left.text[: read.begin], left.text[read.end :])

@@ -24,7 +24,6 @@ from tui_agent.answers.schema import by_path, camel, near_names
 from tui_agent.answers.thinking_tags import without_end
 from tui_agent.files.lazy_regex import late
 
-#: Around keys of a change.
 _QUOTED = r"[\"'“”‘’\\]{1,4}"
 _TEXT = "(?:str|string|text|code|content|lines?)"
 _CHANGE_SIGN = late(rf"(?i){_QUOTED}(?:file[_-]?changes|edits){_QUOTED}\s*:\s*\[")
@@ -59,15 +58,14 @@ def looks_like_a_change(text: str, names: Collection[str]) -> bool:
 #: Places tried as JSON; characters of a call in Python syntax.
 _MOST_TRIES, _LONGEST_CODE = 10, 40_000
 _MOST_CALLS = 1_000
-#: JSON values examined.
 _MOST_VALUES = 5_000
-#: After an unreadable value of this length, no other is tried.
+#: After an unreadable value of this length, stops.
 _LONG = 200_000
 #: A fast filter for `_OPENING`.
 _SIGNS = ("<tool_call>", "<function=", "tool_code", "[TOOL_CALLS]", "<|python_tag|>", "<|channel|>commentary")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input", "kwargs")
 _WRAPPERS = frozenset({"response", "reply", "result", "output", "answer", "json", "data", *_ARGUMENTS})
-#: Only a reply has these, by exact and similar names.
+#: Keys that only a reply has, by exact and similar names.
 _LISTS = frozenset({
     "fileChanges", "fileRequests", "directoryRequests", "subTasks", "nextSteps", "todos", "searches",
 })  # fmt: skip
@@ -111,7 +109,7 @@ class TextReply(Struct, frozen=True):
 
 
 class CallsInText(Struct, frozen=True):
-    """With their ranges `taken`. `fault` describes an unreadable call, `doubt` an ambiguous one."""
+    """`taken` are their ranges. `fault` describes an unreadable call, `doubt` an ambiguous one."""
 
     calls: tuple[TextCall, ...] = ()
     replies: tuple[TextReply, ...] = ()
@@ -121,8 +119,9 @@ class CallsInText(Struct, frozen=True):
 
 
 def find(text: str, names: Collection[str]) -> CallsInText:
-    """Complete and unambiguous calls of functions with these `names`, and replies. Duplicate calls count
-    once."""
+    """Returns complete and unambiguous calls of functions with these `names`, without duplicates, and
+    replies.
+    """
     fences = Fences(text)
     named = {_squeezed(name): name for name in names}
     found = _find(text, names, named.keys(), fences)
@@ -174,7 +173,6 @@ def explicit(text: str) -> bool:
 
 
 def _explicit(text: str, opening: re.Match[str], names: Collection[str]) -> tuple[list[TextCall], int] | None:
-    """None if ambiguous."""
     at = opening.end()
     if opening["code"]:
         end = text.find("\n```", at)
@@ -202,7 +200,7 @@ def _explicit(text: str, opening: re.Match[str], names: Collection[str]) -> tupl
 
 
 def _parameters(text: str, at: int) -> tuple[TextCall, int] | None:
-    """`<function=name>` with tagged parameters, each as JSON if valid, otherwise text."""
+    """Reads `<function=name>` with tagged parameters, each as JSON if valid, otherwise text."""
     begun = _FUNCTION.match(text, at)
     if begun is None:
         return None
@@ -312,10 +310,10 @@ def _values(text: str, fences: Fences, taken: Sequence[tuple[int, int]]) -> Iter
             if len(text) - match.start() > _LONG:
                 return
             continue
-        closes = match["fence"] and fences.holds(match.start("fence") + 1)  # closes the fence above
+        closes = match["fence"] and fences.holds(match.start("fence") + 1)
         fence = "" if closes else match["fence"]
         group = [(max(match.start("sign") if closes else match.start(), floor), read[1], read[0])]
-        # Several values can follow each other on one line or in one fence
+        # Several values on one line or in one fence
         while (
             len(group) <= _MOST_VALUES
             and (more := _value(text, _after_space(text, group[-1][1]))) is not None
@@ -358,7 +356,7 @@ def _squeezed(name: str) -> str:
 
 
 def _calls(value: Any, names: Collection[str] | None, depth: int = 0) -> list[TextCall]:
-    """Functions in `names` (compared without punctuation), or any."""
+    """Returns calls of functions in `names` (compared without punctuation), or of any."""
     if isinstance(value, list):
         each = [_calls(one, names, depth) for one in value] if value and depth < 3 else []
         return [call for calls in each for call in calls] if all(each) else []
@@ -427,7 +425,6 @@ _OPENED = late(
 )
 #: A fast filter for `_HIDDEN`.
 _HIDING = ("<tool_call>", "<function", "tool_code", "[TOOL_CALLS]", "<|python_tag|>", "<|channel|>commentary")
-#: The held-back end that may begin either.
 _LONGEST_TAIL = 400
 _PERHAPS = late(
     r"(?:^[ \t]{0,40}(?:[`~]{1,4}\w*[ \t]{0,40}(?:\n\s{0,40})?)?"
@@ -438,7 +435,7 @@ _HINT = late(
     r'"(?:name|function|tool_calls|function_call|arguments|parameters|fileChanges|file_changes|changes|path|file|summary'
     r'|edits|search|response|result)"'
 )
-#: Characters of a possible call block before it is classified.
+#: Characters needed to classify a call block.
 _TELLING = 400
 
 
@@ -447,7 +444,7 @@ class CallFilter:
         self._off = not names
         self._held = ""
         self._hides = False
-        #: Fences without calls; after the limit of `find`, later fences are ignored.
+        #: Number of fences without calls; above the limit of `find`, later fences are ignored.
         self._passed = 0
 
     def feed(self, piece: str) -> str:

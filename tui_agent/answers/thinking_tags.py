@@ -1,6 +1,6 @@
 """Thoughts of a model in an answer, marked by tags: filtered while streaming, and located in complete text.
 
-Tags are case-insensitive and may have attributes. Edits, calls and fences keep their content.
+Tags are case-insensitive and may have attributes. Ignores tags in edits, calls and fences.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from tui_agent.files.lazy_regex import LazyRegex, late
 from tui_agent.files.numbers import whole_number
 
 _AFTER = late(r"(?:\s*(?:<\|(?:return|end|im_end|eot_id|eom_id)\|>|</s>))+\s*\Z")
-#: Names of thought tags, also as suffix of a name: `<think>`, with attributes or a prefix before a colon,
-#: `[THINK]`, `◁think▷`.
+#: Names of thought tags, also as suffix: `<think>`, with attributes or a prefix before a colon, `[THINK]`,
+#: `◁think▷`.
 _WORDS = (
     "think(?:s|ing)?|thoughts?|reason(?:s|ing)?|reflect(?:s|ing|ions?)?|monologues?|scratch(?:pad)?|deliberations?"
     "|brainstorm(?:ing)?|rationale|introspection|ponder(?:ing)?|critique|思考\\w{0,2}|思维|推理|推論|考え|생각|размышлени[ея]|мысли"
@@ -29,10 +29,10 @@ _NAMES = (
     rf"[a-z_-]{{0,20}}?(?:{_WORDS})(?:[_-]?process|[_-][a-z_-]{{1,20}}?)?|analysis|chain[_-]of[_-]\w{{1,12}}|cot|internal"
     "|musings?"
 )
-#: Examples and quotations, which are not part of the answer.
+#: Examples and quotations: no part of the answer.
 _SHOWN_NAMES = "details|example|examples|sample|blockquote|aside"
 _LONGEST_TAG = 120
-#: Leading thoughts filtered while streaming; later ones are located afterwards.
+#: Leading thoughts filtered while streaming; more are located afterwards.
 _MOST_LEADING = 1_000
 _SPACE = late(r"\s*")
 _ATTRIBUTES = r"(?:[ \t][^<>\n]{0,80})?\n?"
@@ -50,7 +50,6 @@ _HEADS = (
     "<|start|>assistant<|channel|>analysis<|message|>", "<|start|>assistant<|channel|>final<|message|>",
     "<|channel|>analysis<|message|>", "<|channel|>final<|message|>", "<|channel|>commentary<|message|>",
 )  # fmt: skip
-#: An incomplete opening tag.
 _MAY_OPEN = late(
     r"(?:<(?:[a-z]{1,12}:?[a-z_-]{0,40}(?:[ \t][^<>\n]{0,80})?)?"
     r"|<unused9?4?>?[though]{0,7}|<[|｜][a-z_▁]{0,40}[|｜]?|\[[a-z_]{0,20}|◁[a-z_]{0,20}"
@@ -159,7 +158,7 @@ class ThoughtFilter:
 # ── in the middle of an answer ───────────────────────────────────────────────────────────────────────────
 
 _SHOWN = rf"<(?P<shown>{_SHOWN_NAMES}){_ATTRIBUTES}>|(?P<comment><!--|/\*)"
-#: Tags around an answer, and HTML elements. All others have an unknown purpose.
+#: Tags around an answer, and HTML elements. Others have an unknown purpose.
 _PLAIN_NAMES = (
     "answer|final|response|output|results?|reply|solution|implementation|assistant|message|updates?|actions?|summary"
     "|artifacts|task|steps?|a|abbr|article|b|body|br|button|center|dd|div|dl|dt|em|fieldset|figure|font|footer|form"
@@ -184,7 +183,7 @@ _MARKED = (
     rf"|(?P<colons>:{{3,}})[ \t]?(?:\w{{1,12}}[ \t])?(?:{_NAMES})[ \t]*$"
     r"|(?P<dots>thinking(?:\.{3}|…))[ \t]*$"
 )
-#: A line that opens a thought, or a construct with its own content.
+#: A line that opens a thought or a construct with its own content.
 _BEGINNING = late(
     r"^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?:(?P<fence>`{3,}|~{3,})"
     r"|(?P<block>(?P<sign><{5,9}|-{5,9}) ?SEARCH>?[ \t]*$)|(?P<patch>\*\*\* Begin Patch)"
@@ -202,9 +201,8 @@ _ANY = late(
     re.IGNORECASE | re.MULTILINE,
 )
 _THOUGHT_FENCE = late(rf"(?:{_NAMES})[ \t]*$", re.IGNORECASE | re.MULTILINE)
-#: Searches for a missing closing tag.
 _MOST_OPEN = 40
-#: Closing signs and stems of names; every text with an aside contains one.
+#: Closing signs and stems; every text with an aside contains one.
 _ENDS = (
     "</", "< /", "-->", "*/", "[/", "◁", "<|", "<｜", "<unused95>", "思", "推", "мысл", "рассужд", "pens",
     "denken",
@@ -237,7 +235,7 @@ class HiddenSpan(Struct, frozen=True):
 
 
 def hidden_spans(text: str) -> Iterator[HiddenSpan]:
-    """Thoughts and comments that start a line, outside constructs with their own content."""
+    """Yields thoughts and comments that start a line, outside constructs with their own content."""
     at = tries = 0
     missing: set[str] = set()
     if not _may_hold_tags(text) or not _next(_ANY, text, 0):
@@ -276,7 +274,7 @@ def hidden_spans(text: str) -> Iterator[HiddenSpan]:
 
 
 def _next(wanted: LazyRegex, text: str, at: int) -> re.Match[str] | None:
-    """In slices, so that no call holds the interpreter lock for long."""
+    """Searches in slices, so that no call holds the interpreter lock for long."""
     while at < len(text):
         end = _line_end(text, at + _SLICE)
         if found := wanted.search(text, at, end):
@@ -367,7 +365,7 @@ _JSON_PIECE = late(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]]', re.DOTALL)
 
 
 def _json_end(text: str, at: int, missing: set[str]) -> int:
-    """The position after the bracket if incomplete."""
+    """Returns the position after the bracket if incomplete."""
     if "json" in missing:
         return at + 1
     depth = 0
@@ -400,7 +398,7 @@ class Thoughts(Struct, frozen=True):
 
 
 def extract_thoughts(ledger: Ledger) -> Thoughts:
-    """And claims comments, examples and unknown tags as shown text."""
+    """Also claims comments, examples and unknown tags as shown text."""
     leading = ThoughtFilter()
     rest = (leading.feed(ledger.text) + leading.rest()).lstrip()
     begin = len(ledger.text) - len(rest)

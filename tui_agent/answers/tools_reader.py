@@ -18,10 +18,9 @@ from tui_agent.answers.thinking_tags import ThoughtFilter, without_end
 from tui_agent.answers.values import Delta, Ledger, Reply, ToolCall
 from tui_agent.model.client import CallChunk
 
-#: Invalid in function names for all providers.
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64
-#: Characters of unreadable arguments that are sent back.
+#: Characters of unreadable arguments returned to the model.
 _MOST_SENT_BACK = 2_000
 
 
@@ -30,7 +29,6 @@ class _Call:
         self.id = ""
         self.name = name
         self.pieces: list[str] = [arguments] if arguments else []
-        #: An earlier call has the same id.
         self.repeated = False
 
     @property
@@ -56,8 +54,9 @@ class CallPieces:
 
 
 class ToolsReader:
-    """`calls_as_text`: the server is known to send calls as text; other servers' such calls are only offered.
-    A call with a missing, duplicate or `taken` id gets one that begins with `prefix`."""
+    """`calls_as_text`: the server sends calls as text; otherwise such calls are only offered. A call with a
+    missing, duplicate or `taken` id gets one that begins with `prefix`.
+    """
 
     def __init__(
         self,
@@ -77,7 +76,6 @@ class ToolsReader:
         self._native = CallPieces()
         self._thoughts = ThoughtFilter()
         self._calls_in_text = CallFilter(self._functions)
-        #: Of a finished answer.
         self.thought = ""
 
     def text(self, piece: str) -> list[Delta]:
@@ -94,7 +92,6 @@ class ToolsReader:
         self._native.add(chunk)
 
     def finish(self, cut: bool) -> Reply:
-        """`cut`: the stream ended early. Never raises."""
         ledger = Ledger(joined("".join(self._text)))
         aside = thinking_tags.extract_thoughts(ledger)
         self.thought = aside.text
@@ -105,7 +102,7 @@ class ToolsReader:
             left.claim(begin, end, "call")
         done = [call for call in found.calls if not self._only_offered(call)]
         made = [*self._native.calls, *(_Call(call.name, call.arguments) for call in done)]
-        # Unique ids, under which calls are answered
+        # Results refer to calls by id
         seen: set[str] = set()
         for number, call in enumerate(made, 1):
             call.repeated = bool(call.id) and call.id in seen
@@ -168,8 +165,7 @@ def offer(
     response: Schema | None,
     builder: ReplyBuilder,
 ) -> tuple[str, str]:
-    """Offers the changes of a call or reply in text, and reports the rest. Returns a reply's summary and
-    message."""
+    """Offers the changes of a call or reply in text, and reports the rest. Returns its summary and message."""
     own, said = ReplyBuilder(response), ("", "")
     if isinstance(found, TextReply):
         said = own.read_reply(found.value)
@@ -244,12 +240,12 @@ def _take(value: dict[str, Any], function: Function, whole: bool, builder: Reply
 def _arguments(
     raw: str, function: Function, cut: bool, faults: list[str]
 ) -> tuple[dict[str, Any], bool, bool]:
-    """Whether complete, and whether valid strict JSON."""
+    """Returns the arguments, and whether they are complete and valid strict JSON."""
     if not raw:
         return {}, not cut, False
     try:
         value = lenient_json.decoded(raw)
-        strict = raw.isprintable() or _is_strict(raw)  # printable text has no line break inside a string
+        strict = raw.isprintable() or _is_strict(raw)  # printable text has no line breaks
         if isinstance(value, str):
             value, strict = lenient_json.decoded(value), False
     except (ValueError, RecursionError):
@@ -271,7 +267,7 @@ def _is_strict(raw: str) -> bool:
 
 
 def _lenient(raw: str, function: Function, cut: bool, faults: list[str]) -> tuple[dict[str, Any], bool]:
-    """The readable part of broken arguments, and whether it is complete."""
+    """Returns the readable part of broken arguments, and whether it is complete."""
     name = function.name
     start = min((at for at in (raw.find("{"), raw.find("[")) if at >= 0), default=-1)
     found: list[dict[str, Any]] = []
@@ -298,7 +294,6 @@ def _lenient(raw: str, function: Function, cut: bool, faults: list[str]) -> tupl
 
 
 _BETWEEN = re.compile(r"[\s;,]*(?=[{\[])")
-#: Additional objects of a call that accepts one.
 _MORE = "a second object"
 
 

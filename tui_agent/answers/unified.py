@@ -1,4 +1,4 @@
-"""Unified diffs by git and models. Hunk counts or the fence determine where a diff ends."""
+"""Unified diffs by git and models. Hunk counts or the fence determine the end."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from tui_agent.answers.values import EditHunk
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
 
-#: The second `@@` is optional at the end of the line.
+#: The second `@@` is optional at the end.
 HEADER = late(r"@@+ ?-(\d{1,9})(?:,(\d{1,9}))? +\+(\d{1,9})(?:,(\d{1,9}))? *(?:@@|\s|$)")
 END_OF_FILE = "*** End of File"
-#: After `@@`, but no line of the file: `...`, or unreadable numbers such as `-XX,7 +XX,8`.
+#: Text after `@@` other than a line of the file: `...`, or unreadable numbers such as `-XX,7 +XX,8`.
 _NO_ANCHOR = re.compile(
     r"[\s.…]*(?:@@|$)|(?:\.{3}|…).*(?:\.{3}|…)|-[\w?.,]*[ \t]+\+[\w?.,]*(?:\s|$)"
     r"|\(?(?i:lines?[ \t]*)?[-+]?\d[\d,+ -]*\)?(?:@@|$)"
@@ -37,7 +37,7 @@ class _Open:
 
     def add(self, line: str) -> None:
         if not line:
-            self.blank += 1  # a blank line without its mark, ignored at the end of a hunk
+            self.blank += 1  # lacks its mark; ignored at the end of a hunk
             return
         for _ in range(self.blank):
             self._take(" ", "")
@@ -85,7 +85,7 @@ class _Open:
 
 
 def hunks_of(body: Sequence[str]) -> tuple[EditHunk, ...]:
-    """Lines without `@@` form a single hunk."""
+    """Lines without `@@` form one hunk."""
     found: list[_Open] = []
     current = _Open()
     begun = False
@@ -116,8 +116,9 @@ def hunks_of(body: Sequence[str]) -> tuple[EditHunk, ...]:
 
 
 def added_text(body: Sequence[str]) -> str | None:
-    """None if a line is neither added nor empty. An empty line between added lines lost its mark; at the end
-    it is not part of the file."""
+    """Returns None if a line is neither added nor empty. An empty line between added lines lost its mark; at
+    the end it is not part of the file.
+    """
     lines: list[str] = []
     empty = written = 0
     promised = -1
@@ -137,7 +138,7 @@ def added_text(body: Sequence[str]) -> str | None:
         elif line.strip() != END_OF_FILE:
             return None
     if written == promised and written < len(lines):
-        return None  # by the header, the empty lines are not part of the file
+        return None
     return "\n".join(lines) + end if lines else ""
 
 
@@ -146,11 +147,10 @@ SectionKind = Literal["update", "add", "delete"]
 Closes = Callable[[int], bool]
 
 _COMBINED = late(r"diff --(?:cc|combined) (.+)|@@@+ -\d")
-#: An empty file's hash.
 _EMPTY = "e69de29"
 _MAIL = late(r"From [0-9a-f]{40} |Index: |Only in ")
 _BULLET = late(r"[-+] {1,3}[\w`*\"'“(\[]")
-#: Lines below a short hunk that may belong to its file.
+#: Lines below a short hunk that may belong to it.
 _NEAR_BELOW = 100
 _VERSION = late(r"\d+\.\d[\w.() -]{0,40}$")
 
@@ -160,9 +160,10 @@ _MODES = {"100755": True, "100644": False}
 
 
 class Section(Struct, frozen=True):
-    """One file of a patch: its hunks, or the added text in `content`. `fault` is the reason for a refusal,
+    """One file of a patch: hunks, or the added text in `content`. `fault` is the reason for a refusal,
     `note` describes an omitted part. `short`: the last hunk has fewer lines than its header states.
-    `executable` is None if the mode is unchanged."""
+    `executable` is None if unchanged.
+    """
 
     path: str
     kind: SectionKind
@@ -247,9 +248,9 @@ class _Reader:
         self.bare, self.closes = bare, closes
         self.file = _File()
         self.found: list[Section] = []
-        #: The file's hunks are complete: only another header continues the diff.
+        #: The file is complete: only another header continues the diff.
         self.outside = False
-        #: Lines before this number that could close the fence belong to the hunk.
+        #: Earlier lines that could close the fence belong to the hunk.
         self.inside = 0
 
     def read(self) -> tuple[list[Section], int]:
@@ -280,7 +281,7 @@ class _Reader:
         self.outside = False
 
     def _line(self, line: str) -> bool:
-        """False if the diff ended before it."""
+        """Returns False if the diff ended above the line."""
         file = self.file
         if line.startswith("diff --git "):
             self._close()
@@ -309,12 +310,12 @@ class _Reader:
         elif self.bare:
             return not line.strip() and self._goes_on()
         elif line[:1] in ("+", "-", " ") and line.strip() and (not file.git or file.body):
-            return self._uncounted(self.at)  # A hunk without `@@`.
+            return self._uncounted(self.at)
         self.at += 1
         return True
 
     def _is_header(self, at: int = -1) -> bool:
-        """`--- old` is a header only if `+++ new` and then a hunk or nothing follows."""
+        """`--- old` is a header only if `+++ new` follows, and then a hunk or nothing."""
         at = self.at if at < 0 else at
         if at + 1 >= self.end or not self.lines[at].startswith("--- "):
             return False
@@ -365,7 +366,7 @@ class _Reader:
         return at
 
     def _hunk(self) -> bool:
-        """False if the diff ends with it."""
+        """Returns False if it ends the diff."""
         counts = HEADER.match(self.lines[self.at])
         if counts is None:
             self.file.body.append(self.lines[self.at])
@@ -416,8 +417,9 @@ class _Reader:
         return any(begins_hunk(line) for line in self.lines[at : min(at + _NEAR_BELOW, self.end)])
 
     def _end_inside(self, at: int, old: int, new: int) -> int:
-        """The hunk's end if the line that could close the fence belongs to it; otherwise 0. At that end the
-        counts match, and the fence closes or the diff continues."""
+        """Returns the hunk's end if the line that could close the fence belongs to it, otherwise 0. There
+        the counts match, and the fence closes or the diff continues.
+        """
         while at < self.end and (old > 0 or new > 0):
             mark = self.lines[at][:1]
             if mark not in ("+", "-", " ", "", "`", "~"):
@@ -510,9 +512,10 @@ class _Reader:
 def read(
     lines: Sequence[str], at: int = 0, *, bare: bool = False, closes: Closes | None = None
 ) -> tuple[list[Section], int]:
-    """The files of a diff from line `at`, and the line after it. `closes` identifies the line that closes the
-    surrounding fence. Without it and with `bare`, only hunk counts determine the end, and ambiguity is a
-    fault."""
+    """Returns the files of a diff from line `at`, and the line after it. `closes` identifies the line that
+    closes the surrounding fence. Without it and with `bare`, only hunk counts determine the end, and
+    ambiguity is a fault.
+    """
     return _Reader(lines, at, bare, closes).read()
 
 

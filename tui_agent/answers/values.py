@@ -19,8 +19,6 @@ Use = Literal["call", "change", "refusal", "thought", "shown"]
 
 
 class ClaimedSpan(Struct, frozen=True, gc=False):
-    """Characters `begin` to `end`, and their use."""
-
     begin: int
     end: int
     use: Use
@@ -34,13 +32,12 @@ class Ledger:
         self._claimed: list[ClaimedSpan] = []
 
     def claim(self, begin: int, end: int, use: Use) -> None:
-        """Claims never overlap."""
         if begin < end:
             self._claimed.append(ClaimedSpan(begin, end, use))
 
     @property
     def spans(self) -> tuple[ClaimedSpan, ...]:
-        """All of the text in order; adjacent spans of one use are merged."""
+        """All of the text in order, with adjacent spans of one use merged."""
         found: list[ClaimedSpan] = []
         at = 0
         for span in [
@@ -73,7 +70,7 @@ class Ledger:
 
 
 class JoinedPieces:
-    """Pieces of a reply, which receives their claims."""
+    """Pieces of a reply that receive its claims."""
 
     def __init__(self, ledger: Ledger, pieces: list[tuple[int, int]]) -> None:
         self.ledger = ledger
@@ -97,15 +94,11 @@ class JoinedPieces:
 
 
 class Delta(Struct, frozen=True):
-    """While a reply streams."""
-
     part: Literal["summary", "message", "reasoning"]
     text: str
 
 
 class TodoItem(Struct, frozen=True):
-    """`text` for the user, `ai_text` with details for the model."""
-
     text: str
     ai_text: str = ""
     done: bool = False
@@ -126,9 +119,8 @@ class EditHunk(Struct, frozen=True, gc=False):
     """Text to find, and its replacement; `name` identifies it in errors.
 
     `whole`: whole lines. The other fields are of a diff. `line` is the start line in the header (from 0);
-    None also if the header is inconsistent with its lines or with earlier hunks. `anchors` are preceding
-    lines. `ends_file`: reaches the end of the file; `final_newline` states the file's last newline; `marks`
-    has each line's mark.
+    None if the header contradicts its lines or earlier hunks. `anchors` are preceding lines. `ends_file`:
+    reaches the end of the file; `final_newline` states its last newline; `marks` has each line's mark.
     """
 
     old: str
@@ -143,13 +135,13 @@ class EditHunk(Struct, frozen=True, gc=False):
 
     @property
     def context(self) -> tuple[int, int]:
-        """Number of context lines at the beginning and end of a diff's hunk."""
+        """Context lines at the beginning and end of a diff's hunk."""
         marks = self.marks
         return len(marks) - len(marks.lstrip(" ")), len(marks) - len(marks.rstrip(" "))
 
     @property
     def added(self) -> list[str]:
-        """Returns the written lines; for a diff, those with `+`."""
+        """Written lines; in a diff those with `+`."""
         lines = self.new.split("\n")
         marks = self.marks.replace("-", "")
         return [line for line, mark in zip(lines, marks, strict=False) if mark == "+"] if marks else lines
@@ -212,7 +204,7 @@ CHANGE_SECTION = (
     "change to its todo with `todoIndex`, which counts from 0 in this reply. If you are told that a "
     "change could not be placed, look at the lines you are shown and send that change again, whole."
 )
-#: If one is present, empty content is only a filled-in property.
+#: Beside one of these, empty content is a filled-in property.
 _FORMS = ("edits", "diff", "delete", "renameTo")
 
 
@@ -251,7 +243,7 @@ class ChangeRequest(Struct, frozen=True, gc=False):
 
     @classmethod
     def read(cls, item: Item) -> ChangeRequest:
-        """Returns a parsed entry of a reply. Raises `BadItem`."""
+        """Raises `BadItem`."""
         value = item.get("edits", [])
         if not isinstance(value, list) or not all(isinstance(edit, dict) for edit in value):
             raise BadItem("`edits` is not a list of objects")
@@ -304,7 +296,7 @@ class ChangeRequest(Struct, frozen=True, gc=False):
             yield from step.added
 
     def with_texts(self, form: Callable[[str], str]) -> ChangeRequest:
-        """`form` is applied to written and searched texts."""
+        """Applies `form` to written and searched texts."""
 
         def formed(edits: tuple[EditHunk, ...]) -> tuple[EditHunk, ...]:
             return tuple(
@@ -322,7 +314,7 @@ class ChangeRequest(Struct, frozen=True, gc=False):
 
 
 class ShownText(Struct, frozen=True, gc=False):
-    """A fence without a file name: its text, its hunks if it is a diff, and the possible file."""
+    """A fence without a file name: text, hunks if it is a diff, and the possible file."""
 
     text: str
     diff: tuple[EditHunk, ...] | None = None
@@ -330,8 +322,6 @@ class ShownText(Struct, frozen=True, gc=False):
 
 
 class Refusal(Struct, frozen=True):
-    """An ambiguous, therefore refused change. `path` is "" if unknown."""
-
     path: str
     why: str
     rename_to: str = ""
@@ -343,7 +333,7 @@ class Refusal(Struct, frozen=True):
 
 
 class SearchRequest(Struct, frozen=True):
-    """A literal or, with `regex`, an expression, in files that match `glob`."""
+    """A literal, or an expression if `regex`, in files that match `glob`."""
 
     pattern: str
     glob: str = ""
@@ -351,8 +341,6 @@ class SearchRequest(Struct, frozen=True):
 
 
 class SubTaskRequest(Struct, frozen=True):
-    """For a child session."""
-
     id: str
     goal: str
     files: tuple[str, ...] = ()
@@ -362,17 +350,17 @@ class SubTaskRequest(Struct, frozen=True):
 
 
 class NextStep(Struct, frozen=True):
-    """`label` is plain text, `input_text` is entered when chosen."""
+    """`input_text` is entered when it is chosen."""
 
     label: str
     input_text: str
 
 
 class ToolCall(Struct, frozen=True):
-    """`arguments` is JSON text (broken JSON is rewritten).
+    """`arguments` is JSON text; broken JSON is rewritten.
 
-    `entries` are its valid entries, as in a structured reply; `faults` are sentences about the invalid ones.
-    `fault` is the reason why it cannot be fully executed; the model receives it as the result.
+    `entries` are its valid entries, as in a structured reply; `faults` are sentences about others.
+    `fault` is the reason why it cannot be fully executed, and is returned to the model.
     """
 
     id: str
@@ -384,11 +372,10 @@ class ToolCall(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True):
-    """A complete answer. `todos` is None if the reply does not mention todos.
+    """A complete answer. `todos` is None without a list of todos.
 
-    `cut`: the stream ended early; `changes` then holds only complete ones. `faults` are sentences about
-    unreadable parts, sent to the model once. `refused` lists the affected files, which have no entry in
-    `changes`.
+    `cut`: the stream ended early; `changes` has only complete ones. `faults` are sentences about
+    unreadable parts, sent to the model once. `refused` files have no entry in `changes`.
     """
 
     summary: str = ""
@@ -404,18 +391,18 @@ class Reply(Struct, frozen=True):
     cut: bool = False
     faults: tuple[str, ...] = ()
     refused: tuple[Refusal, ...] = ()
-    #: Shown but not proposed, and fences without a file name; the user may apply them.
+    #: Not proposed, but the user may apply them; with fences without a file name.
     offered: tuple[ChangeRequest, ...] = ()
     shown: tuple[ShownText, ...] = ()
     #: Every character of the answer.
     spans: tuple[ClaimedSpan, ...] = ()
-    #: Of the truncation, without a full stop; "" if unknown.
+    #: Why it was cut, without a full stop; "" if unknown.
     why: str = ""
-    #: By unknown key, unparsed.
+    #: Unparsed entries by unknown key.
     others: dict[str, tuple[dict[str, Any], ...]] = {}
 
     def entries(self, key: str) -> tuple[Any, ...]:
-        """Returns the entries under a key of a structured reply, in either dialect."""
+        """Returns the entries under a structured reply's key, in either dialect."""
         match key:
             case "todos":
                 return self.todos or ()

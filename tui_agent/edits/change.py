@@ -18,23 +18,23 @@ HunkState = Literal["pending", "applied", "skipped"]
 #: Path of a refused change without one.
 UNNAMED = "(no file)"
 
-#: States that await a decision.
 OPEN_STATES: frozenset[ChangeState] = frozenset({"pending", "merged"})
 
 
 class Comment(Struct, frozen=True):
-    """On a change, or on the hunk numbered from 0."""
+    """`hunk` is the number of a hunk, from 0; None for the whole change."""
 
     text: str
     hunk: int | None = None
 
 
 class Change(Struct, frozen=True):
-    """`base` and `new` are hashes of texts in the blob store, empty without a file. `hunks` holds one state
-    per hunk of the diff. `rung` is the matching step that located the edit. `written` is the file's hash
-    after the last apply. `ask` is the reason why only an explicit choice of the user applies the change.
-    `by_hand`: the user edited the new text. Each of the `comments` is sent once. `tasks` are the
-    contributing sub-tasks; `rival` is the conflicting change to the same file."""
+    """`base` and `new` are hashes of texts in the blob store, empty without a file. `hunks` holds a state
+    for each hunk. `rung` is the matching step that located the edit. `written` is the file's hash after
+    the last apply. `ask` is the reason why only an explicit choice of the user applies it. `by_hand`: the
+    user edited the new text. Each of the `comments` is sent once. `tasks` are the contributing sub-tasks;
+    `rival` is a conflicting change of the file.
+    """
 
     id: str
     turn: int
@@ -56,18 +56,16 @@ class Change(Struct, frozen=True):
     comments: tuple[Comment, ...] = ()
     tasks: tuple[str, ...] = ()
     rival: str = ""
-    #: In the tree of the sub-task.
     checks: tuple[str, ...] = ()
-    #: Repeated requests to the model after conflicts.
     asked: int = 0
-    #: Dropped lines of a long file if that is the reason for `ask`.
+    #: Dropped lines of a long file, if that is the reason for `ask`.
     drops: int = 0
-    #: New executable bit; `None` if unchanged.
+    #: New executable bit; `None`: unchanged.
     executable: bool | None = None
 
     @property
     def called(self) -> str:
-        """The name at the start of a sentence to the model."""
+        """Begins a sentence to the model."""
         if self.tasks:
             return f"The change of {', '.join(self.tasks)} to {self.path}"
         return f"Your change to {self.path}"
@@ -88,7 +86,7 @@ class Change(Struct, frozen=True):
 
 
 class Hunk(Struct, frozen=True):
-    """Replaces the base lines from `start` (counted from 0). Lines keep their endings."""
+    """Replaces base lines from `start` (counted from 0). Lines have their endings."""
 
     start: int
     removed: tuple[str, ...]
@@ -102,8 +100,7 @@ class Diff(Struct, frozen=True):
 
 
 class Pick(Struct, frozen=True, omit_defaults=True):
-    """A change, or one hunk of it. `seen` is the version on the screen; in others the hunk may have another
-    number."""
+    """A change, or a hunk. `seen` is the version on the screen; in others the hunk may have another number."""
 
     change: str
     hunk: int | None = None
@@ -111,8 +108,9 @@ class Pick(Struct, frozen=True, omit_defaults=True):
 
 
 class Checkpoint(Struct, frozen=True):
-    """One undoable apply. Undo reopens the decisions in `picks`. With `takes_back` the checkpoint removed
-    applied hunks instead. `folders` were created by the last apply or redo."""
+    """An undoable apply. Undo reopens the decisions in `picks`. `takes_back`: it removed applied hunks.
+    `folders` were created by the last apply or redo.
+    """
 
     id: str
     turn: int
@@ -125,7 +123,7 @@ class Checkpoint(Struct, frozen=True):
 
 
 class FileStep(Struct, frozen=True):
-    """Hashes before and after, empty for no file. `mode` and `mode_after` are permission bits."""
+    """Hashes before and after, empty without a file. `mode` and `mode_after` are permission bits."""
 
     path: str
     before: str
@@ -139,7 +137,6 @@ class FileStep(Struct, frozen=True):
 
 
 def text_under(blobs: Blobs, key: str) -> str | None:
-    """`None` for the empty hash."""
     return decode(blobs.get(key)).text if key else None
 
 
@@ -149,7 +146,7 @@ def proposing_tasks(change: Change, changes: Sequence[Change]) -> tuple[tuple[st
 
 
 def hunks(base: str, new: str) -> tuple[Hunk, ...]:
-    """In order, separated by at least one equal line."""
+    """At least one equal line separates them."""
     return _hunks(split(base), split(new))
 
 
@@ -164,14 +161,14 @@ def _hunks(old: list[str], new: list[str]) -> tuple[Hunk, ...]:
 
 
 def same_hunk(hunk: Hunk, others: Sequence[Hunk]) -> int | None:
-    """The number of the only other hunk with the same lines."""
+    """Returns the number of the only other hunk with the same lines."""
     does = (hunk.removed, hunk.added)
     found = [number for number, other in enumerate(others) if (other.removed, other.added) == does]
     return found[0] if len(found) == 1 else None
 
 
 def compose(base: str, parts: Sequence[Hunk], chosen: Collection[int]) -> str:
-    """`base` with the hunks numbered in `chosen`, as `git apply` would."""
+    """Returns `base` with the hunks numbered in `chosen`, as `git apply` would."""
     lines = split(base)
     result: list[str] = []
     at = 0
@@ -193,7 +190,7 @@ def counts(parts: Sequence[Hunk]) -> tuple[int, int]:
 
 
 def unified(diff: Diff, chosen: Collection[int] | None = None, context: int = 3) -> str:
-    """For `git apply`; empty without hunks."""
+    """Returns a patch for `git apply`; empty without hunks."""
     picked = [hunk for number, hunk in enumerate(diff.hunks) if chosen is None or number in chosen]
     if not picked:
         return ""

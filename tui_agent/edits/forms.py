@@ -1,4 +1,4 @@
-"""A file's new text from a request in any edit form; places all hunks of one file."""
+"""Applies a request of any edit form to a text."""
 
 from __future__ import annotations
 
@@ -28,9 +28,11 @@ _start, _span = attrgetter("start"), attrgetter("start", "end")
 
 
 def place(base: str, hunks: Sequence[EditHunk], in_order: bool, threshold: float) -> tuple[str, str]:
-    """Returns the text with all hunks, and the lowest rung in use. With `in_order` the hunks must follow each
-    other in the file. Otherwise each is located in the original file or, failing that, in the text written
-    by earlier edits. Raises `EditFailed` or `Ambiguous`."""
+    """Returns the text with all hunks, and the lowest rung in use.
+
+    With `in_order` the hunks follow each other in the file. Otherwise each is located in the original
+    file or, failing that, in the text written by earlier edits. Raises `EditFailed` or `Ambiguous`.
+    """
     if len(hunks) > MOST_HUNKS:
         raise EditFailed(
             f"the change has {len(hunks):,} hunks", f"send at most {MOST_HUNKS:,}, or the whole file"
@@ -112,7 +114,7 @@ def _one_by_one(
 def _places_of(
     source: SourceText, hunk: EditHunk, repeats: int, made: Sequence[Replacement], threshold: float
 ) -> list[Replacement] | None:
-    """`None` if only the result of earlier edits can contain it. `made` is sorted."""
+    """Returns `None` if only the result of earlier edits can contain it. `made` is sorted."""
     try:
         matches = locate.matches_of_best_rung(source, hunk, threshold)
     except EditFailed:
@@ -164,7 +166,7 @@ class _Candidates(Struct, frozen=True):
     found: tuple[Match | Replacement, ...]
 
     def extent(self, one: Match | Replacement) -> tuple[int, int]:
-        """Context may be shared with other hunks."""
+        """Excludes context, which hunks may share."""
         if isinstance(one, Replacement):
             return one.line, one.line
         lead, tail = self.hunk.context
@@ -176,7 +178,7 @@ class _Candidates(Struct, frozen=True):
 
 
 def _chosen(places: Sequence[_Candidates]) -> Iterator[Replacement]:
-    """One place per hunk, in order. If several remain, the header's line number decides."""
+    """Yields one place per hunk, in order. If several remain, the header's line number decides."""
     if all(len(fits.found) == 1 for fits in places):
         yield from (fits.placed(fits.found[0]) for fits in places)
         return
@@ -331,7 +333,7 @@ def _first(source: SourceText, anchors: Sequence[str]) -> int | None:
 
 
 def _block(source: SourceText, anchors: Sequence[str]) -> tuple[int, int] | None:
-    """The more deeply indented lines below the last anchor; `None` unless each anchor is unique."""
+    """Returns the more deeply indented lines below the last anchor; `None` unless each anchor is unique."""
     least = 0
     for anchor in anchors:
         lines = [line for line in source.by_stripped.get(anchor, ()) if line >= least]
@@ -353,7 +355,7 @@ _MARKER = re.compile(
 
 
 def leftover_marker(base: str, new: str) -> str:
-    """The first new line with a marker of an edit form or a complete merge conflict, or ""."""
+    """Returns the first new line with a marker of an edit form or of a complete merge conflict, or ""."""
     if not any(sign in new for sign in ("<<<<<", ">>>>>", "----- SEARCH", "+++++ REPLACE", "*** ")):
         return ""
     own = set(base.splitlines())
@@ -373,13 +375,12 @@ def leftover_marker(base: str, new: str) -> str:
     return ""
 
 
-#: Above all scores: disables fuzzy matching.
+#: Disables fuzzy matching: above all scores.
 NEVER_NEAR = 2.0
 
 
 class Proposal(Struct, frozen=True):
-    """`new_text` is `None` for deletions and pure renames; `rung` is the lowest step in use, empty without
-    matching."""
+    """`new_text` is `None` for deletions and pure renames. `rung` is the lowest step in use, or ""."""
 
     kind: ChangeKind
     new_text: str | None = None
@@ -439,8 +440,9 @@ def _text(request: ChangeRequest, base: str | None, threshold: float) -> tuple[s
 
 
 def _further(request: ChangeRequest, base: str | None, text: str | None, rung: str) -> tuple[str | None, str]:
-    """Each step is located in the original file and merged with earlier ones; if that fails, it is located in
-    their result. Fuzzy matching is off."""
+    """Locates each step in the original file and merges it with earlier ones or, failing that, in their
+    result. Fuzzy matching is off.
+    """
     if request.content is not None:
         base = text
     for step in request.then:
@@ -463,7 +465,7 @@ def _further(request: ChangeRequest, base: str | None, text: str | None, rung: s
 
 
 def whole(content: str, base: str | None) -> str:
-    """With the line endings, byte-order mark and final newline of `base`."""
+    """Applies the line endings, byte-order mark and final newline of `base`."""
     text = plain(content)
     if base is None:
         return content

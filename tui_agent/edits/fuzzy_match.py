@@ -11,7 +11,7 @@ from msgspec import Struct
 from tui_agent.edits import indent
 from tui_agent.edits.source_text import Part, SourceText, key
 
-#: Alphanumeric characters in the search text; shorter ones resemble too many places.
+#: Alphanumeric characters of a search text; shorter ones resemble too many places.
 FEWEST = 8
 #: The same for matches with omitted lines.
 ANCHOR = 20
@@ -20,7 +20,6 @@ LEFT_OUT = 3
 #: More frequent words are not looked up.
 _COMMON = 2000
 _WORD = re.compile(r"\w+")
-#: A word this rare ends the search.
 _RARE = 20
 _WORDS_TRIED = 40
 _WIDEST = 120
@@ -28,7 +27,7 @@ _SHOWN = 12
 
 
 class Window(Struct, frozen=True):
-    """`count` lines from `first`. `anchored`: the file has lines between them that the search omits."""
+    """`count` lines from `first`. `anchored`: between them the file has lines that the search omits."""
 
     first: int
     count: int
@@ -37,10 +36,10 @@ class Window(Struct, frozen=True):
 
 
 def windows(source: SourceText, lines: Sequence[str], threshold: float) -> list[Window]:
-    """Places with the names, numbers, strings and operators of `lines` in order.
+    """Returns places with the names, numbers, strings and operators of `lines` in order.
 
-    White space, line breaks, commas, quotes and look-alikes may differ. Without such a place, the file may
-    have up to `LEFT_OUT` more lines between two: one in total, or more as long as the normalised edit
+    White space, line breaks, commas, quotes and look-alikes may differ. Without such a place, the file
+    may have up to `LEFT_OUT` more lines between two: one in total, or more if the normalised edit
     similarity of the words is at least 2 · `threshold` - 1.
     """
     keys = [key(line) for line in lines]
@@ -60,7 +59,7 @@ def windows(source: SourceText, lines: Sequence[str], threshold: float) -> list[
 
 
 def _rarest(source: SourceText, lines: Sequence[str]) -> tuple[list[int], int] | None:
-    """The file's lines with the search's rarest word, and that word's line in the search."""
+    """Returns the file's lines with the search's rarest word, and that word's line in the search."""
     words: dict[str, int] = {}
     for number, line in enumerate(lines):
         for word in _WORD.findall(line):
@@ -84,7 +83,6 @@ def _distinct(found: Iterator[Window]) -> list[Window]:
 
 
 def _same_words(source: SourceText, keys: Sequence[str], places: Sequence[int]) -> Iterator[Window]:
-    """Runs of whole lines."""
     flow = "".join(keys)
     for place in places:
         length = 0
@@ -157,7 +155,7 @@ def _with_more(
 
 
 def _walked(source: SourceText, wanted: Sequence[str], place: int, step: int) -> list[int] | None:
-    """The nearest lines above or below `place`, in sequence."""
+    """Returns the nearest lines above or below `place`, in sequence."""
     found: list[int] = []
     for one in wanted:
         passed = 0
@@ -174,7 +172,7 @@ def _walked(source: SourceText, wanted: Sequence[str], place: int, step: int) ->
 
 
 def _certain(source: SourceText, wanted: Sequence[str], lines: Sequence[int]) -> list[tuple[int, int]]:
-    """Ties that are equal for a search from either end."""
+    """Returns ties found by a search from either end."""
     first, last = lines[0], lines[-1]
     down, up = [], []
     at = first

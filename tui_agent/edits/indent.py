@@ -9,7 +9,7 @@ from math import gcd
 
 #: Indentation of a line in the search text and in the file.
 Pair = tuple[str, str]
-#: A new line's indentation by its number and own indentation; `None` if unknown.
+#: Returns a new line's indentation by its number and own indentation; `None` if unknown.
 _Rule = Callable[[int, str], "str | None"]
 
 _LEVELS = (2, 3, 4, 8)
@@ -40,10 +40,10 @@ def readings(
 ) -> list[list[str]]:
     """Returns all plausible indentations of the lines numbered in `changed`; others stay.
 
-    A plausible rule (common shift, tabs for spaces, another level width, single stray blanks, a first line
-    without indentation) explains all pairs and produces indentations possible in the file. If any exists,
-    rules that fail only at possibly aligned lines are added. `level` is the file's indentation in spaces;
-    with `blanks`, white-space-only lines lose as much as others.
+    A plausible rule (common shift, tabs for spaces, another level width, single stray blanks, a first
+    line without indentation) explains all pairs and produces indentations possible in the file. If one
+    exists, rules that fail only at possibly aligned lines are added. `level` is the file's indentation in
+    spaces. With `blanks`, white-space-only lines lose as much as others.
     """
     new = [lines[number] for number in changed]
     found: list[list[str]] = []
@@ -131,7 +131,7 @@ def _scales(known: dict[str, str]) -> list[_Rule]:
         low = (0, 0)
     run, rise = high[0] - low[0], high[1] - low[1]
     if ours == theirs and len(points) == 2 and low[0] * rise != low[1] * run:
-        return []  # could also be an omitted line between
+        return []  # perhaps an omitted line between them
     if rise <= 0 or not _levels(run, rise, ours, theirs):
         return []
     if any((x - low[0]) * rise != (y - low[1]) * run for x, y in points):
@@ -161,9 +161,7 @@ def _possible(
 ) -> bool:
     own = {there for _, there in pairs}
     chars = set("".join(own))
-    level = gcd(
-        level, *(len(depth) for depth in own if "\t" not in depth)
-    )  # half levels, as in embedded text
+    level = gcd(level, *(len(depth) for depth in own if "\t" not in depth))
     for line, new in zip(lines, result, strict=True):
         before, after = of(line), of(new)
         if not new.strip() or after in own:
@@ -174,7 +172,7 @@ def _possible(
             continue
         if "\t" in after:
             continue
-        aside = new.lstrip().startswith("*") and (len(after) - 1) % level == 0  # a line of a block comment
+        aside = new.lstrip().startswith("*") and (len(after) - 1) % level == 0  # in a block comment
         if len(after) % level and (len(after) - len(before)) % level and not aside:
             return False
     return True

@@ -13,7 +13,7 @@ from math import isqrt
 
 from tui_agent.files.text import pieces
 
-#: Points visited by all searches of one comparison: about 20 ms.
+#: Points visited by one comparison: about 20 ms.
 MAX_STEPS = 80_000
 #: Average visits per line.
 MAX_ROUNDS = 4
@@ -73,7 +73,7 @@ def _tied(here: _Places, there: _Places, *, once: bool = False) -> list[tuple[in
 def _shortest(
     old: Sequence[str], new: Sequence[str], here: _Places, there: _Places, steps: int
 ) -> tuple[list[Match] | None, int]:
-    """`None` if over budget; and the steps used."""
+    """Returns the steps used; `None` if over budget."""
     ours, theirs = (
         sorted(number for line in one if line in other for number in one[line])
         for one, other in ((here, there), (there, here))
@@ -105,7 +105,7 @@ def _trimmed(old: Sequence[str], new: Sequence[str], stretch: _Stretch, found: l
 
 
 def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The longest subsequence with ascending second numbers; `pairs` are sorted by the first."""
+    """Returns the longest subsequence with ascending second numbers; `pairs` are sorted by the first."""
     tops: list[int] = []
     piles: list[int] = []
     below: list[int] = []
@@ -145,16 +145,16 @@ def _joined(found: list[Match]) -> list[Match]:
 
 
 def shortest_matches(old: Sequence[str], new: Sequence[str], most: int) -> list[Match] | None:
-    """Runs of equal lines on a shortest edit script, or `None` if it exceeds `most` lines.
+    """Returns runs of equal lines on a shortest edit script, or `None` if it exceeds `most` lines.
 
-    Greedy algorithm of E. Myers, "An O(N·D) Difference Algorithm and Its Variations" (1986), with the
-    furthest points of all edit counts stored for backtracking.
+    E. Myers, "An O(N·D) Difference Algorithm and Its Variations" (1986), greedy, with the furthest points
+    stored for backtracking.
     """
     height, width = len(old), len(new)
     most = min(most, height + width)
     if abs(height - width) > most:
         return None
-    zero = most + 1  # index of diagonal 0
+    zero = most + 1
     furthest = [-1] * (2 * zero + 1)
     furthest[zero + 1] = 0
     trail: list[list[int]] = []

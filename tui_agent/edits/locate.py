@@ -1,7 +1,7 @@
-"""Matching of edits in steps from exact to fuzzy, and their adaptation to the matched lines.
+"""Matches edits in steps from exact to fuzzy, and adapts them to the matched lines.
 
-Never guesses between two matches. Kept lines stay as in the file; new lines are the model's, except for one
-common change of indentation.
+Never guesses between two matches. Kept lines stay as in the file; new lines are the model's, except for
+one common change of indentation.
 """
 
 from __future__ import annotations
@@ -35,15 +35,16 @@ _CLOSING = (")", "]", "}")
 
 
 def one_by_one(count: int) -> tuple[Part, ...]:
-    """Ties between equally numbered lines."""
+    """Ties equally numbered lines."""
     return tuple((number, number + 1, number, number + 1) for number in range(count))
 
 
 def carried(
     search: Sequence[str], found: Sequence[str], replaced: Sequence[str], ties: Sequence[Part], level: int = 4
 ) -> list[str] | None:
-    """`found` after the edit from `search` to `replaced`. `ties` pair lines of both. `None` if an edited line
-    has no certain counterpart, or a new line no certain indentation."""
+    """Returns `found` after the edit from `search` to `replaced`. `ties` pair lines of both. `None` if an
+    edited line has no certain counterpart, or a new line no certain indentation.
+    """
     parts = list(_parts(ties, search, found))
     new_lines = _indented(search, found, replaced, ties, level)
     if new_lines is None:
@@ -67,7 +68,7 @@ def carried(
 
     result = result_of(changes(search, replaced))
     if len(found) != len(search) and result != result_of(_changes_from_the_end(search, replaced)):
-        return None  # ambiguous: two equal lines, with more between them in the file
+        return None  # two equal lines, with more between them in the file
     return result
 
 
@@ -90,7 +91,7 @@ def _indented(
     blanks = "" not in search  # an empty line shows that blank lines are not shifted
     if not worded:
         only = indent.readings(replaced, pairs, level, numbers, blanks)
-        return only[0] if only else list(replaced)  # shifted if possible
+        return only[0] if only else list(replaced)
     if pairs[0][1] and not pairs[0][0] and _moves_beside_first(search, replaced, stretches):
         return None
     touched = {number for start, end, *_ in stretches for number in range(start, end)}
@@ -107,7 +108,7 @@ def _indented(
     if as_in_file and (not written_alike or (first in depths and first not in wanted_depths)):
         if not found_ways and first not in depths:
             return None
-        found_ways.append(list(replaced))  # may already be the file's indentation
+        found_ways.append(list(replaced))  # perhaps already the file's indentation
     bare = pairs[0][1] and not pairs[0][0] and all(wanted == there for wanted, there in pairs[1:])
     if bare and 0 in worded:
         found_ways = _with_bare_first_line(search, replaced, pairs, worded, found_ways, level)
@@ -133,7 +134,7 @@ def _with_bare_first_line(
     ways: list[list[str]],
     level: int,
 ) -> list[list[str]]:
-    """If only the first line lacks its indentation; [] if ambiguous."""
+    """Tries the first line without indentation; [] if ambiguous."""
     if search[0][:1] in _CLOSING and replaced[0][:1] not in _CLOSING:
         return []  # a closing bracket rarely has the depth of its replacement
     if not pairs[1:]:
@@ -179,7 +180,7 @@ def _changes_from_the_end(search: Sequence[str], replaced: Sequence[str]) -> Ite
 
 
 def _parts(ties: Sequence[Part], search: Sequence[str], found: Sequence[str]) -> Iterator[tuple[Part, bool]]:
-    """And whether their sides correspond, as equal numbers of blank lines do."""
+    """Yields parts, and whether their sides correspond, as equal numbers of blank lines do."""
     start = at = 0
     for tie in [*ties, (len(search), len(search), len(found), len(found))]:
         between = [*search[start : tie[0]], *found[at : tie[2]]]
@@ -229,7 +230,7 @@ def _commas(line: str) -> str:
 
 
 class _Lookalikes:
-    """Look-alike characters and trailing blanks in only one of search text and file: ambiguous in new lines."""
+    """Look-alikes and trailing blanks in either search text or file: ambiguous in new lines."""
 
     def __init__(self, search: Sequence[str], found: Sequence[str], ties: Sequence[Part]) -> None:
         ours, theirs = "".join(search), "".join(found)
@@ -275,7 +276,7 @@ _NUMBERED = re.compile(r" {0,6}(\d{1,7})(?::(?: |$)|\t| \| ?)")
 
 
 class Replacement(Struct, frozen=True):
-    """`text` replaces a range of offsets in `SourceText.text`; `line` is the start of the search text."""
+    """Replaces a range of offsets in `SourceText.text`; `line` is the start of the search text."""
 
     start: int
     end: int
@@ -292,12 +293,14 @@ def lower(first: str, second: str) -> str:
 
 
 def locate(source: SourceText, wanted: EditHunk, threshold: float = 0.9) -> Replacement:
-    """Raises `Ambiguous` for several, `EditFailed` for none."""
+    """Raises `Ambiguous` for several matches, `EditFailed` for none."""
     return placed(source, only(wanted, matches_of_best_rung(source, wanted, threshold)))
 
 
 def matches_of_best_rung(source: SourceText, wanted: EditHunk, threshold: float = 0.9) -> list[Match]:
-    """Raises `EditFailed` without a match. `threshold`: minimum score of a fuzzy match; over 1 disables it."""
+    """Raises `EditFailed` without a match. `threshold` is the minimum score of a fuzzy match; over 1
+    disables it.
+    """
     bare = wanted
     if "\r" in wanted.old + wanted.new:
         bare = with_(wanted, old=plain(wanted.old), new=plain(wanted.new))
@@ -305,7 +308,7 @@ def matches_of_best_rung(source: SourceText, wanted: EditHunk, threshold: float 
         matches = list(rung(source, bare, threshold))
         if matches:
             if rung is _exact and not bare.marks and not any(map(str.isalnum, bare.old)):
-                # A bracket is only identified by its indentation, which models often get wrong.
+                # Only indentation distinguishes brackets, and models often get it wrong.
                 alike = list(in_any_indentation(source, bare))
                 matches = alike if len(alike) > len(matches) else matches
             if rung is not _exact:
@@ -334,7 +337,6 @@ def placed(source: SourceText, match: Match) -> Replacement:
     preconditions.check(source, match)
     place = _verbatim(source, match) or _carried_over(source, match)
     preconditions.check_tabs(source, match, place.text)
-    # Leave out unchanged whole lines at both ends.
     old, new = source.text[place.start : place.end], place.text
     if old and new.startswith(old + "\n") and not old.endswith("\n"):
         return with_(place, start=place.end, text=new[len(old) :])
@@ -360,7 +362,7 @@ def _verbatim(source: SourceText, match: Match) -> Replacement | None:
         return None
     text = hunk.new
     if hunk.old.endswith("\n") and text and not text.endswith("\n") and not before.strip():
-        text += "\n"  # separates whole lines from the following text
+        text += "\n"  # separates whole lines from what follows
     return Replacement(span.start, span.end, span.line, text, match.rung)
 
 
@@ -374,7 +376,7 @@ def _carried_over(source: SourceText, match: Match) -> Replacement:
             after = source.text[match.span.end : source.starts[match.end] - 1]
     ours, theirs = _lines(before + search + after), _lines(before + replaced + after)
     if not search.endswith("\n") and not after and (replaced.endswith("\n") or not before + replaced):
-        theirs.append("")  # keeps the line break after the match
+        theirs.append("")  # keeps the line break after it
     lines = source.lines[match.first : match.end]
     text = carried(ours, lines, theirs, match.ties or one_by_one(len(lines)), source.level)
     if text is None:
@@ -402,7 +404,7 @@ def _exact(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator[Match
 
 
 def _is_place(source: SourceText, wanted: EditHunk, span: Span) -> bool:
-    """Whole lines at line boundaries, other text not inside a word or indentation."""
+    """Whether whole lines begin and end at lines, and other text is not inside a word or indentation."""
     begins = source.starts[span.line] == span.start
     if not wanted.whole:
         indented = not begins and wanted.old[0] in " \t" and wanted.old.strip()
@@ -493,7 +495,9 @@ def _lines(text: str) -> list[str]:
 
 
 def _unnumbered(text: str) -> tuple[str, tuple[int, int]] | None:
-    """The text without line numbers, and the first and last number; `None` unless all lines are numbered."""
+    """Returns the text without line numbers, and the first and last number; `None` unless all lines are
+    numbered.
+    """
     lines = _lines(text)
     result: list[str] = []
     numbers: list[tuple[int, int]] = []
@@ -513,7 +517,7 @@ def _unnumbered(text: str) -> tuple[str, tuple[int, int]] | None:
 
 
 def _without_numbers(text: str, search: str, numbers: tuple[int, int]) -> str | None:
-    """`None` if a number may be part of a line."""
+    """Returns `None` if a number may be part of a line."""
     lines = text.split("\n")
     matches = [_NUMBERED.match(line) for line in lines]
     kept = {line.rstrip() for line in search.split("\n")}

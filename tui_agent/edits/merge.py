@@ -16,21 +16,22 @@ from tui_agent.errors import ChildFailed, EditFailed
 from tui_agent.files.private import temporary_folder
 from tui_agent.git.process import NOT_FOUND, run_git
 
-#: Seconds.
 TIMEOUT = 60.0
-#: Larger exit statuses of git are failures.
+#: Larger statuses of git are failures.
 _MOST_CONFLICTS = 127
 
 
 class MergeResult(Struct, frozen=True):
-    """With `conflicts` (at most 127) the text contains git's markers (yours, base, theirs)."""
+    """If there are `conflicts` (at most 127), the text contains git's markers (yours, base, theirs)."""
 
     text: str
     conflicts: int = 0
 
 
 def union(base: str, ours: str, theirs: str) -> str:
-    """Common lines once. Blocking. Raises `ChildFailed` without git, `EditFailed` for binary content."""
+    """Keeps the lines of both sides, common ones once. Blocking. Raises `ChildFailed` without git,
+    `EditFailed` for binary content.
+    """
     if ours == theirs:
         return ours
     with temporary_folder() as folder:
@@ -73,7 +74,7 @@ _RUNS = re.compile(r"^(?:<+|\|+|=+|>+)", re.MULTILINE)
 
 
 class Region(Struct, frozen=True):
-    """Lines with endings: `agreed`, or the three sides of a conflict."""
+    """Lines with endings: `agreed`, or a conflict's three sides."""
 
     agreed: tuple[str, ...] = ()
     base: tuple[str, ...] = ()
@@ -83,8 +84,9 @@ class Region(Struct, frozen=True):
 
 
 class ConflictView(Struct, frozen=True):
-    """`now` is the hash of the file behind `yours`. In a conflict of two sub-tasks `yours` is the earlier
-    proposal."""
+    """`now` is the hash of the file behind `yours`, which in a conflict of two sub-tasks is the earlier
+    proposal.
+    """
 
     path: str
     reason: str
@@ -101,7 +103,7 @@ class ConflictView(Struct, frozen=True):
 
 
 def regions(base: str, yours: str | None, theirs: str | None) -> tuple[Region, ...]:
-    """A side without a file (`None`) makes one conflict of everything. Blocking."""
+    """A side without a file (`None`) makes everything one conflict. Blocking."""
     if yours is None or theirs is None:
         sides = (tuple(split(text or "")) for text in (base, yours, theirs))
         return (Region((), *sides, conflict=True),)
@@ -111,7 +113,7 @@ def regions(base: str, yours: str | None, theirs: str | None) -> tuple[Region, .
     if not merged.conflicts:
         return (Region(tuple(split(merged.text))),) if merged.text else ()
     found = list(_parsed(split(merged.text), marker))
-    # The final newline that git adds before a marker
+    # git adds a final newline before a marker
     if not found or not found[-1].conflict:
         ended = found
     else:
@@ -127,7 +129,7 @@ def regions(base: str, yours: str | None, theirs: str | None) -> tuple[Region, .
 def merged_with_choices(
     parts: Sequence[Region], sides: Sequence[Side], by_hand: Mapping[int, str] | None = None
 ) -> str:
-    """`by_hand`: manual texts by conflict. "both" is git's union merge. Blocking."""
+    """`by_hand` has manual texts by conflict. "both" is git's union merge. Blocking."""
     result: list[str] = []
     number = 0
     for region in parts:
@@ -193,8 +195,9 @@ def rebased(
     put_text: Callable[[str], str],
     merge_by: _Merge = merge,
 ) -> Change:
-    """`now` `None`: the file was deleted. Blocking if a merge is necessary. A failed merge keeps the base and
-    sets `conflict`; an inexact match afterwards needs the user's explicit choice."""
+    """`now` `None`: the file was deleted. Blocking if a merge is necessary. A failed merge keeps the base
+    and sets `conflict`; a later inexact match needs the user's explicit choice.
+    """
     if now is None:
         return replace(change, state="conflict", reason="the file is no longer there")
     if change.kind == "create":
@@ -214,7 +217,6 @@ def rebased(
 
 
 def followed(change: Change, path: str) -> Change:
-    """For a file since renamed to `path`."""
     if change.rename_to != path:
         return replace(change, path=path)
     rest = replace(change, path=path, kind="edit", rename_to="")
@@ -228,7 +230,7 @@ def followed(change: Change, path: str) -> Change:
 def reworked(
     change: Change, base: str, base_hash: str, new: str, put_text: Callable[[str], str], reason: str
 ) -> Change:
-    """As `merged`, all hunks pending."""
+    """Sets the state `merged`, all hunks pending."""
     parts = hunks(base, new)
     added, removed = counts(parts)
     guess = change.rung not in ("", "exact") and not change.by_hand
@@ -249,13 +251,14 @@ def reworked(
 #: The text of a hash; `None` for the empty hash (no file).
 TextUnder = Callable[[str], str | None]
 PutText = Callable[[str], str]
-#: Author of changes outside of sub-tasks.
+#: Author of changes outside sub-tasks.
 CONVERSATION = "the conversation"
 
 
 def joined(before: Change, change: Change, text_under: TextUnder, put_text: PutText) -> Change:
-    """Combined with the rest of `before`, on its base. If `change` starts from the result of `before`, the
-    two are chained. If a merge fails: `conflict`, with `before` as rival. Blocking."""
+    """Combines a change with the rest of `before`, on its base. A change that starts from the result of
+    `before` is chained. A failed merge sets `conflict`, with `before` as rival. Blocking.
+    """
     ours, theirs = remaining(before, text_under), text_under(change.new) if change.new else None
     follows = change.path == (before.rename_to or before.path)
     if follows and ours == (text_under(change.base) if change.base else None):
@@ -271,7 +274,7 @@ def joined(before: Change, change: Change, text_under: TextUnder, put_text: PutT
 
 
 def is_nothing(change: Change) -> bool:
-    """Deletes a file that was only proposed."""
+    """Whether it deletes a file that was only proposed."""
     return change.kind == "delete" and not change.base
 
 
@@ -335,8 +338,9 @@ def _both(before: Change, change: Change) -> Change:
 
 
 class Overlay:
-    """One run of characters typed over `base`, applied to the text `now` from the same base; `text` contains
-    both. A deletion is dropped if `now` changed the deleted text. Runs without a process."""
+    """A run of characters typed over `base`, applied to `now` from the same base; `text` contains both.
+    Drops a deletion if `now` changed the deleted text. Starts no process.
+    """
 
     def __init__(self, base: str, typed: str, now: str) -> None:
         start = _same_start(base, typed)
@@ -357,8 +361,7 @@ class Overlay:
         return self._moved(at - self._end + self._base_end) + self._grown
 
     def _moved(self, at: int) -> int:
-        """Returns the offset in `now` of an offset in the base; inside replaced text, the end of the
-        replacement."""
+        """Converts an offset in the base to `now`; inside replaced text, the end of the replacement."""
         shift = 0
         for begin, old, new in self._changed:
             within = at - begin

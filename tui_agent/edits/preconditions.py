@@ -15,11 +15,10 @@ from tui_agent.errors import EditFailed
 _STRING = re.compile(r"\"(?:\\.|[^\"\\])*(?:\"|$)|'(?:\\.|[^'\\])*(?:'|$)|`(?:\\.|[^`\\])*(?:`|$)")
 _ENTITY = re.compile(r"[\w)\]\"'-] ?&(?:lt|gt|amp);|&(?:lt|gt|amp);=|&amp;&amp;|&lt;&lt;|&gt;&gt;")
 _QUOTE = re.compile(r"(?:^|[\s=(,\[{:+])&(?:quot|apos|#0?39|#0?34|#x27|#x22);")
-#: An escaped line break before indentation or next to an escaped quote, outside of strings.
+#: An escaped line break outside strings, before indentation or next to an escaped quote.
 _SURE_BREAK = re.compile(r"[\w:;{})\]]\\n\\t|\\n {2,}.*\\''|\\''.*\\n(?:$| )")
 _BREAK = re.compile(r"\\n(?=\s{2,}|\\n|\s*$|[\w@#}\])])")
 _REMARK = ("#", "//", "/*", "*", "--", "%", ";", "<!--")
-#: Lines with a candidate to examine.
 _MOST_LINES = 20_000
 #: Escape sequences are normal here.
 _ORDINARY = (
@@ -31,7 +30,7 @@ _ORDINARY = (
 
 
 def escaped(path: str, base: str, new: str) -> str:
-    """An escape sequence in a new line outside of strings, or "" if uncertain."""
+    """Returns an escape sequence in a new line outside strings, or "" if uncertain."""
     if ("\\n" not in new and "&" not in new) or path.lower().endswith(_ORDINARY):
         return ""
     there = set(base.split("\n"))
@@ -51,17 +50,17 @@ def escaped(path: str, base: str, new: str) -> str:
 
 
 def unescaped(text: str) -> list[str]:
-    """Possible texts before the extra escaping."""
-    from html import unescape  # a table of two thousand entities
+    """Returns possible texts before the extra escaping."""
+    from html import unescape  # a large table
 
     readings = (text.replace("\\n", "\n").replace('\\"', '"'), unescape(text))
     return [one for one in readings if one != text]
 
 
 def check(source: SourceText, match: Match) -> None:
-    """Refuses an edit that was already made, or whose effect on a line's end is uncertain."""
+    """Refuses an edit already made, or with an uncertain effect on a line's end."""
     _check_made(source, match)
-    # A line break only at the end of the search text may mean the blank line that follows
+    # A line break only at the end of the search text may be the blank line that follows
     search, new = match.hunk.old, match.hunk.new
     if search.endswith("\n") and new and not new.endswith("\n"):
         after = match.end if match.span is None else source.line_of(match.span.end)

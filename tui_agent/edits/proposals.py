@@ -19,7 +19,7 @@ from tui_agent.edits.lines import plain, split
 from tui_agent.edits.preconditions import escaped
 from tui_agent.errors import Ambiguous, EditFailed
 
-#: Longer texts (characters) only get exact matching: the index takes much memory.
+#: Longer texts get exact matching only: the index takes much memory.
 MOST_INDEXED = 4 * 1024 * 1024
 
 
@@ -27,7 +27,8 @@ def propose_within_view(
     request: ChangeRequest, base: str, shown: Sequence[Range], threshold: float
 ) -> Proposal:
     """Returns the proposal for a partially shown `base`: fuzzy matches count only in shown lines. Raises
-    `EditFailed` or `Ambiguous`."""
+    `EditFailed` or `Ambiguous`.
+    """
     large = len(base) > MOST_INDEXED
     failure = EditFailed(
         f"the text to replace is not in {request.path} as it was shown",
@@ -41,7 +42,7 @@ def propose_within_view(
         except EditFailed as error:
             failure = error
     if large:
-        # The only shown part that fits all edits of the request
+        # The only shown part that fits all edits
         if request.diff:  # line numbers refer to the whole file
             raise failure
         lines = split(base)
@@ -73,7 +74,7 @@ def is_within_view(changed: Sequence[Hunk], shown: Sequence[Range]) -> bool:
 
 
 def view_after(shown: Sequence[Range], changed: Sequence[Hunk]) -> tuple[Range, ...]:
-    """The shown ranges after the hunks, and the ranges of added lines."""
+    """Returns the shown ranges after the hunks, and those of added lines."""
     found: list[Range] = []
     for first, last in shown:
         above = sum(_growth(hunk) for hunk in changed if hunk.start < first - 1)
@@ -95,18 +96,18 @@ def _is_there(request: ChangeRequest, base: str) -> bool:
     return all(plain(hunk.old) in text for hunk in (*request.edits, *request.diff))
 
 
-#: Part of a file visible to the model at the time.
+#: How much of a file the model had seen.
 Seen = Literal["whole", "part", "never"]
 
 CHANGES_NOTHING = "changes nothing"
 
-#: Fenced content with a smaller share of the file's lines is an excerpt.
+#: A fence with a smaller share of the file's lines is an excerpt.
 _EXCERPT_SHARE = 0.5
-#: An excerpt drops more lines than this.
+#: An excerpt drops more lines.
 _MOST_DROPPED = 3
 #: Shorter files may lose half of their lines without a question.
 _LONG = 40
-#: Lines replaced by a comment for it to look like a placeholder.
+#: Lines replaced by a suspected placeholder.
 _FEWEST_STOOD_FOR = 3
 
 
@@ -124,8 +125,9 @@ def propose(
     todo: str = "",
 ) -> Change:
     """Never raises: an impossible change is `failed`, with a reason. `base_text` is `None` for a missing
-    file. Fuzzy matching is off for unseen files, and limited to `shown` lines of partially seen ones;
-    whole content for a file not completely seen needs confirmation (`Change.ask`)."""
+    file. Fuzzy matching is off for unseen files, and limited to `shown` lines of partially seen ones.
+    Whole content for a file not completely seen needs confirmation (`Change.ask`).
+    """
     kind: ChangeKind
     if request.delete:
         kind = "delete"
@@ -161,7 +163,7 @@ def propose(
 
 
 def is_excerpt(request: ChangeRequest, base_text: str | None) -> bool:
-    """Whether fenced content is only a part of the existing file."""
+    """Whether fenced content is a part of the existing file."""
     if not request.fenced or request.labelled or request.content is None or not (base_text or "").strip():
         return False
     base = base_text or ""
@@ -242,7 +244,7 @@ def _why_ask(request: ChangeRequest, base_text: str | None, new: str, seen: Seen
 
 
 def _suspects_omission(request: ChangeRequest, parts: Sequence[Hunk]) -> str:
-    """A comment in place of several lines, or "". In whole content, any comment alone is suspect."""
+    """Returns a comment in place of several lines, or "". In whole content, any comment alone is suspect."""
     path, whole = request.path, request.content is not None
 
     def code(lines: Iterable[str]) -> int:
@@ -266,7 +268,7 @@ def _suspects_omission(request: ChangeRequest, parts: Sequence[Hunk]) -> str:
 
 
 def dropped_lines(request: ChangeRequest, base: str, new: str) -> int:
-    """The lines that whole content drops from a long file if over half, otherwise 0."""
+    """Returns the number of lines that whole content drops from a long file if over half, otherwise 0."""
     if request.content is None or len(base.splitlines()) < _LONG:
         return 0
     dropped, total = _dropped(base, new)

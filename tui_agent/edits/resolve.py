@@ -23,7 +23,7 @@ class Write(Struct, frozen=True):
     """Valid if the hash of `path` is still `expected` ("" for no file).
 
     `text` `None` deletes the file; `rename_to` writes there and deletes `path`. `merged`: the file had
-    changed since. `needed` is false if the file already has the text. `state` and `hunks` apply to the change
+    changed. `needed` is false if the file already has the text. `state` and `hunks` are the change's
     after the write.
     """
 
@@ -38,7 +38,7 @@ class Write(Struct, frozen=True):
 
 
 class Conflict(Struct, frozen=True):
-    """`marked` is the merge with git's markers, if any."""
+    """`marked` is a merge with git's markers, or ""."""
 
     path: str
     reason: str
@@ -70,7 +70,8 @@ def apply(
     merge_by: Merge = merge,
 ) -> Write | Conflict:
     """`base` and `new` are the change's texts (`None`: no file). Blocking if a merge is necessary. Raises
-    `EditFailed` if nothing is pending."""
+    `EditFailed` if nothing is pending.
+    """
     chosen = picked(change, picks)
     whole = not change.hunks and change.is_open
     if not chosen and not whole:
@@ -175,7 +176,7 @@ def _picked_hunks(change: Change, picks: Sequence[Pick]) -> set[int]:
 
 
 def reopened(change: Change, picks: Sequence[Pick]) -> tuple[ChangeState, tuple[HunkState, ...]]:
-    """Returns the states after undoing an apply of `picks`."""
+    """Returns states after undoing an apply of `picks`."""
     chosen = {number for number in _picked_hunks(change, picks) if change.hunks[number] == "applied"}
     states = states_with(change.hunks, chosen, "pending")
     return ("pending" if "applied" in states else "undone"), states
@@ -189,8 +190,7 @@ def revert(
     picks: Sequence[Pick],
     merge_by: Merge = merge,
 ) -> Write | Conflict:
-    """Keeps later edits. The texts are the change's. Blocking if a merge is necessary. Raises `EditFailed` if
-    no picked hunk is applied."""
+    """Keeps later edits. Blocking if a merge is necessary. Raises `EditFailed` if no picked hunk is applied."""
     state, states = reopened(change, picks)
     if states == change.hunks and (change.hunks or change.state != "applied"):
         raise EditFailed(f"nothing of the change to {change.path} is applied there", "choose lines that are")
@@ -236,7 +236,8 @@ def undo(
     step: FileStep, before: str | None, after_text: str | None, disk: OnDisk, merge_by: Merge = merge
 ) -> Write | Conflict:
     """Keeps later edits. The texts are those of the step's hashes; redo swaps them. Blocking if a merge is
-    necessary."""
+    necessary.
+    """
     if disk.text == before:
         return Write(step.path, disk.hash, before, needed=False)
     if disk.text == after_text:

@@ -12,16 +12,15 @@ from typing import Any, NamedTuple
 
 from tui_agent.errors import EditFailed
 
-#: Timeout in seconds.
 SECONDS = 1.0
-#: With more matches, replacing is refused.
+#: Replacing refuses more matches.
 MOST = 100_000
 
 Place = tuple[int, int]
 
 
 class Occurrence(NamedTuple):
-    """Characters `start` to `end` of a line, from 0."""
+    """Characters `start` to `end` of a line."""
 
     row: int
     start: int
@@ -29,7 +28,7 @@ class Occurrence(NamedTuple):
 
 
 class Occurrences(NamedTuple):
-    """In order; `more` if incomplete."""
+    """`more`: incomplete."""
 
     found: tuple[Occurrence, ...] = ()
     more: bool = False
@@ -41,7 +40,7 @@ class Occurrences(NamedTuple):
 
 
 class Search:
-    """Limited to `SECONDS`. All methods block."""
+    """All methods block for at most `SECONDS`."""
 
     def __init__(self, words: str, *, case: bool = False, expression: bool = False) -> None:
         """`expression`: `words` is a pattern of Python's `regex`. Raises `EditFailed` for an invalid one."""
@@ -49,7 +48,6 @@ class Search:
 
         self._expression = expression
         self._case = case
-        #: Excludes lines faster than the pattern.
         self._words = "" if expression else words if case else words.lower()
         try:
             self._compiled: Any = regex.compile(
@@ -74,14 +72,15 @@ class Search:
         return Occurrences(tuple(found))
 
     def replaced(self, line: str, occurrence: Occurrence, template: str) -> str:
-        r"""Templates of patterns support groups as `\1` and `\g<name>`, and `\n`. Raises `EditFailed` for an
-        invalid template or a changed text."""
+        r"""Templates of patterns may contain `\n` and groups as `\1` and `\g<name>`. Raises `EditFailed` for
+        an invalid template or a changed text.
+        """
         return self._replacement_for(line, occurrence, template, time.monotonic() + SECONDS)
 
     def all_replaced(
         self, lines: Sequence[str], found: Sequence[Occurrence], template: str
     ) -> dict[int, str]:
-        """Changed lines by row. Raises `EditFailed` as `replaced`."""
+        """Returns changed lines by row. Raises `EditFailed` as `replaced`."""
         deadline = time.monotonic() + SECONDS
         changed = {}
         for row, here in groupby(found, attrgetter("row")):
@@ -146,7 +145,6 @@ def partner(lines: Sequence[str], place: Place) -> Place | None:
 
 
 def near(lines: Sequence[str], place: Place) -> Place | None:
-    """The bracket at `place`, directly before it, or the next one in the line."""
     row, column = place
     for at in (column, column - 1):
         if at >= 0 and lines[row][at : at + 1] in {*_PAIRS, *_OPENED}:

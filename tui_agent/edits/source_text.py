@@ -15,7 +15,7 @@ from tui_agent.answers.values import EditHunk
 from tui_agent.edits import indent
 from tui_agent.edits.lines import BOM, plain
 
-#: One for one.
+#: One character for one.
 LOOK_ALIKES = str.maketrans(
     {
         **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u02bc\uff07", "'"),
@@ -36,13 +36,13 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-#: Longer lines count as one word.
+#: A longer line is one word.
 _LONGEST = 2000
 _END = "\n"
 
 
 def spans(line: str) -> list[tuple[int, int]]:
-    """Words, strings and operators; no white space, commas and semicolons."""
+    """Returns words, strings and operators, without white space, commas and semicolons."""
     if len(line) > _LONGEST:
         bare = line.strip()
         at = line.find(bare)
@@ -51,7 +51,7 @@ def spans(line: str) -> list[tuple[int, int]]:
 
 
 def key(line: str) -> str:
-    """Equal for lines that differ only in layout, commas and quotes."""
+    """Returns equal keys for lines that differ only in layout, commas and quotes."""
     if len(line) > _LONGEST:
         bare = line.strip()
         return bare + _END if bare else ""
@@ -59,7 +59,6 @@ def key(line: str) -> str:
 
 
 def plain_marks(text: str) -> str:
-    """Keyboard characters for look-alikes, one for one."""
     return text if text.isascii() else text.translate(LOOK_ALIKES)
 
 
@@ -70,7 +69,7 @@ def _plain(word: str) -> str:
 
 
 def cuts(text: str, at: int) -> bool:
-    """Whether `at` is inside a word or number, in scripts with spaces between words."""
+    """Whether `at` is inside a word or number, in scripts that separate words."""
     if not 0 < at < len(text):
         return False
     before, after = text[at - 1], text[at]
@@ -86,7 +85,7 @@ def _in_word(char: str) -> bool:
 
 
 Form = Callable[[str], str]
-#: Lines (from, to) of a search text, and the file's (from, to).
+#: Lines of a search text (from, to), and of the file.
 Part = tuple[int, int, int, int]
 MOST_PLACES = 1000
 #: Lines that determine the indentation width.
@@ -102,7 +101,7 @@ def normalized_letters(line: str) -> str:
 
 
 class Span(Struct, frozen=True):
-    """Offsets in `SourceText.text`, and the start's line (from 0)."""
+    """Offsets in `SourceText.text`, and the start's line."""
 
     start: int
     end: int
@@ -145,7 +144,7 @@ class NormalizedText:
 
 
 class SourceText:
-    """With line feeds, also a final one; `raw` is the original.
+    """Text with line feeds, also at its end; `raw` is the original.
 
     The byte-order mark is separate. Derived data is cached: most changes have several edits.
     """
@@ -196,7 +195,7 @@ class SourceText:
 
     @cached_property
     def has_blanks_only(self) -> bool:
-        """Indented only with spaces."""
+        """Whether only spaces indent it."""
         return "\n\t" not in self.text and "\n  " in self.text and not self.text.startswith("\t")
 
     def key(self, number: int) -> str:
@@ -228,7 +227,7 @@ def _starts(lines: list[str]) -> list[int]:
 
 
 def every(text: str, wanted: str) -> list[int]:
-    """Up to `MOST_PLACES` offsets, including overlapping ones."""
+    """Returns up to `MOST_PLACES` offsets; matches may overlap."""
     found: list[int] = []
     at = text.find(wanted)
     while at >= 0 and len(found) < MOST_PLACES:

@@ -42,16 +42,16 @@ from tui_agent.files.write_file import check_expected, refuse_link
 
 #: Merge retries for a file that another program keeps writing; maximum wait for its next save, in seconds.
 TRIED_AGAIN, NEXT_SAVE = 3, 0.1
-#: Maximum wait for an editor's save in place, in seconds.
+#: Maximum wait for an editor's save, in seconds.
 LONGEST_SAVE = 2.0
 
 
 class Step(Struct, frozen=True):
     """One file of a batch: new content (None: removal) and required current hash (see `write_file`).
 
-    `merged` merges the new content with another program's write (None: conflict); without it such a file is
-    `Outdated`. A new file copies owner, attributes and permissions from `like`. `mode` (permission bits)
-    overrides them; `executable` changes them.
+    `merged` merges the new content with another program's write (None: conflict); without it such a file
+    is `Outdated`. A new file copies owner, attributes and permissions from `like`. `mode` (permission
+    bits) overrides them; `executable` changes them.
     """
 
     path: str
@@ -82,14 +82,14 @@ def write_batch(
     record: Callable[[], None] | None = None,
     waits: Callable[[str], None] = lambda words: None,
 ) -> list[str]:
-    """Write every step or none. Returns the new hashes, in order (empty: removed).
+    """Writes every step or none. Returns the new hashes, in order (empty: removed).
 
-    Before the first byte is written, the old contents are in `blobs` and the journal is on disk. After the
-    last write `written` is called, then `record`, which must durably store for `heal` that `name` is
-    complete. If either raises, everything is rolled back.
+    Before the first write, the old contents are in `blobs` and the journal is on disk. After the last
+    write calls `written`, then `record`, which must durably store for `heal` that `name` is complete. If
+    either raises, everything is rolled back.
 
     `leaves` are folders to remove if empty. `waits` receives descriptions of disk waits. Raises as
-    `write_file` does; also FileError if the rollback fails: the journal then stays for `heal`.
+    `write_file` does, and FileError if the rollback fails: the journal then stays for `heal`.
     """
     if journal.exists():
         raise FileError(
@@ -116,9 +116,9 @@ def write_batch(
     if record is not None:
         remove_folders(gate, batch.plan.leaves)
         try:
-            os.unlink(journal)  # No sync: reappearance is harmless.
+            os.unlink(journal)  # If it reappears, it is harmless.
         except OSError:
-            pass  # Complete, so the next `heal` removes it.
+            pass  # The next `heal` removes it.
     return ["" if step.data is None else md5(step.data) for step in batch.steps]
 
 
@@ -127,7 +127,7 @@ class StillWritten(Outdated):
 
 
 class WrittenInPlace(Outdated):
-    """Another program's write in place during the replacement conflicts."""
+    """Another program's write in place conflicts."""
 
 
 class _Batch:
@@ -168,9 +168,10 @@ class _Batch:
             raise file_error(error, self.journal, "written") from error
 
     def write(self, waits: Callable[[str], None]) -> None:
-        """Stage all files first, so that a full disk shows before the first change; then move, then remove.
-        Two syncs: after staging and after the moves. The old files are freed before the second, several at once,
-        because some disks take milliseconds for each."""
+        """Stages all files first, so that a full disk shows before the first change; then moves, then
+        removes. Syncs after staging and after the moves. Frees the old files before the second sync,
+        several at once, because some disks take milliseconds for each.
+        """
         order = sorted(range(len(self.steps)), key=lambda at: self.steps[at].data is None)
         staged = [at for at in order if self.steps[at].data is not None]
         swept: set[str] = set()
@@ -186,7 +187,7 @@ class _Batch:
         self._in_folders(folders, lambda folder, _: staging.sync_folder(folder))
 
     def _in_folders(self, chosen: list[int], work: Callable[[int, BatchEntry], object]) -> None:
-        """Calls `work` for these entries with the descriptor of their folder, several at once."""
+        """Passes the descriptor of the entry's folder. Works on several at once."""
         by_folder: dict[str, list[BatchEntry]] = {}
         for at in chosen:
             entry = self.plan.entries[at]
@@ -206,7 +207,7 @@ class _Batch:
         several_at_once(go, parts)
 
     def _entry(self, at: int, in_journal: bool = False) -> BatchEntry:
-        """Stores the current content in the blobs or `in_journal`, which saves one sync."""
+        """Stores the current content in the blobs, or `in_journal`, which saves a sync."""
         step = self.steps[at]
         with self.gate.find(step.path, "write") as spot:
             try:
@@ -277,7 +278,8 @@ class _Batch:
     def _move_into_place(self, at: int) -> None:
         """Merges and retries if another program wrote first. After a lost race against periodic saves, the
         longest free interval begins right after the next save. A sync would use it up, so it follows the
-        move; a kill in between loses nothing."""
+        move; a kill in between loses nothing.
+        """
         for attempt in range(TRIED_AGAIN + 1):
             try:
                 self._land_once(at)
@@ -328,8 +330,9 @@ class _Batch:
             raise file_error(error, entry.path, "written") from error
 
     def _look_back(self, at: int, spot: PathHandle, old: int, seen: FileState) -> None:
-        """Merge data that an editor wrote through its open descriptor of the old file. Raises WrittenInPlace
-        on conflict, after restoring the editor's version."""
+        """Merges data that an editor wrote through its open descriptor of the old file. Raises
+        WrittenInPlace on conflict, after restoring the editor's version.
+        """
         wait_for_writers(old, LONGEST_SAVE)
         there = os.pread(old, os.fstat(old).st_size, 0)
         if md5(there) == seen.md5:

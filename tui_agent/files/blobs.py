@@ -16,7 +16,7 @@ from tui_agent.files.text import md5
 
 _KEY = re.compile(r"[0-9a-f]{32}")
 _A_DAY = 24 * 3600.0
-#: Below this age in seconds, another session's content may not be durable yet.
+#: A younger content of another session may not be durable yet.
 _JUST_NOW = 60.0
 #: Bytes of contents held in memory.
 MOST_HELD = 256 * 2**20
@@ -25,7 +25,7 @@ MOST_HELD = 256 * 2**20
 class Blobs:
     """A private folder of contents, sharded by the first two digits of the key. Thread-safe.
 
-    Missing contents are read from the read-only folder `behind`. While the disk fails, contents passed to
+    Reads missing contents from the read-only folder `behind`. While the disk fails, contents passed to
     `hold` stay in memory until the next successful write; `on_held` receives the reason.
     """
 
@@ -34,14 +34,15 @@ class Blobs:
         self.on_held: Callable[[FileError], None] | None = None
         self._behind = Blobs(behind) if behind else None
         self._held: dict[str, bytes] = {}
-        #: Written but unsynced contents, and whether held contents may wait for the sync.
+        #: Unsynced contents; whether held contents may wait for the sync.
         self._unsynced: dict[str, bytes] = {}
         self._later = False
         self._settling = threading.Lock()
 
     def put(self, data: bytes) -> str:
-        """Store `data` durably; returns its key. Raises FileError. Repairs a damaged file; refuses a hash
-        collision."""
+        """Stores `data` durably and returns its key. Raises FileError. Repairs a damaged file; refuses a
+        hash collision.
+        """
         key = md5(data)
         there = bool(_KEY.fullmatch(key)) and self._path(key).exists()
         self.put_unsynced(data)
@@ -73,19 +74,19 @@ class Blobs:
         return key
 
     def sync_pending(self) -> None:
-        """Makes all pending contents durable. If that fails, they are held in memory."""
+        """Makes pending contents durable, or holds them in memory if that fails."""
         with self._settling:
             waiting = list(self._unsynced)
             try:
                 if waiting:
                     self._sync(waiting)
             except OSError as error:
-                for key in waiting:  # After a failed sync, their state is unknown.
+                for key in waiting:  # their state is unknown
                     if (data := self._unsynced.pop(key, None)) is not None:
                         self._hold(key, data, file_error(error, self.folder, "written"))
 
     def sync(self) -> None:
-        """Like `settle`, but raises FileError on failure."""
+        """Like `settle`, but raises FileError."""
         with self._settling:
             try:
                 if waiting := list(self._unsynced):
@@ -94,14 +95,14 @@ class Blobs:
                 raise file_error(error, self.folder, "written") from error
 
     def sync_later(self) -> Callable[[], None]:
-        """Defer durability of held contents; the returned function must be called before references to them
-        are stored."""
+        """Defers the sync of held contents. Call the returned function before storing references to them."""
         self._later = True
         return self.sync_pending
 
     def hold(self, data: bytes) -> str:
-        """Store `data`; keeps it in memory if the disk fails. Returns its key. Raises FileError if memory is
-        also full."""
+        """Keeps `data` in memory if the disk fails. Returns its key. Raises FileError if memory is also
+        full.
+        """
         try:
             key = self.put_unsynced(data) if self._later else self.put(data)
         except FileError as error:
@@ -133,7 +134,7 @@ class Blobs:
             self._held.pop(key, None)
 
     def get(self, key: str) -> bytes:
-        """Raises FileError if it is missing or damaged."""
+        """Raises FileError if missing or damaged."""
         try:
             data = self._held.get(key) or self._read(key)
         except OSError as error:
@@ -156,14 +157,14 @@ class Blobs:
         return self.get(key).decode("utf-8", "surrogatepass")
 
     def size(self) -> int:
-        """Returns the bytes on disk."""
+        """Bytes on disk."""
         total = 0
         for folder, _, names in os.walk(self.folder):
             for name in names:
                 try:
                     total += os.stat(os.path.join(folder, name)).st_size
                 except FileNotFoundError:
-                    pass  # Removed in the meantime.
+                    pass
         return total
 
     def _path(self, key: str) -> Path:
@@ -178,8 +179,9 @@ class Blobs:
             return self._behind._read(key) if self._behind else None
 
     def _kept_again(self, key: str, data: bytes) -> None:
-        """Update the time, which the clean-up uses as its age. A very recent content of another session may
-        not be durable."""
+        """Updates the time, which the clean-up uses as age. A very recent content of another session may not
+        be durable.
+        """
         path = self._path(key)
         try:
             age = time.time() - path.stat().st_mtime
@@ -188,13 +190,12 @@ class Blobs:
             elif age > _A_DAY / 2:
                 os.utime(path)
         except OSError:
-            pass  # In the folder behind, or read-only: its age is irrelevant.
+            pass  # Behind or read-only: its age is irrelevant.
 
     def _write(self, key: str, data: bytes) -> None:
         write_private(self._path(key), data, sync=False)
 
     def _sync(self, keys: Sequence[str]) -> None:
-        """Raises OSError."""
         paths = [self._path(key) for key in keys]
         sync_new(*paths, *dict.fromkeys(path.parent for path in paths))
         for key in keys:

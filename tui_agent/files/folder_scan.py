@@ -1,8 +1,7 @@
-"""Contents of one folder for the detection of secrets, and folders modified without a change of their own
-time.
+"""One folder's contents, scanned for secrets, and folders modified without a change of their own time.
 
-The kernel queues events before a write returns, so results are complete. Without inotify, every file must be
-checked.
+The kernel queues events before a write returns, so results are complete. Without inotify, every file must
+be checked.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from tui_agent.files.sensitive_paths import is_secret, is_store, stores_in
 
 LARGEST = 4_000_000
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-#: Byte-order marks of UTF-16 and UTF-32; longest first: one is a prefix of another.
+#: Byte-order marks, longest first: one is a prefix of another.
 _MARKS = (
     (b"\xff\xfe\0\0", "utf-32"),
     (b"\0\0\xfe\xff", "utf-32"),
@@ -40,12 +39,12 @@ _BEGINNING = 8_000
 _OURS = str(Path(__file__).parents[2])
 _PROGRAM = f"import sys; sys.path.insert(0, {_OURS!r}); from tui_agent.files.folder_scan import main; main()"
 
-#: The SHA-256 of a file's bytes, and each kind of key with its first line.
+#: SHA-256 of a file's bytes, and the first line of each kind of key.
 Keys = tuple[str, list[tuple[str, int]]]
 
 
 def read_text(path: str) -> bytes | None:
-    """Returns a regular text file of limited size; None for others."""
+    """Returns None unless it is a regular text file of limited size."""
     try:
         descriptor = os.open(path, _READ)
     except OSError:
@@ -64,8 +63,9 @@ def read_text(path: str) -> bytes | None:
 
 
 def encoding_of(data: bytes) -> str:
-    """Returns the encoding, also of UTF-16 and UTF-32 without a mark (nine of ten characters must be
-    Western); "" for binary data."""
+    """Recognizes UTF-16 and UTF-32 without a mark if nine of ten characters are Western. Returns "" for
+    binary data.
+    """
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return encoding
@@ -80,12 +80,11 @@ def encoding_of(data: bytes) -> str:
 
 
 def in_letters(data: bytes) -> str:
-    """Preserves every possible character of a key."""
+    """Preserves every character that a key may have."""
     return data.decode(encoding_of(data) or "utf-8", "replace")
 
 
 def keys_in(path: str) -> Keys | None:
-    """Blocking."""
     data = read_text(path)
     if not data or (encoding_of(data) == "utf-8" and not may_hold_key(data)):
         return None
@@ -110,7 +109,6 @@ class KeySearch:
         )
 
     def keys_in(self, paths: Sequence[str]) -> dict[str, Keys]:
-        """Blocking."""
         assert self._child.stdin is not None and self._child.stdout is not None
         try:
             self._child.stdin.write(json.dumps(paths).encode() + b"\n")
@@ -161,7 +159,7 @@ class ModifiedFolders:
         self._complete = True
 
     def add(self, place: str, folder: str) -> None:
-        """Watch the folder at `place`, reported as `folder` or its later name."""
+        """Watches the folder at `place`, reported as `folder` or its later name."""
         mask = _MODIFIED | _ATTRIBUTES | _WRITTEN | _ONLY_FOLDERS | _NO_LINKS
         number = self._libc.inotify_add_watch(self._descriptor, os.fsencode(place), mask)
         if number < 0:
@@ -170,7 +168,7 @@ class ModifiedFolders:
             self._folders[number] = folder
 
     def take(self) -> set[str] | None:
-        """Folders with files written since the last call; None if unknown."""
+        """Returns folders with files written since the last call; None if unknown."""
         found: set[str] = set()
         while True:
             try:
@@ -199,12 +197,11 @@ class ModifiedFolders:
 #: Origin of a folder's files. "own": the user's, or unknown. "partly": mostly third-party, with certificates
 #: and test keys that stay readable. "shipped": third-party. "git": git's files.
 Kind = Literal["own", "partly", "shipped", "git"]
-#: Device and inode.
 Identity = tuple[int, int]
 
 _SHIPPED = frozenset({"node_modules", "site-packages", "dist-packages", ".tox", ".nox", "__pycache__"})
 _PARTLY = frozenset({"vendor", "target"})
-#: Git's own folders; their file names are branch names or meaningless.
+#: File names in these are branch names or meaningless.
 _OF_GIT = frozenset({"objects", "refs", "lfs", "rr-cache"})
 _NO_TEXT = (
     *(
@@ -335,7 +332,7 @@ class FolderScan:
 def scan_folder(
     place: str, folder: str, kind: Kind, status: os.stat_result, before: FolderScan | None
 ) -> FolderScan:
-    """Files unchanged since `before` are not searched again. Raises OSError."""
+    """Searches only files changed since `before`. Raises OSError."""
     now = time.time_ns()
     seen = FolderScan(kind)
     if before is not None:
@@ -348,7 +345,7 @@ def scan_folder(
             try:
                 there = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
-                continue  # deleted in the meantime
+                continue
             if user and kind in ("own", "partly") and (there.st_uid, there.st_gid) != (user, group):
                 seen.others.append((path, there.st_size))
             if not stat.S_ISDIR(there.st_mode):
@@ -370,13 +367,13 @@ def scan_folder(
 
 
 def is_closed(status: os.stat_result) -> bool:
-    """Our own, but unreadable without a chmod: content unknown."""
+    """Whether it is ours but unreadable without a chmod."""
     wanted = 0o500 if stat.S_ISDIR(status.st_mode) else 0o400
     return 0 < os.geteuid() == status.st_uid and status.st_mode & wanted != wanted
 
 
 def version_of(status: os.stat_result) -> tuple[int, int, int]:
-    """Version of a folder's entries, by the change time, which programs cannot set."""
+    """Uses the change time, which programs cannot set."""
     return status.st_ino, status.st_mtime_ns, status.st_ctime_ns
 
 

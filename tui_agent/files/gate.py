@@ -1,6 +1,6 @@
-"""Validation of every path named by the model, a file or the user: inside the workspace, or refused.
+"""Validates every path named by the model, a file or the user: inside the workspace, or refused.
 
-Also secrets in one file, by name and content, and the text that may be sent.
+Also detects a file's secrets, by name and content, and returns the text that may be sent.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class PathHandle:
         return "/".join(self.parts) or "."
 
     def make_parents(self) -> None:
-        """Create the missing folders and open the last. Raises OSError."""
+        """Raises OSError."""
         for name in self.missing[:-1]:
             try:
                 os.mkdir(name, dir_fd=self.folder)
@@ -111,9 +111,9 @@ def takes_case_for_nothing(root: Path) -> bool:
 
 
 def walk(root: Path, path: str, parts: Sequence[str], *, ignore_case: bool = False) -> PathHandle:
-    """Resolves a path. `ignore_case`: the file system is case-insensitive; existing entries get their name on
-    disk. Raises PathRefused for a broken, circular or outside link, an intermediate non-folder, or a system
-    error."""
+    """Resolves a path. `ignore_case`: existing entries get their name on disk. Raises PathRefused for a
+    broken, circular or outside link, an intermediate non-folder, or a system error.
+    """
     going = _Resolver(root, path, parts, ignore_case)
     try:
         return going.to_end()
@@ -124,8 +124,9 @@ def walk(root: Path, path: str, parts: Sequence[str], *, ignore_case: bool = Fal
 
 
 class _Resolver:
-    """`folders` are descriptors from the root down, `names` their names. `pending`: components, each with
-    whether the caller (not a link) wrote it."""
+    """`folders` are descriptors from the root down. `pending`: components, each with whether the caller (not
+    a link) wrote it.
+    """
 
     def __init__(self, root: Path, path: str, parts: Sequence[str], ignore_case: bool) -> None:
         self.root = root
@@ -185,7 +186,7 @@ class _Resolver:
         self.folders.clear()
 
     def _entry(self, name: str, asked: bool) -> tuple[str, os.stat_result | None]:
-        """Returns the entry of a name, or one equal after Unicode normalization."""
+        """Returns the entry of a name, or of one equal after Unicode normalization."""
         status = self._status(name)
         if status is not None and self.ignore_case:
             names = os.listdir(self.folders[-1])
@@ -251,7 +252,7 @@ __all__ = [
     "read_judged",
 ]
 
-#: Why a change to such a file needs individual approval.
+#: Why a change needs individual approval.
 LOOKS_SECRET = "it looks like a secret"
 
 Purpose = Literal["read", "write", "list"]
@@ -260,7 +261,7 @@ _CHUNK = 1 << 20
 
 
 class ResolvedPath(Struct, frozen=True):
-    """A path valid at the time of the check only.
+    """A path valid only at the time of the check.
 
     `path` is relative, with `/`, in the disk's spelling ("." is the root); `real` has links resolved;
     `absolute` is its absolute form. `secret`: one of the file's names in the folder looks like a secret.
@@ -279,10 +280,10 @@ class ResolvedPath(Struct, frozen=True):
 
 
 class Gate:
-    """Admits paths inside one root. Raises PathRefused if the root is not an accessible folder.
+    """Admits paths inside one root. Raises PathRefused unless that is an accessible folder.
 
-    `own` are tui-agent's excluded folders. `ignore_case`: the file system is case-insensitive. `aliases` are
-    paths in a copy that are secrets by name only in the original folder.
+    `own` are tui-agent's excluded folders. `ignore_case`: the file system is case-insensitive. `aliases`
+    are paths in a copy that are secrets by name only in the original folder.
     """
 
     def __init__(self, root: Path, own: Sequence[Path] = (), aliases: Collection[str] = ()) -> None:
@@ -309,22 +310,24 @@ class Gate:
         ]
 
     def place(self, path: str, purpose: Purpose) -> ResolvedPath:
-        """Resolves a relative path to `read` or `write` a file or `list` a folder. A missing path is valid if
-        it could be created. Raises PathRefused."""
+        """Resolves a relative path to `read` or `write` a file or `list` a folder. A missing path is valid
+        if it could be created. Raises PathRefused.
+        """
         with self.find(path, purpose) as spot:
             there, secret = spot.status is not None, self.is_secret(spot)
             return ResolvedPath(spot.path, spot.real, self.root.joinpath(*spot.parts), there, secret)
 
     def is_secret(self, spot: PathHandle) -> bool:
         """Whether the requested name, a link's name, its own, or another name from a link looks like a
-        secret."""
+        secret.
+        """
         if any(map(is_secret, (spot.path, *spot.links, spot.real))) or spot.real in self.aliases:
             return True
         status = spot.status
         return status is not None and self.secrets.is_linked(spot.real, status)
 
     def find(self, path: str, purpose: Purpose) -> PathHandle:
-        """Like `place`; access through the returned descriptor is safe from path races."""
+        """Like `place`, but access through the returned descriptor is safe from path races."""
         # The components of a relative path; empty for the root
         if "\0" in path:
             raise _refused(path, "it contains a NUL character", "name it without")
@@ -366,11 +369,11 @@ class Gate:
         return spot
 
     def without_secrets(self, paths: Iterable[str]) -> list[str]:
-        """Returns the paths that do not look like secrets; they need not exist. Blocking."""
+        """The paths need not exist. Blocking."""
         return [path for path in paths if not self._looks_secret(path)]
 
     def linked_secrets(self) -> frozenset[str]:
-        """Returns paths that are other names of secret files. Blocking."""
+        """Returns other names of secret files. Blocking."""
         return self.secrets.linked() | self.aliases
 
     def _looks_secret(self, path: str) -> bool:
@@ -382,8 +385,9 @@ class Gate:
             return False
 
     def relative(self, path: str | os.PathLike[str], folder: Path | None = None) -> str:
-        """Returns the relative path of a user's path, absolute or relative to `folder` (default: the root).
-        Purely textual: pass it to `place`. Raises PathRefused for a path outside."""
+        """Converts a user's path, absolute or relative to `folder` (default: the root). Purely textual: pass
+        the result to `place`. Raises PathRefused for a path outside.
+        """
         whole = os.path.normpath(os.path.join(folder or self.root, os.fspath(path)))
         for candidate in (
             whole,
@@ -415,14 +419,14 @@ def read(gate: Gate, path: str, limit: int) -> bytes:
 
 
 def read_judged(gate: Gate, path: str, limit: int) -> tuple[bytes, bool]:
-    """Like `read`, but returns whether the file looks like a secret, for callers that ask the user."""
+    """Like `read`, but returns whether it looks like a secret, for callers that ask the user."""
     with gate.find(path, "read") as spot, _opened(spot, path) as file:
         spot.status = os.fstat(file.fileno())  # of the opened file, not of an earlier one
         return _content(file, path, limit), gate.is_secret(spot)
 
 
 def read_for_person(gate: Gate, path: str, limit: int) -> bytes:
-    """Reads any file, for local use: the editor, comparing, merging and undoing."""
+    """Reads any file for local use: the editor, comparing, merging and undoing."""
     with gate.find(path, "read") as spot, _opened(spot, path) as file:
         return _content(file, path, limit)
 
@@ -439,7 +443,6 @@ def _content(file: FileIO, path: str, limit: int) -> bytes:
     if size > limit:
         raise _too_large(path, size, limit)
     try:
-        # Reads up to one byte more than the limit, because the file may grow
         descriptor = file.fileno()
         chunks, left = [], limit + 1
         while left and (chunk := os.read(descriptor, min(left, _CHUNK))):
@@ -455,7 +458,8 @@ def _content(file: FileIO, path: str, limit: int) -> bytes:
 
 def open_checked(spot: PathHandle) -> int:
     """Returns a read-only descriptor. Raises FileError or PathRefused if it is no longer a regular file, and
-    OSError."""
+    OSError.
+    """
     if spot.status is None:
         raise FileError(
             f"{display_path(spot.path)} does not exist", "check the name, or search for it with a pattern"
@@ -499,13 +503,14 @@ def _refused(path: str, why: str, remedy: str) -> PathRefused:
 
 
 SecretChoice = Literal["mask", "send", "leave"]
-#: The user's choices, by the SHA-256 of the file's bytes.
+#: The user's choices, by SHA-256 of the bytes.
 Decisions = Mapping[str, SecretChoice]
 
 
 class UndecidedSecret(LooksSecret):
-    """The user has not decided about a secret. `digest` is the SHA-256 of its bytes; `named`: its names make
-    it a secret."""
+    """The user has not decided. `digest` is the SHA-256 of the bytes; `named`: the file's names make it a
+    secret.
+    """
 
     def __init__(self, path: str, digest: str, what: str, *, named: bool) -> None:
         super().__init__(f"{display_path(path)} {what}", "it is sent only with your consent")
@@ -515,7 +520,7 @@ class UndecidedSecret(LooksSecret):
 
 
 class SecretFinding(Struct, frozen=True):
-    """A file's secrets and the reason (the end of a sentence), or "" without secrets."""
+    """Secrets and the reason (the end of a sentence), or "" without secrets."""
 
     path: str
     data: bytes
@@ -531,7 +536,8 @@ class SecretFinding(Struct, frozen=True):
 
     def shown(self, decisions: Decisions) -> tuple[str, tuple[Hit, ...]]:
         """Returns the text that may be sent, and its masked places. Raises `UndecidedSecret`, or
-        `LooksSecret` if the user refused."""
+        `LooksSecret` if the user refused.
+        """
         match self.choice(decisions):
             case "send":
                 return self.text.text, ()
@@ -543,8 +549,7 @@ class SecretFinding(Struct, frozen=True):
 
 
 def find_secrets(path: str, data: bytes, text: TextFile, named: bool) -> SecretFinding:
-    """Returns the secrets of a file. If it is secret by name (`named`), all is masked except for the names of
-    its values. Blocking."""
+    """If the file is secret by name (`named`), masks all except the names of its values. Blocking."""
     found = tuple(values(text.text) if named else hits(text.text))
     if named:
         what = "looks like a secret"

@@ -20,11 +20,10 @@ from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
 from tui_agent.files.operating_system import read_start
 
-#: The fingerprint of the repository whose filters the user trusted.
+#: Fingerprint of the repository whose filters the user trusted.
 TRUSTED_FILTERS: Final = "TUI_AGENT_TRUSTED_FILTERS"
 MOST_CONFIG: Final = 1 << 20
 _MOST_POINTER: Final = 1 << 14
-#: Files that git reads in a git folder and in the common folder. Pipes and outside links are rejected.
 _OWN: Final = ("HEAD", "index", "config.worktree")
 _SHARED: Final = (
     *("config", "objects", "refs", "packed-refs", "shallow", "logs", "worktrees", "reftable", "lfs"),
@@ -43,10 +42,10 @@ Entries = tuple[tuple[str, str], ...]
 
 
 class GitFolder(Struct, frozen=True):
-    """A repository as seen from its work tree. All paths are absolute and resolved.
+    """A repository as seen from its work tree. Paths are absolute and resolved.
 
-    `git_dir` is the work tree's own folder, `common_dir` that shared by linked work trees. `head` is the text
-    of HEAD. `entries` are the keys and values of its own configuration, in order, without includes.
+    `git_dir` is the work tree's own folder, `common_dir` that of all linked work trees. `head` is the
+    text of HEAD. `entries` are the keys and values of its own configuration, in order, without includes.
     `is_foreign`: another user owns it.
     """
 
@@ -68,14 +67,15 @@ class GitFolder(Struct, frozen=True):
 
     @property
     def fingerprint(self) -> str:
-        """Identifies this repository with exactly these filter commands, for the user's trust."""
+        """Identifies this repository with these filter commands, for the user's trust."""
         told = json.dumps([self.common_dir, self.filters]).encode(errors="surrogatepass")
         return hashlib.sha256(told).hexdigest()
 
 
 def find_git_folder(folder: str) -> GitFolder | None:
-    """Returns the repository whose work tree contains `folder`; None if missing or invalid for git. As in
-    git, an invalid inner repository hides an outer one."""
+    """Returns the repository whose work tree contains `folder`; None if git finds none or an invalid one. As
+    in git, an invalid inner repository hides an outer one.
+    """
     here = os.path.realpath(folder)
     try:
         device = os.stat(here).st_dev
@@ -93,7 +93,7 @@ def find_git_folder(folder: str) -> GitFolder | None:
 
 
 def repository_around(folder: str) -> str:
-    """ "" if the folder is its top, if none exists, or if it also contains the home."""
+    """Returns "" if the folder is its top, if there is none, or if it also contains the home."""
     found = find_git_folder(folder)
     if found is None or found.work_tree in ("/", folder):
         return ""
@@ -102,8 +102,9 @@ def repository_around(folder: str) -> str:
 
 
 def git_folder_elsewhere(folder: str) -> str:
-    """Returns the outside repository that the nearest `.git` file names and that is rejected because it does
-    not name this work tree; otherwise ""."""
+    """Returns the outside repository that the nearest `.git` file names but that does not name this work
+    tree, which is therefore rejected; otherwise "".
+    """
     at = os.path.realpath(folder)
     while not os.path.lexists(os.path.join(at, ".git")):
         if at == os.path.dirname(at):
@@ -137,7 +138,8 @@ def read_regular(path: str, most: int) -> bytes:
 
 
 def parse_config(text: str) -> Entries:
-    """Keys (`section.subsection.name`, first and last part in lower case) and values in git's format.
+    """Returns keys (`section.subsection.name`, first and last part in lower case) and values in git's
+    format.
 
     A key without a value is true. Raises ValueError.
     """
@@ -187,7 +189,7 @@ def _quoted(text: str) -> str:
 
 
 def _value(text: str, at: int) -> tuple[str, int]:
-    """Returns a value without quotes, escapes, comments and trailing spaces, and its end offset."""
+    """Returns a value without quotes, escapes, comments and trailing spaces, and its end."""
     parts: list[str] = []
     kept, quoted = 0, False
     while at < len(text) and text[at] != "\n":
@@ -257,7 +259,7 @@ def _common_dir(git_dir: str) -> str:
 
 
 def _check_plain(folder: str, names: tuple[str, ...]) -> None:
-    """Raises OSError if one is neither a file nor a folder, or is a link to the outside."""
+    """Raises OSError if one is neither file nor folder, or links to the outside."""
     for name in names:
         path = os.path.join(folder, name)
         try:
@@ -283,8 +285,8 @@ def _config(path: str) -> Entries:
 def _belongs(git_dir: str, common_dir: str, work_tree: str, settings: dict[str, str]) -> bool:
     """Whether the git folder belongs to this work tree; a pointer could name any.
 
-    It must be inside, or name the work tree itself, as linked work trees and submodules do, and
-    `--separate-git-dir` with `core.worktree`.
+    It must be inside or name the work tree, as linked work trees, submodules, and `--separate-git-dir`
+    with `core.worktree` do.
     """
     if git_dir != common_dir:
         back = os.path.join(git_dir, "gitdir")

@@ -32,12 +32,11 @@ class BatchEntry(Struct, frozen=True):
     temporary: str
     mode: int | None = None
     folders: tuple[str, ...] = ()
-    #: Previous content, unless it is in the blobs.
+    #: Previous content, unless in the blobs.
     content: bytes | None = None
     #: Second name of the old file during its replacement: an editor may still write to it.
     aside: str = ""
-    #: Hash of the batch's own content until `after`, which includes an editor's concurrent write, is in
-    #: place.
+    #: Hash of the batch's own content until `after`, with an editor's concurrent write, is in place.
     landed: str = ""
 
     @property
@@ -46,8 +45,7 @@ class BatchEntry(Struct, frozen=True):
 
 
 class BatchJournal(Struct, frozen=True):
-    """A running batch in `root`. `name` identifies it in the log; `leaves` are folders to remove if empty,
-    innermost first."""
+    """`name` identifies it in the log; `leaves` are folders to remove if empty, innermost first."""
 
     name: str
     entries: tuple[BatchEntry, ...]
@@ -61,7 +59,7 @@ class BatchJournal(Struct, frozen=True):
 
     @staticmethod
     def decode(data: bytes) -> BatchJournal:
-        """Raises ValueError (also msgspec's)."""
+        """Raises ValueError, also as a subclass of msgspec."""
         return msgspec.json.decode(data, type=BatchJournal)
 
 
@@ -96,7 +94,8 @@ def begin(path: Path, journal: BatchJournal, blobs: Blobs) -> None:
 @contextmanager
 def noted(path: Path | None, gate: Gate, entry: BatchEntry) -> Generator[None]:
     """Stores the temporary file's name in `path` during a replacement, for `clear` after a kill. Ignores
-    errors."""
+    errors.
+    """
     if path is None:
         yield
         return
@@ -111,17 +110,18 @@ def noted(path: Path | None, gate: Gate, entry: BatchEntry) -> Generator[None]:
 
 
 def forget(path: Path) -> None:
-    """Raises OSError if it still exists."""
+    """Raises OSError if it remains."""
     os.unlink(path)
     try:
         sync_folder(path.parent)
     except OSError:
-        pass  # Only a power failure brings it back; hashes then decide.
+        pass  # If a power failure restores it, hashes decide.
 
 
 def clear(gate: Gate, path: Path, among: Iterable[str] = ()) -> list[str]:
-    """Remove the temporary file and the new folders of an interrupted replacement; returns a sentence if one
-    existed. If a power failure erased the note, searches next to the files in `among`. Raises OSError."""
+    """Removes the temporary file and the new folders of an interrupted replacement; returns a sentence for
+    each. If a power failure erased the note, searches next to the files in `among`. Raises OSError.
+    """
     try:
         note = BatchJournal.decode(read_start(path))
     except ValueError:
@@ -142,9 +142,10 @@ def clear(gate: Gate, path: Path, among: Iterable[str] = ()) -> list[str]:
 
 
 def roll_back(gate: Gate, blobs: Blobs, journal: BatchJournal) -> list[str]:
-    """Roll back every file still in the batch's state, last first; returns a report. Can be interrupted and
-    repeated. Raises FileError."""
-    for entry in journal.entries:  # Temporaries first: they may fill the disk.
+    """Restores every file still in the batch's state, last first, and returns a report. Can be interrupted
+    and repeated. Raises FileError.
+    """
+    for entry in journal.entries:  # Temporary files may fill the disk.
         with suppress(PathRefused, OSError), gate.find(entry.path, "write") as spot:
             if len(spot.missing) <= 1:
                 staging.discard(spot.folder, entry.temporary)
@@ -161,7 +162,7 @@ def _take_back(gate: Gate, blobs: Blobs, entry: BatchEntry) -> str:
     name = display_path(entry.path)
     try:
         with gate.find(entry.path, "write") as spot:
-            if len(spot.missing) > 1:  # folder never created
+            if len(spot.missing) > 1:
                 return ""
             with writing(spot.folder):
                 return _restore(spot, blobs, entry)
@@ -191,11 +192,11 @@ def _restore(spot: PathHandle, blobs: Blobs, entry: BatchEntry) -> str:
 
 
 def remove_folders(gate: Gate, folders: Iterable[str]) -> None:
-    """Removes created folders, innermost first; folders in use stay."""
+    """Removes created folders, innermost first, unless in use."""
     for folder in folders:
         try:
             with gate.find(folder, "list") as spot:
                 if spot.status is not None:
                     os.rmdir(spot.name, dir_fd=spot.folder)
         except (PathRefused, OSError):
-            continue  # In use, or never created.
+            continue

@@ -1,7 +1,7 @@
 """Secret values of a session, collected from files and updated when they change.
 
-Text is masked on entry into the conversation. Sent text never changes: a value found later is masked only in
-new text and exports.
+Text is masked on entry into the conversation. Sent text never changes: a value found later is masked only
+in new text and exports.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from tui_agent.files.sensitive_paths import is_secret
 _OF_OTHERS = frozenset(
     {"node_modules", "site-packages", "dist-packages", "__pycache__", ".tox", ".nox", ".hg", ".svn"}
 )
-#: Limits: folders, files with secrets, and bytes of a file.
+#: Limits: folders, files with secrets, bytes of a file.
 MOST_FOLDERS, MOST_SECRETS, MOST_BYTES = 5_000, 500, 1_000_000
 MOST_OTHERS, MOST_OTHER_BYTES, LARGEST_OTHER = 3_000, 8_000_000, 256_000
-#: A value of words is public in this many project files or in a sample.
+#: A value of words is public in so many project files or in a sample.
 COMMON_IN = 3
 _SAMPLE = late(
     r"(?i).*\.(?:example|sample|template|tmpl|dist|defaults)(?:\.[^/]*)?|(?:.*/)?(?:example|sample|template)\.env"
@@ -41,7 +41,7 @@ _Stamp = tuple[int, int, int]
 
 
 class _Folder(NamedTuple):
-    """A folder at a change time: subfolders, files with secret names, and other files, with display names."""
+    """A folder at a change time: subfolders, files with secret names, other files, with display names."""
 
     changed: int
     folders: tuple[str, ...]
@@ -50,7 +50,7 @@ class _Folder(NamedTuple):
 
 
 class _CachedValues(NamedTuple):
-    """A file's values and the SHA-256 of its bytes. `named`: all values were considered."""
+    """A file's values and SHA-256. `named`: all values were considered."""
 
     stamp: _Stamp
     named: bool
@@ -72,7 +72,7 @@ class KnownSecrets:
         self._around: list[str] | None = None
         self._folders: dict[str, _Folder] = {}
         self._files: dict[str, _CachedValues] = {}
-        #: All values of this session by the file's digest: commands may have copied files that are now gone.
+        #: All values of this session by the file's digest: commands may have copied files that are gone.
         self._ever: dict[str, tuple[str, _CachedValues]] = {}
         self._lock = threading.Lock()
         self._key: object = None
@@ -85,7 +85,7 @@ class KnownSecrets:
         return f"KnownSecrets({len(self._values)})"
 
     def add(self, name: str, data: bytes) -> None:
-        """Add another secret's bytes, such as one only in git. Blocking."""
+        """Adds another secret's bytes, such as one only in git. Blocking."""
         held = _read(data[:MOST_BYTES], (0, 0, 0), named=True)
         if held.values:
             with self._lock:
@@ -98,8 +98,9 @@ class KnownSecrets:
     def look(
         self, decisions: Mapping[str, str] | None = None, between: Callable[[], object] = lambda: None
     ) -> SecretValues:
-        """Blocking; checks only the times of unchanged files. `between` is called before each file.
-        `decisions`: choices by SHA-256 of a file; permitted files contribute no values."""
+        """Blocking; of unchanged files, checks only the times. Calls `between` before each file.
+        `decisions`: choices by SHA-256; permitted files contribute no values.
+        """
         with self._lock:
             held, others = self._values_by_file(between)
             self._sent = sent = _sent(decisions or {})
@@ -124,7 +125,7 @@ class KnownSecrets:
             return self._values
 
     def begin(self, decisions: Mapping[str, str]) -> None:
-        """`look` once after each decision. Blocking."""
+        """Calls `look` once after each decision. Blocking."""
         if self._key is None or _sent(decisions) != self._sent:
             self.look(decisions)
 
@@ -135,7 +136,7 @@ class KnownSecrets:
         return clean
 
     def pending_notice(self) -> str:
-        """Returns a sentence, once per session, on masked values and their source; otherwise ""."""
+        """Returns a sentence, once per session, on masked values and their source, or ""."""
         if self._told or not self._met:
             return ""
         self._told = True
@@ -149,7 +150,7 @@ class KnownSecrets:
     def _values_by_file(
         self, between: Callable[[], object]
     ) -> tuple[list[tuple[str, _CachedValues]], list[tuple[str, _CachedValues]]]:
-        """Values by file name, and files searched only for key formats."""
+        """Returns values by file name, and files searched only for key formats."""
         secrets, others = self._paths()
         before, self._files = self._files, {}
         found: list[tuple[str, _CachedValues]] = []
@@ -193,14 +194,14 @@ class KnownSecrets:
             while waiting and len(self._folders) < MOST_FOLDERS:
                 place = waiting.pop(0)
                 if place in self._folders:
-                    continue  # One root contains another.
+                    continue
                 try:
                     changed = os.stat(place).st_ctime_ns
                     entry = seen.get(place)
                     if entry is None or entry.changed != changed:
                         entry = _entries(root, place, changed)
                 except OSError:
-                    continue  # Deleted, or unreadable.
+                    continue
                 self._folders[place] = entry
                 secrets += entry.secrets
                 others += entry.others if root in self._roots else ()
@@ -210,7 +211,7 @@ class KnownSecrets:
     def _look_at(
         self, path: str, before: dict[str, _CachedValues], most: int, *, named: bool
     ) -> _CachedValues | None:
-        """None if too large, unreadable, or not a regular file."""
+        """Returns None if too large, unreadable, or no regular file."""
         try:
             status = os.stat(path)
             stamp = status.st_mtime_ns, status.st_size, status.st_ino
@@ -227,8 +228,6 @@ class KnownSecrets:
             return None
         self._files[path] = held
         return held
-
-    # ── the values ───────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _sent(decisions: Mapping[str, str]) -> set[str]:
@@ -257,7 +256,7 @@ def _entries(root: str, place: str, changed: int) -> _Folder:
 
 
 def _common(values: set[bytes], paths: Sequence[str]) -> set[bytes]:
-    """Values also used elsewhere in the project: as a word in a sample or in several files."""
+    """Values also used elsewhere in the project: as a word of a sample or in several files."""
     counts = dict.fromkeys(values, 0)
     words = {value: re.compile(rb"(?<!\w)" + re.escape(value) + rb"(?!\w)") for value in values}
     for path in paths:

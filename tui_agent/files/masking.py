@@ -20,7 +20,6 @@ from tui_agent.files.text import PIECE
 
 MASK = "[masked]"
 PATH = Path(__file__).with_name("key_formats.toml")
-#: The characters of keys.
 ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.+/=;")
 _LINE_OF_IT = late(r"[^\r\n]+")
 #: A line with a name and a value, or only a value.
@@ -46,7 +45,7 @@ class _Form(Struct, frozen=True):
     cut: Callable[[str], bool] = lambda found: True
 
 
-#: Separators between a key's lines: line ends, JSON escapes, and concatenated literals.
+#: Between a key's lines: line ends, JSON escapes, and concatenated literals.
 _BREAK = r"""(?:\s|\\{1,8}[nrt]?|["']\s{0,40}[+.&]?\s{0,40}["']){1,64}+"""
 _BASE64_LINE = r"[A-Za-z0-9+/]{16,}+={0,2}"
 _HEADERS = rf"(?:{_BREAK}[A-Za-z-]{{3,30}}: [^\r\n\\\"']{{0,200}})*+"
@@ -144,8 +143,9 @@ def _forms() -> tuple[_Form, ...]:
 
 
 def hits(text: str, *, cut: bool = False) -> list[Hit]:
-    """Secrets by format, in order, without overlap. About one second per 30 MB: call it in a thread. With
-    `cut`, also matches too short or too plain to be keys."""
+    """Returns secrets by format, in order, without overlap. About one second per 30 MB: call it in a thread.
+    With `cut`, also returns matches too short or too plain to be keys.
+    """
     found = sorted(_found(text, cut), key=lambda hit: (hit.start, -hit.end))
     kept: list[Hit] = []
     for hit in found:
@@ -154,7 +154,6 @@ def hits(text: str, *, cut: bool = False) -> list[Hit]:
     return kept
 
 
-#: Possible characters of a key; others end a word.
 _WORDS = bytes(c if chr(c) in ALPHABET else 0x20 for c in range(256))
 #: Maximum match length, except for private keys.
 _LONGEST_FORM = 1 << 15
@@ -175,7 +174,7 @@ def may_hold_key(data: bytes) -> bool:
 
 @cache
 def _filter() -> tuple[tuple[bytes, ...], re.Pattern[bytes]]:
-    """Words of formats with a name, and the beginnings of all others."""
+    """Returns words of formats with a name, and the beginnings of all others."""
     formats = _table().formats
     named = (b"PRIVATE KEY", *(word.encode() for one in formats for word in one.words))
     begins = (*(one.begins for one in formats if one.begins), r"eyJ[\w-]{10}")
@@ -183,7 +182,7 @@ def _filter() -> tuple[tuple[bytes, ...], re.Pattern[bytes]]:
 
 
 def values(text: str) -> list[Hit]:
-    """Returns the values of a text that is secret as a whole, without their names."""
+    """Returns the values of a text that is secret as a whole."""
     return [Hit(*match.span(1), "a value") for match in _VALUE.finditer(text) if match[1]]
 
 
@@ -232,7 +231,7 @@ _CUT = (
     r"|\bgithub_pat_\w{20,}|\bAIza[\w-]{30,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}"
 )
 _HEADER = r"(?i:bearer|basic)\s+(?P<header>[\w.~+/=-]{16,})"
-#: A quoted value assigned to a name like `api_key`, in code or JSON.
+#: A quoted value of a name like `api_key`, in code or JSON.
 _ASSIGNED = (
     r"(?i:api[_-]?key|secret|passw(?:or)?d|access[_-]?token|auth[_-]?token)(?:\\?[\"'])?\s*[:=]\s*"
     r"\\?(?P<quote>[\"'])(?!\$)(?P<value>[^\"'\s\\]{8,})\\?(?P=quote)"
@@ -240,7 +239,7 @@ _ASSIGNED = (
 _SECRET = late("|".join((_CUT, _HEADER, _ASSIGNED)))
 _SECRET_NAME = late(r"(?i)(?:_|^)(?:key|token|secret|password|passwd)$")
 _SHORTEST = 8
-#: In no key format: separates joined texts.
+#: Separates joined texts; in no key format.
 _BETWEEN = "\0"
 
 
@@ -297,11 +296,11 @@ def masked_pieces(pieces: Sequence[str], environment: Mapping[str, str] | None =
 
 
 def secret_spans(text: str, environment: Mapping[str, str] | None = None) -> list[Span]:
-    """Secret-looking parts, in order, without overlap.
+    """Returns secret-looking parts, in order, without overlap.
 
-    Values of secret-named environment variables (eight characters or more), all formats and their truncated
-    beginnings, authorization headers, and quoted values of names like `api_key`. Spans only values, so that
-    the JSON around stays valid.
+    Values of secret-named environment variables (eight characters or more), all formats and their
+    truncated beginnings, authorization headers, and quoted values of names like `api_key`. Excludes the
+    names, so that surrounding JSON stays valid.
     """
     found = list(_environment_values(text, os.environ if environment is None else environment))
     found += [(hit.start, hit.end) for hit in hits(text, cut=True)]

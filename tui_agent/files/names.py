@@ -47,7 +47,7 @@ def is_text(name: str) -> bool:
 
 
 def fault_of_new(name: str) -> str:
-    """Returns the reason why a new file or folder may not have this name, or "".
+    """Returns why a new file or folder may not have this name, or "".
 
     Refuses names that differ between systems or imitate others on the screen: control and invisible
     characters, line separators, bidi controls, tags, backslashes, outer spaces, a trailing dot.
@@ -82,7 +82,6 @@ def same_letters(name: str) -> str:
 
 
 def without_case(name: str) -> str:
-    """Equal for names that a case-insensitive file system treats as equal."""
     return same_letters(name).casefold()
 
 

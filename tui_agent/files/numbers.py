@@ -1,4 +1,4 @@
-"""Numbers and dates from untrusted text; invalid input yields the default.
+"""Numbers and dates from untrusted text, with a default for invalid input.
 
 `int()` raises ValueError above 4,300 digits, and `float()` accepts `nan` and `inf`.
 """
@@ -14,8 +14,9 @@ LARGEST = 2**63 - 1
 
 
 def whole_number(text: str | bytes | None, default: int = 0, *, least: int = 0, most: int = LARGEST) -> int:
-    """Returns a decimal number, or `default` (for "", None, non-ASCII digits, repeated signs, or out of
-    range)."""
+    """Returns a decimal number, or `default` for "", None, non-ASCII digits, repeated signs, or out of
+    range.
+    """
     digits = text.decode("latin-1") if isinstance(text, bytes) else text or ""
     digits = digits.strip()
     if len(digits) > LONGEST_NUMBER or not (digits.isascii() and digits.removeprefix("-").isdigit()):
@@ -25,11 +26,11 @@ def whole_number(text: str | bytes | None, default: int = 0, *, least: int = 0, 
 
 
 def based_number(text: str | None, base: int, default: int = 0, *, most: int = LARGEST) -> int:
-    """Like `whole_number`, in base 8 or 16, without sign and prefix."""
+    """Like `whole_number`, without sign and prefix."""
     digits = text or ""
     if len(digits) > LONGEST_NUMBER or not (digits.isascii() and digits.isalnum()):
         return default
-    if digits[1:2] in ("x", "X", "o", "O"):  # `int` accepts a prefix.
+    if digits[1:2] in ("x", "X", "o", "O"):
         return default
     try:
         number = int(digits, base)
@@ -41,7 +42,7 @@ def based_number(text: str | None, base: int, default: int = 0, *, most: int = L
 def real_number(
     text: str | bytes | None, default: float = 0.0, *, least: float = 0.0, most: float = float(LARGEST)
 ) -> float:
-    """Returns a decimal number with a point or an exponent, or `default`."""
+    """Accepts a point and an exponent."""
     digits = text.decode("latin-1") if isinstance(text, bytes) else text or ""
     digits = digits.strip()
     if len(digits) > LONGEST_NUMBER or not digits.isascii() or "_" in digits:
@@ -54,8 +55,8 @@ def real_number(
 
 
 def seconds_of(date: str | None) -> float | None:
-    """Seconds since 1970 of an HTTP or ISO 8601 date, by default in UTC; None if invalid."""
-    from email.utils import parsedate_to_datetime  # Slow: it imports `socket`.
+    """Returns the Unix time of an HTTP or ISO 8601 date, by default in UTC; None if invalid."""
+    from email.utils import parsedate_to_datetime  # Slow: imports `socket`.
 
     words = (date or "").strip()
     if not words or len(words) > LONGEST_DATE:
@@ -70,7 +71,7 @@ def seconds_of(date: str | None) -> float | None:
 
 
 def amount(value: object, default: float, *, least: float = 0.0, most: float = float(LARGEST)) -> float:
-    """Returns a parsed number clamped to `least` and `most`."""
+    """Clamps a parsed number to `least` and `most`."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         return default
     return float(max(least, min(value, most)))

@@ -1,7 +1,7 @@
 """Error messages, stamps, locks, syncs and attributes of the operating system.
 
-A stamp is not trusted if the file changed shortly before it was read, because the clock of the file system is
-coarse; the content is compared instead.
+A stamp is not trusted if the file changed shortly before: file systems have coarse clocks. The content is
+compared instead.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def file_error(error: OSError, path: str | os.PathLike[str], doing: str) -> File
 
 
 def read_start(path: str | os.PathLike[str], most: int = -1) -> bytes:
-    """The whole file without `most`. Raises OSError, also for a pipe, a device or a folder; never blocks."""
+    """Without `most`, reads the whole file. Raises OSError, also for a pipe, a device or a folder; never
+    blocks.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -69,7 +71,7 @@ def read_start(path: str | os.PathLike[str], most: int = -1) -> bytes:
         return file.read(most)
 
 
-#: Minimum age of a change for its stamp to be trusted, in seconds.
+#: Age in seconds from which a stamp is trusted.
 SETTLED = 2.0
 
 #: Modification and change time (which programs cannot set) in nanoseconds, size in bytes, inode.
@@ -77,7 +79,7 @@ Stamp = tuple[int, int, int, int]
 
 
 def stamp_of(path: Path | str) -> Stamp | None:
-    """Returns the stamp of a path's target; None if missing."""
+    """Follows links. Returns None if missing."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -86,7 +88,7 @@ def stamp_of(path: Path | str) -> Stamp | None:
 
 
 def inode_of(path: Path | str) -> int:
-    """Returns 0 if the path is missing. Does not follow links."""
+    """Does not follow links. Returns 0 if missing."""
     try:
         return os.lstat(path).st_ino
     except (OSError, ValueError):
@@ -107,9 +109,9 @@ _here = threading.RLock()
 
 @contextmanager
 def writing(folder: int) -> Generator[None]:
-    """Lock the folder behind a descriptor. Raises FileError on timeout.
+    """Locks the folder behind a descriptor. Raises FileError on timeout.
 
-    Locks the folder itself: no lock file. Without lock support (some network mounts), it only excludes
+    Locks the folder itself: no lock file. Without lock support (some network mounts), excludes only
     threads of this process.
     """
     _lock(folder)
@@ -117,7 +119,7 @@ def writing(folder: int) -> Generator[None]:
         with _here:
             yield
     finally:
-        with suppress(OSError):  # never locked, or closed
+        with suppress(OSError):
             fcntl.flock(folder, fcntl.LOCK_UN)
 
 
@@ -138,7 +140,7 @@ def _lock(folder: int) -> None:
 _FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", None)
 #: copyfile(3): access control lists, extended attributes.
 _ACL, _ATTRIBUTES = 1 << 0, 1 << 2
-#: No attribute support, no permission, file deleted.
+#: Not supported, not permitted, or deleted.
 _NOT_OURS = (
     errno.ENOTSUP,
     errno.EPERM,
@@ -160,13 +162,14 @@ def sync(descriptor: int) -> None:
 
 
 def several_at_once(work: Callable[[Item], object], items: Sequence[Item]) -> None:
-    """Concurrent calls, so that a slow disk's latency counts once. Raises the first exception after all have
-    ended."""
+    """Calls concurrently, so that a slow disk's latency counts once. Raises the first exception after all
+    have ended.
+    """
     if len(items) < 2:
         for item in items:
             work(item)
         return
-    waiting = iter(items)  # shared by the threads: a future for each item would cost more than most calls
+    waiting = iter(items)  # a future for each item would cost more than most calls
     failures: list[BaseException] = []
 
     def several() -> None:
@@ -177,7 +180,7 @@ def several_at_once(work: Callable[[Item], object], items: Sequence[Item]) -> No
                 _log.debug("one of several calls failed", exc_info=True)
                 failures.append(error)
 
-    # This thread works too, so calls within calls cannot wait for each other.
+    # This thread works too, so that nested calls cannot wait for each other.
     helpers = [_helpers().submit(several) for _ in range(min(len(items), AT_ONCE) - 1)]
     several()
     for helper in helpers:
@@ -193,7 +196,7 @@ def in_background(work: Callable[[], object]) -> Future[object]:
 
 @lru_cache(maxsize=1)
 def _helpers() -> ThreadPoolExecutor:
-    """Kept, because the start of a thread costs more than most calls."""
+    """Kept: starting a thread costs more than most calls."""
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(2 * AT_ONCE, thread_name_prefix="at once")
@@ -207,7 +210,7 @@ OTHER_NAMES = "it is a hard link: the other names of the file would keep the old
 
 
 def has_other_names(path: Path) -> bool:
-    """Other hard links, which a replacement would detach."""
+    """Whether the file has hard links, which a replacement would detach."""
     try:
         status = path.lstat()
     except OSError:
@@ -216,8 +219,9 @@ def has_other_names(path: Path) -> bool:
 
 
 def wait_for_writers(descriptor: int, seconds: float) -> None:
-    """Wait until no process has the file open for writing; returns at once on systems without leases. The
-    descriptor must be read-only."""
+    """Waits until no process has the file open for writing; returns at once on systems without leases. The
+    descriptor must be read-only.
+    """
     deadline = time.monotonic() + seconds
     while _is_written(descriptor) and time.monotonic() < deadline:
         time.sleep(0.002)
@@ -238,7 +242,8 @@ def _is_written(descriptor: int) -> bool:
 
 def copy_attributes(source: int, target: int) -> None:
     """Copies extended attributes and access control lists, except unsupported and forbidden ones. Raises
-    OSError."""
+    OSError.
+    """
     if hasattr(os, "listxattr"):
         try:
             names = os.listxattr(source)
@@ -251,7 +256,7 @@ def copy_attributes(source: int, target: int) -> None:
             except OSError as error:
                 _pass_over(error)
     else:
-        # Uses the C library of macOS, because Python has no equivalent
+        # Python has no equivalent
         import ctypes
 
         copy = getattr(ctypes.CDLL(None, use_errno=True), "fcopyfile", None)
@@ -266,7 +271,7 @@ def _pass_over(error: OSError) -> None:
 
 
 def remove_folder(folder: str) -> None:
-    """Remove a tree, also without permissions, or a link itself; ignores a missing one. Raises OSError."""
+    """Removes a tree, also without permissions, or a link itself, if it exists. Raises OSError."""
     import shutil
 
     if os.path.islink(folder) or os.path.isfile(folder):
@@ -277,7 +282,7 @@ def remove_folder(folder: str) -> None:
     except FileNotFoundError:
         return
     except PermissionError:
-        # Restore permissions on every subfolder, top-down
+        # Top-down, to reach every subfolder
         os.chmod(folder, 0o700)
         for inner, names, _ in os.walk(folder):
             for name in names:
@@ -287,7 +292,6 @@ def remove_folder(folder: str) -> None:
         shutil.rmtree(folder)
 
 
-#: Of an imported session or recording.
 MOST_BYTES = 512 * 1024 * 1024
 #: JSON beyond the recursion limit of Python's parser, below a thousand levels.
 TOO_DEEP = "it is nested too deeply"
@@ -295,7 +299,7 @@ HALF_A_LETTER = "it contains a lone surrogate"
 
 
 def read_given(path: Path, most: int = MOST_BYTES) -> bytes:
-    """Returns a regular file's bytes. Raises OSError, also for pipes and devices, which may be endless."""
+    """Raises OSError, also for pipes and devices, which may be endless."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(descriptor)

@@ -1,7 +1,7 @@
-"""Private files and folders for all of tui-agent's data, independent of the umask.
+"""Private files and folders for tui-agent's data, independent of the umask.
 
 Temporary folders are in a private folder of the user, so that others cannot predict or occupy them.
-Permissions of existing workspace and user-specified folders stay; tui-agent's own open folders are
+Existing workspace and user-specified folders keep their permissions; tui-agent's own open folders are
 restricted.
 """
 
@@ -26,8 +26,9 @@ _OPEN_TO_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 def make_private(folder: Path | str) -> None:
-    """Create a folder and its parents with mode 0700, and restrict an existing one but not existing parents.
-    Raises OSError."""
+    """Creates a folder and its parents with mode 0700. Restricts an existing one, but not existing parents.
+    Raises OSError.
+    """
     folder = Path(folder)
     try:
         status = folder.stat()
@@ -40,7 +41,8 @@ def make_private(folder: Path | str) -> None:
 
 def open_private(path: Path | str, flags: int) -> int:
     """Returns a descriptor of our file, mode 0600, created with `O_CREAT`. Other file types, such as a pipe,
-    keep their permissions and are not waited for. Raises OSError."""
+    keep their permissions and do not block. Raises OSError.
+    """
     descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, FILE_MODE)
     try:
         status = os.fstat(descriptor)
@@ -53,8 +55,9 @@ def open_private(path: Path | str, flags: int) -> int:
 
 
 def write_private(path: Path, content: bytes, *, sync: bool = True) -> None:
-    """Atomically replace our file; creates its folder. Raises OSError. Without `sync` a power failure can
-    lose both versions."""
+    """Replaces our file atomically; creates its folder. Raises OSError. Without `sync` a power failure can
+    lose both versions.
+    """
     make_private(path.parent)
     replace_private(path, content, sync=sync)
 
@@ -78,8 +81,9 @@ def replace_private(path: Path, content: bytes, *, sync: bool = True) -> None:
 
 
 def sync_new(*paths: Path) -> None:
-    """Makes new names durable. Until it returns, a power failure can leave names without contents. Raises
-    OSError."""
+    """Makes new names durable. Before it returns, a power failure can leave names without contents. Raises
+    OSError.
+    """
     operating_system.several_at_once(_sync, list(dict.fromkeys([*paths, *(path.parent for path in paths)])))
 
 
@@ -103,15 +107,14 @@ def sync_folder(folder: Path) -> None:
 def _make(folder: Path) -> None:
     if not folder.parent.exists():
         _make(folder.parent)
-    with suppress(FileExistsError):  # Created concurrently.
+    with suppress(FileExistsError):
         folder.mkdir(mode=FOLDER_MODE)
         folder.chmod(FOLDER_MODE)  # against a strict umask
 
 
-#: Linux's largest process id; others are smaller.
 MOST_PROCESSES = 1 << 22
 _OWNED = re.compile(r"(\d{1,7})-\w+")
-#: By the path of an unusable folder.
+#: By an unusable folder's path.
 _instead: dict[str, str] = {}
 
 
@@ -134,7 +137,7 @@ def own_place() -> str:
 
 
 def make_temporary() -> str:
-    """Creates a temporary folder of this process, for `sweep`. Raises OSError."""
+    """Creates a folder of this process, for `sweep`. Raises OSError."""
     import tempfile
 
     return tempfile.mkdtemp(prefix=f"{os.getpid()}-", dir=own_place())
@@ -142,7 +145,7 @@ def make_temporary() -> str:
 
 @contextmanager
 def temporary_folder() -> Generator[str]:
-    """A folder of `make_temporary`, removed at the end. Raises OSError."""
+    """Removes it at the end. Raises OSError."""
     folder = make_temporary()
     try:
         yield folder
@@ -151,7 +154,7 @@ def temporary_folder() -> Generator[str]:
 
 
 def sweep() -> None:
-    """Remove temporary folders of dead processes. Raises OSError."""
+    """Removes temporary folders of dead processes. Raises OSError."""
     place = own_place()
     for name in os.listdir(place):
         owner = _OWNED.fullmatch(name)
@@ -160,7 +163,7 @@ def sweep() -> None:
 
 
 def runs(process: str) -> bool:
-    """True for invalid ids, which must not be cleaned."""
+    """Returns True for invalid ids, which must not be cleaned."""
     number = whole_number(process, least=1, most=MOST_PROCESSES)
     if not number:
         return True
@@ -183,7 +186,7 @@ def _is_ours(place: str) -> bool:
 
 
 def _remove(folder: str) -> None:
-    with suppress(OSError):  # left to the next start
+    with suppress(OSError):
         remove_folder(folder)
 
 

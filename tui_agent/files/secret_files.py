@@ -36,20 +36,21 @@ Why = Literal["name", "link", "origin", "content", "closed"]
 
 #: Seconds that the gate reuses a scan, which reads thousands of files.
 FRESH_SECONDS = 2.0
-#: From this number of files on, uses file events.
+#: Number of files from which file events are used.
 WATCHED_FROM = 3_000
-#: From this number of files on, a child searches them; and its batch size.
+#: Number of files from which a child searches them; its batch size.
 CHILD_FROM, BATCH = 200, 500
-#: Limits: entries around a folder scanned for other names of its files, links followed, and linked files.
+#: Limits: entries around a folder scanned for other names of its files, links followed, linked files.
 MOST_AROUND, MOST_LINKS, MOST_LINKED = 5_000, 5_000, 5_000
 #: Smaller files, in bytes, are not identified by content: collisions are common.
 SMALLEST_TOLD = 8
 
 
 class SecretFile(Struct, frozen=True):
-    """A secret at relative `path`. `by` is the name that makes it a secret: its own, a link's, or a previous
-    one. By content: `what` and `line` are its first key, `digest` the SHA-256 of its bytes. `closed`: an own
-    file or folder without read permission, of unknown content."""
+    """A secret at relative `path`. `by` is the name that makes it one: its own, a link's, or a previous one.
+    By content: `what` and `line` are its first key, `digest` is the SHA-256. `closed`: an own file or
+    folder without read permission, of unknown content.
+    """
 
     path: str
     why: Why
@@ -60,7 +61,7 @@ class SecretFile(Struct, frozen=True):
 
 
 class Links(NamedTuple):
-    """Secrets by link: files by identity and by path, and outside absolute paths."""
+    """Secrets by link: files by identity and by path, and outside paths."""
 
     identities: frozenset[Identity] = frozenset()
     paths: frozenset[str] = frozenset()
@@ -69,7 +70,8 @@ class Links(NamedTuple):
 
 class SecretFiles:
     """Secrets below a folder: a workspace or, with `git`, a separate git folder. Thread-safe; methods that
-    read the disk block."""
+    read the disk block.
+    """
 
     def __init__(self, root: str | os.PathLike[str], *, git: bool = False) -> None:
         self.root = os.fspath(root)
@@ -80,24 +82,23 @@ class SecretFiles:
         self._walking = threading.RLock()
         self._searching = threading.Lock()
         self._closed = False
-        #: Files searched and total, during a search.
+        #: Searched and total files.
         self.progress = (0, 0)
         self.last: tuple[SecretFile, ...] = ()
-        #: Paths renamed from a secret, with its name.
+        #: Names of secrets by the path to which they were renamed.
         self._origins: dict[str, str] = {}
-        #: By size: hashes of secrets by name, with that name.
+        #: Names of secrets by size and hash.
         self._bytes: dict[int, dict[str, str]] = {}
         self._copies: dict[str, str] = {}
         self._looked = -FRESH_SECONDS
         self._linked = Links()
-        #: By path: the link or other name that makes it a secret.
+        #: The link or other name that makes a path a secret.
         self._named_by: dict[str, str] = {}
         self._targets: dict[str, tuple[int, frozenset[Identity]]] = {}
 
     # ── for the gate: one file ───────────────────────────────────────────────────────────────────────────
 
     def is_linked(self, path: str, status: os.stat_result) -> bool:
-        """Blocking."""
         if not stat.S_ISREG(status.st_mode):
             return False
         if path in self._origins or self._copies.get(path):
@@ -117,7 +118,6 @@ class SecretFiles:
         return identity in links.identities or path in links.paths
 
     def linked(self) -> frozenset[str]:
-        """Blocking."""
         return self._links(fresh=True).paths | frozenset(self._origins)
 
     def add_origin(self, path: str, of: str) -> None:
@@ -149,7 +149,7 @@ class SecretFiles:
                 self.progress = (0, 0)
 
     def found(self) -> tuple[SecretFile, ...]:
-        """Returns every secret by path, after a fresh scan. Blocking."""
+        """Scans, then returns every secret by path. Blocking."""
         self.scan()
         linked = self._links(fresh=True).paths
         found: dict[str, SecretFile] = {}
@@ -185,17 +185,17 @@ class SecretFiles:
         return tuple(sorted(self._linked.outside))
 
     def others(self) -> list[tuple[str, int]]:
-        """Returns, after `found`, paths and sizes of other users' files."""
+        """Returns, after `found`, other users' files and sizes."""
         with self._walking:
             return [one for seen in self._folders.values() for one in seen.others]
 
     def told_by_bytes(self, data: bytes) -> str:
-        """Returns the path of the secret with these present or past bytes, or ""."""
+        """Returns the path of a secret with these present or past bytes, or ""."""
         known = self._bytes.get(len(data))
         return known.get(hashlib.sha256(data).hexdigest(), "") if known else ""
 
     def close(self) -> None:
-        """Cancel a running search."""
+        """Cancels a running search."""
         self._closed = True
 
     def _named(self) -> list[str]:
@@ -232,7 +232,7 @@ class SecretFiles:
                 except OSError as error:
                     if isinstance(error, PermissionError) and is_closed(status):
                         self._closed_folders.append(folder)
-                    continue  # deleted, or another user's
+                    continue
                 self._folders[folder] = entry
                 folders += [(_joined(folder, name), kind_below(kind, name)) for name in entry.folders]
             self._know_bytes(fresh)
@@ -250,7 +250,7 @@ class SecretFiles:
             # Files written until now are checked once more.
 
     def _know_bytes(self, folders: Collection[str]) -> None:
-        """Hash the secrets and find files with the same bytes: among all files if a secret is new."""
+        """Hashes the secrets and finds files with the same bytes: among all files if a secret is new."""
         new: set[int] = set()
         for folder in folders:
             for path in self._folders[folder].named:
@@ -385,7 +385,7 @@ def _files_at(place: str, cut: int) -> list[str]:
 
 
 def _around(root: str) -> frozenset[Identity]:
-    """Secrets by name in the home, the folder's ancestors, and its siblings."""
+    """Returns secrets by name in the home, the folder's ancestors, and its siblings."""
     home = os.path.realpath(os.environ.get("HOME") or "/nonexistent")
     places, found, left = [home], set(), MOST_AROUND
     above = os.path.dirname(root)

@@ -23,15 +23,16 @@ from tui_agent.files.masking import MASK, hits, words_of
 SHORTEST, SHORTEST_SAID = 12, 8
 #: Longer values are searched in pieces; maximum number of values of a file.
 PIECE, MOST_OF_A_FILE = 384, 2_000
-#: Values searched; those with telling names first.
+#: Values searched; first those with telling names.
 MOST_VALUES = 3_000
-#: Characters read of a line, and characters of a value used to classify it.
+#: Characters read of a line, and of a value to classify it.
 LONGEST_LINE, _JUDGED = 8_192, 300
 
 
 class Value(NamedTuple):
     """Bytes to hide. `said`: its name or format marks it as a secret. `plain`: it consists of words, so the
-    project may use it elsewhere."""
+    project may use it elsewhere.
+    """
 
     data: bytes
     said: bool = True
@@ -91,7 +92,6 @@ _NOT_SECRET = late(
 _HEX_ID = late(
     r"(?i)(?:(?:[a-z]{1,8}-)?[0-9a-f]{7,64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?:sha\d+|md5)[:-].*)"
 )
-#: States only a value's encoding.
 _SCHEME = late(r"(?i)\A(?:base64:|(?:bearer|basic|token) +)")
 _PUBLIC_KEY = late(r"(?:ssh|ecdsa|sk)-[\w@.-]+$|AAAA[BCE][\w+/=]+$")
 _PIECE = late(r"[A-Za-z0-9]+")
@@ -107,9 +107,9 @@ def _ordinary_words() -> re.Pattern[str]:
 def values_in(text: str, *, named: bool) -> list[Value]:
     """Returns distinct potential secrets, in order, in linear time.
 
-    named: the file is a secret by name, so all its values count; otherwise only key formats. Excludes values
-    shorter than `SHORTEST` (`SHORTEST_SAID` if the name indicates a secret), numbers, host names, addresses,
-    paths, versions, words, placeholders, public keys and certificates.
+    named: the file is a secret by name, so all its values count; otherwise only key formats. Excludes
+    values shorter than `SHORTEST` (`SHORTEST_SAID` if the name indicates a secret), numbers, host names,
+    addresses, paths, versions, words, placeholders, public keys and certificates.
     """
     found: dict[bytes, Value] = {}
     for hit in hits(text):
@@ -155,7 +155,7 @@ def _named_values(text: str) -> Iterator[Value]:
         if block:
             if "PRIVATE" in block and not mark:
                 yield from _lines_of_key(line)
-            if "\\n" in line:  # a key in JSON notation
+            if "\\n" in line:  # a key in JSON
                 yield from _block_in_line(line)
                 block = ""
             continue
@@ -290,7 +290,9 @@ def _value(text: str, *, said: bool) -> Iterator[Value]:
 
 
 def chunks_of(data: bytes) -> list[Value]:
-    """Rows of 48 bytes of a binary file, such as a key store, as Base64 or hexadecimal may show them."""
+    """Returns rows of 48 bytes of a binary file, such as a key store, as Base64 or hexadecimal may show
+    them.
+    """
     rows = (data[at : at + 48] for at in range(0, min(len(data), 48 * 200), 48))
     return [Value(row) for row in rows if len(set(row)) >= 12]
 
@@ -304,19 +306,20 @@ def values_of_bytes(data: bytes, *, named: bool) -> list[Value]:
 
 # ── found again ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-#: Permitted between a value's characters, including UTF-16's zero byte.
+#: Between a value's characters; includes UTF-16's zero byte.
 _SPACE = b" \t\r\n\0"
 _LINE = late(r"[^\r\n]+")
 _ALPHABETS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
 #: Bytes per page in the position lookup.
 _PAGE = 4_096
-#: Above this number, only common encodings are searched.
+#: For more values, only common encodings are searched.
 _MANY = 600
 
 
 class _Needle(NamedTuple):
-    """One encoding of a value, without white space. `before` and `after`: number of adjacent characters that
-    contain bits of it."""
+    """An encoded value without white space. `before` and `after`: number of adjacent characters that contain
+    bits of it.
+    """
 
     data: bytes
     value: int
@@ -347,7 +350,7 @@ class SecretValues:
             for needle in _forms(value, number, few):
                 if needle.data not in seen:
                     seen.add(needle.data)
-                    # Choose the rarest bytes to index a needle, one offset per alignment of the text
+                    # Indexes a needle by its rarest bytes, with one offset per alignment of the text
                     width = 8 if len(needle.data) >= 15 else 4
                     if len(needle.data) < 2 * width - 1:
                         continue
@@ -369,7 +372,7 @@ class SecretValues:
         return len(self._names)
 
     def masked(self, text: str) -> tuple[str, frozenset[str]]:
-        """Returns the text with `MASK` for each value, with the same lines, and the names of the sources."""
+        """Returns the text with `MASK` for each value and the same lines, and the names of the sources."""
         if not self._needles or len(text) < SHORTEST_SAID:
             return text, frozenset()
         text, dumped = self._without_dumps(text)
@@ -494,8 +497,6 @@ def _is_letter(one: bytes) -> bool:
 
 
 class _Where:
-    """Maps offsets without white space to offsets in the text."""
-
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._pages: dict[int, list[int]] = {}
@@ -528,7 +529,7 @@ def _forms(value: Value, number: int, few: bool) -> Iterator[_Needle]:
     try:
         text = data.decode()
     except UnicodeDecodeError:
-        return  # a row of a binary file
+        return
     yield _Needle(data.translate(None, _SPACE), number, apart=value.plain)
     if few:
         yield _Needle(data.hex().upper().encode(), number)

@@ -52,7 +52,6 @@ _DATA = (
 )
 _WHOSE = r"(?:[a-z0-9]+[._-])*"
 _KIND = r"(?:api|access|auth|refresh|bearer|id|bot|deploy|session|github|gitlab|gh|slack|npm|pypi|hf)"
-#: Personal credential notes.
 _NOTED = late(
     rf"\.?(?:tokens?|passwords?|passwds?|passphrases?)(?:[._-][a-z0-9._-]+?)?{_DATA}"
     rf"|\.?{_WHOSE}{_KIND}[._-]?(?:tokens?|keys?){_DATA}"
@@ -63,7 +62,7 @@ _STORE_FOLDERS = late(
     r"|password-store|gcloud|oci|terraform\.d|kaggle|snowflake|chef|secrets|config)(?:/|$)"
     r"|/(?:uv/credentials|composer|containers|pypoetry|pnpm|gh|glab-cli|binstar|anaconda-client|go|huggingface)(?:/|$)"
 )
-#: Model vocabularies, designs, password pages.
+#: Vocabularies, designs, password pages.
 _OTHER_SENSE = late(
     r"(?:design|css|style|theme|color|special|added|stop)[._-]?tokens?\b.*|tokeni[sz].*"
     r"|.*[._-](?:reset|forgot|rules|policy)\b.*"
@@ -72,7 +71,6 @@ _WORDS_OF_PAGES = late(
     r"(?:auth|token|tokens|password|passwords|secret|secrets|credentials)\.(?:json|ya?ml|properties)"
 )
 _WORDS_OF_DESIGN = late(r"tokens?\.(?:json|ya?ml)")
-#: Backup and copy suffixes.
 _COPY = late(
     r"(?P<before>.+?)(?:~|\.(?:bak|backup|back|bkp|bk|old|orig|original|save|saved|swp|swo|swn|tmp|temp|copy|prev"
     r"|rej|disabled|off|rpmsave|rpmnew|dpkg-old|dpkg-dist|ucf-old|\d{1,14}|\d{4}-\d\d-\d\d)"
@@ -87,7 +85,7 @@ _COPIES_OF_COPIES = 4
 
 
 def is_secret(path: str) -> bool:
-    """Whether it looks like a file with keys or passwords; `.env.example`, `token.py` and similar do not.
+    """Whether it looks like a file with keys or passwords, unlike `.env.example`, `token.py` and similar.
 
     Ignores case, trailing dots, backup and copy suffixes: `.ENV~` and `id_rsa (1)` are secrets.
     """
@@ -102,7 +100,7 @@ def is_secret(path: str) -> bool:
 
 
 def is_store(path: str) -> bool:
-    """Like `is_secret` for third-party files: certificates and test keys do not count."""
+    """Like `is_secret` for third-party files, whose certificates and test keys do not count."""
     *folders, name = _components(path)
     if _SAMPLES.match(name):
         return False
@@ -115,7 +113,7 @@ def is_store(path: str) -> bool:
 
 
 def stores_in(folder: str, names: Iterable[str]) -> list[str]:
-    """Names for which `is_store` is true; fast if almost none match."""
+    """Returns names for which `is_store` is true; fast if almost none match."""
     telling = bool(_STORE_FOLDERS.search(folder.casefold()))
     return [
         name
@@ -126,13 +124,13 @@ def stores_in(folder: str, names: Iterable[str]) -> list[str]:
 
 
 def is_sample(path: str) -> bool:
-    """A template, such as `.env.example`."""
     return bool(_SAMPLES.match(_components(path)[-1]))
 
 
 def governs(path: str) -> bool:
     """Whether it controls an agent, an editor, git, a build server or a shell, so that writes need
-    permission."""
+    permission.
+    """
     *folders, name = _components(path)
     return any(folder in _GOVERNING_FOLDERS.all for folder in (*folders, name)) or bool(
         _GOVERNING.match(name)

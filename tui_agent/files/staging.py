@@ -23,21 +23,19 @@ from tui_agent.files.private import runs
 _TEMPORARY = re.compile(r"\.tui-agent-(\d+)-[0-9a-f]{16}\.tmp")
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _CHUNK = 1 << 20
-#: Temporaries of this process that could not be removed.
+#: Temporary files of this process that could not be removed.
 _left: set[str] = set()
 #: Tolerance for clock changes since boot, in seconds.
 _CLOCK_SET = 60.0
 
 
 class FileState(Struct, frozen=True):
-    """A spot's hash ("" if missing) and status."""
-
     md5: str
     status: os.stat_result | None = None
 
 
 def temporary_name() -> str:
-    """Unpredictable, with tui-agent's prefix and the process id."""
+    """Unpredictable."""
     return f".tui-agent-{os.getpid()}-{secrets.token_hex(8)}.tmp"
 
 
@@ -77,11 +75,11 @@ def stage(
     source: PathHandle | None = None,
     executable: bool | None = None,
 ) -> None:
-    """Write `data` to `temporary`, durably with `sync`; removed on failure. Raises OSError.
+    """Writes `data` to `temporary`, durably with `sync`; removes it on failure. Raises OSError.
 
-    Copies permissions, owner and extended attributes of the file at the spot (status `like`), or of `source`
-    for a moved file. `mode` (permission bits) overrides them; `executable` then sets or clears execution for
-    all readers.
+    Copies permissions, owner and extended attributes of the file at the spot (status `like`), or of
+    `source` for a moved file. `mode` (permission bits) overrides them; `executable` then sets or clears
+    execution for all readers.
     """
     known = like is not None or mode is not None or (source is not None and source.status is not None)
     descriptor = os.open(temporary, _WRITE, 0o600 if known else 0o666, dir_fd=spot.folder)
@@ -108,19 +106,19 @@ def stage(
 
 
 def with_execution(mode: int, executable: bool) -> int:
-    """Execution for everyone who may read, or for nobody."""
+    """Allows or forbids execution to all who may read."""
     return mode | (mode & 0o444) >> 2 if executable else mode & ~0o111
 
 
 def set_aside(spot: PathHandle, aside: str) -> None:
-    """A hard link preserves the old file during its replacement; skipped without support."""
+    """Preserves the old file by a hard link during its replacement, if supported."""
     discard(spot.folder, aside)
     with suppress(OSError):
         os.link(spot.name, aside, src_dir_fd=spot.folder, dst_dir_fd=spot.folder, follow_symlinks=False)
 
 
 def restore_aside(spot: PathHandle, aside: str, seen: FileState) -> bool:
-    """Restore the preserved file with later writes; False if missing. Raises Outdated, OSError."""
+    """Restores the preserved file with later writes; False if missing. Raises Outdated, OSError."""
     try:
         status = os.stat(aside, dir_fd=spot.folder, follow_symlinks=False)
     except (FileNotFoundError, ValueError):
@@ -134,8 +132,9 @@ def restore_aside(spot: PathHandle, aside: str, seen: FileState) -> bool:
 
 
 def rename_into_place(spot: PathHandle, temporary: str, seen: FileState, *, sync: bool = True) -> None:
-    """Replace the spot if unchanged since `seen`; durable with `sync`. Raises Outdated otherwise, and keeps
-    the temporary file."""
+    """Replaces the spot, durably with `sync`. Raises Outdated and keeps the temporary file if it changed
+    since `seen`.
+    """
     check_unmoved(spot, seen)
     if seen.status is None:
         # A link fails if the name exists; a rename overwrites it.
@@ -214,7 +213,7 @@ def discard(folder: int, temporary: str) -> bool:
 
 
 def sweep(folder: int) -> None:
-    """Remove temporaries of this process, of dead processes, and from before a reboot."""
+    """Removes temporary files of this process, of dead processes, and from before a reboot."""
     for name in os.listdir(folder):
         match = _TEMPORARY.fullmatch(name)
         if match and (name in _left or not runs(match[1]) or _is_from_before_the_start(folder, name)):
@@ -242,7 +241,7 @@ def sync_folder(folder: int) -> None:
 
 @contextmanager
 def made_parents(spot: PathHandle) -> Generator[None]:
-    """Missing folders of a spot; removed again on failure if empty."""
+    """Creates missing folders of a spot; on failure removes them if empty."""
     top, missing = os.dup(spot.folder), spot.missing[:-1]
     try:
         spot.make_parents()
@@ -255,18 +254,18 @@ def made_parents(spot: PathHandle) -> Generator[None]:
 
 
 def remove_folders(top: int, names: tuple[str, ...]) -> None:
-    """Removes nested empty folders below descriptor `top`, innermost first."""
+    """Removes nested empty folders below the descriptor `top`, innermost first."""
     for depth in range(len(names), 0, -1):
         try:
             os.rmdir("/".join(names[:depth]), dir_fd=top)
         except FileNotFoundError:
-            continue  # It was never created.
+            continue
         except OSError:
             return
 
 
 def _take_after(spot: PathHandle, descriptor: int, like: os.stat_result) -> None:
-    """Copies owner, attributes and permissions of the replaced file; owner first: it clears permission bits."""
+    """Copies the owner first: it clears permission bits."""
     now = os.fstat(descriptor)
     for user, group in ((like.st_uid, -1), (-1, like.st_gid)):
         if user not in (-1, now.st_uid) or group not in (-1, now.st_gid):

@@ -1,9 +1,9 @@
-"""Conversion between bytes and text that keeps encoding, byte-order mark and line endings, and clean text for
-the screen.
+"""Conversion between bytes and text that keeps encoding, byte-order mark and line endings, and clean text
+for the screen.
 
-File names, responses and errors may contain escape sequences, bidi controls and invisible characters. `clean`
-and `one_line` replace each by one visible character, so columns stay; `escaped` spells it out, for names;
-`json_escaped` uses JSON escapes, which is lossless.
+File names, responses and errors may contain escape sequences, bidi controls and invisible characters.
+`clean` and `one_line` replace each by one visible character, so columns stay; `escaped` spells it out,
+for names; `json_escaped` uses JSON escapes, which is lossless.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from tui_agent.errors import Undecodable
 
 #: Controls, format characters (bidi controls, tags), line and paragraph separators, lone surrogates.
 _ACTING = frozenset(("Cc", "Cf", "Zl", "Zp", "Cs"))
-#: Ignorable code points of other categories: grapheme joiner, Hangul and Khmer fillers, variation selectors,
-#: reserved ranges.
+#: Ignorable code points of other categories.
 _IGNORABLE = (
     (0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x2065), (0x3164, 0x3164),
     (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0xE0000, 0xE0FFF),
@@ -32,7 +31,6 @@ _IGNORABLE = (
 _BLANK = frozenset("\u2800")
 _SELECTORS = ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
 _ZWNJ, _ZWJ = "\u200c", "\u200d"
-#: Scripts spelled with joiners.
 _JOINING = ((0x0600, 0x08FF), (0x0900, 0x109F), (0x1780, 0x1AAF), (0xA800, 0xABFF), (0x11000, 0x11FFF))
 _IDEOGRAPHS = ((0x3400, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
 _VIRAMA = 9
@@ -42,10 +40,10 @@ _BREAKS = {"\n": "␤", "\t": "␉"}
 
 
 def clean(text: str) -> str:
-    """Control and invisible characters made visible, one for one.
+    """Replaces control and invisible characters by visible ones.
 
-    Keeps newlines and tabs; drops a carriage return before a newline. Keeps joiners and variation selectors
-    that shape adjacent letters, ideographs or emoji.
+    Keeps newlines and tabs; drops a carriage return before a newline. Keeps joiners and variation
+    selectors that shape adjacent letters, ideographs or emoji.
     """
     if "\r\n" in text:
         text = text.replace("\r\n", "\n")
@@ -53,18 +51,18 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Like `clean`, with line breaks and tabs made visible too."""
+    """Like `clean`, also for line breaks and tabs."""
     text = clean(text)
     return "".join(_BREAKS.get(c, c) for c in text) if "\n" in text or "\t" in text else text
 
 
 def escaped(text: str) -> str:
-    r"""Single-line, with escapes: `\n`, `\x1b`, `\u202e`."""
+    r"""Uses escapes: `\n`, `\x1b`, `\u202e`."""
     return replaced(text, _spelled, "\n\t")
 
 
 def json_escaped(text: str) -> str:
-    r"""JSON with `\uXXXX` escapes, equal in value. Keeps line ends between values."""
+    r"""Uses JSON's `\uXXXX` escapes, which keep the value. Keeps line ends between values."""
     return replaced(text, _json)
 
 
@@ -76,7 +74,7 @@ def hidden(name: str) -> str:
 def replaced(text: str, instead: Callable[[str], str], also: str = "") -> str:
     """Maps control and invisible characters, and those in `also`."""
     if text.isascii() and (text if also else text.replace("\n", "").replace("\t", "")).isprintable():
-        return text  # Fast path: a loop would block other threads.
+        return text  # A loop would block other threads.
     suspects = {c for c in set(text) if c in also or _hides(c)}
     shaping = {c for c in suspects if c in (_ZWNJ, _ZWJ) or _within(c, _SELECTORS)}
     if shaping:  # Depends on the original neighbours.
@@ -142,7 +140,6 @@ def _json(character: str) -> str:
 
 
 def size_in_words(count: int) -> str:
-    """`812 B`, `12.3 kB`, `4.0 MB`."""
     if count < 1000:
         return f"{count} B"
     return f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
@@ -159,7 +156,7 @@ _MARKS: tuple[tuple[bytes, Encoding], ...] = (
 
 
 class TextFile(Struct, frozen=True):
-    """`text` keeps each line's ending; `mark` is the byte-order mark, if any."""
+    """`text` has the line endings; `mark` is the byte-order mark, or ""."""
 
     text: str
     encoding: Encoding = "utf-8"
@@ -167,15 +164,16 @@ class TextFile(Struct, frozen=True):
 
     @property
     def ending(self) -> str:
-        r"""The most common line ending; `\n` by default."""
+        r"""The most common line ending; `\n` without any."""
         windows = self.text.count("\r\n")
         plain = self.text.count("\n") - windows
         return "\r\n" if windows > plain else "\n"
 
 
 def decode(data: bytes, name: str = "the file") -> TextFile:
-    """Decodes UTF-8 (with or without a mark) or UTF-16 (with a mark). Raises Undecodable if the text could
-    not be encoded back."""
+    """Decodes UTF-8 or, with a byte-order mark, UTF-16. Raises Undecodable if the text could not be encoded
+    back.
+    """
     if data.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         raise Undecodable(f"{name} is UTF-32", "convert it to UTF-8 first")
     mark, encoding = next(((m, e) for m, e in _MARKS if data.startswith(m)), (b"", "utf-8"))
@@ -202,13 +200,14 @@ def encode(file: TextFile, text: str) -> bytes:
 
 
 def md5(data: bytes) -> str:
-    """Hexadecimal, for comparison and display; not cryptographically secure."""
+    """For comparison and display; not cryptographically secure."""
     return hashlib.md5(data, usedforsecurity=False).hexdigest()
 
 
 def pieces(text: str, size: int = PIECE) -> Iterator[str]:
-    """Pieces of about `size` characters, split after line feeds: one call on a long text would block other
-    threads."""
+    """Splits after line feeds into pieces of about `size` characters: one call on a long text would block
+    other threads.
+    """
     at = 0
     while at < len(text):
         end = text.find("\n", at + size - 1) + 1 or len(text)

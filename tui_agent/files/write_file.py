@@ -1,6 +1,6 @@
 """Atomic, durable replacement of one file, if its content is as expected.
 
-`batch.write_batch` uses the same steps for several: `check_expected`, `staging.stage`,
+`batch.write_batch` has the same steps for several: `check_expected`, `staging.stage`,
 `staging.rename_into_place`.
 """
 
@@ -30,11 +30,11 @@ def write_file(
     mode: int | None = None,
     note: Path | None = None,
 ) -> str:
-    """Write `data` to a file (None: remove it); returns the new hash ("" if removed).
+    """Writes `data` to a file (None: removes it) and returns the new hash ("" if removed).
 
-    `expected` is the required current hash, "" for a missing file, None for any. `mode` are permission bits;
-    by default a file keeps its own. Creates missing folders, and writes through links inside the workspace.
-    With a `note` (a path in our data folder), `journal.clear` can remove leftovers of a kill.
+    `expected` is the required current hash, "" for a missing file, None for any. `mode` are permission
+    bits; by default a file keeps its own. Creates missing folders, and writes through links inside the
+    workspace. With a `note` (a path in our data folder), `journal.clear` can remove leftovers of a kill.
 
     Raises Outdated, PathRefused, or FileError; the file is then unchanged.
     """
@@ -54,7 +54,7 @@ def write_file(
 
 
 def mode_on_disk(gate: Gate, path: str) -> int | None:
-    """Permission bits, or None if missing."""
+    """Returns permission bits; None if missing."""
     with gate.find(path, "read") as spot:
         return None if spot.status is None else stat.S_IMODE(spot.status.st_mode)
 
@@ -62,7 +62,7 @@ def mode_on_disk(gate: Gate, path: str) -> int | None:
 def write_at(
     spot: PathHandle, data: bytes, expected: str | None, temporary: str, mode: int | None = None
 ) -> str:
-    """Writes a file as `write_file`; its folder exists and is locked."""
+    """Like `write_file`, in an existing and locked folder."""
     seen = check_expected(spot, expected)
     staging.check_writable(spot)
     staging.stage(spot, temporary, data, seen.status, mode)

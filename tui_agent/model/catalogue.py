@@ -22,15 +22,15 @@ from tui_agent.model.model_listing import LOGIN, MOST_BYTES, MOST_MODELS, ListAn
 from tui_agent.model.model_table import KnownModel, Route
 
 _log = logging.getLogger(__name__)
-#: Time limits for one request and for a whole listing, and the maximum number of pages.
+#: Limits: seconds of a request, seconds of a listing, pages.
 TIMEOUT_SECONDS, WHOLE_SECONDS, MOST_PAGES = 5.0, 20.0, 20
-#: Seconds until a model request retries a failed listing.
+#: Delay in seconds before a failed listing is requested again.
 _ASK_AGAIN_SECONDS = 3_600
 _PAGE = 1_000
 
 _lists: Final[dict[tuple[str, str], Listing]] = {}
 _locks: Final[dict[tuple[str, str], asyncio.Lock]] = {}
-#: Time of the last failure (monotonic clock) by provider and address.
+#: Monotonic time by provider and address.
 _failed: Final[dict[tuple[str, str], float]] = {}
 
 
@@ -62,7 +62,7 @@ async def model(client: httpx.AsyncClient, route: Route) -> KnownModel | None:
     else:
         listed = await _cached(route)
     found = {one.name: one.known for one in listed.models}
-    # Variants such as `:free` and `:nitro` are the same model; `:free` has its own prices.
+    # Variants such as `:nitro` are the same model; `:free` has its own prices.
     return found.get(route.model) or found.get(route.model.partition(":")[0])
 
 
@@ -158,7 +158,7 @@ def _headers(route: Route) -> dict[str, str]:
 
 
 def _failure_reason(error: Exception) -> str:
-    """Returns the end of `openai: …`."""
+    """Returns the end of a sentence that begins with the provider."""
     match error:
         case httpx.HTTPStatusError(response=response) if response.status_code in (401, 403):
             return f"the key was refused ({response.status_code})"

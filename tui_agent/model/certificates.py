@@ -1,4 +1,4 @@
-"""Certificate verification, configured by the same variables as in litellm."""
+"""Certificate verification, configured by litellm's variables."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ _loading = threading.Lock()
 
 
 class LazySSLContext(ssl.SSLContext):
-    """Loads its certificates before the first TLS connection: 30 ms that plain HTTP to a local server does
-    not need."""
+    """Loads its certificates before the first TLS connection: saves 30 ms if a local server uses plain HTTP."""
 
     file: str = ""
 
@@ -34,14 +33,13 @@ class LazySSLContext(ssl.SSLContext):
 
 
 def verification() -> LazySSLContext | bool:
-    """False if SSL_VERIFY disables verification."""
     import certifi
 
     said = os.environ.get("SSL_VERIFY", "")
     if said.strip().lower() == "false":
         return False
     files = (said, os.environ.get("SSL_CERT_FILE", ""), certifi.where())
-    context = LazySSLContext(ssl.PROTOCOL_TLS_CLIENT)  # Verifies host names and certificates.
+    context = LazySSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.file = next(file for file in files if os.path.exists(file))
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     for flag in ("VERIFY_X509_PARTIAL_CHAIN", "VERIFY_X509_STRICT"):  # As in the default context.

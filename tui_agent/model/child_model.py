@@ -33,14 +33,14 @@ WORKER = "tui_agent.model.worker"
 
 
 def model_process(environment: Mapping[str, str] | None = None) -> ChildProcess:
-    """`environment` is added to our own provider variables."""
+    """`environment` supplements our own provider variables."""
     return ChildProcess(WORKER, name="model", env={**for_models(), **(environment or {})})
 
 
 ModelStatus = Literal["idle", "starting", "ready", "failed"]
 Transport = Literal["auto", "litellm", "direct"]
 _log = logging.getLogger(__name__)
-#: Retries of a request, and of one for a summary.
+#: Maximum numbers of retries of a request, and of a request for a summary.
 RETRIES, SUMMARY_RETRIES = 5, 1
 
 
@@ -49,12 +49,12 @@ def has_litellm() -> bool:
 
 
 class ChildModel:
-    """A `Model`, `ready` once the child has imported the modules that `model` needs; earlier requests wait in
-    the child.
+    """A `Model`, `ready` once the child has imported the modules that `model` needs. Earlier requests wait
+    in the child.
 
-    `transport` is the setting `models.transport`. `on_status` is called on the loop. `retries` limits
-    repetitions after rate limits and server errors. `environment` is added to this process's provider
-    variables. `process` is a child started in advance.
+    `transport` is the setting `models.transport`. `on_status` is called on the loop. `retries` applies to
+    rate limits and server errors. `environment` supplements this process's provider variables. `process`
+    is a child started in advance.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class ChildModel:
             return ListAnswer(error=error.what)
 
     async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
-        """Falls back to an estimate and never raises. Without `wait`, it does not wait for the vocabulary."""
+        """Never raises. Estimates on failure, and without `wait` until the vocabulary is loaded."""
         if wait or self._counts:
             try:
                 answer = await self._child.ask("count", {"model": model, "texts": list(texts)})
@@ -125,7 +125,7 @@ class ChildModel:
         return TokenCount(tuple(estimate(text) for text in texts), exact=False)
 
     def _route(self, model: str) -> model_table.Route | None:
-        """Returns None for litellm. Raises a `ModelError` if litellm is not allowed or not installed."""
+        """Returns None for litellm. Raises a `ModelError` if that is not allowed or not installed."""
         litellm_only = self._transport == "litellm" and not by_login(model)
         route = None if litellm_only else model_table.route(model, self._child.environment)
         if route is None and self._transport == "direct":
@@ -161,13 +161,13 @@ class ChildModel:
             yield EndChunk("cut", f"{error.what} during the answer")
 
     async def reach(self, environment: Mapping[str, str]) -> None:
-        """Adds variables, also to a running child. Raises a `ModelError`."""
+        """Adds variables, even to a running child. Raises a `ModelError`."""
         self._child.environment.update(environment)
         if self._warming is not None or self._child.pid is not None:
             await self._ask("reach", dict(environment))
 
     async def upload(self, model: str, name: str, text: str) -> str:
-        """Uploads a file to the provider and returns its id. Raises a `ModelError`."""
+        """Returns the file's id at the provider. Raises a `ModelError`."""
         if not has_litellm():
             raise ModelError(
                 "Files are uploaded by litellm, which is not installed", "run `pip install litellm`"
@@ -187,7 +187,6 @@ class ChildModel:
 
     @property
     def stderr(self) -> tuple[str, ...]:
-        """Recent lines."""
         return self._child.stderr
 
     @property

@@ -1,4 +1,4 @@
-"""The interface of a language model: a request in, a stream of chunks out; closing the stream cancels the
+"""Interface of a language model: a request in, a stream of chunks out. Closing the stream cancels the
 request.
 
 Implemented by `model.child_model`, `model.recording` and a recorder that wraps either.
@@ -37,10 +37,10 @@ class ModelRequest(Struct, frozen=True):
     tools: tuple[dict[str, Any], ...] = ()
     schema: dict[str, Any] | None = None
     timeout: float = 120.0
-    #: Ids of uploaded files, attached to the user message that names them (`"fileId": "…"`).
+    #: Ids of uploaded files, sent with the user message that names them (`"fileId": "…"`).
     files: tuple[str, ...] = ()
-    #: Options of a local server: additional parameters, the output limit (0: none) and the method of schema
-    #: enforcement. With the latter, a rejected schema raises `SchemaRefused`.
+    #: For a local server: additional parameters, the output limit (0: none) and the method of schema
+    #: enforcement. With a method, a rejected schema raises `SchemaRefused`.
     options: dict[str, Any] = {}
     most: int = 0
     schema_form: str = ""
@@ -48,9 +48,8 @@ class ModelRequest(Struct, frozen=True):
     effort: Effort = "auto"
     #: None: the provider's default.
     temperature: float | None = None
-    #: Cache key shared by requests with a common prefix.
+    #: Cache key of requests with a common prefix.
     session: str = ""
-    #: Requested lifetime of the provider's prompt cache.
     cache: Literal["short", "long"] = "short"
     #: Optional parts rejected by the server; see `completion.OPTIONAL`.
     without: frozenset[str] = frozenset()
@@ -65,7 +64,7 @@ class ReasoningChunk(Struct, frozen=True, tag="reasoning"):
 
 
 class CallChunk(Struct, frozen=True, tag="call"):
-    """A fragment of a function call. `id` and `name` are in its first chunk; `arguments` are concatenated."""
+    """A fragment of a function call: `id` and `name` are in the first one, `arguments` are concatenated."""
 
     index: int
     id: str = ""
@@ -74,10 +73,10 @@ class CallChunk(Struct, frozen=True, tag="call"):
 
 
 class UsageChunk(Struct, frozen=True, tag="usage"):
-    """Token counts; `cost` in dollars, None if the price is unknown.
+    """Token counts. `cost` is in dollars, None if the price is unknown.
 
-    `cached` and `written` are the parts of `input` read from and written to a cache; `written_long` is the
-    part of `written` kept for an hour. `thinking` is the hidden part of `output`.
+    `cached` and `written` are the parts of `input` read from and written to a cache; `written_long` is
+    the part of `written` kept for an hour. `thinking` is the hidden part of `output`.
     """
 
     input: int
@@ -90,8 +89,9 @@ class UsageChunk(Struct, frozen=True, tag="usage"):
 
 
 class ProgressChunk(Struct, frozen=True, tag="progress"):
-    """Tokens that a local server has processed so far, 0 if unknown. `waits` is the reason for a delay before
-    that."""
+    """Prompt tokens that a local server has processed, 0 if unknown. `waits` is the reason for a delay
+    before that.
+    """
 
     read: int = 0
     of: int = 0
@@ -99,9 +99,9 @@ class ProgressChunk(Struct, frozen=True, tag="progress"):
 
 
 class RetryChunk(Struct, frozen=True, tag="retry"):
-    """The provider requested a delay: attempt number `attempt` follows in `seconds`.
+    """The provider requested a delay: attempt `attempt` follows in `seconds`.
 
-    The partial reply is void. Close the stream to keep it.
+    Voids the partial reply; to keep it, close the stream.
     """
 
     attempt: int
@@ -114,16 +114,17 @@ class SentChunk(Struct, frozen=True, tag="sent"):
 
 
 class LeftOutChunk(Struct, frozen=True, tag="left out"):
-    """The provider rejected a configured value; the request was repeated without it. `words` lacks its full
-    stop."""
+    """The provider rejected a configured value; the request was repeated without it. `words` has no full
+    stop.
+    """
 
     words: str
 
 
 class EndChunk(Struct, frozen=True, tag="end"):
-    """`parts` is the whole reply in order, including items to be returned to the provider; if empty, the
-    reply consists of the streamed text and calls. `why` is the reason of a premature end, without its full
-    stop."""
+    """`parts` is the whole reply in order, with items to be returned to the provider; if empty, the reply
+    consists of the streamed text and calls. `why` is the reason of a premature end, without a full stop.
+    """
 
     reason: EndReason
     why: str = ""
@@ -145,8 +146,9 @@ Chunk = (
 
 
 class Abilities(Struct, frozen=True):
-    """`window` is in tokens, by default 0 (unknown). `known`: litellm has an entry for it. `plans`: it can answer
-    planning requests; a recording can only if it contains one."""
+    """`window` is in tokens, 0 if unknown. `known`: litellm has an entry for the model. `plans`: it can
+    answer planning requests; a recording can only if it contains one.
+    """
 
     model: str
     window: int = 0
@@ -155,13 +157,12 @@ class Abilities(Struct, frozen=True):
     cache_marks: bool = False
     known: bool = False
     plans: bool = True
-    #: Whether it accepts images.
     sees: bool = False
-    #: Kind of a local server: "local" if unidentified, "gateway" if unidentified and used with a key. Its
-    #: number of parallel requests, by default 0 (unknown).
+    #: Kind of a local server: "local" if unidentified, "gateway" if also used with a key. Its number of
+    #: parallel requests, 0 if unknown.
     server: str = ""
     slots: int = 0
-    #: Dollars per input and per output token; default None (unknown).
+    #: Dollars per input and per output token; None if unknown.
     prices: tuple[float, float] | None = None
 
 
@@ -174,7 +175,7 @@ class TokenCount(Struct, frozen=True):
 
 @runtime_checkable
 class CanReach(Protocol):
-    """Configured by environment variables that can be added later."""
+    """Configured by environment variables, which can be added later."""
 
     async def reach(self, environment: Mapping[str, str]) -> None:
         """Raises a `ModelError`."""
@@ -184,7 +185,7 @@ class CanReach(Protocol):
 @runtime_checkable
 class CanWarm(Protocol):
     async def warm(self, model: str) -> None:
-        """Opens a connection, or queries a local server's properties. Never raises."""
+        """Opens a connection or queries a local server's properties. Never raises."""
         ...
 
 
@@ -199,7 +200,7 @@ class Model(Protocol):
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
-        """`EndChunk` is the last. Raises a `ModelError`."""
+        """The last chunk is an `EndChunk`. Raises a `ModelError`."""
         ...
 
     async def close(self) -> None: ...
@@ -249,7 +250,7 @@ class JoinedChunks:
 
 
 def joined_chunks(held: Chunk, chunk: Chunk) -> Chunk | None:
-    """None if `chunk` does not continue the text of `held`."""
+    """Returns None if `chunk` does not continue the text of `held`."""
     match held, chunk:
         case (TextChunk(one), TextChunk(other)):
             return TextChunk(one + other)
@@ -272,7 +273,7 @@ def merged_chunks(chunks: Iterable[Chunk]) -> list[Chunk]:
 
 
 Vocabulary = Literal["o200k_base", "cl100k_base"]
-#: Typical of English and code in common vocabularies; other scripts need fewer bytes per token.
+#: Typical of English and code; other scripts have fewer bytes per token.
 BYTES_PER_TOKEN = 4
 
 _O200K = ("gpt-4o", "gpt-4.1", "gpt-4.5", "gpt-5", "gpt-oss", "o1", "o3", "o4", "chatgpt-", "codex-")
@@ -280,7 +281,7 @@ _CL100K = ("gpt-4", "gpt-3.5", "text-embedding-3")
 
 
 def estimate(text: str) -> int:
-    """UTF-8 bytes divided by four, rounded up."""
+    """Returns a quarter of the UTF-8 bytes, rounded up."""
     return -(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN)
 
 
@@ -289,7 +290,7 @@ def reply_room(window: int) -> int:
 
 
 def vocabulary(model: str) -> tuple[Vocabulary, bool]:
-    """Returns the vocabulary, and whether it is exact or only the nearest available."""
+    """Returns the nearest vocabulary, and whether it is exact."""
     name = model.rpartition("/")[2]
     if name.startswith(_O200K):
         return "o200k_base", True

@@ -37,17 +37,17 @@ from tui_agent.model.rules import level_of
 from tui_agent.model.wires.reader import ReplyReader
 
 _log = logging.getLogger(__name__)
-#: Keep-alives extend the time-out up to this multiple; a model may reason silently for that long.
+#: Keep-alives extend the time-out up to this multiple, because a model may reason silently for that long.
 KEPT_ALIVE = 5
 #: Consecutive empty events that are subject to the time-out; fewer may start a part.
 MOST_EMPTY = 3
-#: Fraction of the time-out that must pass before it is extended again, to limit the cost per event.
+#: Fraction of the time-out that must pass before the next extension, which limits the cost per event.
 WORTH_EXTENDING = 0.01
-#: Time-out in seconds after the end reason; only the usage is still expected.
+#: Time-out in seconds for the usage, which follows the end reason.
 _LAST_WORDS_SECONDS = 5.0
 #: Optional parts of a request, each with the words by which servers reject it. The first match is left out.
 #: The parts most valuable to the conversation are last, because a message about thinking without a parameter
-#: name may refer to any of three parts.
+#: name may refer to any of three.
 OPTIONAL = (
     (
         "schema",
@@ -80,13 +80,10 @@ OPTIONAL = (
     ("effort", re.compile(r"(?i)reasoning|thinking")),
     ("temperature", re.compile(r"(?i)temperature|sampling")),
 )
-#: Optional parts with configurable values.
 _VALUES = ("effort", "temperature")
 
 
 class IncomingReply(Protocol):
-    """Its chunks by event, and its reader."""
-
     reader: ReplyReader
     origin: Origin
 
@@ -99,16 +96,14 @@ class Transport(Protocol):
     async def abilities(self, model: str) -> Abilities: ...
 
     async def open(self, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None) -> IncomingReply:
-        """May raise any exception; `explain` interprets it."""
+        """May raise any exception; see `explain`."""
         ...
 
-    async def cost(self, model: str, usage: UsageChunk) -> float | None:
-        """None if the price is unknown."""
-        ...
+    async def cost(self, model: str, usage: UsageChunk) -> float | None: ...
 
 
 class Refusals:
-    """Optional parts rejected by servers, by model, and by reply if the part belongs to one."""
+    """Optional parts rejected by servers, by model, or by reply if the part belongs to one."""
 
     def __init__(self) -> None:
         self._parts: set[tuple[str, str, object]] = set()
@@ -123,7 +118,7 @@ class Refusals:
         return copied
 
     def take(self, other: Refusals) -> None:
-        """Merge the rejections of a request that then succeeded."""
+        """Merges the rejections of a request that then succeeded."""
         self._parts |= other._parts
         self._replies |= other._replies
         self._in_words |= other._in_words
@@ -145,7 +140,6 @@ class Refusals:
                 self._parts.add((request.model, part, value))
 
     def left_out(self, request: ModelRequest) -> ModelRequest:
-        """Removes previously rejected parts."""
         refused = {
             part
             for model, part, value in self._parts
@@ -183,14 +177,14 @@ async def complete(
 ) -> AsyncGenerator[Chunk, None]:
     """Streams the reply. Raises `AttemptFailed` if a retry may succeed, otherwise a `ModelError`.
 
-    A reply interrupted after its first content ends as `cut`. If the server rejects an optional part, repeats
-    the request without it and records that in `refusals`.
+    A reply interrupted after its first content ends as `cut`. If the server rejects an optional part,
+    repeats the request without it and records that in `refusals`.
     """
     known = await transport.abilities(request.model)
     if request.schema is not None and request.schema_form == "guided_json":
         request = replace(request, options={**request.options, "guided_json": request.schema}, schema=None)
     elif request.schema is not None and not (request.schema_form or known.schema or not known.known):
-        request = replace(request, schema=None)  # An unknown model is tried with a schema.
+        request = replace(request, schema=None)  # An unknown model may support it.
     tried = refusals.copy()
     told: list[Chunk] = []
     while True:
@@ -260,8 +254,8 @@ async def _attempt(transport: Transport, request: ModelRequest) -> AsyncGenerato
         if not reader.said:
             _raise_refusal(error, request, wire)
         if reader.reason is None:
-            # The end of an interrupted reply: `cut` if it has content, otherwise raises its error. Raises
-            # `AttemptFailed` if the server reports overload, with the end of the reply as it is
+            # An interrupted reply with content ends as `cut`; otherwise its error is raised. If the server
+            # reports overload, raises `AttemptFailed` with that end.
             meaning = _meaning(error, request, wire)
             if not stream.reader.said:
                 raise (AttemptFailed(meaning) if meaning.again else meaning.error) from error
@@ -338,7 +332,7 @@ def _says_something(chunk: Chunk) -> bool:
 
 
 def _extend(limit: asyncio.Timeout, wire: Wire, seconds: float) -> None:
-    """Extends the deadline at each sign of activity, up to a maximum, because litellm hides empty events."""
+    """Extends the deadline at each sign of activity, up to a maximum: litellm hides empty events."""
     loop = asyncio.get_running_loop()
     begun = since = loop.time()
 
@@ -361,13 +355,13 @@ def _extend(limit: asyncio.Timeout, wire: Wire, seconds: float) -> None:
 async def _open(
     transport: Transport, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None
 ) -> IncomingReply:
-    async with asyncio.timeout(None) as limit:  # Preparation of the first request has no limit.
+    async with asyncio.timeout(None) as limit:  # Preparing the first request has no limit.
         _extend(limit, wire, request.timeout)
         return await transport.open(request, wire, shape)
 
 
 def _refused(error: Exception, request: ModelRequest, wire: Wire) -> list[str]:
-    """After an internal error of a local server, the schema is suspected as well."""
+    """After an internal error of a local server, also suspects the schema."""
     status = wire.error.status if wire.error else getattr(error, "status_code", 0)
     has_schema = request.schema is not None or "guided_json" in request.options
     if isinstance(_meaning(error, request, wire).error, ContextTooLong):

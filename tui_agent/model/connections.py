@@ -1,7 +1,7 @@
 """Keep-alive connections to providers, with one retry if the server has closed an idle one.
 
-Closing a body early discards its connection, so the bytes after a reply's last event are read in the
-background. Requests are not compressed, because no provider documents support for it.
+Closing a body early discards its connection, so the bytes after the last event are read in the
+background. Requests are not compressed: no provider documents support for it.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from typing import Any
 import httpx
 
 _log = logging.getLogger(__name__)
-#: Maximum idle time of a connection in seconds; most providers close earlier or later.
+#: Maximum idle time in seconds; most providers close earlier or later.
 IDLE_SECONDS = 300.0
 LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=IDLE_SECONDS)
-#: Limits in seconds and bytes for reading the rest of a body after its last event.
+#: Limits for reading a body after its last event.
 END_SECONDS, MOST_END_BYTES = 0.5, 16_384
-#: Seconds that a request waits for a body of the same server to be read; opening a TLS connection takes as
+#: Seconds that a request waits for another body of the same server to end; a new TLS connection takes as
 #: long.
 SHORTLY_SECONDS = 0.25
-#: A server heard from within this many seconds is assumed to have an open connection.
+#: A server that sent data within this many seconds is assumed to have an open connection.
 WARM_SECONDS = 60.0
 #: A stale connection fails within this many seconds of the next request.
 STALE_SECONDS = 2.0
-#: TCP keep-alive: idle time, interval (both in seconds) and count of probes; milliseconds until
+#: TCP keep-alive: seconds of idle time, seconds between probes, number of probes; milliseconds until
 #: unacknowledged data closes the connection, for example after suspend.
 _ALIVE = (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4), ("TCP_USER_TIMEOUT", 20_000))
 
-#: Seconds that a request waits for a connection being opened to the same server.
+#: Seconds that a request waits for a new connection to the same server.
 OPENING_SECONDS = 0.3
-#: Maximum time to open a connection that requests wait for.
+#: Maximum time to open one.
 MOST_OPENING_SECONDS = 10.0
 
 _ends: dict[str, set[asyncio.Task[None]]] = {}
@@ -48,7 +48,6 @@ def origin_of(url: httpx.URL) -> str:
 
 
 def used_within(url: httpx.URL, seconds: float) -> bool:
-    """Whether the server sent data within the last `seconds`."""
     return time.monotonic() - _used.get(origin_of(url), -seconds) < seconds
 
 
@@ -65,7 +64,6 @@ class _ConnectionTrace:
 
 
 def _set_up(stream: Any) -> None:
-    """TCP keep-alive, if supported."""
     connected = stream.get_extra_info("socket") if stream is not None else None
     if connected is None:
         return
@@ -82,7 +80,7 @@ Send = Callable[[httpx.Request], Awaitable[httpx.Response]]
 
 
 async def send_with_retry(send: Send, request: httpx.Request) -> httpx.Response:
-    """Repeats it once if a reused connection failed immediately, before the first byte of a response."""
+    """Repeats a request once if a reused connection failed before the first byte of a response."""
     origin = origin_of(request.url)
     if (opening := _opening.get(origin)) and opening is not asyncio.current_task():
         await asyncio.wait([opening], timeout=OPENING_SECONDS)
@@ -115,8 +113,8 @@ def _is_unconfirmed(error: BaseException | None) -> bool:
 async def preconnect(client: httpx.AsyncClient, address: str) -> None:
     """Opens a connection, unless one was used within the last minute.
 
-    Sends HEAD for the server's root without a key; any response leaves the connection open. Skips plain HTTP,
-    where it would save nothing. Never raises.
+    Sends HEAD for the server's root without a key; any response leaves the connection open. Skips plain
+    HTTP, which gains nothing. Never raises.
     """
     url = httpx.URL(address)
     origin = origin_of(url)
@@ -137,7 +135,7 @@ async def _open(client: httpx.AsyncClient, url: httpx.URL) -> None:
 
 
 def end(response: httpx.Response, url: httpx.URL, pieces: AsyncIterator[bytes]) -> None:
-    """Reads the rest of a body in the background and closes it, which releases its connection."""
+    """Reads the rest of a body in the background, then releases its connection."""
     origin = origin_of(url)
     _used[origin] = time.monotonic()
     ends = _ends.setdefault(origin, set())

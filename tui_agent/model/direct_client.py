@@ -31,7 +31,7 @@ from tui_agent.model.wires import chat, generate, messages, responses
 from tui_agent.model.wires.conversation import Conversation, cache_marks, conversation
 from tui_agent.model.wires.reader import Rendered, ReplyReader
 
-#: Added to the HTTP client's own limits, so that the time-out of `completion` expires first.
+#: Added to the HTTP client's limits, so that the time-out of `completion` expires first.
 _MARGIN_SECONDS = 30.0
 #: Statuses of a server without the requested interface.
 _NO_INTERFACE = (404, 405, 501)
@@ -44,8 +44,6 @@ class RejectedRequest(Exception):
 
 
 class DirectTransport:
-    """For models that have a `model_table.route`."""
-
     def __init__(self) -> None:
         #: Addresses of servers without the Responses API.
         self._chat_only: set[str] = set()
@@ -69,7 +67,7 @@ class DirectTransport:
         return await self._open(request, _route(request.model, variables), wire, shape)
 
     async def _variables(self, model: str, refused: str = "") -> dict[str, str]:
-        """Raises `AttemptFailed` if its service cannot refresh the token at the moment."""
+        """Raises `AttemptFailed` if the login service cannot refresh the token at the moment."""
         try:
             return await self._logins.variables(model, os.environ, refused)
         except LoginBusy as error:
@@ -98,7 +96,7 @@ class DirectTransport:
             return await self._send(request, route, "chat", wire, shape)
 
     async def connect(self, model: str) -> None:
-        """Connects if a key exists. Also refreshes a login's token."""
+        """Connects if a key exists. Refreshes a login's token."""
         try:
             variables = await self._logins.variables(model, os.environ)
         except ModelError:
@@ -114,7 +112,6 @@ class DirectTransport:
         known = await _listed_model(route)
         path, rendered, origin = render(request, route, name, shape, known)
         rules = route.rules
-        # Headers that depend on the request
         last = request.messages[-1] if request.messages else {}
         person = request.purpose == "main" and last.get("role") == "user"
         values = {
@@ -178,7 +175,7 @@ class DirectStream:
         return self
 
     async def __anext__(self) -> list[Chunk]:
-        """The chunks of events received together."""
+        """Returns the chunks of events received together."""
         if self._failed is not None:
             raise self._failed
         chunks: list[Chunk] = []
@@ -202,7 +199,7 @@ def render(
     shape: dict[str, Any] | None,
     known: KnownModel | None = None,
 ) -> tuple[str, Rendered, Origin]:
-    """The path and body of a request, and the origin of its reply."""
+    """Returns the path and the body of a request, and the origin of its reply."""
     rules = replace(route.rules, levels=()) if "effort" in request.without else route.rules
     if not (route.own or route.rules.responses_only) and route.provider == "openai":
         rules = replace(rules, cache="")  # A server that imitates OpenAI may reject the key.
@@ -230,7 +227,7 @@ def _conversation(
     request: ModelRequest, route: Route, origin: Origin, known: KnownModel | None
 ) -> Conversation:
     marks = cache_marks(request.messages) if route.rules.cache == "marks" else frozenset()
-    # For an unknown model, its server decides about images.
+    # An unknown model's server decides about images.
     sees = known is None or "v" in known.can
     words = "calls" in request.without
     return conversation(request.messages, route.rules, origin, sees=sees, words=words, marks=marks)
@@ -249,7 +246,7 @@ def reader(name: WireName, route: Route) -> ReplyReader:
 
 def _route(model: str, variables: Mapping[str, str] | None = None) -> Route:
     route = model_table.route(model, {**os.environ, **(variables or {})})
-    if route is None:  # The parent resolved the same name before.
+    if route is None:  # The parent process resolved the same name before.
         raise LookupError(f"there is no direct way to {model}")
     return route
 
@@ -271,7 +268,6 @@ def address(base: str, path: str) -> str:
 
 @cache
 def client() -> httpx.AsyncClient:
-    """One client for all requests; proxies from the environment, certificates as litellm chooses them."""
     _certificates.cache_clear()
     return watched_client(_certificates())
 
@@ -282,14 +278,14 @@ def _certificates() -> LazySSLContext | bool:
 
 
 async def _certificates_for(address: str) -> None:
-    client()  # which takes them
+    client()  # `client` takes them.
     certificates = _certificates()
     if isinstance(certificates, LazySSLContext) and certificates.file and not address.startswith("http:"):
         await asyncio.to_thread(certificates.load)
 
 
 async def ready() -> DirectTransport:
-    """Imports everything that a first request needs."""
+    """Imports all modules of a first request."""
     await asyncio.to_thread(client)
     await anyio.lowlevel.checkpoint()
     return _transport()

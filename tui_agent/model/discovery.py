@@ -18,7 +18,7 @@ MOST_MODELS = 20
 
 
 class Suggestion(Struct, frozen=True):
-    """`because` is the reason; `environment` holds the variables it requires."""
+    """`because` is the reason; `environment` holds required variables."""
 
     model: str
     because: str
@@ -27,8 +27,8 @@ class Suggestion(Struct, frozen=True):
 
 #: Default ports of Ollama, LM Studio, llama.cpp and vLLM.
 PORTS = (11434, 1234, 8080, 8000)
-#: Prefix of litellm model names by server kind. None is the prefix of a paid provider, so a local prompt
-#: cannot be sent to one by mistake.
+#: Prefixes of litellm model names. None belongs to a paid provider, so a local prompt cannot be sent to one
+#: by mistake.
 _PREFIXES: dict[Kind, str] = {
     "Ollama": "ollama_chat",
     "LM Studio": "lm_studio",
@@ -37,7 +37,7 @@ _PREFIXES: dict[Kind, str] = {
     "vLLM": "hosted_vllm",
     "": "llamafile",
 }
-#: Variables with a server address, and the prefix of its model names.
+#: Variables with a server's address, and the prefix of its model names.
 _VARIABLES = (
     ("OPENAI_API_BASE", "openai"),
     ("OPENAI_BASE_URL", "openai"),
@@ -54,9 +54,9 @@ async def discover(
     ports: tuple[int, ...] = PORTS,
     memory: ServerMemory | None = None,
 ) -> tuple[Suggestion, ...]:
-    """Keys first, within about half a second. Omits unresponsive servers.
+    """Lists keys first, then responsive servers, within about half a second.
 
-    A `memory` stores discovered addresses, and skips servers that are processing one of our requests.
+    `memory` stores discovered addresses, and skips servers that are processing one of our requests.
     """
     environment = os.environ if environment is None else environment
     named = {
@@ -88,7 +88,7 @@ def with_logins(environment: Mapping[str, str]) -> list[Suggestion]:
 
 
 def with_keys(environment: Mapping[str, str]) -> list[Suggestion]:
-    """One model per provider with a key, at its default address."""
+    """Returns one model per provider with a key."""
     found = []
     for provider in all_providers():
         key = next((name for name in provider.keys if environment.get(name)), None)

@@ -1,9 +1,9 @@
 """Validates response streams before litellm parses them: complete events, valid UTF-8 and JSON, explicit
 errors.
 
-litellm skips unparsable data, turns errors within a stream into a status 500, and treats a non-streamed body
-as an empty reply. Its transports are therefore wrapped (`http_clients.py`); a `Wire` records each request's
-progress.
+litellm skips unparsable data, turns errors within a stream into a status 500, and treats a non-streamed
+body as an empty reply. Its transports are therefore wrapped (`http_clients.py`). A `Wire` records each
+request's progress.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ _END_OF_EVENT = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _LINE = re.compile(r"\r\n|\n|\r")
 _ASKS_FOR_A_STREAM = re.compile(rb'"stream":\s*true')
 _DONE = "[DONE]"
-#: Content type of Bedrock's streams, and the bytes of an event before its headers and behind its JSON.
+#: Content type of Bedrock's streams; the bytes before an event's headers and after its JSON.
 _AWS_EVENTS = "application/vnd.amazon.eventstream"
 _AWS_HEAD, _AWS_TAIL = 12, 4
 _LAST_EVENTS = frozenset(("message_stop", "response.completed", "response.incomplete"))
-#: Beginnings of event types of the Messages and the Responses API.
+#: Beginnings of event types in the Messages and Responses APIs.
 _KNOWN_EVENTS = ("message_", "content_block_", "response.")
 _BLANK = b" \t\r\n\xef\xbb\xbf"
-#: Beginnings of a non-streamed body: a JSON object or a web page.
 _WHOLE_BODY = (b"{", b"<")
 #: Event type, data on one line, and the parsed data; None for `[DONE]`.
 _Event = tuple[str, str, dict[str, Any] | None]
 
 
 class BrokenStream(httpx.ReadError):
-    """The message is a predicate with the server as its subject."""
+    """The message is a predicate whose subject is the server."""
 
 
 @dataclass
 class Wire:
-    """Progress of one request. `on_sign_of_life` is called for each message of the model, `on_keep_alive` for
-    comments and pings."""
+    """Progress of one request. `on_sign_of_life` is called for each message of the model, `on_keep_alive`
+    for comments and pings.
+    """
 
     on_sent: Callable[[], None] = lambda: None
     on_sign_of_life: Callable[[], None] = lambda: None
@@ -68,9 +68,9 @@ class Wire:
     #: Whether the server gave a reason for the end; None for unknown formats.
     ended: bool | None = None
     error: ServerError | None = None
-    #: Reason of an unreadable stream, a predicate with the server as its subject.
+    #: Reason of an unreadable stream; a predicate whose subject is the server.
     broken: str = ""
-    #: Parsed events, available from the beginning of the response; events received together are in one list.
+    #: Parsed events; those received together are in one list.
     events: AsyncIterator[list[dict[str, Any]]] | None = None
 
 
@@ -78,13 +78,11 @@ _wire: ContextVar[Wire | None] = ContextVar("wire", default=None)
 
 
 def watch(wire: Wire) -> None:
-    """Records this task's later requests."""
+    """Records later requests of this task."""
     _wire.set(wire)
 
 
 class ValidatingTransport(httpx.AsyncBaseTransport):
-    """Validates responses to requests with a `Wire`."""
-
     def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
         self._transport = transport
 
@@ -145,7 +143,7 @@ async def _refused(response: httpx.Response, wire: Wire) -> httpx.Response:
             if len(body) >= MOST_ERROR_BYTES:
                 break
     except httpx.HTTPError:
-        pass  # the status is sufficient without the whole body
+        pass  # the status suffices
     finally:
         await response.aclose()
     body = body[:MOST_ERROR_BYTES]
@@ -157,8 +155,9 @@ async def _refused(response: httpx.Response, wire: Wire) -> httpx.Response:
 
 
 async def _unpacked(response: httpx.Response) -> AsyncIterator[bytes]:
-    """Yields pieces of at most `MOST_PIECE_BYTES`, so that callers can enforce size limits. Raises
-    `httpx.HTTPError`."""
+    """Yields pieces of at most `MOST_PIECE_BYTES`, so that callers can enforce limits. Raises
+    `httpx.HTTPError`.
+    """
     if response.headers.get("content-encoding", "").strip().lower() not in ("gzip", "x-gzip", "deflate"):
         async for piece in response.aiter_bytes():
             yield piece
@@ -215,7 +214,7 @@ class _ValidatedStream(httpx.AsyncByteStream):
             yield "".join(line for pair in lines for line in pair).encode()
 
     async def values(self) -> AsyncIterator[list[dict[str, Any]]]:
-        """Events as JSON objects, without `[DONE]`; those of one piece of the body are in one list."""
+        """Yields events as JSON objects, without `[DONE]`; those of one piece of the body are in one list."""
         async for block in self._blocks():
             if values := [value for _, _, value in block if value is not None]:
                 yield values
@@ -344,7 +343,7 @@ class _ValidatedStream(httpx.AsyncByteStream):
 
 
 class _AwsEvents(httpx.AsyncByteStream):
-    """Complete events in the binary format of AWS, unchanged. Raises `BrokenStream`."""
+    """Complete events in AWS's binary format, unchanged. Raises `BrokenStream`."""
 
     def __init__(self, stream: Any, wire: Wire) -> None:
         self._stream = stream
@@ -371,9 +370,10 @@ class _AwsEvents(httpx.AsyncByteStream):
         await self._stream.aclose()
 
     def _next(self, rest: bytearray) -> bytes:
-        """Removes the first event from `rest` and returns it; empty if it is incomplete.
+        """Removes the first event from `rest` and returns it; empty if incomplete.
 
-        An event is its size, the size of its headers, a checksum, headers, JSON, and a checksum of all these.
+        An event consists of its size, the size of its headers, a checksum, headers, JSON, and a checksum
+        of all these.
         """
         if len(rest) < _AWS_HEAD:
             return b""
@@ -441,7 +441,7 @@ class _Split:
             raise BrokenStream("sent an event without an end")
 
     def last(self) -> list[bytes]:
-        """The last event, which may lack its blank line."""
+        """Returns the last event, which may lack its blank line."""
         rest = bytes(self._rest)
         return [rest] if rest.strip() and (self._is_body or _is_whole(rest)) else []
 
@@ -481,7 +481,7 @@ def _holds_usage(value: dict[str, Any]) -> bool:
 
 
 def _gives_reason(event: dict[str, Any]) -> bool | None:
-    """Whether an event states why the reply ends; None for unknown formats."""
+    """Returns whether an event states why the reply ends; None for unknown formats."""
     match event:
         case {"type": "message_delta", "delta": {"stop_reason": str()}}:
             return True
@@ -519,7 +519,7 @@ def _as_events(body: dict[str, Any], wire: Wire) -> Iterator[_Event]:
 
 
 def _of_completion(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """An OpenAI chat completion, https://platform.openai.com/docs/api-reference/chat/object."""
+    """https://platform.openai.com/docs/api-reference/chat/object"""
     choice = body["choices"][0]
     delta = {name: value for name, value in choice["message"].items() if value is not None}
     if calls := delta.get("tool_calls"):
@@ -533,7 +533,7 @@ def _of_completion(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _of_message(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """An Anthropic message, https://docs.anthropic.com/en/api/messages."""
+    """https://docs.anthropic.com/en/api/messages"""
     usage = body.get("usage") or {}
     yield {"type": "message_start", "message": {**body, "content": [], "stop_reason": None}}
     for index, block in enumerate(body["content"]):

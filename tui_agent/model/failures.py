@@ -1,7 +1,7 @@
 """A failure: error responses, exceptions with their causes, the requested delay; and a class of failures.
 
-litellm wraps errors in inconsistent classes, so class names, status codes and messages of the whole chain are
-examined. Server messages are shortened and masked.
+litellm wraps errors in inconsistent classes, so class names, status codes and messages of the whole chain
+are examined. Server messages are shortened and masked.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from tui_agent.files.lazy_regex import late
 from tui_agent.files.masking import masked
 from tui_agent.files.numbers import real_number, seconds_of, whole_number
 
-#: Statuses of errors in events without a status, by error name: OpenAI, Anthropic and compatible servers;
-#: Google's canonical codes (https://cloud.google.com/apis/design/errors); Moonshot; DashScope; the numbers of
+#: Statuses of errors in events without one, by error name: OpenAI, Anthropic and compatible servers; Google's
+#: canonical codes (https://cloud.google.com/apis/design/errors); Moonshot; DashScope; the numbers of
 #: https://docs.z.ai/api-reference/api-code.
 _STATUS_OF = {
     "invalid_request_error": 400,
@@ -55,7 +55,7 @@ _STATUS_OF = {
     **dict.fromkeys(("1210", "1211", "1213", "1214", "1261", "1301"), 400),
     **dict.fromkeys(("1113", "1302", "1303", "1304", "1305", "1308", "1309", "1310", "1312", "1313"), 429),
 }
-#: MiniMax reports errors in `base_resp.status_code`, even with HTTP status 200:
+#: Values of `base_resp.status_code`, sent even with HTTP status 200:
 #: https://platform.minimax.io/docs/api-reference/errorcode.md.
 _STATUS_OF_MINIMAX = {
     1001: 504,
@@ -72,7 +72,7 @@ _WHOLE_SPAN = late(f"(?ai){_SPAN}")
 _NUMBER = late(r"(?a)\d{1,15}(?:\.\d+)?")
 #: "Please try again in 6m0s" (OpenAI, Groq), "Please retry after 20 seconds" (Azure), `"retryDelay": "34s"` (Gemini).
 _ASKED = late(rf"(?i)(?:try again|retry(?:Delay)?|reset)\W{{1,8}}(?:(?:in|after)\W{{1,2}})?(?<!-)({_SPAN})")
-#: Numbers from these are Unix times in seconds and in milliseconds.
+#: Smallest numbers that are Unix times in seconds and in milliseconds.
 _MOMENT, _MOMENT_MS = 1e9, 1e12
 
 
@@ -87,7 +87,7 @@ class ServerError:
 
     @property
     def is_page(self) -> bool:
-        """Sent by another server or for a wrong address."""
+        """Whether another server, or a wrong address, returned a web page."""
         return isinstance(self.body, str) and bool(_PAGE.match(self.body))
 
 
@@ -97,7 +97,7 @@ def is_error(body: Mapping[str, Any]) -> bool:
 
 
 def status_of(body: Any) -> int:
-    """The equivalent HTTP status of an error within a stream."""
+    """Returns the HTTP status equivalent to an error within a stream."""
     error = body.get("error") if isinstance(body, dict) else body
     named = [error] if isinstance(error, dict) else []
     named += [body] if isinstance(body, dict) else []
@@ -115,9 +115,10 @@ def status_of(body: Any) -> int:
 
 
 def retry_after(headers: Any) -> float | None:
-    """Seconds requested by `retry-after-ms` or `retry-after`: a number, or a date (RFC 9110, 10.2.3) relative
-    to the server's `date`. None if missing, invalid or zero, because immediate retries would be exhausted at
-    once."""
+    """Returns the seconds requested by `retry-after-ms` or `retry-after`: a number, or a date (RFC 9110,
+    10.2.3) relative to the server's `date`. None if missing, invalid or zero: immediate retries would
+    soon be exhausted.
+    """
     named = lowered(headers)
     if milliseconds := _number(named.get("retry-after-ms")):
         return milliseconds / 1000
@@ -125,11 +126,11 @@ def retry_after(headers: Any) -> float | None:
 
 
 def limits_reset(headers: Any) -> float | None:
-    """Seconds until all exhausted limits are reset; None if none is.
+    """Returns the seconds until all exhausted limits are reset; None if none is.
 
-    Reads pairs such as `x-ratelimit-remaining-tokens: 0` and `x-ratelimit-reset-tokens: 6m0s` (OpenAI, Groq),
-    `anthropic-ratelimit-requests-remaining` and `…-reset` (a date), and `x-ratelimit-reset` (OpenRouter, a
-    timestamp).
+    Reads pairs such as `x-ratelimit-remaining-tokens: 0` and `x-ratelimit-reset-tokens: 6m0s` (OpenAI,
+    Groq), `anthropic-ratelimit-requests-remaining` and `…-reset` (a date), and `x-ratelimit-reset`
+    (OpenRouter, a timestamp).
     """
     named = lowered(headers)
     used_up = [
@@ -142,7 +143,6 @@ def limits_reset(headers: Any) -> float | None:
 
 
 def seconds_in(words: str) -> float | None:
-    """None if missing or 0."""
     asked = _ASKED.search(words)
     return _span(asked[1]) or None if asked else None
 
@@ -181,7 +181,7 @@ def _seconds(value: str | None, now: float) -> float | None:
 
 
 def _number(value: str | None) -> float | None:
-    """None for Python-specific floats such as `nan`."""
+    """Rejects Python's own floats such as `nan`."""
     if value is None or not _NUMBER.fullmatch(value.strip()):
         return None
     number = real_number(value, -1.0)
@@ -202,14 +202,14 @@ _EMPTY_WORDS = late(
     r"(?i)(?:error from provider(?: \([^)]*\))?: )?provider returned error|upstream error.{0,60}"
 )
 _CREDENTIALS = late(r"(\w{2,12}://)[^/\s@]{1,300}@")
-#: A page with more characters is represented by its title.
+#: A longer page, in characters, is represented by its title.
 _SHORT_PAGE = 80
 _DEEPEST = 4
 
 
 @dataclass(frozen=True)
 class Failure:
-    """An exception with its causes, and the server's response if known."""
+    """An exception with its causes, and the server's response if any."""
 
     error: BaseException
     refused: ServerError | None = None
@@ -272,7 +272,7 @@ class Failure:
 
     @cached_property
     def seconds(self) -> float | None:
-        """Requested by a header or the message, otherwise until a limit resets."""
+        """Seconds requested by a header or the message, otherwise until a limit resets."""
         if self.refused is not None and self.refused.retry_after is not None:
             return self.refused.retry_after
         for headers in () if self.refused is not None else self._headers:
@@ -306,7 +306,7 @@ class Failure:
 
 
 def words_in(body: object, deep: int = 0) -> str:
-    """The innermost message if errors are nested."""
+    """Returns the innermost message of nested errors."""
     if deep > _DEEPEST:
         return ""
     match body:
@@ -359,7 +359,7 @@ def codes_in(body: object, deep: int = 0) -> Iterator[str]:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Includes members of groups, without duplicates."""
+    """Includes members of exception groups, without duplicates."""
     left, seen = [error], set[int]()
     while left:
         error = left.pop(0)
@@ -413,7 +413,7 @@ Again = Literal["no", "if asked", "yes"]
 class FailureKind:
     """A class of failures, matched by text (`signs`), status and `when`.
 
-    Empty `signs` or `statuses` match everything, and an unknown status matches if `signs` are set. The
+    Empty `signs` or `statuses` match everything; an unknown status matches if `signs` are set. The
     templates `what` and `remedy` may contain `{model}`, `{said}` (the server's message), `{page}` (a web
     page's title), `{status}`, `{keys}` (key variables), `{where}` (address variable), and for requests
     over an account limit `{limit}` and `{requested}` in tokens per `{span}`. `again`: whether to retry,

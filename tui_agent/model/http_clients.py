@@ -60,8 +60,9 @@ def _pattern(host: str) -> str:
 
 
 def watch_litellm(litellm: Any) -> None:
-    """OpenAI clients accept a client per request, set by `use_client_of_loop`; others are replaced when
-    litellm caches them."""
+    """Passes OpenAI clients a client per request (`use_client_of_loop`), and replaces others when litellm
+    caches them.
+    """
     from litellm.caching.llm_caching_handler import LLMClientCache
     from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler
 

@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 @cache
 def read_in_blocks() -> None:
-    """Applies the patch to all connections, unless httpcore's internals differ from those known."""
+    """Patches all connections, unless httpcore's internals are unknown."""
     if _is_known(AsyncHTTP11Connection):
         AsyncHTTP11Connection._receive_response_body = _body_in_blocks  # ty: ignore[invalid-assignment]
     else:

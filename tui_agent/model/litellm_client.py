@@ -31,9 +31,9 @@ from tui_agent.model.wires.conversation import ReplyTurn, cache_marks, conversat
 from tui_agent.model.wires.reader import ReplyReader
 
 _log = logging.getLogger(__name__)
-#: Providers that cache prompts only at explicit marks.
+#: Providers that cache prompts only at marks.
 _MARKED = ("anthropic", "bedrock", "bedrock_converse", "vertex_ai-anthropic_models", "databricks")
-#: Added to litellm's limit, so that our own time-out expires first.
+#: Added to litellm's limit, so that our time-out expires first.
 _LITELLM_MARGIN_SECONDS = 30.0
 #: Missing entries already logged: model and property.
 _logged: Final[set[tuple[str, str]]] = set()
@@ -41,9 +41,9 @@ _logged: Final[set[tuple[str, str]]] = set()
 
 @cache
 def litellm() -> ModuleType:
-    """Imports litellm with its local price table, and without telemetry, callbacks, `.env` and retries."""
+    """Imports litellm with its local price table, without telemetry, callbacks, `.env` and retries."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
-    os.environ["LITELLM_MODE"] = "PRODUCTION"  # avoids reading a .env file, which can be untrusted
+    os.environ["LITELLM_MODE"] = "PRODUCTION"  # avoids reading an untrusted .env file
     import litellm
 
     litellm.telemetry = False
@@ -55,7 +55,7 @@ def litellm() -> ModuleType:
     # When a connection breaks, aiohttp discards unread data; httpx delivers it first.
     litellm.disable_aiohttp_transport = True
     litellm.disable_hf_tokenizer_download = True
-    # Its limit would end replies with a hundred equal chunks, such as a row of zeros or dashes.
+    # Its limit would end replies with a hundred equal chunks, such as a row of dashes.
     litellm.REPEATED_STREAMING_CHUNK_LIMIT = sys.maxsize
     watch_litellm(litellm)
     return litellm
@@ -153,7 +153,7 @@ class LitellmTransport:
                 max_retries=0,
                 **options,
             )
-        except Exception as error:  # litellm also raises plain exceptions
+        except Exception as error:  # the price is unknown
             if missing := _without_module(request.model, error):
                 raise missing from error
             raise
@@ -164,7 +164,7 @@ class LitellmTransport:
             return usage.cost
         try:
             return await asyncio.to_thread(_cost, model, usage)
-        except Exception as error:  # litellm also raises plain exceptions; the price is unknown
+        except Exception as error:  # the price is unknown
             _unknown(model, "price", error)
             return None
 
@@ -172,7 +172,7 @@ class LitellmTransport:
 def _served(model: str) -> tuple[str, Rules, Origin]:
     try:
         name, provider = litellm().get_llm_provider(model)[:2]
-    except Exception as error:  # litellm also raises plain exceptions; the request reports the error
+    except Exception as error:  # the request reports the error
         _unknown(model, "provider", error)
         provider, _, name = model.rpartition("/")
     return provider, rules_of(provider, name), Origin("litellm", provider, family_of(provider, name))
@@ -195,8 +195,7 @@ def _messages(request: ModelRequest, rules: Rules, origin: Origin) -> list[dict[
             message["tool_call_id"] = full.get(message["tool_call_id"], message["tool_call_id"])
         if message["role"] == "assistant":
             blocks = [block for part in next(said).thinking for block in reader.items(part.native)]
-            # litellm moves all thinking to the front, and its final request cannot be compared with the
-            # original
+            # litellm moves all thinking to the front, and its final request is not available for comparison
             if blocks and not rules.thinking_bound:
                 message["thinking_blocks"] = blocks
             for call in message.get("tool_calls") or ():
@@ -269,8 +268,6 @@ _SIGNATURE = "__thought__"
 
 
 class LitellmReader(ReplyReader):
-    """`pieces` is the source of `ModelResponseStream` events."""
-
     def __init__(self, pieces: Any = None, wire: Wire | None = None) -> None:
         super().__init__()
         self._pieces = pieces
@@ -310,7 +307,7 @@ class LitellmReader(ReplyReader):
         return chunks
 
     def note_reason(self) -> None:
-        """litellm also reports "stop" for a truncated stream; only the provider's own reason counts."""
+        """litellm also reports "stop" for a truncated stream, so only the provider's reason counts."""
         word = getattr(self._pieces, "received_finish_reason", None)
         word = word or getattr(self._pieces, "intermittent_finish_reason", None)
         if word and self._wire.ended is not False:
@@ -326,7 +323,7 @@ class LitellmReader(ReplyReader):
         return chunks
 
     def _keep_block(self, block: dict[str, Any]) -> None:
-        """Concatenates pieces until a signature or a block of another type."""
+        """Concatenates pieces up to a signature or a block of another type."""
         size = len(block.get("signature") or "") + len(block.get("data") or "")
         if block.get("type") != "thinking":
             self._blocks.append(block)
@@ -350,11 +347,10 @@ def _plain_tools() -> dict[str, bool]:
 
 
 def abilities(model: str) -> Abilities:
-    """Reads litellm's table."""
     try:
         info = litellm().get_model_info(model)
         provider = str(info.get("litellm_provider") or "")
-    except Exception as error:  # litellm also raises plain exceptions; the model is unknown
+    except Exception as error:  # the model is unknown
         _unknown(model, "abilities", error)
         return Abilities(model)
     return Abilities(
@@ -397,7 +393,7 @@ async def upload(model: str, name: str, text: str) -> str:
                 custom_llm_provider=provider,
                 max_retries=0,
             )
-    except Exception as error:  # litellm also raises plain exceptions; the text is sent instead
+    except Exception as error:  # the text is sent instead
         raise explain(error, model).error from error
     return str(made.id)
 
@@ -430,7 +426,7 @@ def _provider(model: str) -> str:
     refuse_login(model)
     try:
         provider = litellm().get_llm_provider(model)[1]
-    except Exception as error:  # litellm also raises plain exceptions; the provider is unknown
+    except Exception as error:  # the provider is unknown
         raise explain(error, model).error from error
     if provider not in _PURPOSES:
         raise ModelError(f"{provider} has no files that a chat could refer to", 'set files_api = "off"')

@@ -1,7 +1,7 @@
-"""Adapts requests to local servers: context windows, slots, options, diagnosis of empty replies; and file
-uploads.
+"""Adapts requests to local servers: context windows, slots, options, diagnosis of empty replies. Uploads
+files.
 
-Requests to remote providers pass through unchanged.
+Requests to remote providers are unchanged.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ from tui_agent.model.parts import calls_of, text_of
 from tui_agent.model.servers import FIRST_WINDOW, ServerMemory, ServerModel
 
 _log = logging.getLogger(__name__)
-#: A local server may process a long prompt for minutes before its first token.
+#: A local server can process a long prompt for minutes.
 LOCAL_TIMEOUT_SECONDS = 900.0
 #: Delay before an unresponsive server is examined again.
 ASK_AGAIN_SECONDS = 10.0
-#: A reported input count below this share of our estimate means a truncated prompt.
+#: A reported input count below this share of our estimate means that the server truncated the prompt.
 READ_SHARE = 0.6
 #: Smaller requests do not calibrate token counts, and smaller counts do not reveal windows: some servers
 #: exclude cached tokens.
@@ -61,7 +61,7 @@ LEAST_COUNTED, LEAST_WINDOW = 500, 1_000
 MOST_RATIO = 6.0
 WAITS = "waiting for the server to answer another request"
 LEAST_REPLY = 64
-#: Servers that generate until the window is full without an output limit. vLLM rejects limits that exceed the
+#: Servers that generate until the window is full if there is no output limit. vLLM rejects limits above the
 #: window.
 _NEEDS_LIMIT = ("llama.cpp", "llama-cpp-python", "Ollama", "LM Studio")
 
@@ -73,8 +73,9 @@ class _Place(Struct, frozen=True):
 
 
 class LocalModels:
-    """`memory` stores learned properties; `window` is the maximum window in tokens to request from servers
-    with a configurable one."""
+    """`memory` stores learned properties. `window` is the maximum window, in tokens, to request from servers
+    with a configurable one.
+    """
 
     def __init__(self, inner: Model, memory: ServerMemory, window: int) -> None:
         self.inner = inner
@@ -83,10 +84,9 @@ class LocalModels:
         self._environment: dict[str, str] = {}
         self._known: dict[_Place, ServerModel] = {}
         self._examining: dict[_Place, asyncio.Lock] = {}
-        #: Models already warmed up, successfully or not.
         self._warmed: set[_Place] = set()
         self._silent: dict[_Place, float] = {}
-        #: The last requested window; a smaller one would reload the model.
+        #: The last requested window: a smaller one would reload the model.
         self._asked_for: dict[_Place, int] = {}
         #: Servers that report input token counts.
         self._reporting: set[_Place] = set()
@@ -150,7 +150,7 @@ class LocalModels:
         if server is None:
             return await self.inner.abilities(model)
         # An unidentified server with a key could be a gateway to a paid provider, so it gets no trial
-        # request. On this machine a placeholder key does not count, because many clients demand one.
+        # request. On this machine a placeholder key does not count: many clients demand one.
         keyed = bool(place.key) and not (servers.is_here(place.address) and servers.is_no_key(place.key))
         kind = server.kind or ("gateway" if keyed else "local")
         if not server.schema and kind != "gateway":
@@ -177,7 +177,8 @@ class LocalModels:
 
     async def test(self, model: str, environment: Mapping[str, str]) -> str:
         """Describes a local server after a small request; "" for a remote one. Raises a `ModelError`. Stores
-        `environment`, the variables with its address."""
+        `environment`, which has its address.
+        """
         if environment:
             self.memory.found(model, environment)
         place = await self._reached(model)
@@ -246,7 +247,7 @@ class LocalModels:
         except (Unreachable, EmptyReply) as error:
             if (
                 not said
-                and request.purpose != "condense"  # It does without a summary.
+                and request.purpose != "condense"  # A summary is dispensable.
                 and server.kind != "vLLM"
                 and not isinstance(error, Overloaded)
                 and (why := await self._overflow(request, place, raw, size))
@@ -313,7 +314,7 @@ class LocalModels:
             )
 
     async def _overflow(self, request: ModelRequest, place: _Place, raw: int, size: int) -> str:
-        """Why an overlong request caused an empty stream, otherwise ""."""
+        """Returns why an overlong request caused an empty stream, or ""."""
         why = await servers.why_silent(place.address, place.name, request.messages, place.key)
         if any(servers.sizes_in(why)):
             self._learn_from(why, place, raw)
@@ -325,7 +326,7 @@ class LocalModels:
         window, asked = servers.sizes_in(words)
         if window:
             self._learn(place, window=window)
-        # Reported counts already correct our estimate elsewhere.
+        # Where counts are reported, they already correct our estimate.
         if asked > raw >= LEAST_COUNTED / 2 and place not in self._reporting:
             self._learn(place, ratio=min(MOST_RATIO, asked / raw))
 
@@ -362,7 +363,7 @@ class LocalModels:
         if time.monotonic() - self._silent.get(place, -ASK_AGAIN_SECONDS) < ASK_AGAIN_SECONDS:
             return None
         if self.memory.is_busy(place.address):
-            return learned  # examined later, because it is processing a request
+            return learned  # busy, so examined later
         found = await servers.examine(place.address, place.name, place.key)
         if found is None:
             self._silent[place] = time.monotonic()
@@ -379,7 +380,7 @@ class LocalModels:
         return server
 
     async def _reached(self, model: str) -> _Place | None:
-        """Passes the server's address on to the senders of requests."""
+        """Passes the server's address to the senders of requests."""
         place, provider = self._place(model), provider_of(model)
         if place is None or provider is None:
             return place
@@ -419,9 +420,7 @@ def server_summary(server: ServerModel, window: int) -> str:
 
 @runtime_checkable
 class StoresFiles(Protocol):
-    async def upload(self, model: str, name: str, text: str) -> str:
-        """Raises a `ModelError`."""
-        ...
+    async def upload(self, model: str, name: str, text: str) -> str: ...
 
     async def delete_files(self, model: str, ids: list[str]) -> None:
         """Raises a `ModelError` if a deletion fails."""
@@ -429,8 +428,9 @@ class StoresFiles(Protocol):
 
 
 class ProviderFiles:
-    """Belongs to the session's loop. A failure adds the model to `refused`; later files are included in its
-    prompts."""
+    """Belongs to the session's loop. A failure adds the model to `refused`; its prompts then contain the
+    files.
+    """
 
     def __init__(self, model: StoresFiles) -> None:
         self._model = model
@@ -456,7 +456,7 @@ class ProviderFiles:
         return self._ids[model, md5]
 
     def adopt(self, model: str, ids: Iterable[str]) -> None:
-        """Files that an earlier process failed to delete."""
+        """Takes over files that an earlier process failed to delete."""
         self._orphans += [(model, file_id) for file_id in ids]
 
     async def close(self) -> str:

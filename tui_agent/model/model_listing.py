@@ -28,9 +28,8 @@ _log = logging.getLogger(__name__)
 KEPT_SECONDS = 86_400.0
 #: Cache key of an account's listing, because login tokens change.
 LOGIN = "login"
-#: Limits: number of entries, characters of a name, bytes of a file.
+#: Limits: entries, characters of a name, bytes of a file.
 MOST_MODELS, LONGEST_NAME, MOST_BYTES = 5_000, 200, 16_000_000
-#: Names of models that are not for text chat.
 _NO_CHAT = re.compile(
     r"embed|image|dall-e|\btts|whisper|transcri|audio|realtime|moderation|rerank|guard|\bsora|\bveo|imagen|lyria"
     r"|\bocr|speech|robotics|computer-use|deep-research|search-(?:api|preview)|babbage|davinci|\baqa\b|\blive\b"
@@ -40,7 +39,7 @@ _NO_CHAT = re.compile(
 
 
 class ListedModel(Struct, frozen=True, array_like=True):
-    """`created` is a Unix time in seconds, default 0 (unknown)."""
+    """`created` is a Unix time, 0 if unknown."""
 
     name: str
     known: KnownModel
@@ -48,7 +47,7 @@ class ListedModel(Struct, frozen=True, array_like=True):
 
 
 class Listing(Struct, frozen=True):
-    """The Unix time of the request is 0 if there was none."""
+    """`at` is the Unix time of the request, 0 if there was none."""
 
     at: float = 0.0
     models: tuple[ListedModel, ...] = ()
@@ -77,7 +76,7 @@ def is_chat(name: str) -> bool:
 
 
 def models_in(form: ListingForm, answer: Any) -> tuple[ListedModel, ...]:
-    """Raises `ValueError` if it is not a listing."""
+    """Raises `ValueError` if `answer` is not a listing."""
     entries = answer.get("models" if form == "gemini" else "data") if isinstance(answer, dict) else answer
     if not isinstance(entries, list):
         raise ValueError("the answer is not a list of models")
@@ -188,7 +187,7 @@ def _path(route: Route) -> Path:
 
 
 def cached_listing(route: Route) -> Listing:
-    """Returns a listing of any age; empty if there is none. Blocks."""
+    """Returns a listing of any age, or an empty one. Blocks."""
     try:
         path = _path(route)
         if path.stat().st_size > 2 * MOST_BYTES:

@@ -25,13 +25,13 @@ from tui_agent.model.client import Abilities, UsageChunk
 from tui_agent.model.parts import Origin
 from tui_agent.model.rules import Rules, WireName, family_of, providers, rules_of
 
-#: Days before its retirement from which a model is not suggested, and from which its use is reported.
+#: Days before its retirement: a model is no longer suggested; its use is reported.
 NOT_SUGGESTED_DAYS, REPORTED_DAYS = 30, 60
 _DATE = re.compile(r"[-@](?:20\d\d-\d\d-\d\d|20\d{6}|\d\d-20\d\d|\d{4})(?!\d)")
 #: Matches `5-5`, `6.1`, `k3` and `4`, but neither `120b` nor `128k`.
 _VERSION = re.compile(r"(?<![\d.])(\d{1,2})(?:[.-](\d{1,2}))?(?![\d.]|[bk]\b)", re.IGNORECASE)
 _WORDS = re.compile(r"[a-z]{2,}", re.IGNORECASE)
-#: Words of a name that do not distinguish models.
+#: Words that do not distinguish models.
 _BESIDE = ("preview", "latest", "exp", "experimental", "beta")
 
 
@@ -51,7 +51,7 @@ def is_ended(known: KnownModel, day: date, within: int = 0) -> bool:
 
 
 def suggestion(provider: str, day: date | None = None) -> str:
-    """The newest model that matches the provider's rule; ""."""
+    """Returns the newest model that matches the provider's rule, or ""."""
     return _suggestion(provider, day or today())
 
 
@@ -66,7 +66,7 @@ def _suggestion(provider: str, day: date) -> str:
 
 
 def follower(provider: str, model: str, day: date | None = None) -> str:
-    """The successor of a retired model: the newest of its kind, otherwise the provider's suggestion; ""."""
+    """Returns a retired model's successor: the newest of its kind, otherwise the provider's suggestion; ""."""
     day = day or today()
     kind = _kind_of(model)
     fitting = [name for name in _lasting(provider, day) if _kind_of(name) == kind and name != model]
@@ -77,7 +77,7 @@ def follower(provider: str, model: str, day: date | None = None) -> str:
 
 
 def about_the_end(provider: str, model: str, known: KnownModel, day: date | None = None) -> str:
-    """A note about a retirement and the successor; ""."""
+    """Returns a note about a retirement and the successor, or ""."""
     day = day or today()
     if not is_ended(known, day, REPORTED_DAYS):
         return ""
@@ -115,7 +115,7 @@ def _size_of(name: str) -> int:
 
 
 class Provider(Struct, frozen=True):
-    """By litellm's name. One of `keys` suffices; none is required if it is empty."""
+    """Named as in litellm. One of `keys` suffices; if empty, none is required."""
 
     name: str
     keys: tuple[str, ...]
@@ -124,12 +124,11 @@ class Provider(Struct, frozen=True):
 
     @property
     def suggestion(self) -> str:
-        """ "" if unknown."""
         return suggestion(self.name)
 
     @property
     def takes_key(self) -> bool:
-        """Whether the user can be asked for a key, which is the only requirement."""
+        """Whether a key is all it requires."""
         known = rules.rules_of(self.name)
         return bool(known.suggest) and not known.login
 
@@ -156,7 +155,7 @@ LOCAL_ADDRESSES = {
 
 @cache
 def all_providers() -> tuple[Provider, ...]:
-    """Ordered as in the rules; those of litellm follow."""
+    """Ordered as in the rules, then those of litellm."""
     direct = (_of_rules(name) for name in rules.providers())
     return (*direct, *_LITELLMS)
 
@@ -170,7 +169,7 @@ def _of_rules(name: str) -> Provider:
 
 
 def provider_of(model: str) -> Provider | None:
-    """Named before the first slash, or implied by a bare model name."""
+    """Found by the name's part before the first slash, or by a bare model name."""
     prefix, slash, _ = model.partition("/")
     if not slash:
         if model.startswith(("gpt-", "o1", "o3", "o4", "chatgpt-", "codex-")):
@@ -190,7 +189,8 @@ _AZURE_V1 = ("", "v1", "preview", "latest")
 
 class Price(Struct, frozen=True, array_like=True):
     """Dollars per token, for requests of more than `above` tokens. `written_long`: written to a cache for an
-    hour."""
+    hour.
+    """
 
     above: int
     input: float
@@ -213,18 +213,18 @@ class OffPeakPrice(Struct, frozen=True, array_like=True):
 
 
 class KnownModel(Struct, frozen=True, array_like=True):
-    """`window` and `output` are in tokens, 0 if unknown. `can` is a string of `Ability` values."""
+    """`window` and `output` are in tokens, 0 if unknown. `can` combines `Ability` values."""
 
     window: int
     output: int
     can: str
     prices: tuple[Price, ...] = ()
-    #: The announced retirement date, as `2026-12-01`, or "".
+    #: Announced retirement date, as `2026-12-01`, or "".
     ends: str = ""
     off_peak: OffPeakPrice | None = None
 
     def cost(self, usage: UsageChunk, now: float | None = None) -> float | None:
-        """Dollars at a Unix time; None if the price is unknown."""
+        """Returns dollars at a Unix time; None if the price is unknown."""
         price = next((price for price in reversed(self.prices) if usage.input > price.above), None)
         if price is None:
             return None
@@ -277,7 +277,6 @@ class Route(Struct, frozen=True):
     address: str
     key: str
     known: KnownModel | None = None
-    #: Headers with values from the environment.
     headers: dict[str, str] = {}
 
     @property
@@ -307,7 +306,7 @@ _FOR_LITELLM = (
 
 
 def route(name: str, environment: Mapping[str, str]) -> Route | None:
-    """None to use litellm."""
+    """Returns None for litellm."""
     if any(environment.get(variable) for variable in _FOR_LITELLM):
         return None
     found = split(name)
@@ -331,7 +330,7 @@ def route(name: str, environment: Mapping[str, str]) -> Route | None:
 
 
 def split(name: str) -> tuple[str, str] | None:
-    """Returns None if unknown."""
+    """Returns provider and model; None if unknown."""
     prefix, slash, model = name.partition("/")
     if slash:
         return (prefix, model) if prefix in providers() and model else None
@@ -341,7 +340,6 @@ def split(name: str) -> tuple[str, str] | None:
 
 
 def rules_for(name: str) -> Rules:
-    """Default rules for litellm's models."""
     provider, model = split(name) or ("", name)
     return rules_of(provider, model)
 
@@ -355,8 +353,8 @@ def abilities(name: str, made: Route, known: KnownModel | None = None) -> Abilit
     """`known` overrides the table."""
     known = known or made.known
     if known is None:
-        # Assume that a provider's new model can do as much as its others; OpenAI's name also covers many
-        # other servers.
+        # Assumes that a new model can do as much as the provider's others. Many other servers use OpenAI's
+        # name.
         able = (made.own or made.provider != "openai") and bool(table().models.get(made.provider))
         return Abilities(name, tools=able, sees=able)
     return Abilities(
@@ -372,7 +370,7 @@ def abilities(name: str, made: Route, known: KnownModel | None = None) -> Abilit
 
 
 def cost(made: Route, usage: UsageChunk, known: KnownModel | None = None) -> float | None:
-    """Dollars, as reported by the provider, otherwise by price; None if unknown."""
+    """Returns dollars, as reported by the provider, otherwise by price; None if unknown."""
     if usage.cost is not None:
         return usage.cost
     known = known or made.known
@@ -380,8 +378,7 @@ def cost(made: Route, usage: UsageChunk, known: KnownModel | None = None) -> flo
 
 
 def from_listing(entry: Any) -> tuple[str, KnownModel] | None:
-    """Parses an entry of OpenRouter's listing, https://openrouter.ai/docs/api-reference/list-available-models; None if
-    invalid."""
+    """Parses an entry of https://openrouter.ai/docs/api-reference/list-available-models; None if invalid."""
     match entry:
         case {"id": str(name)}:
             pricing = entry.get("pricing") if isinstance(entry.get("pricing"), dict) else {}

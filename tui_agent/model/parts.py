@@ -16,7 +16,7 @@ Message = dict[str, Any]
 
 
 class TextPart(Struct, frozen=True, tag="text", omit_defaults=True):
-    """`native` is the provider's data to be returned with it."""
+    """`native` is provider data to be returned with it."""
 
     text: str
     native: Any = None
@@ -75,7 +75,6 @@ def parts_of(message: Message) -> tuple[Part, ...]:
 
 
 def origin_of(message: Message) -> Origin:
-    """Empty if unknown."""
     return msgspec.convert(message.get("origin") or {}, Origin)
 
 

@@ -1,6 +1,7 @@
 """Translates a failed request into an error message and a retry decision.
 
-Explains connection failures (certificate, proxy, name, network or server), and retries with a visible countdown.
+Explains connection failures (certificate, proxy, name, network or server). Retries with a visible
+countdown.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ Sentence = tuple[str, str]
 
 
 def connecting(failure: Failure, model: str, where: str) -> Unreachable | None:
-    """The cause of a failed connection; None for other failures. `where` names the source of the address, as
-    the end of a sentence."""
+    """Returns the cause of a failed connection; None for other failures. `where` names the source of the
+    address, as the end of a sentence.
+    """
     for kind in (_proxy, _certificate, _name, _route):
         if sentence := kind(failure, model, where):
             return Unreachable(*sentence)
@@ -85,7 +87,7 @@ def _proxy(failure: Failure, model: str, where: str) -> Sentence | None:
                 f"check the proxy and the network{where}",
             )
     if "ProxyError" in failure.names or ("ConnectError" in failure.names and _tls_words(failure) is None):
-        # The environment variable of the proxy in use, or ""
+        # Variable of the proxy in use, or ""
         url = next(filter(None, (_url_of(error) for error in failure.chain)), "")
         parts = urlsplit(url)
         if not parts.hostname or proxy_bypass(parts.hostname):
@@ -155,7 +157,6 @@ def _tls_words(failure: Failure) -> str | None:
 
 
 def _url_of(error: BaseException) -> str:
-    """Returns the address in an exception of httpx or an SDK, or ""."""
     try:
         return str(getattr(getattr(error, "request", None), "url", ""))
     except RuntimeError:  # httpx raises it for an exception without a request.
@@ -177,7 +178,6 @@ class Meaning:
 
 
 def explain(error: BaseException, model: str, wire: Wire | None = None) -> Meaning:
-    """`wire` is the request's recorded progress."""
     wire = wire or Wire()
     failure = Failure(error, wire.error)
     if wire.error is None:
@@ -208,7 +208,7 @@ def timed_out(model: str, seconds: float | None = None, more: bool = False) -> T
 
 
 def broke_off(model: str, wire: Wire) -> str:
-    """Why the stream ended, without a full stop."""
+    """Returns why the stream ended, without a full stop."""
     if wire.error is not None:
         said = Failure(BrokenStream(""), wire.error).said
         return f"The provider of {model} ended the answer with an error ({said})"
@@ -243,7 +243,7 @@ def _refused(kind: FailureKind, model: str, failure: Failure) -> Meaning:
 
 
 def _other(model: str, failure: Failure) -> ModelError:
-    """A status means a rejected request; without one the response was unreadable."""
+    """With a status, the request was rejected; without one, the response was unreadable."""
     if not failure.status:
         what = f"The answer of {model} is invalid ({failure.said})"
         return ModelError(what, "send the request again, or see `tui-agent doctor`")
@@ -264,7 +264,7 @@ FIRST_WAIT_SECONDS = 2.0
 LONGEST_WAIT_SECONDS = 30.0
 #: Longer requested delays are reported as errors.
 LONGEST_ASKED_SECONDS = 300.0
-#: Minimum delay, also if less is requested, so that retries are not used up and a partial reply can be kept.
+#: Minimum delay, even if less is requested, so that retries last and a partial reply can be kept.
 SHORTEST_WAIT_SECONDS = 1.0
 
 Attempt = Callable[[], AsyncGenerator[Chunk, None]]
@@ -272,7 +272,7 @@ Sleep = Callable[[float], Awaitable[None]]
 
 
 class AttemptFailed(Exception):
-    """`end` ends a partial reply if there is no retry."""
+    """`end` ends the partial reply if there is no retry."""
 
     def __init__(self, meaning: Meaning, end: EndChunk | None = None) -> None:
         super().__init__(str(meaning.error))
@@ -283,7 +283,7 @@ class AttemptFailed(Exception):
 async def with_retries(
     attempt: Attempt, retries: int, sleep: Sleep = asyncio.sleep
 ) -> AsyncGenerator[Chunk, None]:
-    """Chunks of the first successful attempt, preceded by a `RetryChunk` per second of delay.
+    """Yields the chunks of the first successful attempt, preceded by a `RetryChunk` per second of delay.
 
     A `RetryChunk` voids the failed attempt's chunks. The last attempt's partial reply is kept and ends as
     cut; without one, its error is raised.
@@ -315,7 +315,7 @@ async def _countdown(retry: int, left: float, why: str, sleep: Sleep) -> AsyncGe
 
 
 def wait_seconds(retry: int, meaning: Meaning) -> float:
-    """The requested delay, at least `SHORTEST_WAIT_SECONDS`; otherwise 2, 4, 8, … up to 30 seconds."""
+    """Returns the requested delay, at least `SHORTEST_WAIT_SECONDS`; otherwise 2, 4, 8, … up to 30."""
     if meaning.seconds is not None:
         return max(SHORTEST_WAIT_SECONDS, meaning.seconds)
     return min(FIRST_WAIT_SECONDS * 2 ** (retry - 1), LONGEST_WAIT_SECONDS)

@@ -1,4 +1,4 @@
-"""Shared rate limit and request allowance for all requests made for one prompt."""
+"""Shared rate limit and request allowance of one prompt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import aclosing
 from tui_agent.errors import LimitReached
 from tui_agent.model.client import Abilities, Chunk, Model, ModelRequest, RetryChunk, TokenCount
 
-#: Seconds between delayed requests, to avoid sending them simultaneously.
+#: Interval of delayed requests, in seconds.
 APART = 0.25
 RAISE_REQUESTS = "send “continue” to allow the same number again, or raise it with --set limits.requests=…"
 
@@ -26,7 +26,6 @@ class Pace:
         return max(0.0, self._until - self._clock())
 
     def hold(self, seconds: float, why: str) -> None:
-        """Delays requests as long as the provider asks."""
         self._until, self.why = max(self._until, self._clock() + seconds), why
 
     def wait_for_slot(self) -> float:
@@ -38,14 +37,14 @@ class Pace:
 
 
 class Allowance:
-    """Requests allowed for a prompt and its sub-tasks; 0, the default, means no limit."""
+    """Requests allowed for a prompt and its sub-tasks; 0 means no limit."""
 
     def __init__(self, most: int = 0) -> None:
         self._most = most
         self._made = 0
         #: Counted but not yet sent.
         self._reserved = 0
-        #: Whether the user was notified that the limit is reached.
+        #: Whether the user was notified.
         self.told = False
 
     @property
@@ -54,14 +53,14 @@ class Allowance:
 
     @property
     def why(self) -> str:
-        """Why no more requests are allowed; "" if they are."""
+        """Returns why no more requests are allowed, or ""."""
         if not self._most or self._made < self._most:
             return ""
         made = "1 request" if self._made == 1 else f"{self._made} requests"
         return f"This prompt has made {made}, the limit of limits.requests"
 
     def renew(self) -> None:
-        """Restores the full allowance for a new prompt."""
+        """Restores the full allowance."""
         self._made, self.told = 0, False
 
     def reserve(self) -> None:

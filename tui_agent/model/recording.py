@@ -92,7 +92,7 @@ class Recording(Struct, frozen=True):
 
 
 def load(path: Path) -> Recording:
-    """Raises `UsageError` with the line number for an invalid or missing file."""
+    """Raises `UsageError`, with the line number for an invalid file."""
     try:
         lines = read_given(path).splitlines()
     except OSError as error:
@@ -138,8 +138,9 @@ _TEXTS: dict[type[Chunk], str] = {TextChunk: "text", ReasoningChunk: "text", Cal
 
 
 class Recorder:
-    """Appends each exchange to `path`, readable only by its owner. Masks apparent secrets. A cancelled stream
-    is recorded as cut."""
+    """Appends each exchange to `path`, readable only by its owner. Masks apparent secrets. Records a
+    cancelled stream as cut.
+    """
 
     def __init__(self, model: Model, path: Path | str, clock: Callable[[], float] = time.monotonic) -> None:
         self._model = model
@@ -207,7 +208,7 @@ def _ended(chunks: list[Timed], error: RecordedError | None) -> list[Timed]:
 
 
 def without_secrets(chunks: Sequence[Timed]) -> list[Timed]:
-    """Removes secrets, even if they are split between chunks of the same text or call."""
+    """Masks secrets, even if they span chunks of one text or call."""
     clean = [
         (seconds, EndChunk(chunk.reason, chunk.why) if isinstance(chunk, EndChunk) else chunk)
         for seconds, chunk in chunks
@@ -228,17 +229,18 @@ def without_secrets(chunks: Sequence[Timed]) -> list[Timed]:
 __all__ = ["RecordedModel", "Recorder"]
 
 SPEED = "TUI_AGENT_REPLAY_SPEED"
-#: Delay between words of a generated reply: about a hundred characters per second.
+#: Delay between words of a generated reply.
 READING_PAUSE_SECONDS = 0.06
-#: Maximum number of suggested requests in a rehearsal, to fit the screen.
+#: Suggested requests of a rehearsal that fit the screen.
 MOST_OFFERED = 3
 
 
 class RecordedModel:
     """`speed` 1 keeps the recorded pauses, 2 halves them, 0 skips them; default `TUI_AGENT_REPLAY_SPEED`.
 
-    Exchanges are replayed once, in order within a pass, and must match the prompt. Concurrent sub-tasks are
-    matched by prompt, as are all requests of a rehearsal, which answers unknown requests with suggestions.
+    Replays each exchange once, in order within a pass, if the prompt matches. Concurrent sub-tasks, and
+    all requests of a rehearsal, are matched by prompt only. A rehearsal answers unknown requests with
+    suggestions.
     """
 
     def __init__(self, path: Path | str, *, speed: float | None = None) -> None:
@@ -249,7 +251,7 @@ class RecordedModel:
         self._left: list[RecordedExchange] = list(self.recording.exchanges)
 
     def forget(self, asks: Iterable[str]) -> None:
-        """Exchanges answered before a restart: each prompt consumes one per pass."""
+        """Skips exchanges answered before a restart: one per prompt and pass."""
         for words in map(folded, asks):
             for purpose in ("plan", "main"):
                 of_that = (x for x in self._left if x.words == words and x.purpose == purpose)

@@ -1,6 +1,6 @@
 """Kinds of refused requests, in matching order, and errors about overlong requests.
 
-Texts are those of the providers; tests/model/test_errors_refusals.py lists their sources.
+tests/model/test_errors_refusals.py lists the sources of texts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
 from tui_agent.model.failures import Failure, FailureKind, any_of
 
-#: Error messages of servers and patterns of litellm; tests/model/test_context_length.py lists them.
+#: Messages of servers and of litellm; tests/model/test_context_length.py lists them.
 _TOO_LONG = late(
     r"""(?ix)
     context[ _](?:length|window|size|limit|overflow) | maximum[ ](?:context|prompt|input|model)[ ]l(?:ength|imit)
@@ -34,11 +34,11 @@ _TOO_LONG = late(
     | tokens_limit_reached | reduce[ ]the[ ]length | instance[ ]type[ ]with[ ]more[ ]CPU[ ]capacity
     """
 )
-#: A rate limit: shorter requests do not help, waiting does.
+#: Waiting helps, shorter requests do not.
 _RATE = late(r"(?i)rate[ _-]?limit|per (?:minute|min|hour|day|second)|quota|throttl|please wait")
 #: A single request exceeds a rate limit: waiting does not help.
 _OVER_ONE = late(r"(?i)request too large")
-#: Parameters other than the request's text are too long.
+#: Parameters other than the request's text.
 _OTHER_TOO_LONG = late(r"(?i)invalid '(?!(?:messages|input|prompt)\b)[^']*': string too long")
 #: vLLM: the output limit fills the whole window, so no request is short enough.
 _ANSWER_TOO_LONG = late(
@@ -64,8 +64,9 @@ def is_too_long(failure: Failure) -> bool:
 
 
 def over_account(failure: Failure) -> tuple[int, int, str] | None:
-    """The account's limit and the request's size in tokens, and "minute" or "day", if one request exceeds a
-    rate limit."""
+    """Returns the account's limit and the request's size in tokens, and "minute" or "day", if a single
+    request exceeds a rate limit.
+    """
     sizes = _ACCOUNT.search(failure.text)
     if sizes is None or whole_number(sizes[3]) <= whole_number(sizes[2]):
         return None
@@ -87,7 +88,7 @@ _CHALLENGE = late(
     r"(?i)just a moment\.\.\.|attention required!|enable javascript and cookies to continue|/cdn-cgi/challenge-platform"
     r"|you have been blocked|_cf_chl_opt|incapsula incident|access to this page has been denied"
 )
-#: Web pages with these statuses are not from the provider; with others, they are error messages of gateways.
+#: Web pages with these statuses are not from the provider; others are error pages of gateways.
 _PAGES = (200, 201, 203, 300, 301, 302, 303, 307, 308, 401, 403, 404, 405, 511)
 _REJECTED = (400, 403, 404, 422)
 _ADD_CREDIT = "add credit at the provider, or choose another model"

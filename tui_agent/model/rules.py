@@ -21,7 +21,7 @@ from tui_agent.settings.schema import Effort
 PATH = Path(__file__).with_name("rules.toml")
 __all__ = ["Effort"]
 WireName = Literal["chat", "responses", "messages", "generate", "litellm"]
-#: Effort levels, ascending. Users choose among those of `Effort`; the others are specific to providers.
+#: Effort levels, ascending; some are specific to providers.
 LEVELS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 #: Formats of the effort parameter, by wire and model generation; see `effort.parameters`.
 EffortForm = Literal[
@@ -42,14 +42,14 @@ ListingForm = Literal["", "openai", "anthropic", "gemini", "openrouter"]
 class Rules(Struct, frozen=True, forbid_unknown_fields=True):
     """Entries of the table may set any field."""
 
-    #: The request format, and the one for custom addresses ("": the same).
+    #: Request format, and that for custom addresses ("": the same).
     wire: WireName = "chat"
     wire_elsewhere: Literal["", "chat"] = ""
     address: str = ""
-    #: Variables for a custom address and for the key; the first one set counts.
+    #: Variables of custom addresses and keys; the first one set counts.
     addresses: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
-    #: The key sent if none is configured; "" if one is required.
+    #: The key sent if none is configured, or "".
     key: str = ""
     #: The key's header; `Authorization` has the form `Bearer KEY`.
     auth: str = "Authorization"
@@ -60,21 +60,20 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True):
     per_request: dict[str, Literal["session", "initiator", "vision", "id"]] = {}
     instructions: str = ""
     body: dict[str, Any] = {}
-    #: Whether to query the provider's listing for models and prices.
     lists_models: bool = False
-    #: The listing's format, and its address if different; see `listing`.
+    #: The listing's format, and its address if different.
     listing: ListingForm = ""
     list_address: str = ""
-    #: Regular expression for suggested models: the newest match that is not about to be retired.
+    #: Regular expression of suggested models: the newest match that is not about to be retired.
     suggest: str = ""
     #: Whether a login replaces a typed key.
     login: bool = False
 
-    #: Models of a family accept each other's thinking; "": each model is its own family.
+    #: Models of a family accept each other's thinking; "": no others.
     family: str = ""
-    #: Whether chat completions reject functions, so the Responses API is used at any address.
+    #: Whether chat completions reject functions, which requires the Responses API at any address.
     responses_only: bool = False
-    #: The chat message field that returns thinking; "" if none. `content` holds a list of parts.
+    #: Chat message field that returns thinking; "" if none. `content` holds a list of parts.
     thinking_field: Literal["", "reasoning_content", "reasoning", "reasoning_details", "content"] = ""
     #: Whether messages with calls but no thinking require a placeholder.
     thinking_required: bool = False
@@ -91,28 +90,28 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True):
     after_tool: str = ""
 
     output_limit: str = "max_tokens"
-    #: Whether a temperature is accepted: always, only without thinking, or never.
+    #: When a temperature is accepted.
     temperature: Literal["always", "without_thinking", "never"] = "always"
     #: Whether a JSON schema is enforced on streamed replies.
     schema: bool = True
     #: Whether usage must be requested for streams.
     stream_usage: bool = True
 
-    #: Caching method: explicit marks, a session key, or automatic.
+    #: Caching by marks, by a session key, or automatic.
     cache: Literal["", "marks", "key"] = ""
     #: Whether marks may request a lifetime of an hour.
     long_cache: bool = False
 
     effort: EffortForm = ""
-    #: The model's levels, ascending; `max` selects the last.
+    #: Levels, ascending; `max` selects the last.
     levels: tuple[str, ...] = ()
-    #: The default level of the provider's own tool; "" leaves it to the provider.
+    #: Default level of the provider's own tool; "" leaves it to the provider.
     auto: str = ""
     #: Thinking tokens by level, for models with numeric budgets.
     budgets: dict[str, int] = {}
     #: Parameters that disable thinking, if nonstandard.
     off: dict[str, Any] = {}
-    #: Fields that enable thinking in addition to `enabled`.
+    #: Additional fields that enable thinking.
     on: dict[str, Any] = {}
     #: Whether visible thinking must be requested.
     display: bool = False
@@ -152,7 +151,7 @@ def providers() -> tuple[str, ...]:
 
 @cache
 def rules_of(provider: str, model: str = "") -> Rules:
-    """General rules for an unknown provider."""
+    """Returns general rules for an unknown provider."""
     table = _table()
     own, entries = table.providers.get(provider, ({"wire": "litellm"}, ()))
     merged: dict[str, Any] = {}
@@ -178,8 +177,9 @@ _OPENROUTER_HIGHEST = "xhigh"
 
 
 def level_of(rules: Rules, effort: Effort) -> str:
-    """The highest for `max`, the next lower supported level, or the lowest. "" leaves the choice to the
-    provider."""
+    """Returns the highest level for `max`, the next lower supported one, or the lowest. "" leaves the choice
+    to the provider.
+    """
     if not rules.levels or not rules.effort:
         return ""
     if effort == "auto":
@@ -215,8 +215,9 @@ def accepts_temperature(rules: Rules, effort: Effort) -> bool:
 
 
 def effort_parameters(rules: Rules, effort: Effort, most: int = 0) -> dict[str, Any]:
-    """`most` is the output limit in tokens, 0 for none. Gemini's belong in `thinkingConfig`; those of the
-    Responses API are derived from `reasoning_effort`."""
+    """`most` is the output limit in tokens, 0 for none. Gemini's parameters belong in `thinkingConfig`. The
+    Responses API derives its own from `reasoning_effort`.
+    """
     level = level_of(rules, effort)
     if not level:
         return {}

@@ -1,7 +1,7 @@
 """Properties of model servers on this machine or its network, learned and stored.
 
-A server is examined only while it processes none of our requests, because some abort the current request for
-any other.
+A server is examined only while it processes none of our requests: some abort the current request for
+another.
 """
 
 from __future__ import annotations
@@ -47,19 +47,20 @@ _NO_KEYS = late(
     r"(?:your|my)[-_ ](?:api[-_ ])?key(?:[-_ ]here)?|ollama|lm[-_ ]?studio|llama(?:[-_. ]?cpp)?|llamafile|vllm)",
     re.IGNORECASE,
 )
-#: A local server responds within this time if it exists.
+#: A local server responds within this time.
 TIMEOUT_SECONDS = 0.5
 #: Includes the time to load the model.
 TRIAL_SECONDS = 600.0
-#: Minimum window requested from Ollama, in tokens; a different size reloads the model.
+#: Minimum window requested from Ollama: a different size reloads the model.
 FIRST_WINDOW = 8_192
 _MOST_BYTES = 1 << 20
 _LOCAL_NAMES = (".local", ".lan", ".internal", ".home.arpa")
 
 
 class ServerModel(Struct, frozen=True):
-    """`window` is in tokens (default 0: unknown); `most` is the maximum window (default 0: fixed). `slots` is the
-    number of parallel requests (default 0: unknown). `ratio` is the server's token count divided by ours."""
+    """`window` and its maximum `most` are in tokens (0: unknown, fixed). `slots` is the number of parallel
+    requests (0: unknown). `ratio` is the server's token count divided by ours.
+    """
 
     kind: Kind = ""
     window: int = 0
@@ -71,15 +72,13 @@ class ServerModel(Struct, frozen=True):
 
 
 class ServerRefusal(Exception):
-    """Status and message of an error response."""
-
     def __init__(self, status: int, words: str) -> None:
         super().__init__(words)
         self.status = status
 
 
 def address_of(model: str, environ: Mapping[str, str]) -> str:
-    """ "" if it is not local."""
+    """Returns "" if the model is not local."""
     provider = provider_of(model)
     if provider is None or provider.name not in (*LOCAL_ADDRESSES, "openai") or _is_of_openai(model):
         return ""
@@ -112,7 +111,7 @@ def is_here(address: str) -> bool:
 
 
 def is_no_key(key: str) -> bool:
-    """Whether it is a placeholder such as `dummy` or `sk-xxx`."""
+    """Recognizes placeholders such as `dummy` or `sk-xxx`."""
     return _NO_KEYS.fullmatch(key.strip("<>[]{}\"' ")) is not None
 
 
@@ -124,8 +123,9 @@ def root_of(address: str) -> str:
 async def fetch(
     url: str, body: Any = None, *, key: str = "", timeout: float = TIMEOUT_SECONDS, decode: bool = True
 ) -> Any:
-    """JSON, or bytes without `decode`; posts a `body`. Raises `OSError`, `TimeoutError`, `ValueError` for an
-    invalid response, and `ServerRefusal` for an error status."""
+    """Returns JSON, or bytes without `decode`. Posts a `body`. Raises `OSError`, `TimeoutError`,
+    `ValueError` for an invalid response, and `ServerRefusal` for an error status.
+    """
     parts = urlsplit(url)
     secure = ssl.create_default_context() if parts.scheme == "https" else None
     port = parts.port or (443 if secure else 80)
@@ -169,7 +169,7 @@ def _unchunked(raw: bytes) -> bytes:
 
 
 async def examine(address: str, name: str, key: str = "") -> ServerModel | None:
-    """None if the server does not respond."""
+    """Returns None if the server does not respond."""
     root = root_of(address)
     version = await read(f"{root}/api/version", key)
     if isinstance(version, Mapping) and isinstance(version.get("version"), str):
@@ -212,7 +212,7 @@ async def listed(address: str, key: str = "") -> Any:
 
 
 async def _ollama(root: str, name: str) -> ServerModel:
-    """`window` is set in the Modelfile; `most` is the model's trained context length."""
+    """`window` is set in the Modelfile; `most` is the trained context length."""
     try:
         shown = await fetch(f"{root}/api/show", {"model": name})
     except (OSError, TimeoutError, ValueError, ServerRefusal):
@@ -225,7 +225,7 @@ async def _ollama(root: str, name: str) -> ServerModel:
 
 
 async def read(url: str, key: str = "") -> Any:
-    """None if unreadable, {} if the server returned an error."""
+    """Returns None if unreadable, {} for an error response."""
     try:
         return await fetch(url, key=key)
     except ServerRefusal:
@@ -245,7 +245,7 @@ def entries(listing: Any) -> list[dict[str, Any]]:
 
 
 def display_address(root: str) -> str:
-    """The port on this machine, otherwise host and port."""
+    """Returns the port on this machine, otherwise host and port."""
     parts = urlsplit(root)
     here = parts.hostname in ("127.0.0.1", "localhost", "::1")
     return f"on port {parts.port}" if here and parts.port else f"at {parts.netloc}"
@@ -255,7 +255,7 @@ def _number(value: Any) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 
-#: Permits only one reply to any prompt.
+#: Permits only one reply.
 _TRIAL_SCHEMA = {
     "type": "object",
     "properties": {"ok": {"type": "boolean"}},
@@ -267,8 +267,9 @@ _TRIAL_TOKENS = 24
 
 
 async def try_out(address: str, name: str, server: ServerModel, key: str = "") -> ServerModel:
-    """Tests the schema methods with small requests and returns `server` with the first that works. Raises
-    `OSError`, `TimeoutError`, `ValueError` and `ServerRefusal`."""
+    """Tests schema methods with small requests and returns `server` with the first that works. Raises
+    `OSError`, `TimeoutError`, `ValueError` and `ServerRefusal`.
+    """
     for form in _TRIED.get(server.kind, ("json_schema", "json_object")):
         try:
             try:
@@ -306,7 +307,7 @@ async def _try_request(address: str, name: str, server: ServerModel, key: str, f
 
 
 async def why_silent(address: str, name: str, messages: Sequence[Message], key: str = "") -> str:
-    """Repeats a request without streaming, for the error message of an empty stream, or ""."""
+    """Repeats a request without streaming and returns an explanation of its empty stream, or ""."""
     from tui_agent.model.wires import chat
 
     talk = conversation(messages, Rules(), Origin(), sees=False)
@@ -333,7 +334,7 @@ _THOUSANDS = late(r"(?<=\d),(?=\d{3})")
 
 
 def sizes_in(words: str) -> tuple[int, int]:
-    """The window and the request size in an error message, 0 if missing."""
+    """Returns the window and the request size in an error message; 0 if missing."""
     words = _THOUSANDS.sub("", words)
     window, asked = _WINDOW.search(words), _ASKED.search(words)
     named = next(filter(None, window.groups())) if window else ""
@@ -396,8 +397,9 @@ class ServerMemory:
 
     @asynccontextmanager
     async def place(self, address: str, slots: int, last: bool = False) -> AsyncGenerator[int]:
-        """Waits for a slot unused by our processes and yields its number, 0 if unlimited. `last` prefers the
-        last slot, for requests beside a conversation."""
+        """Waits for a slot free of our processes' requests and yields its number, 0 if unlimited. `last`
+        prefers the last slot, for requests beside a conversation.
+        """
         numbers = range(slots) if slots else range(1)
         while True:
             for number in reversed(numbers) if last else numbers:
@@ -419,7 +421,7 @@ class ServerMemory:
         return True
 
     def is_busy(self, address: str) -> bool:
-        """Whether a process of ours has a request at the server."""
+        """Whether any of our processes has a request at the server."""
         if self._folder is None:
             return False
         for path in (self._folder / "servers").glob(f"{_digest(address)}-*"):
@@ -430,7 +432,7 @@ class ServerMemory:
         return False
 
     def _hold(self, address: str, number: int, how: int) -> int | None:
-        """None if it is locked elsewhere."""
+        """Returns None if another process holds the lock."""
         if self._folder is None:
             return os.open(os.devnull, os.O_RDONLY)
         folder = self._folder / "servers"

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from tui_agent.model.model_listing import ListAnswer
 
 
-#: tiktoken's addresses of the vocabularies; it names cached files by their SHA-1.
+#: tiktoken's vocabularies, which it caches under the SHA-1 of their address.
 _ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/{}.tiktoken"
 _THREADS = 2
 
@@ -86,7 +86,7 @@ LONGEST_PAUSE = 0.05
 
 
 class ThrottledImports:
-    """Pauses after each module for as long as it took, until `hurry` is called."""
+    """Pauses after each module for as long as its import took, until `hurry` is called."""
 
     def __init__(self, sleep: Callable[[float], Any] | None = None) -> None:
         self._wanted = threading.Event()
@@ -95,12 +95,11 @@ class ThrottledImports:
         self._since = 0.0
 
     def hurry(self) -> None:
-        """Thread-safe, and valid before and after the import."""
+        """Thread-safe; valid before and after the import."""
         self._wanted.set()
 
     @contextmanager
     def importing(self) -> Generator[None, None, None]:
-        """Slows down this thread's imports."""
         self._thread, self._since = threading.get_ident(), time.monotonic()
         sys.meta_path.insert(0, self)
         try:
@@ -126,8 +125,9 @@ class _BlockedImports:
 
 
 def import_httpx() -> None:
-    """Imports httpx without its optional command line, which imports Rich, Pygments and Click (0.1 s of
-    processor time; the rest takes 0.07 s), and without HTTP/2."""
+    """Imports httpx without HTTP/2 and its optional command line, which imports Rich, Pygments and Click
+    (0.1 s of processor time; the rest takes 0.07 s).
+    """
     if "httpx" in sys.modules:
         return
     finder = _BlockedImports("click", "h2")
@@ -153,8 +153,9 @@ class Transports:
             return await direct_client.ready()
 
     async def through_litellm(self, warm: str = "") -> LitellmTransport:
-        """Imports litellm once, on a thread, so that counting continues. Imports slowly if only warming up for
-        the model `warm`."""
+        """Imports litellm once, on a thread, so that counting continues; slowly if only warming up for the
+        model `warm`.
+        """
         if not warm:
             self._throttled.hurry()
         async with self._importing:

@@ -30,9 +30,10 @@ _REFRESH: dict[str, Callable[[LoginWeb, Login], Awaitable[Login]]] = {
 async def log_in(
     service: LoginService, pasted: asyncio.Queue[str], store: LoginStore
 ) -> AsyncGenerator[LoginProgress]:
-    """Yields the steps; the login is stored before the last one. `pasted` receives a code copied by the user.
-    Raises `LoginFailed`, `Unreachable`, or `FileError`."""
-    await asyncio.to_thread(store.check)  # before the user approves the login
+    """Yields the steps; before the last one, the login is stored. `pasted` receives a code copied by the
+    user. Raises `LoginFailed`, `Unreachable`, or `FileError`.
+    """
+    await asyncio.to_thread(store.check)  # before the user approves
     async with LoginWeb() as web:
         flows = {"copilot": copilot.log_in, "chatgpt": chatgpt.log_in}
         begin = flows.get(service.name)
@@ -45,7 +46,7 @@ async def log_in(
 
 
 def missing(model: str, environment: Mapping[str, str], store: LoginStore) -> BadKey | None:
-    """The error if a model requires a new login. Blocks."""
+    """Returns an error if a model requires a new login. Blocks."""
     service = needed(model, environment)
     if service is None:
         return None
@@ -63,8 +64,9 @@ class Logins:
     async def variables(
         self, model: str, environment: Mapping[str, str], refused: str = ""
     ) -> dict[str, str]:
-        """Empty if a key is set. `refused` is a token rejected by the provider. Raises `BadKey` without a
-        login, `LoginEnded` or `Unreachable`."""
+        """Returns {} if a key is set. `refused` is a token rejected by the provider. Raises `BadKey` without
+        a login, `LoginEnded` or `Unreachable`.
+        """
         service = needed(model, environment)
         if service is None:
             return {}
@@ -86,7 +88,7 @@ class Logins:
                 return login
             try:
                 try:
-                    # an empty context excludes the refresh from the watched model request
+                    # excludes the refresh from the recorded model request
                     made = await asyncio.create_task(_refreshed(service, login), context=Context())
                 except LoginEnded:
                     await self._keep(service, Login(ended=True))

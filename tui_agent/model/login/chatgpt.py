@@ -1,4 +1,4 @@
-"""Login with a ChatGPT subscription: OpenAI's device flow and refresh tokens.
+"""ChatGPT subscription: OpenAI's device flow and refresh tokens.
 
 The client id and the addresses are litellm's (litellm/llms/chatgpt).
 """
@@ -132,7 +132,7 @@ def _login(answer: WebAnswer, before: Login) -> Login:
 
 
 def claims(token: str) -> dict[str, Any]:
-    """Does not verify the signature; {} if invalid."""
+    """Does not verify the signature. Returns {} for an invalid token."""
     part = token.partition(".")[2].partition(".")[0]
     try:
         found = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
@@ -142,7 +142,7 @@ def claims(token: str) -> dict[str, Any]:
 
 
 def _account(found: dict[str, Any]) -> str:
-    """ "" unless alphanumeric with `-_`, because it is sent in a header."""
+    """Returns "" unless alphanumeric with `-_`: it is sent in a header."""
     named = found.get(_CLAIM)
     account = named.get("chatgpt_account_id") if isinstance(named, dict) else ""
     plain = (

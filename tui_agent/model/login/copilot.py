@@ -1,4 +1,4 @@
-"""Login at GitHub Copilot: GitHub's device flow and short-lived API tokens.
+"""GitHub Copilot: GitHub's device flow and short-lived API tokens.
 
 https://docs.github.com/en/apps/oauth-apps/building-oauth-apps/authorizing-oauth-apps#device-flow; the
 client id, headers and token address are litellm's (litellm/llms/github_copilot).
@@ -91,7 +91,7 @@ async def refresh(web: LoginWeb, login: Login) -> Login:
         endpoints = answer.body.get("endpoints")
         api = endpoints.get("api") if isinstance(endpoints, dict) else ""
         expires = answer.number("expires_at")
-        if lasts := answer.number("refresh_in"):  # avoids the local clock, which can be wrong
+        if lasts := answer.number("refresh_in"):  # independent of the local clock
             expires = time.time() + lasts
         return replace(login, access=token, expires=expires, address=_own_address(api))
     match answer.status:

@@ -1,4 +1,6 @@
-"""Steps of a login, the polling shared by device flows, and HTTP requests: JSON responses, errors without tokens."""
+"""Steps of a login, polling for device flows, and HTTP requests with JSON responses and errors without
+tokens.
+"""
 
 from __future__ import annotations
 
@@ -23,28 +25,27 @@ from tui_agent.model.login.services import LoginService
 from tui_agent.model.login.store import Login
 
 _SECONDS = 30.0
-#: Time for a browser to send the head of its request.
+#: Time-out for the browser's request head.
 _HEAD_SECONDS = 10.0
 _MOST_BYTES = 1 << 20
 _SAID_CHARACTERS = 200
 
 
 class WebAnswer(Struct, frozen=True):
-    """Status, JSON object ({} if invalid) and host."""
+    """`body` is {} if invalid."""
 
     status: int
     body: dict[str, Any]
     host: str
-    #: Requested delay in seconds, 0 if unspecified.
     seconds: float = 0.0
 
     def text(self, *names: str) -> str:
-        """The first of these fields with text, or ""."""
+        """Returns the first of these fields with text, or ""."""
         values = (self.body.get(name) for name in names)
         return next((value for value in values if isinstance(value, str) and value), "")
 
     def token(self, name: str) -> str:
-        """ "" if it is not valid in a header."""
+        """Returns "" for text that is invalid in a header."""
         found = self.text(name)
         return found if found.isascii() and found.isprintable() and " " not in found else ""
 
@@ -55,7 +56,6 @@ class WebAnswer(Struct, frozen=True):
 
     @property
     def error(self) -> str:
-        """The error code, or ""."""
         error = self.body.get("error")
         match error:
             case str():
@@ -103,7 +103,7 @@ class LoginWeb:
         form: bool = False,
         headers: dict[str, str] | None = None,
     ) -> WebAnswer:
-        """GET, or POST with a body. Raises `Unreachable` without a response."""
+        """Sends GET, or POST with a body. Raises `Unreachable` without a response."""
         host = urlsplit(url).hostname or ""
         posted: dict[str, Any] = {} if body is None else {"data": body} if form else {"json": body}
         try:
@@ -184,7 +184,7 @@ Found = TypeVar("Found")
 LoginProgress = ShowCode | OpenPage | AwaitApproval | LoggedIn
 #: Default polling interval in seconds, and its increase for `slow_down` (RFC 8628).
 INTERVAL, SLOWER = 5.0, 5.0
-#: Default and maximum validity of a code, in seconds.
+#: Default and maximum validity of a code.
 VALID, LONGEST = 900.0, 3600.0
 #: Maximum number of consecutive polls without a response.
 _SILENT = 5
@@ -249,7 +249,7 @@ def ended(service: LoginService) -> LoginEnded:
 
 @asynccontextmanager
 async def redirect_listener(path: str) -> AsyncGenerator[tuple[int, asyncio.Future[str]]]:
-    """A free port of the loopback interface, and the query with which the login page redirects to `path` there.
+    """Yields a free loopback port, and a future query of the login page's redirect to `path`.
 
     Accepts only a GET with a code or an error.
     """

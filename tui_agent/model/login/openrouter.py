@@ -1,4 +1,4 @@
-"""Login at OpenRouter: a browser page that redirects here with a code (PKCE), which is exchanged for a key.
+"""OpenRouter: a browser page that redirects here with a code (PKCE), which is exchanged for a key.
 
 https://openrouter.ai/docs/guides/overview/auth/oauth
 """
@@ -67,7 +67,7 @@ async def refresh(web: LoginWeb, login: Login) -> Login:
 
 
 def code_in(words: str) -> str:
-    """The whole text, or a parameter of the redirect address."""
+    """Returns the whole text, or a parameter of the redirect address."""
     words = words.strip()
     query = parse_qs(urlsplit(words).query) if "?" in words else {}
     return query["code"][0] if query.get("code") else "" if query.get("error") else words

@@ -1,4 +1,4 @@
-"""Services supported by `tui-agent login`, and subscriptions restricted to their vendors' programs."""
+"""Services of `tui-agent login`, and subscriptions restricted to their vendors' programs."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from tui_agent.model.rules import rules_of
 
 
 class LoginService(Struct, frozen=True):
-    """`provider` is the one whose models a login reaches; `key`, `address` and `account` are the variables it
-    sets."""
+    """`provider` is the one whose models the login reaches; `key`, `address` and `account` are the variables
+    it sets.
+    """
 
     name: str
     title: str
@@ -50,7 +51,6 @@ _OWN_PROGRAMS = {
 
 
 def service(name: str) -> LoginService:
-    """Raises `UsageError` if unknown."""
     found = next((one for one in SERVICES if one.name == name), None)
     if found is not None:
         return found
@@ -69,13 +69,12 @@ def service_of(model: str) -> LoginService | None:
 
 
 def by_login(model: str) -> bool:
-    """Whether a model requires a login. litellm would start its own."""
+    """Whether a model requires a login of ours. litellm would start its own."""
     found = service_of(model.lower())
     return found is not None and found.only_login
 
 
 def needed(model: str, environment: Mapping[str, str]) -> LoginService | None:
-    """None if a key is set."""
     found = service_of(model)
     return None if found is None or any(map(environment.get, rules_of(found.provider).keys)) else found
 

@@ -1,6 +1,6 @@
 """Stored logins: tokens in the system keyring if possible, otherwise in a file with mode 0600.
 
-The file lists all logins, without tokens in the keyring. The functions block.
+The file lists all logins, but no tokens in the keyring.
 """
 
 from __future__ import annotations
@@ -68,14 +68,15 @@ def _done(call: str, *arguments: str) -> Any:
 
 
 FILE, LOCK = "logins.json", "logins.lock"
-#: After this time a lock is ignored, because its process must have stopped.
+#: An older lock is ignored: its process must have stopped.
 LOCK_SECONDS = 60.0
 _AGAIN_SECONDS = 0.02
 
 
 class Login(Struct, frozen=True, omit_defaults=True):
     """The refresh `token`, and the `access` token for requests, which `expires` at a Unix time (0 if
-    unknown). `address` and `account` are used in requests."""
+    unknown). Requests contain `address` and `account`.
+    """
 
     token: str = ""
     access: str = ""
@@ -87,13 +88,12 @@ class Login(Struct, frozen=True, omit_defaults=True):
 
 
 class LoginStore:
-    """The user's logins by service. All methods except `locked` block."""
+    """Logins by service. All methods except `locked` block."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = user_folders().state if folder is None else folder
 
     def names(self) -> dict[str, Login]:
-        """Omits tokens in the keyring."""
         try:
             # Reads a file, and restricts its permissions if possible
             path = self.folder / FILE
@@ -116,7 +116,7 @@ class LoginStore:
             return None
 
     def put(self, name: str, login: Login) -> None:
-        """Raises `FileError` and stores nothing if that fails."""
+        """Stores nothing if it raises `FileError`."""
         kept = login
         encoded = msgspec.json.encode(login).decode()
         stored = keyring_available() and store_key(_label(name), encoded)
@@ -130,7 +130,7 @@ class LoginStore:
             raise
 
     def remove(self, name: str) -> bool:
-        """Whether it existed. Raises `FileError`."""
+        """Returns whether it existed. Raises `FileError`."""
         logins = self.names()
         login = logins.pop(name, None)
         if login is None:

@@ -1,7 +1,6 @@
-"""The OpenAI chat completions API, as implemented by most providers and local servers.
+"""OpenAI chat completions API, as implemented by most providers and local servers.
 
-https://platform.openai.com/docs/api-reference/chat. Providers represent thinking differently; see
-`rules.toml`.
+https://platform.openai.com/docs/api-reference/chat. Representations of thinking differ; see `rules.toml`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from tui_agent.model.wires.conversation import (
 from tui_agent.model.wires.reader import Place, Rendered, ReplyReader, count, items, mapping
 
 PATH = "/chat/completions"
-#: Placeholder thinking for providers that require some; they do not accept an empty text.
+#: Placeholder for providers that require thinking and reject empty text.
 NO_THINKING = " "
 MARK = "cache_control"
 THINKING, TEXT, CALLS = 0, 1, 2
@@ -42,7 +41,6 @@ FAILURES = frozenset({"error", "network_error", "insufficient_system_resource", 
 def render(
     request: ModelRequest, talk: Conversation, rules: Rules, model: str, shape: dict[str, Any] | None
 ) -> Rendered:
-    """`shape` is the reply's schema."""
     body: dict[str, Any] = {"model": model, "messages": messages(talk, rules, request.cache), "stream": True}
     if rules.stream_usage:
         body["stream_options"] = {"include_usage": True}
@@ -102,7 +100,7 @@ def _content(turn: UserTurn) -> Any:
 
 
 def _assistant_message(turn: ReplyTurn, rules: Rules) -> list[dict[str, Any]]:
-    """Omits a reply that contains only thinking."""
+    """Omits a reply of thinking only."""
     if not turn.text and not turn.calls:
         return []
     message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}
@@ -145,7 +143,6 @@ class ChatReader(ReplyReader):
         self._details: list[dict[str, Any]] = []
         #: The newest entry by type and index.
         self._newest: dict[str, dict[str, Any]] = {}
-        #: The newest call by index: its place and id.
         self._calls_at: dict[Any, tuple[Place, Any]] = {}
         self._count = 0
 

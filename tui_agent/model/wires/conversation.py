@@ -48,8 +48,9 @@ class CallAnswer(Struct, frozen=True):
 
 
 class ReplyTurn(Struct, frozen=True):
-    """Without empty parts. `own`: its native items have the same wire, provider and family. `prefix` is the
-    digest to which its thinking is bound."""
+    """Without empty parts. `own`: its native items have the request's wire, provider and family. `prefix` is
+    the digest to which its thinking is bound.
+    """
 
     parts: tuple[Part, ...]
     own: bool = False
@@ -69,7 +70,7 @@ class ReplyTurn(Struct, frozen=True):
 
 
 class Conversation(Struct, frozen=True):
-    """The system prompt and the turns in order."""
+    """The system prompt, and the turns in order."""
 
     system: str
     turns: tuple[UserTurn | CallAnswer | ReplyTurn, ...]
@@ -183,15 +184,16 @@ def whole_text(turn: UserTurn) -> str:
 
 
 def cache_marks(messages: Sequence[Message]) -> frozenset[int]:
-    """The end of the previous request, which is already cached, and the end of this one. The system prompt
-    has its own mark."""
+    """Returns the end of the previous request, which is already cached, and the end of this one. The system
+    prompt has its own mark.
+    """
     replies = [place for place, message in enumerate(messages) if message["role"] == "assistant"]
     ends = {replies[-1] - 1} if replies else set()
     ends.add(len(messages) - 1)
     return frozenset(place for place in ends if place > 0 and messages[place]["role"] in ("user", "tool"))
 
 
-#: Enforcement methods: OpenAI's, llama.cpp's older one, vLLM's older one, none; "" is untested.
+#: OpenAI's method, llama.cpp's older one, vLLM's older one, none; "" is untested.
 SchemaForm = Literal["", "json_schema", "json_object", "guided_json", "none"]
 
 

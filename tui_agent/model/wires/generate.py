@@ -16,10 +16,10 @@ from tui_agent.model.wires.conversation import CallAnswer, Conversation, ReplyTu
 from tui_agent.model.wires.messages import arguments
 from tui_agent.model.wires.reader import Rendered, ReplyReader, count, items, mapping
 
-#: Signature for unsigned calls, documented by Google for calls of other models.
+#: Documented by Google for calls of other models.
 NO_SIGNATURE = "skip_thought_signature_validator"
 _REASONS: dict[str, EndReason] = {"STOP": "stop", "MAX_TOKENS": "length"}
-#: Reasons that report a fault instead of a content decision.
+#: Reasons that report a fault, not a content decision.
 _FAILURES = frozenset(
     (
         "MALFORMED_FUNCTION_CALL",
@@ -40,7 +40,6 @@ def path(model: str) -> str:
 def render(
     request: ModelRequest, talk: Conversation, rules: Rules, model: str, shape: dict[str, Any] | None
 ) -> Rendered:
-    """`shape` is the reply's schema."""
     body: dict[str, Any] = {"contents": _contents(talk.turns, rules)}
     if talk.system:
         body["systemInstruction"] = {"parts": [{"text": talk.system}]}
@@ -125,7 +124,7 @@ def _model_parts(parts: Sequence[Part], rules: Rules) -> list[dict[str, Any]]:
 
 
 class GenerateReader(ReplyReader):
-    """Parts are not numbered: consecutive pieces of the same type form one part."""
+    """Parts have no numbers: consecutive pieces of one type form one part."""
 
     def __init__(self) -> None:
         super().__init__()

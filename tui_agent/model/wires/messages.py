@@ -18,7 +18,7 @@ from tui_agent.model.wires.conversation import CallAnswer, Conversation, ReplyTu
 from tui_agent.model.wires.reader import Place, Rendered, ReplyReader, count, mapping
 
 PATH = "/v1/messages"
-#: Default output limit for unknown models, in tokens.
+#: Default output limit for unknown models.
 MOST_TOKENS = 8_192
 _MARK = "cache_control"
 _REASONS: dict[str, EndReason] = {
@@ -54,7 +54,7 @@ def render(
     shape: dict[str, Any] | None,
     most: int = 0,
 ) -> Rendered:
-    """`shape` is the reply's schema, `most` the output limit."""
+    """`most` is the output limit."""
     limit = request.most or most or MOST_TOKENS
     mark: dict[str, Any] = {"type": "ephemeral"}
     if request.cache == "long" and rules.long_cache:
@@ -79,7 +79,7 @@ def render(
 
 
 def accepted_schema(schema: Any) -> Any:
-    """Removes keywords that structured output rejects, and without a list of types beside an `enum`."""
+    """Removes keywords that structured output rejects, and a list of types beside an `enum`."""
     match schema:
         case {"properties": dict(properties)}:
             inner = {name: accepted_schema(one) for name, one in properties.items()}
@@ -209,13 +209,12 @@ class MessageReader(ReplyReader):
     def __init__(self) -> None:
         super().__init__()
         self._counts: dict[str, Any] = {}
-        #: Number of additional blocks by index.
         self._again: dict[int, int] = {}
-        #: Signature pieces of incomplete blocks, by place.
+        #: Signature pieces of incomplete blocks.
         self._signatures: dict[Place, list[str]] = {}
 
     def read(self, event: dict[str, Any]) -> list[Chunk]:
-        # The place of a block; some servers use one index for all
+        # Some servers use one index for all blocks
         index = event.get("index")
         index = index if isinstance(index, int) and index >= 0 else 0
         place = (index, self._again.get(index, 0))
@@ -231,7 +230,7 @@ class MessageReader(ReplyReader):
             case {"type": "content_block_delta", "delta": dict(delta)}:
                 return self._grown(place, delta)
             case {"type": "content_block_stop"}:
-                # Keeps the complete thinking block, because it is valid only with its signature
+                # A thinking block is valid only with its signature
                 if pieces := self._signatures.pop(place, []):
                     block = {"type": "thinking", "thinking": self.words(place), "signature": "".join(pieces)}
                     self.keep(place, ThinkingPart, block)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tui_agent.model.event_stream import BrokenStream
 
 _HALF = re.compile("[\ud800-\udfff]")
-#: Limit on characters of signed or encrypted items; exceeding it ends the reply.
+#: Maximum characters of signed or encrypted items; more end the reply.
 MOST_NATIVE = 8_000_000
 MOST_PARTS = 10_000
 #: Sort key of a part within the reply.
@@ -46,8 +46,9 @@ class _PartialPart:
 
 
 class ReplyReader:
-    """Wires override `read`, which converts an event to chunks. `reason` is None until the end; `failure` is
-    the provider's name for a fault. `thinks`: silence may mean thinking."""
+    """Subclasses override `read`, which converts an event to chunks. `reason` is None until the end.
+    `failure` is the provider's name for a fault. `thinks`: silence may mean thinking.
+    """
 
     def __init__(self) -> None:
         self.reason: EndReason | None = None
@@ -65,7 +66,6 @@ class ReplyReader:
         raise NotImplementedError
 
     def parts(self) -> tuple[Part, ...]:
-        """Ordered as the provider sent them."""
         made = (self._parts[place].part() for place in sorted(self._parts))
         return tuple(part for part in made if not is_empty(part))
 
@@ -120,8 +120,7 @@ class ReplyReader:
         return growing
 
     def _add(self, place: Place, kind: type[Part], piece: str) -> str:
-        """Returns complete surrogate pairs: a high surrogate is held until the next piece, lone surrogates
-        are replaced."""
+        """Returns complete surrogate pairs: holds a high surrogate until the next piece, replaces lone ones."""
         growing = self._at(place, kind)
         text = growing.half + piece
         growing.half = ""
@@ -147,10 +146,10 @@ def count(value: Any) -> int:
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """{} for other values."""
+    """Returns {} for other values."""
     return value if isinstance(value, dict) else {}
 
 
 def items(value: Any) -> list[dict[str, Any]]:
-    """Its objects; [] for other values."""
+    """Returns the objects in a list; [] for other values."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

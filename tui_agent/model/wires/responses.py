@@ -30,7 +30,6 @@ _INCOMPLETE: dict[str, EndReason] = {"max_output_tokens": "length", "content_fil
 def render(
     request: ModelRequest, talk: Conversation, rules: Rules, model: str, shape: dict[str, Any] | None
 ) -> Rendered:
-    """`shape` is the reply's schema."""
     given: list[dict[str, Any]] = []
     for turn in talk.turns:
         match turn:
@@ -74,7 +73,7 @@ def render(
 def _tool(function: dict[str, Any]) -> dict[str, Any]:
     described = {"description": function["description"]} if function.get("description") else {}
     effort_parameters = function.get("parameters") or {"type": "object", "properties": {}}
-    # the default is strict, which our schemas do not support
+    # the default, strict, does not suit our schemas
     return {
         "type": "function",
         "name": function["name"],
@@ -104,7 +103,7 @@ def _content(turn: UserTurn) -> Any:
 
 
 def _item(part: Part, later: Sequence[Part]) -> dict[str, Any] | None:
-    """Reasoning is omitted without a subsequent item."""
+    """Omits reasoning without a subsequent item."""
     native = mapping(part.native)
     match part:
         case ThinkingPart():
@@ -165,7 +164,7 @@ class ResponsesReader(ReplyReader):
         return []
 
     def _done(self, place: Place, item: dict[str, Any]) -> list[Chunk]:
-        """A complete item, possibly sent without fragments."""
+        """Reads a complete item, possibly sent without fragments."""
         chunks: list[Chunk] = []
         item = {
             name: value for name, value in item.items() if value is not None and (name, value) != ("id", "")
