@@ -1,1 +1,1 @@
-"""The append-only event log: journal, database, recovery, session catalog, search, import and export."""
+"""Append-only event log: journal, database, recovery, session catalog, search, import and export."""

@@ -26,15 +26,13 @@ from tui_agent.store import events as e
 Sort = Literal["newest", "turns", "size", "name"]
 SORTS: tuple[Sort, ...] = ("newest", "turns", "size", "name")
 NAME = "catalog.sqlite3"
-#: Maximum number of lines in a search result.
 MOST = 500
 _PATIENCE = 2.0
 _ENTRY = ", ".join(SessionEntry.__struct_fields__)
 _LINE = "l.session, l.turn, l.kind, l.text"
-#: Schema version. A file of any other version is rebuilt.
+#: A file of any other version is rebuilt.
 _VERSION = 2
-#: Name of the full-text table, and the minimum length of a word it finds. Some builds of sqlite lack
-#: full-text search.
+#: Name of the full-text table, and the shortest word it finds. Some builds of sqlite lack full-text search.
 _FTS, _SHORTEST = "found", 3
 _TABLES = """
     CREATE TABLE sessions (id TEXT PRIMARY KEY, name TEXT, workspace TEXT, started_from TEXT, updated REAL,
@@ -51,10 +49,10 @@ T = TypeVar("T")
 
 
 def list_sessions(data: Path, workspace: Path | None = None, words: str = "") -> list[SessionEntry]:
-    """Returns the sessions of a workspace, by default of all, newest first. With `words`, only sessions that
-    contain all of them in one line or in their name.
+    """Returns the sessions of a workspace or of all, newest first. With `words`, only sessions that contain
+    all of them in one line or in their name.
 
-    A damaged or too new session has a note. An unreadable one is omitted.
+    A damaged or too new session has a note. Omits unreadable ones.
     """
     where, values = _of(workspace)
     query = f"SELECT {_ENTRY} FROM sessions s WHERE {where} ORDER BY rank DESC, id DESC"
@@ -80,7 +78,6 @@ def sorted_by(entries: Sequence[SessionEntry], sort: Sort) -> list[SessionEntry]
 
 
 def newest(data: Path, workspace: Path | None = None) -> SessionEntry | None:
-    """The most recently written session."""
     return next(iter(list_sessions(data, workspace)), None)
 
 
@@ -94,7 +91,7 @@ class FoundLine(Struct, frozen=True):
 
 
 def search(data: Path, words: str, workspace: Path | None = None, limit: int = MOST) -> list[FoundLine]:
-    """Lines with all the words, ignoring case, newest session first."""
+    """Returns lines with all the words, ignoring case, newest session first."""
     where, values = _of(workspace)
 
     def find(connection: sqlite3.Connection) -> list[FoundLine]:
@@ -117,20 +114,22 @@ def _with(connection: sqlite3.Connection, words: list[str]) -> set[str]:
 
 
 def preview(data: Path, session: str, count: int = 8) -> list[FoundLine]:
-    """The last messages, oldest first, without files."""
+    """Returns the last messages, oldest first, without files."""
     query = f"SELECT {_LINE} FROM lines l WHERE session = ? AND kind != 'file' ORDER BY id DESC LIMIT ?"
     found = _use(data, lambda connection: connection.execute(query, (session, count)).fetchall(), fresh=False)
     return [FoundLine(*row) for row in reversed(found or [])]
 
 
 def requests(data: Path, session: str) -> list[FoundLine]:
-    """The request of each turn, newest first."""
+    """Returns the request of each turn, newest first."""
     query = f"SELECT {_LINE} FROM lines l WHERE session = ? AND kind = 'person' ORDER BY id DESC"
     return [FoundLine(*row) for row in _use(data, lambda c: c.execute(query, (session,)).fetchall()) or []]
 
 
 def _use(data: Path, read: Callable[[sqlite3.Connection], T], fresh: bool = True) -> T | None:
-    """Runs a query on the refreshed catalog. A damaged file is rebuilt, or replaced by a database in memory."""
+    """Runs a query on the refreshed catalog. Rebuilds a damaged file, or replaces it by a database in
+    memory.
+    """
     if not (data / "sessions").is_dir():
         return None
     path = data / NAME
@@ -164,7 +163,7 @@ def _refresh_changed(connection: sqlite3.Connection, data: Path) -> None:
     except sqlite3.OperationalError as error:
         if "locked" not in str(error):
             raise
-        # Another program is rebuilding it, so the file is recent.
+        # Another program is rebuilding it.
 
 
 def _remove(path: Path) -> None:
@@ -175,12 +174,12 @@ def _remove(path: Path) -> None:
 def _of(workspace: Path | None) -> tuple[str, tuple[str | bytes, ...]]:
     if workspace is None:
         return "1", ()
-    # The workspace of a damaged session can be unknown.
+    # A damaged session's workspace can be unknown.
     return "(s.workspace = ? OR (s.workspace = '' AND s.note != ''))", (to_sql(str(workspace)),)
 
 
 def _condition(connection: sqlite3.Connection, words: list[str]) -> tuple[str, list[str]]:
-    """Uses the index for words of sufficient length."""
+    """Uses the index for long words."""
     has_index = _has_index(connection)
     indexed = [word for word in words if has_index and len(word) >= _SHORTEST]
     others = [word for word in words if word not in indexed]
@@ -194,9 +193,7 @@ def _condition(connection: sqlite3.Connection, words: list[str]) -> tuple[str, l
 
 
 def _likes(words: list[str]) -> list[str]:
-    printable = (
-        word.encode(errors="replace").decode() for word in words
-    )  # Lines are stored in the same encoding.
+    printable = (word.encode(errors="replace").decode() for word in words)
     return ["%" + re.sub(r"([\\%_])", r"\\\1", word) + "%" for word in printable]
 
 
@@ -211,7 +208,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
     try:
         connection.execute(_INDEX)
     except sqlite3.OperationalError:
-        pass  # No full-text search in this sqlite: lines are scanned.
+        pass  # Lines are scanned without it.
 
 
 def _refresh(connection: sqlite3.Connection, data: Path) -> None:
@@ -265,7 +262,7 @@ def _index_session(connection: sqlite3.Connection, folder: Path, looks: str, num
 
 
 def _lines_after(kept: sqlite3.Connection, after: int) -> Iterator[tuple[int, str, str]]:
-    """(turn, kind, text) of each line after a record."""
+    """Yields (turn, kind, text) of each line after a record."""
     turn = 0
     for record in database.read_records(kept, after, _SEARCHED):
         match records.lasting(record):
@@ -311,7 +308,6 @@ def _is_settled(looks: str) -> bool:
 
 
 def _size_and_time(path: str) -> str:
-    """ "" if it is missing."""
     found = []
     for place in (path, f"{path}-wal"):
         try:
@@ -336,7 +332,7 @@ def rename(data: Path, session: str, name: str) -> None:
 
 
 async def delete(data: Path, session: str) -> None:
-    """Deletes a session and its private commits in the workspace's repository.
+    """Also deletes its private commits in the workspace's repository.
 
     Raises SessionError, also if another process has it open, and ChildFailed; the session is then kept.
     """

@@ -1,8 +1,7 @@
 """Size limit of the store of earlier texts: removes the oldest first, but no recent or used text.
 
-The age of a text counts from the last time it was stored. Texts in the log of an open session or of one used
-in the last days are kept, and so is any text stored in the last day, because its record may not be written
-yet.
+The age counts from the last time a text was stored. Texts in the log of an open or recently used session
+are kept, and so is any text stored in the last day: its record may not be written yet.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from tui_agent.files.private import write_private
 from tui_agent.log import database, directory
 from tui_agent.log.directory import SessionLock
 
-#: Folder of sub-task runs inside a session's folder.
+#: Folder of sub-tasks inside a session's folder.
 FOLDER = "subtasks"
 
 DAY = 24 * 3600.0
-#: Texts younger than this, in seconds, are removed only with the user's consent.
+#: Removing texts younger than this needs the user's consent.
 YOUNG = 30 * DAY
 #: Marker file; its modification time is that of the last clean-up.
 LAST = "cleaned"
@@ -35,8 +34,6 @@ _KEY = re.compile(rb"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
 
 
 class CleanupResult(Struct, frozen=True):
-    """Bytes before and after, number of removed texts, and bytes that need the user's consent."""
-
     before: int
     after: int
     removed: int = 0
@@ -54,8 +51,8 @@ class _Text(Struct, frozen=True):
 def clean(data: Path, limit: int, *, young: bool = False, now: float | None = None) -> CleanupResult:
     """Removes the oldest texts until at most `limit` bytes are left. Blocking.
 
-    With `young` (the user agreed), also texts of the last 30 days, except those of the last day and of open
-    sessions. Removes nothing if the log of a relevant session is unreadable.
+    With `young` (the user agreed), also texts of the last 30 days, except those of the last day and of
+    open sessions. Removes nothing if the log of a relevant session is unreadable.
     """
     now = time.time() if now is None else now
     texts = sorted(_texts(data / "blobs"), key=lambda text: text.kept_at)
@@ -79,14 +76,14 @@ def clean(data: Path, limit: int, *, young: bool = False, now: float | None = No
 
 
 def keep_within(data: Path, limit: int) -> str:
-    """Cleans once a day. Returns a sentence if texts were removed or if more space needs the user's consent."""
+    """Cleans once a day. Returns a sentence if texts were removed or the user's consent is needed."""
     last = data / LAST
     try:
         if last.exists() and time.time() - last.stat().st_mtime < DAY:
             return ""
         write_private(last, b"")
     except OSError:
-        return ""  # A store that cannot be written does not grow.
+        return ""  # An unwritable store does not grow.
     done = clean(data, limit)
     if done.removed:
         freed = readable(done.before - done.after)
@@ -108,7 +105,6 @@ def readable(size: int) -> str:
 
 
 def used(data: Path) -> int:
-    """Returns bytes."""
     return Blobs(data / "blobs").size()
 
 
@@ -127,8 +123,9 @@ def _texts(folder: Path) -> Iterator[_Text]:
 
 
 def _keys(data: Path, now: float, *, only_open: bool) -> set[str]:
-    """Keys in the logs of open sessions and their sub-tasks; unless `only_open`, also of recently used
-    sessions."""
+    """Returns the keys in the logs of open sessions and their sub-tasks; unless `only_open`, also of
+    recently used sessions.
+    """
     keys: set[str] = set()
     for folder in directory.folders(data):
         path = folder / directory.LOG

@@ -28,8 +28,6 @@ def call(*, changes: bool) -> Callable[[Call], Call]:
 
 
 class Core(NamedTuple):
-    """`folders` are the program's own."""
-
     journal: Journal
     workspace: Workspace
     storage: Storage

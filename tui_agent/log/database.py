@@ -1,8 +1,8 @@
 """The SQLite file of a session's log: creation, connections, transactions, and reading of damaged files.
 
 `read_raw` salvages rows from the pages of a log that sqlite cannot open, read-only, by
-https://www.sqlite.org/fileformat2.html: the first byte identifies table leaf pages, column types identify rows, and
-checksums validate records. It includes newer pages of the write-ahead file.
+https://www.sqlite.org/fileformat2.html: the first byte identifies table leaf pages, column types identify
+rows, and checksums validate records. It includes newer pages of the write-ahead file.
 """
 
 from __future__ import annotations
@@ -44,7 +44,6 @@ class RawRows(Struct, frozen=True):
 
 
 def read_raw(path: Path) -> RawRows:
-    """Raises OSError if the file is unreadable."""
     found = RawRows({}, {}, {})
     pages = _pages(path)
     for number in sorted(pages):
@@ -73,7 +72,7 @@ def _take(found: RawRows, row_id: int, values: list[Any]) -> None:
 
 
 def _pages(path: Path) -> dict[int, bytes]:
-    """The newest version of each page, by number from 1."""
+    """Returns the newest version of each page, by number from 1."""
     data = read_start(path)
     size = _page_size(data)
     pages = {at // size + 1: data[at : at + size] for at in range(0, len(data) - size + 1, size)}
@@ -84,7 +83,7 @@ def _pages(path: Path) -> dict[int, bytes]:
     salt = log[16:24]
     step = _FRAME_HEADER + size
     for at in range(_WAL_HEADER, len(log) - step + 1, step):
-        if log[at + 8 : at + 16] == salt:  # Frames from before the last checkpoint have another salt.
+        if log[at + 8 : at + 16] == salt:  # others are from before the last checkpoint
             (number,) = struct.unpack(">I", log[at : at + 4])
             pages[number] = log[at + _FRAME_HEADER : at + step]
     return pages
@@ -107,7 +106,7 @@ def _rows(page: bytes, number: int, pages: dict[int, bytes]) -> Iterator[tuple[i
             row_id, at = _varint(page, at)
             yield row_id, _values(_payload(page, at, length, pages))
         except (IndexError, ValueError, struct.error, KeyError, UnicodeDecodeError):
-            continue  # The other rows of a damaged page can be intact.
+            continue  # Other rows of a damaged page can be intact.
 
 
 def _payload(page: bytes, at: int, length: int, pages: dict[int, bytes]) -> bytes:
@@ -168,13 +167,13 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
     return value << 8 | data[at + 8], at + 9
 
 
-#: Schema version. Files with a higher version are left unchanged.
+#: Files of a higher version stay unchanged.
 SCHEMA = 1
 #: A higher number means a damaged file.
 _LAST_SCHEMA = 10_000
 #: Seconds to wait for a lock held by another program.
 _PATIENCE = 5.0
-#: Page cache of a writer in KB. SQLite's default of 2,000 only fills with pages that are not read again.
+#: Page cache of a writer in KB. SQLite's default of 2,000 fills with pages that are not read again.
 _CACHE = 256
 _TABLES = """
     CREATE TABLE records (number INTEGER PRIMARY KEY, at REAL NOT NULL, type TEXT NOT NULL, version INTEGER NOT NULL,
@@ -183,11 +182,9 @@ _TABLES = """
         version INTEGER NOT NULL, body BLOB NOT NULL, checksum INTEGER NOT NULL);
     CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL);
 """
-#: File time resolution, in nanoseconds: two writes within it can leave the same size and time.
+#: File time resolution in nanoseconds: two writes within it can leave the same size and time.
 SOON = 100_000_000
-#: Number of columns of each table.
 COLUMNS = {"records": 6, "growing": 7, "meta": 2}
-#: SQLite's messages for damaged files.
 _SIGNS_OF_DAMAGE = (
     "malformed",
     "not a database",
@@ -201,14 +198,14 @@ RECOVER = "resume it: the readable part continues in a new session, and the old 
 _COLUMNS = "number, at, type, version, body, checksum"
 #: File in the folder of all sessions.
 RANK = "rank"
-#: Minimum difference of consecutive ranks, in seconds, and the maximum plausible rank.
+#: Minimum difference of consecutive ranks, and maximum plausible rank, in seconds.
 RANK_STEP, GREATEST_RANK = 0.001, 1e11
 
 
 def make(path: Path, *, sync: bool = True) -> None:
-    """An empty private log; durable on return with `sync`. Raises SessionError.
+    """Creates an empty private log, durable with `sync`. Raises SessionError.
 
-    SQLite itself would sync five times during creation.
+    SQLite itself would sync five times.
     """
     try:
         make_private(path.parent)
@@ -235,7 +232,7 @@ def make(path: Path, *, sync: bool = True) -> None:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Opens it for writing, from one thread at a time. Raises SessionError."""
+    """Opens a log for one writing thread at a time. Raises SessionError."""
     _refuse_other_files(path)
     try:
         connection = sqlite3.connect(_address(path, "rw"), _PATIENCE, 0, None, False, uri=True)
@@ -257,7 +254,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """Works on a read-only disk too. Raises SessionError.
+    """Works on a read-only disk. Raises SessionError.
 
     A cleanly closed log is opened as immutable, which creates no files next to it.
     """
@@ -283,8 +280,6 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
 
 
 class LogWriter:
-    """`number` is that of the last record."""
-
     def __init__(self, connection: sqlite3.Connection, ranks: Ranks, at_least: int = 0) -> None:
         self.connection = connection
         self._ranks = ranks
@@ -292,8 +287,9 @@ class LogWriter:
         self._before = self.number
 
     def prepare(self) -> None:
-        """The header of the write-ahead file would cost the first transaction one more sync. Errors are left
-        to that transaction."""
+        """Writes the header of the write-ahead file, which would cost the first transaction one more sync.
+        That transaction reports errors.
+        """
         with suppress(sqlite3.Error):
             self.connection.execute("PRAGMA synchronous = OFF")
             self.set_meta({"begun": True})
@@ -307,8 +303,8 @@ class LogWriter:
         """Syncs, checkpoints into the main file, and closes it."""
         with suppress(sqlite3.Error, OSError):
             busy, written, moved = self.connection.execute("PRAGMA wal_checkpoint").fetchone()
-            if busy or written != moved:  # A reader is active: the data stays in the write-ahead file.
-                # Opening and closing the file is safe here: SQLite holds no locks in it.
+            if busy or written != moved:  # A reader is active: data stays in the write-ahead file.
+                # Opening and closing the file is safe: SQLite holds no locks in it.
                 path = self.connection.execute("PRAGMA database_list").fetchone()[2]
                 with open(f"{path}-wal", "rb") as ahead:
                     operating_system.sync(ahead.fileno())
@@ -357,7 +353,8 @@ def read_records(
     connection: sqlite3.Connection, after: int = 0, types: Sequence[str] = ()
 ) -> Iterator[Record]:
     """Yields the records after number `after`, optionally of some `types`. A damaged page costs only its own
-    records."""
+    records.
+    """
     of_types = f" AND type IN ({', '.join('?' for _ in types)})" if types else ""
     query = f"SELECT {_COLUMNS} FROM records WHERE number > ?{of_types} ORDER BY number"
     number = after
@@ -371,29 +368,27 @@ def read_records(
 
 
 def last_number(connection: sqlite3.Connection) -> int:
-    """Raises sqlite3.Error."""
     return connection.execute("SELECT max(number) FROM records").fetchone()[0] or 0
 
 
 def checksum_of(connection: sqlite3.Connection, number: int) -> int | None:
-    """None if the record is missing. Raises sqlite3.Error."""
+    """Returns None if the record is missing. Raises sqlite3.Error."""
     row = connection.execute("SELECT checksum FROM records WHERE number = ?", (number,)).fetchone()
     return row[0] if row else None
 
 
 def read_growing(connection: sqlite3.Connection) -> list[tuple[str, Record]]:
-    """Returns the records by key, oldest first. Raises sqlite3.Error."""
+    """Returns records by key, oldest first. Raises sqlite3.Error."""
     rows = connection.execute(f"SELECT key, {_COLUMNS} FROM growing ORDER BY number, at, key").fetchall()
     return [(from_sql(row[0]), Record(*row[1:])) for row in rows]
 
 
 def read_meta(connection: sqlite3.Connection) -> dict[str, Any]:
-    """Raises sqlite3.Error."""
     return {name: from_json(value) for name, value in connection.execute("SELECT * FROM meta")}
 
 
 def to_sql(text: str) -> str | bytes:
-    """Text with lone surrogates (from odd file names) becomes bytes."""
+    """Encodes text with lone surrogates, from odd file names."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -402,7 +397,7 @@ def to_sql(text: str) -> str | bytes:
 
 
 def from_sql(value: Any) -> Any:
-    """Returns values other than bytes unchanged."""
+    """Decodes bytes; other values are unchanged."""
     return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 
@@ -432,7 +427,7 @@ def refusal(path: Path, error: sqlite3.Error | None) -> SessionError:
 
 
 def _fault_of(folder: Path) -> OSError:
-    """The system's reason, which SQLite hides: writes a temporary file."""
+    """Returns the system's reason, which SQLite hides, by writing a temporary file."""
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(bytes(4096))
@@ -449,7 +444,7 @@ def not_kept(path: Path, error: OSError) -> SessionError:
 
 
 def _one_by_one(connection: sqlite3.Connection, start: int) -> Iterator[Record]:
-    """Queries each number, up to twice the last number found."""
+    """Queries each number, up to twice the last one found."""
     last, number = start, start
     while number <= last * 2 + 1000:
         try:
@@ -463,8 +458,7 @@ def _one_by_one(connection: sqlite3.Connection, start: int) -> Iterator[Record]:
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
-    """Raises TooNew, or Damaged if the file is not a valid log. SQLite's own error message can be
-    undecodable."""
+    """Raises TooNew, or Damaged if the file is not a valid log. SQLite's own message can be undecodable."""
     damaged = Damaged(f"the session {path.parent.name} is damaged", RECOVER)
     try:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -483,8 +477,9 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def other_file(path: Path) -> str:
-    """Returns the name of a pipe, a socket, a device or a folder in place of one of the database's files, or "". SQLite
-    would wait for a pipe without an end."""
+    """Returns the name of a pipe, socket, device or folder in place of a database file, or "". SQLite would
+    wait for a pipe without an end.
+    """
     places = (Path(f"{path}{suffix}") for suffix in ("", "-wal", "-shm", "-journal"))
     return next((place.name for place in places if place.exists() and not place.is_file()), "")
 
@@ -502,7 +497,7 @@ def _plain(sql: str) -> str:
     return " ".join(sql.split()).rstrip(";")
 
 
-#: The stored SQL of each table. Any difference means that rows are unreadable or misread.
+#: Stored SQL of each table. With any difference, rows are unreadable or misread.
 _SHAPES = {_plain(sql) for sql in _TABLES.split(";") if sql.strip()}
 
 
@@ -525,7 +520,7 @@ class Ranks:
         self._last = 0.0
 
     def next(self, now: float) -> float:
-        """Returns a rank above all earlier ones; `now` is in seconds since 1970."""
+        """Returns a rank above all earlier ones; `now` is a Unix time."""
         try:
             descriptor = open_private(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
         except OSError:

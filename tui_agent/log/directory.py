@@ -28,7 +28,7 @@ from tui_agent.log.database import RawRows, read_raw
 from tui_agent.store.state import State
 
 LOCK = "lock"
-#: Seconds to wait for the lock of a dead owner, and between two tries.
+#: Maximum wait for the lock of a dead owner, and pause between tries, in seconds.
 _PATIENCE, _PAUSE = 2.0, 0.01
 _BUSY = (errno.EWOULDBLOCK, errno.EACCES)
 
@@ -42,7 +42,7 @@ class SessionLock:
 
     @classmethod
     def take(cls, folder: Path) -> SessionLock:
-        """Creates the folder if missing. Raises SessionError that names the owning process."""
+        """Creates the folder if missing. Raises SessionError, which names the owning process."""
         try:
             make_private(folder)
             descriptor = open_private(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
@@ -61,7 +61,6 @@ class SessionLock:
         return lock
 
     def release(self) -> None:
-        """Idempotent."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -81,8 +80,9 @@ class SessionLock:
 
 
 def _wait_for_lock(descriptor: int, folder: Path) -> None:
-    """Waits only if the owner is dead: a process that it was starting holds the lock until it runs its own program.
-    Raises OSError."""
+    """Waits only if the owner is dead: a process that it was starting holds the lock until it runs its own
+    program. Raises OSError.
+    """
     deadline = time.monotonic() + _PATIENCE
     while True:
         try:
@@ -95,7 +95,6 @@ def _wait_for_lock(descriptor: int, folder: Path) -> None:
 
 
 def holder(folder: Path) -> int:
-    """The last owner's process id, or 0."""
     try:
         return whole_number(read_start(folder / LOCK, 20))
     except OSError:
@@ -124,19 +123,17 @@ def _not_kept(folder: Path, error: OSError) -> SessionError:
     )
 
 
-#: Log file in a session's folder.
 LOG = "log.sqlite3"
-#: State snapshot in a session's folder (see `snapshot`).
 SNAPSHOT = "snapshot"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 class SessionEntry(Struct, frozen=True):
-    """`updated` is in seconds since 1970, `size` in bytes. `rank` increases with each write, even if the
-    clock is set back (see `Ranks`).
+    """`updated` is a Unix time, `size` is in bytes. `rank` increases with each write, even if the clock is
+    set back (see `Ranks`).
 
-    `name`, `workspace`, `started_from`, `turns` and `first_request` were stored with `set_meta`. `note` is
-    the reason why the session cannot be opened, or "".
+    `set_meta` stored `name`, `workspace`, `started_from`, `turns` and `first_request`. `note` is the
+    reason why the session cannot be opened, or "".
     """
 
     id: str
@@ -160,7 +157,7 @@ class SessionEntry(Struct, frozen=True):
 
 
 def new_id(data: Path) -> str:
-    """An unused id; sorts by creation time (UTC): `20261121-221500-ab12`."""
+    """Sorts by creation time (UTC): `20261121-221500-ab12`."""
     while True:
         session = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}"
         if not folder_of(data, session).exists():
@@ -186,7 +183,7 @@ def existing(data: Path, session: str) -> Path:
 
 
 def read_entry(folder: Path) -> SessionEntry | None:
-    """None if the log is missing or unreadable."""
+    """Returns None if the log is missing or unreadable."""
     path = folder / LOG
     try:
         with closing(database.connect_to_read(path)) as connection:
@@ -196,7 +193,7 @@ def read_entry(folder: Path) -> SessionEntry | None:
 
 
 def broken_entry(folder: Path, error: Exception) -> SessionEntry | None:
-    """Partial; None if nothing is readable."""
+    """Returns a partial entry; None if nothing is readable."""
     from tui_agent.log import snapshot
 
     newer = isinstance(error, TooNew)
@@ -241,7 +238,7 @@ def ids(data: Path) -> list[str]:
         with os.scandir(data / "sessions") as entries:
             return [entry.name for entry in entries if _ID.fullmatch(entry.name) and entry.is_dir()]
     except OSError:
-        return []  # The folder of sessions is missing or unreadable.
+        return []
 
 
 def _size(folder: Path) -> int:

@@ -1,4 +1,4 @@
-"""The exact requests and responses of a session."""
+"""Exact requests and responses of a session."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tui_agent.store.conversation import SentMessage
 
 
 class Exchange(Struct, frozen=True):
-    """`messages` are the added messages as JSON; `reset`: the request starts a new conversation with them.
+    """`messages` are the added messages as JSON; `reset`: they start a new conversation.
 
-    A note replaces a text that is missing from the store.
+    A note replaces a missing text.
     """
 
     turn: int

@@ -1,7 +1,7 @@
 """The single writer of events: first to the log, then to the store.
 
-Events that the log refused until the session ended are in a file next to it. The next process that opens the
-session appends them. Waiting messages are shown after a delay and removed at the end of the wait.
+A file next to the log keeps events that it refused until the session ended, for the next process that
+opens the session.
 """
 
 from __future__ import annotations
@@ -37,14 +37,12 @@ class Wait:
         self._changed = changed
 
     def is_now(self, words: str) -> None:
-        """The elapsed time continues."""
+        """Keeps the elapsed time."""
         self.words = words
         self._changed()
 
 
 class Waits:
-    """Belongs to the loop that runs at its creation."""
-
     def __init__(self, tell: Callable[[str], None]) -> None:
         """`tell` gets the description of the newest long wait, or ""."""
         self._tell = tell
@@ -75,12 +73,11 @@ class Waits:
             self._tell(words)
 
 
-#: File in a session's folder.
 REFUSED = "late"
 
 
 class RefusedEvents(Struct, frozen=True):
-    """To append after record `number`, and the growing events of that time."""
+    """To append after record `number`, with the growing events of that time."""
 
     number: int
     events: tuple[Lasting, ...]
@@ -96,8 +93,9 @@ class _StoredEvents(Struct, frozen=True):
 
 
 def store_refused(folder: Path, late: RefusedEvents, *, sync: bool) -> None:
-    """Ignores errors, which cannot be reported at this stage. Without `sync` the file survives this process but
-    not a power failure."""
+    """Ignores errors, which cannot be reported at this stage. Without `sync` the file survives this process
+    but not a power failure.
+    """
     events = [(body.type, body.data) for body in map(_body, late.events) if body is not None]
     kept = [(event.key, body.type, body.data) for event in late.growing if (body := _body(event)) is not None]
     left = _StoredEvents(late.number, tuple(events), tuple(kept))
@@ -106,7 +104,6 @@ def store_refused(folder: Path, late: RefusedEvents, *, sync: bool) -> None:
 
 
 def forget_refused(folder: Path) -> None:
-    """Call it once all events are appended."""
     with suppress(OSError):
         os.unlink(folder / REFUSED)
 
@@ -114,7 +111,7 @@ def forget_refused(folder: Path) -> None:
 def append_refused(log: Log) -> list[str]:
     """Returns sentences about unreadable events. Blocking.
 
-    Skips events that the log has. Raises SessionError if the log refuses them again; the file is then kept.
+    Skips events in the log. Raises SessionError if the log refuses them again; the file is then kept.
     """
     folder = log.path.parent
     try:
@@ -135,7 +132,7 @@ def append_refused(log: Log) -> list[str]:
         failures.append,
         keep=[one for one in kept if not isinstance(one, str)],
     )
-    log.count()  # Wait until they are written or refused.
+    log.count()  # Waits for the writes.
     if failures:
         raise failures[0]
     forget_refused(folder)
@@ -155,45 +152,43 @@ def _record(kind: str, data: bytes) -> Record:
 
 
 _log = logging.getLogger(__name__)
-#: Maximum delay before a growing text is passed to the log, in seconds. A key press must be durable within
-#: one second, which includes the editor's debounce, the disk and a busy machine.
+#: Maximum delay before the log gets a growing text, in seconds. A key press must be durable within one
+#: second, which includes the editor's debounce, the disk and a busy machine.
 KEEP_WITHIN = 0.15
-#: The same for an open file longer than this many characters, because each write contains the whole text.
+#: The same for an open file with more characters: each write contains the whole text.
 LONG_TEXT, KEEP_LONG_WITHIN = 200_000, 0.4
 #: Delay before refused writes are retried, in seconds.
 AGAIN_AFTER = 2.0
-#: Default text of a wait.
 SLOW = "waiting for the disk: session log"
 
 
 class Journal:
     """Writes events to the log and folds them into the store. Without a log it only folds.
 
-    While the log cannot be written, the session continues in memory and the screen shows it. Unwritten events
-    are retried every few seconds, with the next event, and at the end. Growing events are held until the log
-    confirms that exact version.
+    While the log cannot be written, the session continues in memory and the screen shows it. Unwritten
+    events are retried every few seconds, with the next event, and at the end. Growing events are held
+    until the log confirms that exact version.
     """
 
     def __init__(self, store: Store, log: Log | None, number: int = 0) -> None:
         self.store = store
         self.log = log
-        #: Number of the last folded record.
+        #: Last folded record.
         self.number = number
         self._loop = asyncio.get_running_loop()
         self._in_order = asyncio.Lock()
         self._unwritten: list[Lasting] = []
-        #: Writes in the log's queue, neither confirmed nor refused.
         self._on_its_way: dict[asyncio.Future[None], Sequence[Lasting]] = {}
-        #: Number of pending `record_soon` calls.
+        #: Pending `record_soon` calls.
         self._soon = 0
-        #: The newest unconfirmed event of each key, and the version passed to the log.
+        #: Newest unconfirmed event of each key, and the version passed to the log.
         self._growing: dict[str, Growing] = {}
         self._handed_over: dict[str, Growing] = {}
-        #: Keys whose newest event must be written in the transaction of a pending record, not before it.
+        #: Keys whose newest event belongs in the transaction of a pending record, not before it.
         self._joined: list[str] = []
         self._timer: asyncio.TimerHandle | None = None
         self._trying: asyncio.Task[None] | None = None
-        #: Waits shown on the screen; shared with the writers of files.
+        #: Shared with the writers of files.
         self.waits = Waits(lambda words: store.emit(e.WaitingChanged(words)))
         self._closed = False
         if log is not None:
@@ -204,7 +199,7 @@ class Journal:
         return self.log is not None and not self._unwritten and not self._soon
 
     async def record(self, *events: Event) -> None:
-        """Folds the events in order. Lasting events are on disk first."""
+        """Folds the events in order; lasting events are on disk first."""
         lasting: list[Lasting] = []
         for event in events:
             if isinstance(event, Lasting):
@@ -216,8 +211,9 @@ class Journal:
         await self._append(lasting)
 
     async def record_soon(self, *events: Lasting) -> None:
-        """Does not wait for the disk: the events are durable only after a later `record` returns. Raises
-        RecordRefused."""
+        """Does not wait for the disk: the events are durable only after a later `record`. Raises
+        RecordRefused.
+        """
         async with self._in_order:
             if self.log is not None:
                 for event in events:
@@ -229,14 +225,15 @@ class Journal:
                 self._enqueue(held, (), durable)
             for event in events:
                 self.store.emit(event)
-        await asyncio.sleep(0)  # Yield, so that a turn that never waits does not block the keyboard.
+        await asyncio.sleep(0)  # A turn that never waits must not block the keyboard.
 
     def _no_longer_soon(self, _: asyncio.Future[None]) -> None:
         self._soon -= 1
 
     async def record_with(self, growing: Sequence[Growing], *events: Lasting) -> None:
         """Folds `growing` now, and stores it in the same transaction: after a kill, both are present or
-        neither. Raises as `record` does."""
+        neither. Raises as `record` does.
+        """
         keys = [event.key for event in growing]
         self._joined += keys
         try:
@@ -248,7 +245,7 @@ class Journal:
                 self._joined.remove(key)
 
     async def record_then(self, make: Callable[[], Sequence[Lasting]]) -> None:
-        """`make` is called after all earlier events are folded; no event can intervene before the recording."""
+        """Calls `make` after folding all earlier events; no event can intervene before the recording."""
         async with self._in_order:
             events = make()
             if self.log is not None and events:
@@ -294,14 +291,15 @@ class Journal:
             self.log.drop(keys)
 
     async def close(self) -> None:
-        """Events that the log refuses, or cannot write before this process must exit, are written to a file
-        next to it for the next process. If that fails too, they are lost, as the screen has reported."""
+        """Writes events that the log refuses, or cannot write before this process must exit, to a file for
+        the next process. If that fails too, they are lost, as the screen has reported.
+        """
         if self.log is None or self._closed:
             return
         self._closed = True
         folder, left = self.log.path.parent, bool(self._unwritten or self._on_its_way or self._growing)
         try:
-            if left:  # First, because a terminating process may not wait for the log.
+            if left:  # First: a terminating process may not wait for the log.
                 await self._leave_behind(folder, sync=False)
             if self._unwritten:
                 await self._try_again()
@@ -348,8 +346,9 @@ class Journal:
         durable: asyncio.Future[None],
         joined: Collection[str] = (),
     ) -> None:
-        """Events that are already folded (`held`) and events to fold once durable, in one step, with the
-        growing events of keys in `joined`. After an earlier refusal, all growing events are included."""
+        """Enqueues already folded events (`held`) and events to fold once durable, with the growing events
+        of keys in `joined`, in one step. After a refusal, includes all growing events.
+        """
         assert self.log is not None
         tried_again = bool(held) and bool(self.store.state.session.not_kept)
         ended = [key for event in (*held, *events) for key in ended_by(event, self.store.state)]
@@ -421,7 +420,7 @@ class Journal:
         self._loop.call_soon_threadsafe(self._not_kept, error)
 
     def _tell_kept(self, event: Growing, wait: ExitStack, _: int) -> None:
-        """Runs on the log's thread: this version is on disk."""
+        """Runs on the log's thread once this version is on disk."""
         self._loop.call_soon_threadsafe(self._on_confirmed, event, wait)
 
     def _tell_refused(self, event: Growing, wait: ExitStack, error: SessionError) -> None:
@@ -480,10 +479,10 @@ class Journal:
 
 
 def ended_by(event: Lasting, state: State) -> tuple[str, ...]:
-    """Keys of the growing events that this event completes. A draft that was changed since continues to grow."""
+    """Returns keys of the growing events that this event completes. A draft changed since continues to grow."""
     match event:
         case e.TurnStarted(_, words, False) | e.MessageQueued(words):
-            # The draft was sent and must not reappear.
+            # A sent draft must not reappear.
             return ("draft",) if state.input.draft.strip() in ("", words.strip()) else ()
         case e.ReplyRead() | e.ReplyLeftOff() | e.TurnEnded():
             return ("reply",)

@@ -34,8 +34,7 @@ _SUFFIXES = ("", "-wal", "-shm")
 class FirstSync:
     """Syncs a new log and its folder in the background, during its first transaction.
 
-    The file is opened before SQLite opens it and closed after SQLite closed it, because closing it releases
-    SQLite's locks.
+    Opens the file before SQLite and closes it later, because closing it releases SQLite's locks.
     """
 
     def __init__(self, path: Path) -> None:
@@ -45,7 +44,6 @@ class FirstSync:
         self._begun = in_background(self._begin)
 
     def wait(self) -> None:
-        """Block until the attempt has finished."""
         self._begun.result()
 
     def try_again(self) -> None:
@@ -75,7 +73,7 @@ class FirstSync:
 
 
 class LogContents(Struct, frozen=True):
-    """`lost` holds a sentence for each omission; `last_at` is in seconds since 1970."""
+    """`lost` holds a sentence for each omission; `last_at` is a Unix time."""
 
     events: list[Lasting]
     growing: list[Growing]
@@ -92,9 +90,9 @@ class _Job(Struct, frozen=True):
 class Log:
     """All methods are thread-safe; only `load`, `count` and `close` block.
 
-    Errors are passed to the call's `failed`, or to `on_error`: a `RecordRefused` if the data is invalid, any
-    other SessionError if the disk failed and a retry may succeed. Neither blocks other writes. If the thread
-    dies, all pending and later calls fail with its error.
+    Errors are passed to the call's `failed`, or to `on_error`: a `RecordRefused` for invalid data, any
+    other SessionError if the disk failed and a retry may succeed. Neither blocks other writes. If the
+    thread dies, pending and later calls fail with its error.
     """
 
     def __init__(
@@ -107,12 +105,12 @@ class Log:
     ) -> None:
         self.path = path
         self.on_error = on_error or _ignore
-        #: Called on the log's thread before each commit, to make durable all data that the records refer to.
+        #: Runs on the log's thread before each commit, to make durable all data that the records refer to.
         self.before_commit: Callable[[], None] = _nothing
         self._writer = LogWriter(connection, Ranks(path.parent.parent), at_least)
         self._first = first
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
-        #: Guards `_closed` and `_ended`, so that no job is queued after the last job the thread reads.
+        #: Guards `_closed` and `_ended`, so that no job follows the last one that the thread reads.
         self._putting = threading.Lock()
         self._closed = self._ending = False
         self._ended: SessionError | None = None
@@ -139,7 +137,8 @@ class Log:
         first: FirstSync | None = None,
     ) -> Log:
         """The next record's number is above `at_least`. A new log is durable only after its `first` sync.
-        Raises SessionError if it is missing, damaged or of a newer version."""
+        Raises SessionError if it is missing, damaged or of a newer version.
+        """
         connection = database.connect(path)
         try:
             return cls(path, connection, on_error, at_least, first)
@@ -158,8 +157,8 @@ class Log:
         """Writes events, deletes the growing events of keys in `drop`, and stores those in `keep`,
         atomically.
 
-        Calls `done(number)` with the number of the last record once it is on disk. Pending appends share one
-        transaction, in order. If one event is invalid, the whole call fails.
+        Calls `done(number)` with the number of the last record once it is on disk. Pending appends share
+        one transaction, in order. If one event is invalid, the whole call fails.
         """
         try:
             bodies = [body_of(event) for event in events]
@@ -171,7 +170,7 @@ class Log:
         for event in keep:
             try:
                 kept.append((event.key, body_of(event)))
-            except RecordRefused as error:  # The events do not depend on it.
+            except RecordRefused as error:  # The events are independent of it.
                 _call_back(self.on_error, error)
 
         def write(writer: LogWriter) -> int:
@@ -185,18 +184,17 @@ class Log:
         self._enqueue(write, done, failed)
 
     def keep(self, event: Growing, done: Done | None = None, failed: Failed | None = None) -> None:
-        """The log's thread serializes it, because it can be megabytes long."""
+        """The log's thread serializes the event, which can be megabytes long."""
         self._enqueue(lambda writer: writer.keep(event.key, body_of(event)), done, failed)
 
     def drop(self, keys: Sequence[str]) -> None:
         self._enqueue(lambda writer: writer.drop(keys))
 
     def set_meta(self, **values: Any) -> None:
-        """See `directory.SessionEntry`."""
         self._enqueue(lambda writer: writer.set_meta(values))
 
     def load(self) -> LogContents:
-        """Waits for pending writes. Blocking. Raises SessionError if the file cannot be opened."""
+        """Waits for pending writes. Raises SessionError if the file cannot be opened."""
         self._settle()
         return load(self.path)
 
@@ -205,11 +203,10 @@ class Log:
         return self._writer.number
 
     def sync_at_end(self) -> None:
-        """Makes later writes durable only in `close`, because a slow disk would sync each record separately."""
+        """Syncs later writes only in `close`: a slow disk would sync each record separately."""
         self._ending = True
 
     def close(self) -> None:
-        """Idempotent."""
         self.sync_at_end()
         with self._putting:
             if self._closed:
@@ -316,12 +313,12 @@ class Log:
                 _call_back(job.done, number)
 
     def _roll_back(self) -> None:
-        with suppress(sqlite3.Error):  # The transaction may already be rolled back.
+        with suppress(sqlite3.Error):  # It may already be rolled back.
             self._writer.roll_back()
 
 
 def load(path: Path) -> LogContents:
-    """Does not open the log for writing. Raises SessionError."""
+    """Does not open it for writing. Raises SessionError."""
     with closing(database.connect_to_read(path)) as connection:
         events, lost, last_at = _lasting(connection)
         growing, lost_growing = growing_of(connection)
@@ -329,14 +326,15 @@ def load(path: Path) -> LogContents:
 
 
 def events_of(path: Path, lost: list[str] | None = None) -> Iterator[Lasting]:
-    """Raises SessionError. Appends a sentence about each unreadable record to `lost`. If sqlite cannot open
-    the file, its pages are read directly."""
+    """Raises SessionError. Appends a sentence about each unreadable record to `lost`. Reads the file's pages
+    if sqlite cannot open it.
+    """
     for _, event in timed_events_of(path, lost):
         yield event
 
 
 def timed_events_of(path: Path, lost: list[str] | None = None) -> Iterator[tuple[float, Lasting]]:
-    """Like `events_of`, with the time of each record in seconds since 1970."""
+    """Like `events_of`, with Unix times."""
     lost = [] if lost is None else lost
     number = 0
     for record in _records(path, lost):
@@ -377,7 +375,7 @@ def _lasting(connection: sqlite3.Connection) -> tuple[list[Lasting], list[str], 
 
 
 def growing_of(connection: sqlite3.Connection) -> tuple[list[Growing], list[str]]:
-    """Returns the growing events, and a sentence for each unreadable one."""
+    """Returns growing events, and a sentence for each unreadable one."""
     growing: list[Growing] = []
     lost: list[str] = []
     try:
@@ -409,7 +407,7 @@ def set_aside(path: Path) -> Path:
 
 
 def _call_back(callback: Callable[[Any], None], value: object) -> None:
-    """Errors of a callback (for example, a closed event loop) must not end the log's thread."""
+    """Errors, such as that of a closed event loop, must not end the log's thread."""
     try:
         callback(value)
     except Exception:

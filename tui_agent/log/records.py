@@ -13,15 +13,16 @@ from msgspec import Struct
 from tui_agent.errors import RecordRefused
 from tui_agent.store.events import GROWING, LASTING, Event, Growing, Lasting
 
-#: Record format version. Older programs skip records of higher versions.
+#: Older programs skip records of higher versions.
 VERSION = 1
-#: Maximum size of a record, in bytes. Sqlite needs almost four times as much memory.
+#: In bytes. Sqlite needs almost four times as much memory.
 LARGEST = 256 * 2**20
 
 
 class Record(Struct, frozen=True):
-    """`at` is in seconds since 1970; `number` counts from 1. For a growing event it is the number of the
-    record before it."""
+    """`at` is a Unix time; `number` counts from 1. For a growing event it is the number of the record before
+    it.
+    """
 
     number: int
     at: float
@@ -32,7 +33,7 @@ class Record(Struct, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        """Columns of a damaged file can hold any value."""
+        """Whether the columns have valid types; in a damaged file they may not."""
         return isinstance(self.body, bytes) and self.checksum == checksum(
             self.number, self.at, self.type, self.version, self.body
         )
@@ -49,7 +50,8 @@ def checksum(number: int, at: float, type_name: str, version: int, body: bytes) 
 
 def body_of(event: Event) -> EventBody:
     """Verifies that the event can be read back. Escapes lone surrogates, as in odd file names. Raises
-    RecordRefused."""
+    RecordRefused.
+    """
     name = type(event).__name__
     try:
         data = as_json(event)
@@ -76,7 +78,6 @@ def as_json(value: object) -> bytes:
 
 
 def from_json(data: bytes) -> Any:
-    """Parses the output of `as_json`. Raises ValueError."""
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -84,7 +85,7 @@ def from_json(data: bytes) -> Any:
 
 
 def lasting(record: Record) -> Lasting | str:
-    """Returns the event, or a sentence that states the error."""
+    """Returns the event, or a sentence about the error."""
     found = _event(record, f"record {record.number}", LASTING)
     return found if isinstance(found, str | Lasting) else f"record {record.number} is out of place"
 
@@ -95,7 +96,6 @@ def growing(record: Record, key: str) -> Growing | str:
 
 
 def gaps(numbers: Iterable[int]) -> list[str]:
-    """Sentences, from number 1 on."""
     found, before = [], 0
     for number in numbers:
         found += gap(before, number)

@@ -31,9 +31,7 @@ from tui_agent.store.events import Event, Lasting, fold
 from tui_agent.store.files import Buffer
 from tui_agent.store.state import ChatMessage, State
 
-#: Messages per batch.
 _BATCH = 500
-#: File in a session's folder.
 PAGES = "pages.sqlite3"
 _TABLE = "CREATE TABLE IF NOT EXISTS messages (number INTEGER PRIMARY KEY, body BLOB, checksum INTEGER)"
 
@@ -41,8 +39,9 @@ _TABLE = "CREATE TABLE IF NOT EXISTS messages (number INTEGER PRIMARY KEY, body 
 def messages_before(
     path: Path, before: int, count: int, keep: bool = True, lost: list[str] | None = None
 ) -> tuple[ChatMessage, ...]:
-    """Returns up to `count` messages with numbers below `before`, oldest first. With `keep`, caches newly computed
-    pages. Adds a sentence about each unreadable record to `lost`."""
+    """Returns up to `count` messages with numbers below `before`, oldest first. With `keep`, caches newly
+    computed pages. Adds a sentence about each unreadable record to `lost`.
+    """
     folder = path.parent
     found = pages_before(folder, before, count)
     if found is not None:
@@ -65,12 +64,11 @@ def messages_before(
 
 
 def messages_of(events: Iterable[Event]) -> list[ChatMessage]:
-    """Returns messages with their changes."""
     return list(in_order(events))
 
 
 def in_order(events: Iterable[Event]) -> Iterator[ChatMessage]:
-    """Each message once it is final, at the end of its turn."""
+    """Yields each message once it is final, at the end of its turn."""
     state = State()
     waiting: dict[int, ChatMessage] = {}
     handed_on = 0
@@ -79,7 +77,7 @@ def in_order(events: Iterable[Event]) -> Iterator[ChatMessage]:
         state = event.apply(state)
         if state.chat.messages is before:
             continue
-        # An event adds a message, or adds a change to one of the last few.
+        # An event adds a message, or adds a change to a recent one.
         last = (message for message in state.chat.messages[-4:] if message.number > handed_on)
         waiting.update((message.number, message) for message in last)
         turn = state.chat.messages[-1].turn
@@ -90,7 +88,7 @@ def in_order(events: Iterable[Event]) -> Iterator[ChatMessage]:
 
 
 def put_pages(folder: Path, messages: Iterable[ChatMessage]) -> None:
-    """An unusable cache file is removed without an error."""
+    """Removes an unusable cache file without an error."""
     if database.other_file(folder / PAGES):
         forget_pages(folder)
     try:
@@ -108,7 +106,7 @@ def put_pages(folder: Path, messages: Iterable[ChatMessage]) -> None:
 
 
 def pages_before(folder: Path, number: int, count: int) -> tuple[ChatMessage, ...] | None:
-    """The `count` messages before that number, oldest first; None if one is missing from the cache."""
+    """Returns the `count` messages before that number, oldest first; None if one is not cached."""
     wanted = list(range(max(1, number - count), number))
     if not (folder / PAGES).exists() or database.other_file(folder / PAGES):
         return None
@@ -128,23 +126,21 @@ def pages_before(folder: Path, number: int, count: int) -> tuple[ChatMessage, ..
 
 
 def forget_pages(folder: Path) -> None:
-    """They are rebuilt on demand."""
     for suffix in ("", "-journal"):
         try:
             (folder / f"{PAGES}{suffix}").unlink(missing_ok=True)
         except OSError:
-            pass  # Harmless: each page is checked when it is read.
+            pass  # Harmless: pages are checked when read.
 
 
-#: File in a session's folder.
 NAME = "snapshot"
 _MAGIC = "tui-agent-snapshot"
-#: Minimum number of new records for a snapshot: at the end of a turn, and when the session is closed.
+#: Minimum number of new records for a snapshot: at the end of a turn, when closing.
 EVERY, AT_CLOSE = 300, 40
 
 
 class Snapshot(Struct, frozen=True):
-    """`state` is the result of records 1 to `number`; `checksum` is that of the last."""
+    """The result of records 1 to `number`; `checksum` is that of the last."""
 
     number: int
     checksum: int
@@ -152,17 +148,17 @@ class Snapshot(Struct, frozen=True):
 
 
 def save(folder: Path, snapshot: Snapshot, *, sync: bool = True) -> None:
-    """Errors are ignored, because the log has everything. Without `sync` a power failure can lose it."""
+    """Ignores errors, because the log has everything. Without `sync` a power failure can lose it."""
     try:
         body = msgspec.msgpack.encode(lasting_part(snapshot.state))
         head = f"{_MAGIC} {fingerprint()} {snapshot.number} {snapshot.checksum} {zlib.crc32(body)}\n"
         write_private(folder / NAME, head.encode() + body, sync=sync)
     except (OSError, ValueError, TypeError, OverflowError, RecursionError):
-        pass  # Full disk, an undecodable file name, or a number too large: the log is complete.
+        pass  # Full disk, undecodable file name, or too large a number: the log is complete.
 
 
 def load(folder: Path) -> Snapshot | None:
-    """None if it is missing, damaged or of another version."""
+    """Returns None if it is missing, damaged or of another version."""
     try:
         head, _, body = read_start(folder / NAME).partition(b"\n")
         magic, made_by, *figures = head.decode("ascii").split(" ")
@@ -175,8 +171,9 @@ def load(folder: Path) -> Snapshot | None:
 
 
 def lasting_part(state: State) -> State:
-    """Follows from lasting events only. Growing events are stored separately; passing values are measured
-    again."""
+    """Keeps values from lasting events. Growing events are stored separately; passing values are measured
+    again.
+    """
     return replace(
         state,
         session=replace(state.session, trusted=False, not_kept="", waits_for=""),
@@ -203,8 +200,7 @@ def fingerprint() -> str:
 
 
 class ReadState(Struct, frozen=True):
-    """The number of the last record, the number of records after the snapshot, and sentences about unreadable
-    records."""
+    """The last record, the number of records after the snapshot, and sentences about unreadable records."""
 
     state: State
     number: int = 0
@@ -223,7 +219,7 @@ def read_state(path: Path) -> ReadState:
             forget_pages(folder)
             kept = Snapshot(0, 0, State())
         if kept.number > last:
-            # New records are numbered after those in the snapshot.
+            # New records follow those in the snapshot.
             (sentence,) = records.gap(last, kept.number + 1)
             lost.append(f"{sentence} at the end of the log; what they said is here, from a snapshot")
         state = fold(_events_after(connection, kept.number, lost), kept.state)
@@ -247,7 +243,7 @@ def _events_after(connection: Connection, number: int, lost: list[str]) -> Itera
 
 
 class SnapshotWriter:
-    """After each turn, in one thread at a time. Belongs to the session's loop."""
+    """Runs after each turn, in one thread at a time. Belongs to the session's loop."""
 
     def __init__(self, journal: Journal, path: Path, since: int) -> None:
         """`since` is the number of records after the last snapshot."""
@@ -267,7 +263,7 @@ class SnapshotWriter:
 
     def _on_event(self, event: e.Event, state: State) -> None:
         if isinstance(event, e.TurnEnded) and (self._task is None or self._task.done()):
-            # Deferred, because the current fold may continue after this event.
+            # The current fold may continue after this event.
             self._task = asyncio.get_running_loop().create_task(self._write(EVERY))
 
     def _is_due(self, records: int) -> bool:

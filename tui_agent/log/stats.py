@@ -15,18 +15,15 @@ from tui_agent.files.lazy_regex import late
 from tui_agent.store import events as e
 from tui_agent.store.conversation import Usage
 
-#: Number of failing patterns listed.
 WORST_SHOWN = 5
-#: Number of days, models, workspaces or sessions listed: the newest, or those with most tokens.
+#: Entries of a list: the newest, or those with most tokens.
 SPENT_SHOWN = 10
-#: Grouping of tokens and costs: a local day (`2026-11-23`), a model, a workspace's folder, or a session id.
+#: A local day (`2026-11-23`), a model, a workspace's folder, or a session id.
 By = Literal["day", "model", "workspace", "session"]
 Where = tuple[By, str]
 
 
 class Goal(NamedTuple):
-    """`most` and `least` are bounds."""
-
     words: str
     value: float | None
     most: float | None = None
@@ -186,7 +183,7 @@ class Figures(Struct, frozen=True):
 
 
 def figures_over_time(events: Iterable[tuple[float, e.Event]], session: str = "") -> Figures:
-    """Times are in seconds since 1970. Events copied from another session are not counted."""
+    """Times are Unix times. Ignores events copied from another session."""
     counts = _Counts(session)
     copied = 0
     for number, (at, event) in enumerate(events):
@@ -198,7 +195,7 @@ def figures_over_time(events: Iterable[tuple[float, e.Event]], session: str = ""
     return counts.figures()
 
 
-#: Matches a sentence that asks the user for a file, and the file's name in such a sentence.
+#: Matches a sentence that asks the user for a file, and its file names.
 _ASKS = late(
     r"\b(?:please|could you|can you|would you|will you|kindly|need you to)\b[^.?!\n]*?"
     r"\b(?:share|provide|paste|show|send|upload|attach|give|post|supply|copy)\b|"
@@ -218,7 +215,7 @@ _ENDS = late(r"(?<=[.?!])\s+|\n+")
 
 
 def asks_for_a_file(message: str) -> bool:
-    """Whether the prose asks the user for a file or its location."""
+    """Whether the user is asked for a file or its location."""
     for sentence in _ENDS.split(without_code(message)):
         asks = _ASKS.search(sentence) or (sentence.rstrip().endswith("?") and _WHERE.search(sentence))
         if asks and _FILE.search(sentence):
@@ -234,18 +231,18 @@ class _Counts:
         self.cost: dict[Where, float] = {}
         self.unpriced: Counter[Where] = Counter()
         self._model, self._asked_model, self._workspace = "", {}, ""
-        self._before = 0  # Number of turns copied from another session.
+        self._before = 0
         self.numbers: Counter[str] = Counter()
         self.hits: Counter[int] = Counter()
         self.outcomes: Counter[str] = Counter()
         self.failing: Counter[str] = Counter()
         self.milliseconds = self.unchanged = 0.0
         self._turn = 0
-        #: Names of this turn's required actions, and of the failed actions among them.
+        #: This turn's required actions, and the failed ones.
         self._required: set[str] = set()
         self._failed: set[str] = set()
-        #: By change: the (turn, path) that requested it. By (turn, path): the change that counts, and whether
-        #: it was refused.
+        #: The (turn, path) that requested a change. The change that counts for a (turn, path), and whether it
+        #: was refused.
         self._asked: dict[str, tuple[int, str]] = {}
         self._newest: dict[tuple[int, str], str] = {}
         self._refused: set[tuple[int, str]] = set()
@@ -275,7 +272,7 @@ class _Counts:
             case e.MatchChosen(by="person"):
                 self.numbers["questions"] += 1
             case e.QuestionAnswered(action=action, path=""):
-                self._failed.discard(action)  # Declined: the file was not needed.
+                self._failed.discard(action)  # Declined: it was not needed.
             case e.AttemptEnded(attempt):
                 self.numbers["attempts"] += 1
                 self.milliseconds += attempt.ms
@@ -326,7 +323,9 @@ class _Counts:
             self.cost[where] = self.cost.get(where, 0.0) + usage.cost
 
     def _judge(self, change: str, state: str) -> None:
-        """Only the newest proposal for a path. Proposals corrected within the turn did not reach the user."""
+        """Counts only the newest proposal for a path. Proposals corrected within the turn did not reach the
+        user.
+        """
         asked = self._asked.get(change)
         if asked is None or self._newest[asked] != change:
             return

@@ -1,6 +1,7 @@
 """Opens sessions: finds, locks, repairs and reads their logs.
 
-After an unclean shutdown a log is checked. A damaged log is repaired in a new file, or recovered as a new session.
+Checks a log after an unclean shutdown. A damaged log is repaired in a new file, or recovered as a new
+session.
 """
 
 from __future__ import annotations
@@ -30,19 +31,19 @@ from tui_agent.log.snapshot import ReadState, load, read_state
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 
-#: Marker file with the size and time of the log at its last clean shutdown.
+#: Marker file: size and time of the log at its last clean shutdown.
 _CLOSED = "closed"
 _NEW = ".new"
-#: File with the id of the session that a damaged session was recovered as.
+#: File with the id of the session that continues a damaged one.
 _RECOVERED = "recovered"
 
 
 def mark_closed(path: Path) -> None:
-    """The next start then skips the check."""
+    """Lets the next start skip the check."""
     try:
         replace_private(path.parent / _CLOSED, _looks(path).encode("ascii"), sync=False)
     except OSError:
-        pass  # The next start checks it.
+        pass
 
 
 def repair(path: Path, suspect: bool = False) -> list[str]:
@@ -53,7 +54,7 @@ def repair(path: Path, suspect: bool = False) -> list[str]:
     """
     new = path.with_name(path.name + _NEW)
     if new.exists() and not path.exists():
-        os.replace(new, path)  # The process died between the two renames.
+        os.replace(new, path)  # killed between the two renames
     try:
         if _was_closed(path) and not suspect:
             return []
@@ -85,7 +86,6 @@ def can_be_recovered(folder: Path) -> bool:
 
 
 def recovered_as(folder: Path) -> str:
-    """ "" if none exists."""
     try:
         name = read_start(folder / _RECOVERED, 200).decode()
         return name if directory.existing(folder.parent.parent, name) else ""
@@ -94,8 +94,9 @@ def recovered_as(folder: Path) -> str:
 
 
 def recover(data: Path, session: str) -> tuple[str, str]:
-    """Copies the readable part to a new session; the old log is unchanged. Returns the new id and a sentence.
-    Raises SessionError."""
+    """Copies the readable part to a new session; the old log is unchanged. Returns the new id and a
+    sentence. Raises SessionError.
+    """
     old = directory.folder_of(data, session)
     name = directory.new_id(data)
     new = directory.folder_of(data, name)
@@ -140,7 +141,7 @@ def _renamed(record: Record, name: str) -> Record:
 
 
 def check_log(path: Path) -> tuple[bool, list[str]]:
-    """Whether the file itself is damaged, and a sentence for each lost record. Raises SessionError."""
+    """Returns whether the file itself is damaged, and a sentence for each lost record. Raises SessionError."""
     numbers: list[int] = []
     lost: list[str] = []
     with closing(database.connect_to_read(path)) as connection:
@@ -167,7 +168,7 @@ def _is_sound(connection: sqlite3.Connection) -> bool:
 
 
 def _write_anew(path: Path, new: Path) -> int:
-    """Copies intact records under their old numbers. Returns their count."""
+    """Copies intact records under their old numbers and returns their count."""
     new.unlink(missing_ok=True)
     database.make(new)
     with (
@@ -180,7 +181,7 @@ def _write_anew(path: Path, new: Path) -> int:
             if record.is_whole:
                 target.execute("INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?, ?)", _row(record))
                 kept += 1
-        for record in read_raw(path).records.values():  # Intact pages can be unreachable in the tree.
+        for record in read_raw(path).records.values():  # They can be unreachable in the tree.
             added = "INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?, ?)"
             kept += target.execute(added, _row(record)).rowcount
         for key, record in _read_or_nothing(lambda: database.read_growing(old)):
@@ -228,7 +229,8 @@ LAST = "last"
 
 class Storage(Struct, frozen=True):
     """Log and lock (None if nothing can be stored) and texts. `lost` holds sentences about unreadable
-    records; `since` is the number of records after the last snapshot."""
+    records; `since` is the number of records after the last snapshot.
+    """
 
     log: Log | None
     lock: SessionLock | None
@@ -240,7 +242,7 @@ class Storage(Struct, frozen=True):
 
 
 def begin(data: Path) -> tuple[Storage, State]:
-    """Create a session. Raises SessionError."""
+    """Creates a session. Raises SessionError."""
     folder = directory.folder_of(data, directory.new_id(data))
     lock = SessionLock.take(folder)
     try:
@@ -253,16 +255,16 @@ def begin(data: Path) -> tuple[Storage, State]:
 
 
 def open_session_log(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
-    """An id, or `last` for the workspace's newest session. Raises `OpenElsewhere`, `TooNew`, or
+    """`session` is an id, or `last` for the workspace's newest session. Raises `OpenElsewhere`, `TooNew`, or
     `SessionError`.
 
-    A damaged log is set aside and its readable part continues; if it cannot be opened at all, a new session
-    continues it. `last` starts a new session if the newest is of a newer version.
+    A damaged log is set aside and its readable part continues; if it cannot be opened at all, a new
+    session continues it. `last` starts a new session if the newest is of a newer version.
     """
     folder = find(data, session, workspace)
     lock = SessionLock.take(folder)
     try:
-        # The snapshot can be recovered as a new session.
+        # The snapshot can be recovered.
         if not (folder / directory.LOG).is_file() and load(folder) is not None:
             raise Damaged(f"the log of the session {folder.name} is gone", database.RECOVER)
         log, read = _open(folder / directory.LOG)
@@ -292,7 +294,7 @@ def _blobs(data: Path, log: Log) -> Blobs:
 
 
 def in_memory(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
-    """An existing session is read and continued in memory."""
+    """Reads a session, if it exists, and continues it in memory."""
     folder = _temporary()
     if not session:
         return Storage(None, None, Blobs(folder), folder), State()
@@ -323,10 +325,10 @@ def _open(path: Path) -> tuple[Log, ReadState]:
         log.close()
     except (Damaged, sqlite3.Error):
         pass
-    lost += repair(path, suspect=True)  # The file was damaged after a clean shutdown.
+    lost += repair(path, suspect=True)  # It was damaged after a clean shutdown.
     try:
         return _read(path, lost)
-    except sqlite3.Error as error:  # Damage that the check did not find.
+    except sqlite3.Error as error:  # The check did not find this damage.
         raise Damaged(f"the session {path.parent.name} is damaged ({error})", database.RECOVER) from error
 
 

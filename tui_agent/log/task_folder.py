@@ -1,7 +1,7 @@
 """Task folders of Roo Code and related programs: messages in Anthropic's format, as JSON.
 
-Messages are in `api_conversation_history.json` (older: `claude_messages.json`). `task_metadata.json` lists
-the files in the agent's context.
+Messages are in `api_conversation_history.json` (older: `claude_messages.json`). `task_metadata.json`
+lists the files in the agent's context.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ METADATA = "task_metadata.json"
 #: Later timestamps (after the year 5000) are invalid.
 MOST_MILLISECONDS = 10**14
 NAMES = (CURRENT, LEGACY)
-#: Model name of imported requests. The next real request starts a new conversation.
+#: The next real request starts a new conversation.
 MODEL = "imported"
 #: Wrappers around the user's text, and text added by those programs.
 _ADDED = re.compile(r"<environment_details>.*?</environment_details>", re.DOTALL)
@@ -43,7 +43,7 @@ Message = dict[str, Any]
 
 
 def events_of(messages: Sequence[Message], session: str, workspace: Path, blobs: Blobs) -> list[Lasting]:
-    """Each original message, the chat, and the conversation to continue."""
+    """Returns events for each original message, the chat, and the conversation to continue."""
     events: list[Lasting] = [e.SessionStarted(session, str(workspace))]
     turn = 0
     for message in messages:
@@ -59,7 +59,7 @@ def events_of(messages: Sequence[Message], session: str, workspace: Path, blobs:
             summary, text = first[:200], words if words != first else ""
             events.append(e.ReplyRead(max(turn, 1), summary, text, sent=sent))
             continue
-        if words or not turn:  # See `_begins_turn`.
+        if words or not turn:
             events += [e.TurnEnded(turn, True)] if turn else []
             turn += 1
             events.append(e.TurnStarted(turn, words))
@@ -76,8 +76,9 @@ def events_of(messages: Sequence[Message], session: str, workspace: Path, blobs:
 
 
 def conversation(messages: Sequence[Message]) -> list[Message]:
-    """A system message, then text and images. Of a summarized part, only the first message (the task) and the
-    last summary are kept."""
+    """Returns a system message, text and images. Of a summarized part, keeps only the first message (the
+    task) and the last summary.
+    """
     last = max((n for n, message in enumerate(messages) if message.get("isSummary")), default=0)
     names = {str(block.get("id")): str(block.get("name")) for m in messages for block in _blocks(m)}
     talk: list[Message] = [{"role": "system", "content": ""}]
@@ -88,7 +89,7 @@ def conversation(messages: Sequence[Message]) -> list[Message]:
 
 
 def _in_our_words(message: Message, names: Mapping[str, str]) -> Iterator[Message]:
-    """Omits unreadable parts; yields nothing if no part is left."""
+    """Omits unreadable parts."""
     said = [_text_and_images(block, names) for block in _blocks(message)]
     text = "\n\n".join(words for words, _ in said if words)
     images = [image for _, found in said for image in found]
@@ -131,7 +132,7 @@ def known_files(folder: Path, messages: Sequence[Message], workspace: Path) -> l
     """Returns entries for the workspace files in `task_metadata.json` that the agent's context holds. Raises
     SessionError.
 
-    It stores no contents: a file unmodified since then counts as partly seen in its present state, any other
+    Stores no contents: a file unmodified since then counts as partly seen in its present state, any other
     as changed.
     """
     file = folder / METADATA
@@ -144,7 +145,7 @@ def known_files(folder: Path, messages: Sequence[Message], workspace: Path) -> l
     if not found:
         return []
     gate = Gate(workspace)
-    # Start of each turn in seconds since the epoch; 0 if unknown.
+    # Unix time of each turn; 0 if unknown.
     times = [_at(message, "ts") for number, message in enumerate(messages) if _begins_turn(message, number)]
     return [event for path, of_one in found.items() for event in _known_file(gate, path, of_one, times)]
 
@@ -179,7 +180,7 @@ def _known_file(gate: Gate, path: str, records: Sequence[Message], times: Sequen
 
 
 def _at(record: Message, key: str) -> float:
-    """Returns seconds since 1970 (stored as milliseconds); 0 if missing."""
+    """Converts milliseconds to a Unix time; 0 if missing."""
     value = record.get(key)
     return value / 1000 if isinstance(value, int | float) and 0 < value < MOST_MILLISECONDS else 0.0
 
@@ -248,7 +249,8 @@ def _json(file: Path) -> Any:
 
 def remove_legacy(file: Path, path: Path, blobs: Blobs) -> None:
     """Deletes the file once every message is in the log at `path`. Raises SessionError if that cannot be
-    verified; the file is then kept."""
+    verified, and then keeps it.
+    """
     if file.name != LEGACY:
         return
     kept = [message for event in log.events_of(path) for message in _sent_of(event)]
@@ -282,7 +284,6 @@ def _is_message(value: Any) -> bool:
 
 
 def _words(message: Message) -> Iterator[str]:
-    """Removes file contents, command output and text that the program added."""
     content = message["content"]
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     for block in blocks:

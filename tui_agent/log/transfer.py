@@ -36,8 +36,9 @@ from tui_agent.store.state import ChatMessage
 
 
 class ForkResult(Struct, frozen=True):
-    """The new id, and the paths whose files on disk differ from those of its turn. `lost` are sentences about
-    unreadable records, which are not copied."""
+    """The new id, and the paths whose files on disk differ from those of its turn. `lost` are sentences
+    about unreadable records, which are not copied.
+    """
 
     id: str
     differing: tuple[str, ...] = ()
@@ -45,7 +46,6 @@ class ForkResult(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """Differing files and lost records, or ""."""
         return ". ".join(filter(None, (self._files, *self.lost)))
 
     @property
@@ -58,9 +58,9 @@ class ForkResult(Struct, frozen=True):
 
 
 def fork(data: Path, session: str, turn: int | None = None) -> ForkResult:
-    """Copies the events up to the end of `turn` (default: all). Raises SessionError.
+    """Copies the events up to the end of `turn`, or all. Raises SessionError.
 
-    Changes applied after that turn stay on disk. The new session lists them as applies that can be undone.
+    Changes applied later stay on disk; the new session lists them as applies that can be undone.
     """
     source = directory.existing(data, session) / directory.LOG
     lost: list[str] = []
@@ -92,7 +92,7 @@ def as_copied(events: Sequence[Lasting], session: str) -> list[Lasting]:
 
 
 def write(data: Path, session: str, events: Sequence[Lasting], **meta: object) -> None:
-    """Raises SessionError; an incomplete session is removed."""
+    """Raises SessionError and removes an incomplete session."""
     folder = directory.folder_of(data, session)
     made = log.Log.create(folder / directory.LOG)
     failures: list[SessionError] = []
@@ -116,8 +116,9 @@ def applies_in_force(events: Sequence[Lasting], start: int) -> list[Checkpoint]:
 
 
 def moved_since(log_path: Path, turn: int) -> list[Checkpoint]:
-    """Applies whose effect on the files changed since the start of `turn`: those made or done again, newest
-    first, then those undone. Blocking."""
+    """Returns the applies whose effect on the files changed since the start of `turn`: those made or done
+    again, newest first, then those undone. Blocking.
+    """
     then: dict[str, bool] = {}
     now: dict[str, Checkpoint] = {}
     begun = False
@@ -137,7 +138,7 @@ def moved_since(log_path: Path, turn: int) -> list[Checkpoint]:
 
 
 def differing(workspace: Path, points: Iterable[Checkpoint]) -> tuple[str, ...]:
-    """Paths whose files differ from their state before the first of these applies."""
+    """Returns paths whose files differ from their state before the first of these applies."""
     before: dict[str, str] = {}
     for point in points:
         for step in point.files:
@@ -168,13 +169,13 @@ def _up_to(events: Sequence[Lasting], session: str, turn: int | None) -> list[La
 
 VERSION = 1
 TYPE = "tui-agent-session"
-#: Key of a text in the store.
 KEY = re.compile(r"[0-9a-f]{32}")
 
 
 def known_secrets(events: Sequence[Event], cache: Path | None = None) -> SecretValues:
-    """Returns the values in the session's folder at present. With `cache` (a folder of ours), also of its
-    repository's history if commands ran. Blocking."""
+    """Returns the values in the session's folder at present. With `cache` (a folder of ours), also those of
+    its repository's history if commands ran. Blocking.
+    """
     roots = [event.workspace for event in events if isinstance(event, e.SessionStarted)]
     decisions = {event.digest: event.choice for event in events if isinstance(event, e.SecretDecided)}
     known = KnownSecrets(*roots)
@@ -197,11 +198,12 @@ def as_markdown(session: str, events: Sequence[Event], secrets: SecretValues | N
 def as_json(
     session: str, events: Sequence[Event], blobs: Blobs | None = None, secrets: SecretValues | None = None
 ) -> str:
-    """A header, every event in order, then the referenced texts by hash. Masks keys and the values of
+    """Writes a header, every event in order, then the referenced texts by hash. Masks keys and the values of
     `secrets`.
 
     Values are masked before serialization, so the JSON stays valid. A masked text keeps the hash of the
-    original. Omits binary contents, files that look like secrets, and files that the model received masked.
+    original. Omits binary contents, files that look like secrets, and files that the model received
+    masked.
     """
     bodies = [json.loads(body_of(event).data) for event in events]
 
@@ -225,11 +227,10 @@ def _texts(bodies: Sequence[Any], secret: set[str], blobs: Blobs) -> Iterator[tu
         try:
             yield key, blobs.get(key).decode()
         except (FileError, UnicodeDecodeError):
-            continue  # The hash of a file that was never stored, or of binary content.
+            continue  # The file was never stored, or is binary.
 
 
 def _keys(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
-    """(path, hash) of every hash in an event."""
     match value:
         case list():
             for item in value:
@@ -243,7 +244,7 @@ def _keys(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
 
 
 def secret_paths(events: Sequence[Event]) -> set[str]:
-    """Files that are secret by more than their names."""
+    """Returns files that are secret by more than their names."""
     paths: set[str] = set()
     for event in events:
         match event:
@@ -257,8 +258,9 @@ def secret_paths(events: Sequence[Event]) -> set[str]:
 
 
 def as_patch(events: Sequence[Event], blobs: Blobs, secrets: SecretValues) -> tuple[str, list[str]]:
-    """The net effect of all applied and not undone changes, for `git apply`, and the omissions in sentences.
-    Covers edits by others between two applies of a file. Masks secrets."""
+    """Returns the net effect of all applied and not undone changes, for `git apply`, and the omissions in
+    sentences. Covers edits by others between two applies of a file. Masks secrets.
+    """
     first: dict[str, tuple[str, int | None]] = {}
     last: dict[str, tuple[str, int | None]] = {}
     checkpoints: dict[str, Checkpoint] = {}
@@ -314,7 +316,7 @@ def _file_patch(path: str, base: str | None, new: str | None, modes: tuple[str, 
         names = (
             name if text is not None else "/dev/null" for name, text in ((old_name, base), (new_name, new))
         )
-        # A tab ends a name with spaces, as git writes it.
+        # A tab ends a name with spaces, as in git.
         names = (f"{name}\t" if " " in name else name for name in names)
         head += [f"{mark} {name}" for mark, name in zip(("---", "+++"), names, strict=True)]
     return "\n".join([*head, body[2] if len(body) == 3 else ""])
@@ -332,7 +334,7 @@ def _git_name(name: str) -> str:
 
 def _section(message: ChatMessage) -> str:
     if message.command:
-        # One fence longer than any in the command and its output, so that neither can close it.
+        # A longer fence than any inside cannot be closed by them.
         ran = message.command
         title = f"Check {message.check.name}" if message.check else "Command"
         text = f"$ {ran.command}\n{ran.output.rstrip()}".rstrip()
@@ -344,11 +346,10 @@ def _section(message: ChatMessage) -> str:
 
 
 def import_session(data: Path, source: Path, workspace: Path, remove_legacy: bool = False) -> str:
-    """Returns the new session's id. Raises SessionError if `source` is damaged or of an unknown kind; nothing
-    is stored then.
+    """Returns the new session's id. Raises SessionError, and stores nothing, if `source` is damaged or of an
+    unknown kind.
 
-    With `remove_legacy`, an older messages file is deleted once it has been completely read back from the new
-    log.
+    `remove_legacy` deletes an older messages file once it has been completely read back from the new log.
     """
     blobs = Blobs(data / "blobs")
     session = directory.new_id(data)
@@ -400,7 +401,7 @@ def _exported(source: Path, session: str, workspace: Path, blobs: Blobs) -> list
 def parsed(text: str, source: Path, put_text: Callable[[str], str] = str) -> list[Any]:
     """Passes the texts of an export to `put_text`. `source` is its name in errors. Raises SessionError.
 
-    Drops the user's decisions about secrets, because they concern files elsewhere.
+    Drops the user's decisions about secrets: they concern files elsewhere.
     """
     try:
         value: Any = json.loads(text)
@@ -423,7 +424,7 @@ def parsed(text: str, source: Path, put_text: Callable[[str], str] = str) -> lis
         raise _refused(source, f"an event in it cannot be read: {error}") from error
     if not isinstance(found[0], e.SessionStarted):
         raise _refused(source, "its beginning is missing")
-    # Permissions given by another user do not apply here, and neither do their mode and goal.
+    # Another user's permissions, mode and goal do not apply here.
     decided = (e.SecretDecided, e.PermissionDecided, e.PermissionRevoked, e.ModeChosen, e.GoalSet)
     return [event for event in found if not isinstance(event, decided)]
 

@@ -24,9 +24,8 @@ from tui_agent.store.events import Event
 from tui_agent.store.graph import SubTask, layers
 from tui_agent.store.state import ActionSlice, ChatMessage, State
 
-#: Longest diff or output on the page, in characters.
+#: Characters of a diff or output.
 _LONGEST = 200_000
-#: Marks of plan actions and sub-tasks by state.
 _MARKS: Mapping[str, str] = {
     "loaded": "✓",
     "completed": "✓",
@@ -36,7 +35,7 @@ _MARKS: Mapping[str, str] = {
     "cancelled": "■",
     "failed": "✗",
 }
-#: Size of a node of the graph, and its distance from the next, in pixels.
+#: Size of a node, and its distance from the next, in pixels.
 _WIDTH, _HEIGHT, _ACROSS, _DOWN = 230, 58, 60, 18
 
 _STYLE = """
@@ -94,10 +93,8 @@ def as_web_page(session: str, events: Sequence[Event], blobs: Blobs, secrets: Se
 
 
 class _Page:
-    """`mask` removes secrets and control characters."""
-
     def __init__(self, state: State, blobs: Blobs, hidden: set[str], mask: Callable[[str], str]) -> None:
-        from markdown_it import MarkdownIt  # An import of 30 ms that other exports do not need.
+        from markdown_it import MarkdownIt  # An import of 30 ms.
 
         self._state, self._blobs, self._hidden, self._mask = state, blobs, hidden, mask
         self._markdown = MarkdownIt("commonmark", {"html": False}).enable("table").enable("strikethrough")
@@ -211,7 +208,7 @@ class _Page:
             base, new = (text_under(self._blobs, key) or "" for key in (change.base, change.new))
         except (FileError, ValueError):
             return f"<p>{escape(title)} <em>(the text was deleted)</em></p>"
-        # Masked before the comparison, so that no value is split between lines of the diff.
+        # Masked first, so that no value spans lines of the diff.
         lines = unified(diff_of(change.path, self._mask(base), self._mask(new)))[:_LONGEST].splitlines()[2:]
         looks = {"+": "add", "-": "del", "@": "at"}
         rows = "".join(f'<span class="{looks.get(line[:1], "")}">{escape(line)}</span>' for line in lines)

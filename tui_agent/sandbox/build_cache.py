@@ -2,12 +2,11 @@
 
 It contains only listed folders, and only writes of commands that ran without pending changes, without
 network, and without touching other files of the folder. Such commands see real file times, so build tools
-work incrementally; pending files in later views are newer than the layer. Changes that tools cannot detect
-discard the layer: a changed file without a newer time, a build by another program, other hidden files, or
-other variables.
+work incrementally; pending files in later views are newer than the layer. Changes that tools cannot
+detect discard the layer: a changed file without a newer time, a build by another program, other hidden
+files, or other variables.
 
-Commands never write to it directly: one program at a time merges their writes after they exit, and an
-incomplete merge discards it.
+One program at a time merges the writes of exited commands; an incomplete merge discards the layer.
 """
 
 from __future__ import annotations
@@ -37,9 +36,8 @@ ALWAYS: Final = (".mypy_cache", ".pytest_cache", ".ruff_cache", ".next", ".nuxt"
 #: Kept if git ignores them or they contain a tool's marker file.
 MARKED: Final = ("target", "build", "_build", "builddir", "cmake-build-debug", "cmake-build-release")
 _MARKS: Final = ("CACHEDIR.TAG", "CMakeCache.txt", "build.ninja")
-#: Builds do not read these, so a command may write them.
+#: Builds do not read these.
 _HARMLESS: Final = frozenset({".git", "__pycache__", ".tui-agent-report.xml", ".coverage"})
-#: Limits: remembered files, scanned entries of a layer, depth.
 MOST_FILES, MOST_ENTRIES, DEEPEST = 50_000, 100_000, 100
 _OPAQUE: Final = "user.overlay.opaque"
 _FORM: Final = 1
@@ -71,16 +69,16 @@ class KeptLayer:
     """The layer of one workspace. All methods block."""
 
     def __init__(self, parent: Path, root: str, most: int) -> None:
-        """`most`: bytes; 0 disables it."""
+        """`most` is in bytes; 0 disables the layer."""
         self._root, self._most = root, most
         self._folder = parent / hashlib.sha256(os.fsencode(root)).hexdigest()[:24]
 
     def borrow(self, key: str, paths: Sequence[str], *, clean: bool, command: str) -> BorrowedLayer | None:
-        """Returns the layer for one view; an outdated layer is discarded first. None while another program
-        merges, or if the folder or command is unsuitable.
+        """Returns the layer for one view, without an outdated one. None while another program merges, or if
+        the folder or command is unsuitable.
 
-        `key`: a change discards the layer. `paths`: the workspace's files. `clean`: nothing is pending, so
-        writes may be kept.
+        `key`: a change discards the layer. `paths`: the workspace's files. `clean`: nothing is pending,
+        so writes may be kept.
         """
         if not self._most or len(paths) > MOST_FILES or _MAKES_FOLDER.search(command):
             return None
@@ -159,7 +157,7 @@ class KeptLayer:
     def merge(
         self, lent: BorrowedLayer, upper: str, plan: ViewPlan, began: int, names: Sequence[str]
     ) -> None:
-        """Merge the view's writes in these folders; `upper` is its layer of the workspace."""
+        """Merges the view's writes in these folders; `upper` is its layer of the workspace."""
         known, now = lent.known, time.time_ns()
         try:
             fcntl.flock(lent.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -174,7 +172,7 @@ class KeptLayer:
                 return
             files = dict(_identities(self._root, lent.paths))
             if any(changed > began for _, _, changed in files.values()):
-                return  # the version that the command read is unknown
+                return  # the command read an unknown version
             if known is None:
                 self._remove()
             else:
@@ -218,12 +216,12 @@ class BorrowedLayer:
 
     @property
     def folder(self) -> str:
-        """ "" if none exists."""
         return self._layer.layer if self.known is not None else ""
 
     def names(self, layers: int, plan: ViewPlan, ignored: Iterable[str]) -> tuple[str, ...]:
         """Returns kept folders among the view's writes; their contents are not proposed. `ignored`: `MARKED`
-        folders that git ignores."""
+        folders that git ignores.
+        """
         upper = _upper(layers, plan)
         before = self.known.names if self.known is not None else ()
         kept = {*ALWAYS, *ignored, *before}
@@ -243,7 +241,7 @@ class BorrowedLayer:
             self._layer.merge(self, _upper(layers, plan), plan, self._began, names)
 
     def discard(self) -> None:
-        """Discards the layer if no view can be created over it."""
+        """Discards a layer that no view can use."""
         self._layer._discard(self.lock)
         self.known = None
 
@@ -253,8 +251,6 @@ class BorrowedLayer:
 
 @dataclass(frozen=True, slots=True)
 class RunLayer:
-    """`ignored`: paths in `MARKED` folders that git ignores."""
-
     lent: BorrowedLayer
     ignored: asyncio.Future[set[str]]
 
@@ -268,7 +264,7 @@ class RunLayer:
 
 
 def key_of(seeds: Iterable[Seed], values: Iterable[str]) -> str:
-    """Returns a hash of hidden files, their replacements, and the requested variables."""
+    """Hashes hidden files, their replacements, and the requested variables."""
     digest = hashlib.sha256()
     for seed in sorted(seeds, key=lambda seed: (seed.overlay, seed.path)):
         if seed.kind == "hidden" and ".git" not in seed.path.split("/"):
@@ -295,8 +291,6 @@ def _through_link(top: str, name: str) -> bool:
 
 
 def _walk(top: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Walks top-down, with relative paths, without following links. Raises OSError, and `_NotCacheable` above
-    the limits."""
     waiting, count = [("", 0)], 0
     while waiting:
         folder, depth = waiting.pop()
@@ -325,7 +319,8 @@ def _is_newer(folder: str, since: int) -> bool:
 
 def _only_wrote(upper: str, root: str, names: Sequence[str], seeds: set[str]) -> None:
     """Raises `_NotCacheable` if a command touched another file of the folder: the build may have used
-    contents that are gone."""
+    contents that are gone.
+    """
     apart = tuple(f"{name}/" for name in names)
     for path, there in _walk(upper):
         if (
@@ -362,7 +357,6 @@ class _Copy:
     def __init__(self, root: str, most: int) -> None:
         self._root, self._most = root, most
         self._bytes = 0
-        #: First path of each hard-linked file.
         self._linked: dict[tuple[int, int], str] = {}
 
     def subtree(self, upper: str, to: str, name: str) -> None:
@@ -414,7 +408,6 @@ class _Copy:
 
 
 def _remove_tree(path: str) -> None:
-    """Removes a tree, also without permissions."""
     try:
         there = os.lstat(path)
     except FileNotFoundError:

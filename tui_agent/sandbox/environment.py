@@ -1,4 +1,6 @@
-"""The environment of commands: allowed variables, the user's tools on PATH, and git settings without credentials."""
+"""Environment of commands: allowed variables, the user's tools on PATH, and git settings without
+credentials.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from tui_agent.files.masking import hits, hits_masked, masked
 from tui_agent.sandbox.inside.main import PROXY_PORT
 
 _PASSED = ("PATH", "LANG", "LANGUAGE", "TERM", "COLORTERM", "TZ", "USER", "LOGNAME", "SHELL", "VIRTUAL_ENV")
-#: Tools, and variables for tests. Values with a key are omitted.
+#: Omits values with a key.
 _NEEDED = """
     LC_* CONDA_PREFIX CONDA_DEFAULT_ENV PYENV_* NVM_DIR FNM_DIR FNM_MULTISHELL_PATH VOLTA_HOME PNPM_HOME
     BUN_INSTALL PROTO_HOME RYE_HOME JULIAUP_DEPOT_PATH JULIA_DEPOT_PATH GHCUP_INSTALL_BASE_PREFIX SDKMAN_DIR
@@ -34,7 +36,7 @@ _NEEDED = """
     CFLAGS CXXFLAGS CPPFLAGS LDFLAGS MAKEFLAGS OMP_NUM_THREADS MPLBACKEND QT_QPA_PLATFORM SOURCE_DATE_EPOCH
     NO_COLOR
 """
-#: Databases and queues, passed without passwords.
+#: Databases and queues, without passwords.
 _ADDRESSES = (
     "*DATABASE_URL", "*DATABASE_URI", "DB_URL", "*POSTGRES_URL", "*POSTGRESQL_URL", "*MYSQL_URL", "*REDIS_URL",
     "*MONGO_URL", "*MONGO_URI", "*MONGODB_URL", "*MONGODB_URI", "*AMQP_URL", "*RABBITMQ_URL", "*BROKER_URL",
@@ -44,7 +46,7 @@ _STORES = late(
     r"memory|unix)(?:\+\w{1,20})?"
 )
 _WORD_OF_SECRETS = late(r"pass(?:word|wd|phrase)|secret|token|credential|api_?key|private_?key", re.I)
-#: Passed only if the user listed them literally.
+#: Requires a literal entry of the user.
 _TOLD = ("*KEY*", "*TOKEN*", "*SECRET*", "*PASSWORD*", "SSH_AUTH_SOCK", "DBUS_*", "DISPLAY", "DOCKER_HOST")
 #: Without a terminal, editors and prompts fail at once.
 NO_KEYBOARD: Final[dict[str, str]] = {
@@ -104,7 +106,6 @@ PROXIED: Final[dict[str, str]] = {
     "NODE_USE_ENV_PROXY": "1",
 }
 VIRTUAL = (".venv", "venv")
-#: Desktops, logins and shells, which no project needs.
 _OF_DESKTOP = """
     _ PWD OLDPWD SHLVL HOME TMPDIR TEMP TMP HIST* LS_COLORS LESS* XDG_* DBUS_* SSH_* GPG_* DISPLAY WAYLAND_*
     WINDOWID XAUTHORITY TERM_* VTE_* KITTY_* ALACRITTY_* ITERM_* TMUX* STY ZELLIJ* WT_* WSL* PS1 PS2 PROMPT* MAIL
@@ -169,7 +170,6 @@ def _passed(name: str, value: str, more: tuple[str, ...]) -> str | None:
 
 
 def _without_password(address: str) -> str | None:
-    """None for other values."""
     try:
         parts = urlsplit(address)
         parsed = parse_qsl(parts.query, keep_blank_values=True)
@@ -177,7 +177,7 @@ def _without_password(address: str) -> str | None:
         return None
     if not _STORES.fullmatch(parts.scheme.lower()):
         return None
-    if not parts.netloc and not parts.query:  # A file.
+    if not parts.netloc and not parts.query:
         return address if masked(address) == address else None
     user, at, host = parts.netloc.rpartition("@")
     user, _, _ = user.partition(":")
@@ -186,7 +186,7 @@ def _without_password(address: str) -> str | None:
     return clean if masked(clean) == clean else None
 
 
-#: Readable by every program; the only visible system folders.
+#: System folders, readable by every program; others are hidden.
 SYSTEM = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/snap", "/sys",
 )  # fmt: skip
@@ -209,27 +209,26 @@ NAMED = tuple(
     SDKMAN_DIR GHCUP_INSTALL_BASE_PREFIX DOTNET_ROOT HOMEBREW_PREFIX PLAYWRIGHT_BROWSERS_PATH JULIAUP_DEPOT_PATH
     GEM_HOME OPAMROOT""".split()  # noqa: SIM905
 )
-#: Package managers' caches below the home. Writes are discarded.
+#: Package managers' caches below the home.
 _CACHES = """
     .cache/pip .cache/uv .cache/pre-commit .npm .cargo/registry .cargo/git go/pkg/mod .cache/go-build .m2 .cache/yarn
     .yarn/berry .nuget/packages .gradle/caches .gradle/wrapper .ivy2/cache .cache/coursier .cache/deno .hex .mix
     .cache/rebar3 .cache/composer .composer/cache .stack/snapshots .cabal/packages .cabal/store .julia/packages
     .julia/artifacts .julia/registries .julia/compiled .cache/ccache .ccache .cache/sccache .cache/zig
 """
-#: The variable, and the folder below it.
 _NAMED_CACHES = (
     ("PIP_CACHE_DIR", ""), ("UV_CACHE_DIR", ""), ("npm_config_cache", ""), ("CARGO_HOME", "registry"),
     ("CARGO_HOME", "git"), ("GOMODCACHE", ""), ("GOCACHE", ""), ("PRE_COMMIT_HOME", ""), ("NUGET_PACKAGES", ""),
 )  # fmt: skip
-#: Companions of a program folder in its parent.
+#: Companions of a program folder.
 _BESIDE = (
     "lib", "lib64", "libexec", "share", "include", "pkg", "src", "api", "test", "misc", "jmods", "conf", "opt",
     "Cellar", "packages", "vendor", "VERSION", "go.env", "release", "node_modules",
 )  # fmt: skip
-#: Program folders, and markers in the parent that identify an installation.
+#: Program folders; markers in the parent that identify an installation.
 _OF_PROGRAMS = ("bin", "sbin", "shims", "condabin", "libexec")
 _WHOLE = ("pyvenv.cfg", "conda-meta", "Cellar", "etc/profile.d/conda.sh", "lib/node_modules")
-#: Never visible because of a link or PATH entry.
+#: Hidden even if a link or PATH entry names them.
 _PRIVATE = frozenset(
     {".ssh", ".gnupg", ".aws", ".kube", ".docker", ".password-store", ".mozilla", ".thunderbird"}
 )
@@ -237,20 +236,20 @@ _MIXED = ("/.config", "/.local", "/.local/share", "/.cache")
 _TOO_MUCH = frozenset(
     {"/", "/home", "/root", "/tmp", "/var", "/run", "/srv", "/mnt", "/media", "/var/lib", "/var/tmp"}
 )
-#: Links followed per folder.
 _MOST_LINKS = 2_000
 
 
 class Tools(NamedTuple):
-    """folders: readable, outermost only. links: links on the way, by path."""
+    """folders: readable, outermost only. links: links on the way."""
 
     folders: list[str]
     links: dict[str, str]
 
 
 def tools(root: str, home: str, environ: Mapping[str, str], more: Iterable[str]) -> Tools:
-    """Tools outside the system and the workspace. Blocking. home: "" if visible anyway; otherwise its tools
-    are found even inside a system folder."""
+    """Returns tools outside the system and the workspace. Blocking. home: "" if visible anyway; otherwise
+    its tools are found even inside a system folder.
+    """
     path = [one.rstrip("/") for one in environ.get("PATH", "").split(":") if one.startswith("/")]
     named = [environ[name] for name in NAMED if environ.get(name)]
     chosen = [sys.base_prefix, sys.prefix, *more]
@@ -282,7 +281,7 @@ def _is_needed(link: str, target: str, root: str, home: str, found: Sequence[str
 
 
 def _fits(path: str, root: str, home: str, own: bool) -> bool:
-    """Exists and may be visible: no ancestor of the home or workspace, no key store."""
+    """Whether it exists and may be visible: no ancestor of the home or workspace, no key store."""
     if path in _TOO_MUCH or (home and is_below(home, [path])) or is_below(root, [path]):
         return False
     inner = path[len(home) :].split("/") if home and is_below(path, [home]) else []
@@ -309,7 +308,7 @@ def _crossed(path: str) -> list[str]:
 
 
 class _ProgramLinks(NamedTuple):
-    """A program folder's installation, those its links point to, and intermediate links."""
+    """A program folder's installation, those of its links, and intermediate links."""
 
     changed: int
     folders: list[str]
@@ -382,7 +381,6 @@ def is_below(path: str, folders: Iterable[str]) -> bool:
 
 
 def own_folder(path: str) -> bool:
-    """Whether it is an existing, readable folder, not a link."""
     try:
         return stat.S_ISDIR(os.lstat(path).st_mode) and os.access(path, os.R_OK | os.X_OK)
     except OSError:
@@ -397,7 +395,7 @@ _HARMLESS = frozenset(
     | {"extensions", "feature", "fetch", "format", "gc", "grep", "i18n", "index", "init", "log", "merge"}
     | {"pack", "pull", "push", "rebase", "rerere", "safe", "stash", "status", "tag", "filter", "mergetool"}
 )
-#: Copied from other sections, by name.
+#: Copied from other sections.
 _KEPT = {
     "core": frozenset(
         {
@@ -435,16 +433,14 @@ _KEPT = {
     "submodule": frozenset({"url", "path", "active", "branch", "update", "ignore"}),
     "lfs": frozenset({"repositoryformatversion"}),
 }
-#: User and password. A password may contain `@` and `/`; a host is followed only by a port.
+#: A password may contain `@` and `/`; a host is followed only by a port.
 _USER = re.compile(r"(?<=://)(?:[^/\s:]*:(?!\d+/)\S*@|[^/?#\s]*@)")
-#: May hold a token.
 _QUERY = re.compile(r"(://[^\s?#]*)[?#]\S*")
 #: Signing needs a key.
 _SIGNS = ("commit.gpgsign", "tag.gpgsign", "push.gpgsign", "tag.forcesignannotated")
 
 
 def visible_settings(path: str) -> bytes:
-    """Returns the visible text; empty if it cannot be parsed."""
     try:
         entries = parse_config(read_regular(path, MOST_CONFIG).decode(errors="surrogateescape"))
     except (OSError, ValueError):
@@ -454,7 +450,7 @@ def visible_settings(path: str) -> bytes:
 
 
 def files_of(git_folder: str) -> list[str]:
-    """Settings in a git folder, its work trees and submodules, and their copies."""
+    """Returns settings in a git folder, its work trees and submodules, and their copies."""
     found = [entry.path for entry in os.scandir(git_folder) if entry.name.startswith("config")]
     for inner in ("worktrees", "modules"):
         for folder, folders, names in os.walk(f"{git_folder}/{inner}"):

@@ -16,19 +16,19 @@ from typing import Self
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-#: Intermediate folders may be searchable but not readable.
+#: An intermediate folder may be searchable but not readable.
 _PASSED = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _OPENAT2 = 437
 _NO_MAGIC_LINKS, _NO_LINKS, _BENEATH = 2, 4, 8
 
 
-#: Prefix of unfinished files.
 UNFINISHED = ".tui-agent-write-"
 
 
 class FolderAccess:
-    """Keeps the last used folder open until `close`. `own`: a layer of ours; access rights that a command
-    removed are restored."""
+    """Keeps the last used folder open until `close`. `own`: a layer of ours, in which it restores access
+    rights that a command removed.
+    """
 
     def __init__(self, root: str | int, *, own: bool = False) -> None:
         """Raises OSError if the root is a link or no folder."""
@@ -48,7 +48,7 @@ class FolderAccess:
         self.close()
 
     def status(self, path: str) -> os.stat_result | None:
-        """Does not follow a link; None if missing, or if its parent path contains a link or a file."""
+        """Does not follow links. Returns None if missing, or if its parent path contains a link or a file."""
         try:
             folder, name = self._parent(path)
             return os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -56,7 +56,7 @@ class FolderAccess:
             return None
 
     def names(self, path: str) -> list[str]:
-        """Sorted; empty if it is not a folder. "" is the root."""
+        """Returns sorted names; none if it is not a folder. "" is the root."""
         with suppress(OSError):
             return self.listing(path)
         return []
@@ -70,8 +70,8 @@ class FolderAccess:
             os.close(descriptor)
 
     def attribute(self, path: str, name: str) -> bytes:
-        """Returns an extended attribute of a folder; b"" if missing."""
-        with suppress(OSError, AttributeError):  # Not available on macOS.
+        """Returns b"" if missing."""
+        with suppress(OSError, AttributeError):
             descriptor = self._listed(path)
             try:
                 return os.getxattr(descriptor, name)
@@ -149,7 +149,6 @@ class FolderAccess:
 
 
 def _give_back(folder: int, name: str, mode: int) -> None:
-    """Restore access to our own file or folder, never to a link's target."""
     if not hasattr(os, "O_PATH"):
         os.chmod(name, mode, dir_fd=folder, follow_symlinks=False)
         return
@@ -184,11 +183,12 @@ def _openat2(root: int, folder: str) -> int:
 
 
 class WritableFolder(FolderAccess):
-    """A folder to which programs in a view also write, such as `View.merged`. Blocking; all methods raise OSError."""
+    """A folder to which programs in a view also write, such as `View.merged`. Blocking; all methods raise
+    OSError.
+    """
 
     def read(self, path: str, most: int) -> bytes | None:
-        """Returns a regular file's content; None if nothing is there. Raises OSError for a larger file, a
-        link or a folder."""
+        """Returns None if nothing is there. Raises OSError for a larger file, a link or a folder."""
         there = self.status(path)
         if there is None:
             return None
@@ -202,7 +202,7 @@ class WritableFolder(FolderAccess):
         return data
 
     def replace(self, path: str, data: bytes, mode: int) -> None:
-        """Replaces a file in one step; creates missing folders."""
+        """Replaces a file atomically; creates missing folders."""
         parent = self._made(path.rpartition("/")[0])
         name, unfinished = path.rpartition("/")[2], UNFINISHED + os.urandom(8).hex()
         try:
@@ -227,7 +227,7 @@ class WritableFolder(FolderAccess):
             os.close(descriptor)
 
     def remove(self, path: str) -> None:
-        """Removes a file or link, and then empty folders above, as git does."""
+        """Removes a file or link, and empty folders above, as git does."""
         folder, _, name = path.rpartition("/")
         if self.status(path) is None:
             return
@@ -271,5 +271,5 @@ class WritableFolder(FolderAccess):
 
 
 def mode_of(status: os.stat_result | None) -> int:
-    """Returns the permissions; 0o644 by default, without a regular file."""
+    """Returns the permissions of a regular file, otherwise 0o644."""
     return stat.S_IMODE(status.st_mode) if status is not None and stat.S_ISREG(status.st_mode) else 0o644

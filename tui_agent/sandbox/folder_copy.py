@@ -1,4 +1,4 @@
-"""Copies of the workspace for systems without overlays: creation, access rules, removal."""
+"""Copies of the workspace for systems without overlays."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from tui_agent.workspace.copies import clone
 
 #: Larger copies take too long.
 MOST_FILES, MOST_BYTES = 20_000, 1 << 30
-#: Readable entries of /proc, without process information.
+#: Readable entries of /proc; no process information.
 _PROC = ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems", "sys")
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _LOCK = ".lock"
 
 
 class RunFolder:
-    """Private folder for one run, removed after it or at the next start."""
+    """Private folder of one run, removed after it or at the next start."""
 
     def __init__(self, parent: Path) -> None:
         """Raises OSError."""
@@ -46,13 +46,12 @@ class RunFolder:
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def remove(self) -> None:
-        """Blocking."""
         _remove(self.path)
         os.close(self._lock)
 
 
 def sweep(parent: Path) -> int:
-    """Remove the folders of killed programs; returns their number. Blocking."""
+    """Removes the folders of killed programs and returns their number. Blocking."""
     found = 0
     with suppress(OSError):
         for entry in os.scandir(parent):
@@ -60,7 +59,7 @@ def sweep(parent: Path) -> int:
                 lock = os.open(f"{entry.path}/{_LOCK}", os.O_RDWR | os.O_CLOEXEC)
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                continue  # in use, or just created
+                continue
             _remove(entry.path)
             os.close(lock)
             found += 1
@@ -68,7 +67,7 @@ def sweep(parent: Path) -> int:
 
 
 def _remove(folder: str) -> None:
-    for inner, _, _ in os.walk(folder):  # a command may have removed our permissions
+    for inner, _, _ in os.walk(folder):  # a command may have removed permissions
         with suppress(OSError):
             os.chmod(inner, 0o700)
     with suppress(OSError):
@@ -112,8 +111,9 @@ class MacCopy(FolderRunner):
 
 
 def make_copy(plan: ViewPlan) -> dict[str, tuple[int, int, int]]:
-    """Copy the workspace with the pending changes; returns each file's state. Blocking. Raises OSError, and
-    `NoView` if it is too large."""
+    """Copies the workspace with the pending changes; returns each file's state. Blocking. Raises OSError,
+    and `NoView` if it is too large.
+    """
     hidden = {f"{plan.workspace}/{seed.path}" for seed in plan.seeds if seed.kind in ("hidden", "gone")}
     masked = {*plan.masks, *hidden, plan.folder}
     _check_size(plan.workspace, masked)
@@ -133,7 +133,6 @@ def make_copy(plan: ViewPlan) -> dict[str, tuple[int, int, int]]:
 
 
 def state_of(status: os.stat_result) -> tuple[int, int, int]:
-    """Size, time and mode, equal for unmodified files."""
     return status.st_size, status.st_mtime_ns, status.st_mode
 
 
@@ -159,7 +158,7 @@ def _below(folder: str, masked: set[str], prefix: str = "") -> Iterator[tuple[st
 
 def _copy_entry(plan: ViewPlan, path: str, entry: os.DirEntry[str]) -> None:
     target = f"{plan.root}/{path}"
-    with suppress(FileNotFoundError, PermissionError):  # deleted meanwhile, or unreadable for commands too
+    with suppress(FileNotFoundError, PermissionError):  # deleted, or unreadable for commands too
         status = entry.stat(follow_symlinks=False)
         if stat.S_ISDIR(status.st_mode):
             os.mkdir(target, stat.S_IMODE(status.st_mode) | 0o700)
@@ -189,7 +188,7 @@ def _clone_on_mac(source: str, target: str) -> bool:
 def _plant(root: str, seed: Seed) -> None:
     place = Path(root, seed.path)
     if seed.kind == "owned" or not is_below(os.path.realpath(place.parent), [os.path.realpath(root)]):
-        return  # a link that points outside the copy
+        return
     if seed.kind == "gone":
         place.unlink(missing_ok=True)
         return
@@ -203,11 +202,10 @@ def _plant(root: str, seed: Seed) -> None:
 
 
 def landlock_rules(plan: ViewPlan) -> dict[str, list[str]]:
-    """Returns unmasked system programs, and the run's folder."""
+    """Permits unmasked system programs, and the run's folder."""
     readable: list[str] = []
     listed: list[str] = []
     environments = [f"{plan.workspace}/{name}" for name in VIRTUAL]
-    # Not outside the copy.
     of_git = {
         path
         for path in plan.overlays[:-1]
@@ -245,11 +243,11 @@ def _without(path: str, masks: Sequence[str], readable: list[str], listed: list[
 
 
 def mac_profile(plan: ViewPlan) -> str:
-    """Returns the `sandbox-exec` profile for commands on a copy. Untested; derived from Apple's own."""
+    """Returns a profile for `sandbox-exec`. Untested; derived from Apple's own."""
     reads = " ".join(
         f"(subpath {_quoted(path)})" for path in (*plan.binds, "/System", "/Library", "/private/etc")
     )
-    network = "(allow network*)\n" if plan.network else ""  # loopback is shared with the whole system
+    network = "(allow network*)\n" if plan.network else ""  # the whole system shares loopback
     denied = [*plan.masks, plan.workspace]
     masked = "".join(f"(deny file-read* (subpath {_quoted(path)}))\n" for path in denied)
     return (

@@ -1,8 +1,8 @@
 """Git in a view without the secrets in the repository: replacement objects and index.
 
-A process (`git/without_secrets.py`) finds the secrets, once per state of the repository. A sentence replaces
-their blobs, packs that contain them are rewritten, and the index and a sparse checkout exclude these files,
-so that no command writes or commits them. A repository without secrets is shown unchanged.
+A process (`git/without_secrets.py`) finds the secrets, once per state of the repository. A sentence
+replaces their blobs, packs that contain them are rewritten, and the index and a sparse checkout exclude
+these files, so that no command writes or commits them. A repository without secrets is unchanged.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _REMEDY = "look at that repository with git itself"
 
 
 class GitObjects:
-    """Git data for a workspace's views. Blocking work runs in a thread or process."""
+    """Blocking work runs in a thread or process."""
 
     def __init__(
         self,
@@ -58,7 +58,8 @@ class GitObjects:
         add: Callable[[str, bytes], None] = lambda name, data: None,
     ) -> None:
         """`cache` is our folder; `reveal` are globs of revealed files. `add` receives each secret found in
-        git, in a thread."""
+        git, in a thread.
+        """
         self._add = add
         self._root, self._cache, self._reveal = root, cache, list(reveal)
         self._finding = asyncio.Lock()
@@ -86,7 +87,7 @@ class GitObjects:
     async def precompute(
         self, secret: Sequence[Seed], nested: Sequence[str] = (), sent: Sequence[str] = ()
     ) -> None:
-        """Computes the data for the first command in advance. Raises OSError."""
+        """Prepares the first command. Raises OSError."""
         found = await asyncio.to_thread(find_git_folder, self._root)
         if found is not None or nested:
             top = self._root if found is None else found.work_tree
@@ -116,7 +117,7 @@ class GitObjects:
     def _know(self, secrets: list[tuple[bytes, bytes]]) -> None:
         for name, data in secrets:
             self._add(os.fsdecode(name), data)
-        secrets.clear()  # The result is cached.
+        secrets.clear()
 
 
 async def _answered(asked: HistoryRequest) -> HistoryAnswer:
@@ -142,12 +143,12 @@ async def _answered(asked: HistoryRequest) -> HistoryAnswer:
 
 
 def _of_view(plan: ViewPlan, secret: Sequence[Seed], nested: Sequence[str]) -> tuple[str, list[bytes]]:
-    """The top is the workspace if it only contains other repositories; "" if none exists."""
+    """The top is the workspace if it only contains other repositories; "" if there is none."""
     found = find_git_folder(plan.workspace)
     if found is not None and (
         found.work_tree not in plan.overlays or (plan.on_copy and found.work_tree != plan.workspace)
     ):
-        found = None  # not visible, or not in the copy
+        found = None
     if found is None and not nested:
         return "", []
     return plan.workspace if found is None else found.work_tree, _hidden(found, secret, plan.workspace)
@@ -181,7 +182,7 @@ def _with_objects(plan: ViewPlan, found: HistoryAnswer) -> ViewPlan:
         """None masks the file."""
         overlay = max((each for each in plan.overlays if is_below(path, [each])), key=len, default="")
         if not overlay:
-            masks.append(path)  # objects borrowed from a read-only folder
+            masks.append(path)  # borrowed objects
             return
         below = os.path.relpath(path, overlay)
         seeds[path] = Seed(below, "gone" if content is None else "hidden", content or b"", None, overlay)
@@ -218,7 +219,7 @@ def _leave_out(
     seeds: dict[str, Seed],
     put: Callable[[str, bytes | None], None],
 ) -> None:
-    """A sparse checkout without the secret files: git neither writes nor checks them."""
+    """Git neither writes nor checks files outside a sparse checkout."""
     sparse = False
     for path in dict.fromkeys((f"{common}/config", f"{own}/config.worktree")):
         if os.path.isfile(path):

@@ -13,7 +13,7 @@ from tui_agent.files.secret_files import SecretFile, SecretFiles
 from tui_agent.files.sensitive_paths import is_sample, is_secret
 from tui_agent.sandbox.view_plan import MEGABYTE, Seed
 
-#: Limits of other users' files that a view copies.
+#: Limits of copies of other users' files.
 MOST_OWNED, MOST_OWNED_BYTES = 2_000, 64 * MEGABYTE
 
 SecretFilter = Callable[[SecretFile], bool]
@@ -30,7 +30,9 @@ class HiddenFiles:
     def found(
         self, revealed: Collection[str] = (), sent: SecretFilter = lambda secret: False
     ) -> list[SecretFile]:
-        """Secrets that neither match a glob in `revealed` nor are `sent` (permitted by the user). Blocking."""
+        """Returns secrets that neither match a glob in `revealed` nor are `sent` (permitted by the user).
+        Blocking.
+        """
         self.secrets.found()
         return self.last(revealed, sent)
 
@@ -42,7 +44,6 @@ class HiddenFiles:
 
     @property
     def masked(self) -> list[str]:
-        """Files whose keys the previous search masked."""
         return [path for path, _ in self._masked]
 
     def paths(self, revealed: Collection[str] = ()) -> list[str]:
@@ -50,7 +51,7 @@ class HiddenFiles:
         return [one.path for one in self.found(revealed)]
 
     def seeds(self, found: Collection[SecretFile], overlay: str = "") -> list[Seed]:
-        """Replace the files by nothing, or by their text without keys. Blocking."""
+        """Replaces files by nothing, or by their text without keys. Blocking."""
         masked = {(one.path, one.digest): self._text_of(one) for one in found if one.why == "content"}
         self._masked = masked
         return [
@@ -73,8 +74,9 @@ class HiddenFiles:
         sent: SecretFilter = lambda secret: False,
         masked: Callable[[str], str] = str,
     ) -> list[Seed]:
-        """Returns all seeds of a view in which files become `contents`. Blocking. `renamed`: old paths by new
-        path; `masked` removes secret values from text that may have been moved."""
+        """Returns all seeds of a view in which files become `contents`. Blocking. `renamed`: old paths by
+        new path; `masked` removes secret values from text that may have been moved.
+        """
         every = self.secrets.found()
         known = {one.path: one for one in every}
         hidden = {one.path: one for one in every if not (is_revealed(one, revealed) or sent(one))}
@@ -97,7 +99,6 @@ class HiddenFiles:
                 clean = hits_masked(text, hits(text))
                 if not _fits((path,), revealed):
                     clean = self._without_values(path, clean, masked)
-                    # A masked file cannot be written back.
                     seeds.append(
                         Seed(path, "file", content)
                         if clean == text
@@ -110,8 +111,9 @@ class HiddenFiles:
     def _comes_from(
         self, path: str, content: bytes, renamed: Mapping[str, str], known: Mapping[str, SecretFile]
     ) -> str:
-        """Returns the secret that a pending file is a version of, by its name, previous name, or bytes; or
-        ""."""
+        """Returns the secret of which a pending file is a version, by its name, previous name, or bytes; or
+        "".
+        """
         old = path
         for _ in range(len(renamed) + 1):
             if is_secret(old) or (old in known and known[old].why != "content"):
@@ -130,7 +132,8 @@ class HiddenFiles:
 
     def owned(self) -> tuple[list[Seed], str]:
         """Other users' files and folders from the last `found`; a layer can only hold them as our own. Too
-        many result in none and a sentence. Root needs none."""
+        many result in none and a sentence. Root needs none.
+        """
         others = self.secrets.others()
         if len(others) > MOST_OWNED or sum(size for _, size in others) > MOST_OWNED_BYTES:
             return [], (
@@ -149,7 +152,7 @@ def _fits(paths: Collection[str], globs: Collection[str]) -> bool:
 
 
 def sent_by_person(root: str, decisions: Mapping[str, str]) -> SecretFilter:
-    """Secrets that the user permitted to send, by the SHA-256 of their bytes. Blocking."""
+    """Accepts secrets that the user permitted to send, by the SHA-256 of their bytes. Blocking."""
     sent = {digest for digest, choice in decisions.items() if choice == "send"}
 
     def is_sent(secret: SecretFile) -> bool:

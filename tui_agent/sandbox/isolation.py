@@ -1,4 +1,4 @@
-"""Isolation methods of this system, probed from strongest to weakest."""
+"""Isolation methods of this system, strongest first."""
 
 from __future__ import annotations
 
@@ -71,8 +71,9 @@ def runner_for(plan: ViewPlan, kept: RunLayer | None = None) -> Runner:
 
 
 async def probe(environ: Mapping[str, str] = os.environ, unfit: Mapping[Isolated, str] | None = None) -> Rung:
-    """Runs a command in a view of a small folder. It must see pending changes and write, without changing the
-    folder. `unfit`: unsuitable methods, with reasons."""
+    """Runs a command in a view of a small folder. It must see pending changes and write, without changing
+    the folder. `unfit`: unsuitable methods, with reasons.
+    """
     without = environ.get(WITHOUT, "").split(",")
     told: list[str] = []
     for isolated in ORDER[:-1]:
@@ -108,7 +109,6 @@ def _probed() -> Generator[Path]:
 
 
 def _in_words(error: NoView) -> str:
-    """Returns a reason for users, with the failed step."""
     makes = error.step == "new namespaces" or error.step.startswith(("write /proc/self/", "map users"))
     refused = error.number in (errno.EPERM, errno.EACCES)
     words = {
@@ -128,7 +128,7 @@ def _in_words(error: NoView) -> str:
 
 
 async def _why_not(isolated: Isolated) -> str:
-    """Why this method does not work here, or ""."""
+    """Returns why this method does not work here, or ""."""
     with _probed() as parent:
         (parent / "work").mkdir()
         own = RunFolder(parent / "trials")

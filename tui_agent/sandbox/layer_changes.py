@@ -35,13 +35,13 @@ BUDGET = Budget(
 )
 #: Timeout of the reader in seconds; maximum size of its response.
 _PATIENCE, _MOST_TOLD = 60.0, 64 * MEGABYTE
-#: Seconds until the process is started ahead of time: short commands have ended by then.
+#: Short commands end before the process is started.
 _READY_AFTER = 0.1
 _PROGRAM = (
     f"import sys; sys.path.insert(0, {OURS!r}); from tui_agent.sandbox.layer_comparison import main; main"
 )
 
-#: Size, time and mode of each file of a copy at its creation.
+#: Size, time and mode of each copied file.
 Copied = Mapping[str, tuple[int, int, int]]
 Kind = Literal["new", "changed", "deleted", "mode", "link", "special"]
 
@@ -71,7 +71,6 @@ class ChangedPath:
 
     @property
     def after(self) -> bytes | None:
-        """Blocking, briefly."""
         return None if self.contents is None else os.pread(self.contents.fileno(), self.size, self.at)
 
 
@@ -109,8 +108,9 @@ class _Asked(NamedTuple):
 
 
 class LayerReader:
-    """Process that reads a layer, started ahead of time while a long command runs; ends with the `async with`
-    block."""
+    """Process that reads a layer, started ahead of time while a long command runs; ends with the `async
+    with` block.
+    """
 
     def __init__(self) -> None:
         self._needed = asyncio.Event()
@@ -138,8 +138,7 @@ class LayerReader:
             await self._process.wait()
 
     async def of_layer(self, layers: int, plan: ViewPlan, since: float, apart: Sequence[str] = ()) -> Read:
-        """`since`: creation of the view, in seconds since the epoch. Omits git's files, caches, and paths
-        below `apart`."""
+        """`since` is the Unix time of the view. Omits git's files, caches, and paths below `apart`."""
         path = f"{len(plan.overlays) - 1}/u"
         if (_beside(plan) or not _seeded(plan)) and await asyncio.to_thread(_is_empty, path, layers, apart):
             return (), ""
@@ -150,7 +149,7 @@ class LayerReader:
         return await self._read(_Asked(f"{len(plan.overlays) - 1}/u", layers, plan, since, paths=paths))
 
     async def of_copy(self, plan: ViewPlan, files: Copied, since: float, apart: Sequence[str] = ()) -> Read:
-        """`files`: the original files. Omits paths below `apart`."""
+        """`files` are the original files. Omits paths below `apart`."""
         return await self._read(_Asked(plan.root, None, plan, since, files, apart))
 
     async def _read(self, wanted: _Asked) -> Read:
@@ -228,7 +227,7 @@ def _seeded(plan: ViewPlan) -> bool:
 
 
 def _is_empty(path: str, below: int, apart: Sequence[str]) -> bool:
-    """Blocking; raises OSError."""
+    """Blocking. Raises OSError."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     layer = os.open(path, flags, dir_fd=below)
     try:

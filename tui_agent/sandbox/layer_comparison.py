@@ -26,7 +26,7 @@ from tui_agent.sandbox.folder_access import FolderAccess
 LEFT_OUT = frozenset(
     {".git", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".tox", ".nox", ".hypothesis"}
 )
-#: Bytes of a file in memory; length of a path in bytes.
+#: Bytes of a file in memory; bytes of a path.
 PIECE, LONGEST = 1 << 18, 4000
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 #: Why a content is not kept.
@@ -34,12 +34,12 @@ TOO_LARGE, BINARY = "it is too large", "it is binary"
 NO_ROOM = "it is beyond what is kept of one command"
 
 
-#: Bytes; processor time in seconds.
+#: Bytes; seconds of processor time.
 MEMORY, SECONDS = 1 << 30, 60
 
 
 class EarlierState(NamedTuple):
-    """The state before the command if it differs from the folder: a `Seed` of `view_plan.py`."""
+    """Differs from the folder: a `Seed` of `view_plan.py`."""
 
     kind: str
     content: bytes
@@ -69,7 +69,8 @@ class Budget(NamedTuple):
 
 class ChangedEntry(NamedTuple):
     """As `ChangedPath` of `layer_changes.py`. at, digest: offset and hash of the kept content; -1 if not
-    kept, with the reason in `why`."""
+    kept, with the reason in `why`.
+    """
 
     path: str
     kind: str
@@ -102,9 +103,9 @@ class Comparison:
         apart: Iterable[str] = (),
         beside: bool = False,
     ) -> None:
-        """Kept contents are written to the descriptor `contents` from offset `begin`.
+        """Writes kept contents to the descriptor `contents` from offset `begin`.
 
-        - since: creation of the view, in seconds since the epoch.
+        - since: Unix time of the view.
         - apart: ignored paths.
         - beside: the seeds are in a separate layer below; this layer has only the command's writes.
         """
@@ -116,9 +117,9 @@ class Comparison:
         self._looked = self._read = self._names = self._gone_count = 0
         self._files: Mapping[str, tuple[int, int, int]] = {}
         self.found: list[ChangedEntry] = []
-        #: By reason: number of paths, and the first few.
+        #: Number of paths, and the first few, by reason.
         self.left: dict[str, tuple[int, list[str]]] = {}
-        #: Stack of work: action, path, and whether the lower contents are gone.
+        #: Stack: action, path, and whether the lower contents are gone.
         self._waiting: list[tuple[str, str, bool]] = []
         #: Names of seeds by folder, and whether they exist.
         self._planted: dict[str, dict[str, bool]] = {}
@@ -137,7 +138,7 @@ class Comparison:
         return self._end
 
     def of_layer(self) -> list[ChangedEntry]:
-        """Returns the changes of an overlay's layer in folder order."""
+        """Returns an overlay's changes in folder order."""
         self._waiting.append(("folder", "", False))
         self._work()
         told = {one.path for one in self.found}
@@ -198,7 +199,7 @@ class Comparison:
                         self._folder(path, opaque)
                 case "entry":
                     self._entry(path, opaque)
-                case "file":  # replaced a folder, whose files are already reported
+                case "file":
                     there = self._layer.status(path)
                     if there is not None:
                         self._file(path, there, None)
@@ -220,9 +221,7 @@ class Comparison:
         self.left[why] = known + count, [*paths, path[:LONGEST]] if len(paths) < 3 else paths
 
     def _report(self, found: ChangedEntry) -> None:
-        deleted = (
-            found.kind == "deleted"
-        )  # Deletions have their own limit, so that new files do not displace them.
+        deleted = found.kind == "deleted"  # New files must not displace deletions.
         count = self._gone_count if deleted else len(self.found) - self._gone_count
         self._names += len(found.path) + len(found.target)
         if count >= self._budget.files or self._names > self._budget.files * 400:
@@ -278,7 +277,7 @@ class Comparison:
             self._waiting.append(("folder", path, opaque or not was_folder))
         elif was_folder:
             self._waiting.append(("file", path, False))
-            if not self._files:  # a copy reports each file separately
+            if not self._files:  # a copy reports each file
                 self._gone(path)
         else:
             self._file(path, there, before)
@@ -380,7 +379,7 @@ class Comparison:
             if not why:
                 try:
                     write_all(self._contents, piece, self._end + size - len(piece))
-                except OSError:  # The disk is full.
+                except OSError:
                     why = NO_ROOM
         if same:
             return _Content(True)
@@ -408,11 +407,11 @@ def _whole(read: Callable[[int], bytes | None], size: int) -> bytes:
 
 
 def main(descriptor: int) -> None:
-    """Reads one layer in a process of its own, so that hostile layers cost the screen nothing. Each view starts it.
+    """Reads one layer in a process of its own, so that hostile layers cost the screen nothing.
 
-    Receives two descriptors over the Unix packet socket `descriptor`: a file with the data to compare (`marshal`), and
-    the layer's folder. Appends kept contents and then the result to the file, and responds with the result's offset and
-    size.
+    Receives two descriptors over the Unix packet socket `descriptor`: a file with the data to compare
+    (`marshal`), and the layer's folder. Appends kept contents and then the result to the file, and
+    responds with the result's offset and size.
     """
     import _signal as signal  # ty: ignore[import-not-found]
     import _socket

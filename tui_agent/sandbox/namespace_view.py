@@ -1,4 +1,4 @@
-"""Client side of a view: starts the inner program, runs commands in it, and reads their writes."""
+"""Client side of a view: starts the inner program, runs commands, and reads their writes."""
 
 from __future__ import annotations
 
@@ -28,11 +28,10 @@ from tui_agent.sandbox.proxy import HostProxy, allowed
 from tui_agent.sandbox.run import Over, RunnerResult, RunResult
 from tui_agent.sandbox.view_plan import OURS, PYTHON, NoView, ViewPlan
 
-#: Startup timeout in seconds; typical is 0.03.
+#: Startup timeout in seconds; 0.03 is typical.
 STARTED = 20.0
 _PROGRAM = f"import sys; sys.path.insert(0, {OURS!r}); from tui_agent.sandbox.inside.main import main; main()"
 
-#: Modules that the inner program imports.
 PACKAGE = tuple(
     f"{OURS}/tui_agent/{name}" for name in ("__init__.py", "sandbox/__init__.py", "sandbox/inside")
 )
@@ -42,20 +41,20 @@ Descriptors = Literal["", "input", "terminal"]
 
 
 class View:
-    """An overlay in namespaces, created by the inner program. `kept`: the build layer below. `shared`: the
-    view stays open between commands, and each result has the changes since the previous one."""
+    """An overlay in namespaces. `kept`: the build layer below. `shared`: the view stays open between
+    commands, and each result has the changes since the previous one.
+    """
 
     def __init__(self, plan: ViewPlan, kept: RunLayer | None = None, *, shared: bool = False) -> None:
         self.plan = plan
         self._kept = kept
         self._shared = shared
         self._since = time.time()
-        #: Changes as of the end of the last command.
         self._seen: dict[str, ChangedPath] = {}
         self._reader: LayerReader | None = None
         #: Readable after all processes of the view have exited.
         self.layers = -1
-        #: The workspace as programs in the view see it, until `end`; writes to it go to the layers.
+        #: The workspace as programs in the view see it, until `end`; writes go to the layers.
         self.merged = -1
         #: The proxy's listening socket, until `end`.
         self.listener = -1
@@ -147,7 +146,7 @@ class View:
     def start_with(
         self, argv: Sequence[str], variables: Mapping[str, str], how: Descriptors, *descriptors: int
     ) -> int:
-        """Starts a command with these descriptors (`Descriptors`); returns its number. Raises OSError."""
+        """Returns the number of the started command. Raises OSError."""
         assert self._line is not None
         self._runs += 1
         self._ended[self._runs] = asyncio.get_running_loop().create_future()
@@ -191,9 +190,8 @@ class View:
         return replace(result, changes=news, full=full, unread=unread)
 
     async def end(self) -> None:
-        """Layers stay readable until `close`."""
         if self._line is not None:
-            asyncio.get_running_loop().remove_reader(self._line)  # its number is reused once closed
+            asyncio.get_running_loop().remove_reader(self._line)  # its number will be reused
             self._line.close()
             self._line = None
         if self._reading is not None:
@@ -237,7 +235,7 @@ class View:
                 text, descriptors, _, _ = socket.recv_fds(line, 1 << 16, 3)
                 break
             except ConnectionError:
-                return {}  # exited without reading its input
+                return {}
             except BlockingIOError:
                 readable = asyncio.Event()
                 loop.add_reader(line, readable.set)
@@ -259,7 +257,7 @@ LEAST = (0, 11)
 
 
 def program() -> str:
-    """Raises `NoView` if it is missing."""
+    """Raises `NoView` if missing."""
     found = shutil.which("bwrap")
     if found is None:
         raise NoView("", 0, "it is not installed")
@@ -287,7 +285,8 @@ class BubblewrapView(View):
 
 def command(plan: ViewPlan, package: Sequence[str], inner: Sequence[str]) -> list[str]:
     """Returns the command line that creates the view and runs `inner` as its first process. Blocking. Raises
-    `NoView` and OSError. `package`: files and folders that `inner` needs."""
+    `NoView` and OSError. `package`: files and folders that `inner` needs.
+    """
     found = program()
     for number, path in enumerate(plan.overlays):
         for name in ("u", "w"):
@@ -301,7 +300,7 @@ def command(plan: ViewPlan, package: Sequence[str], inner: Sequence[str]) -> lis
 
 
 def arguments(plan: ViewPlan, package: Sequence[str]) -> list[str]:
-    """Returns the arguments in execution order: later mounts cover earlier ones."""
+    """Returns arguments in execution order: later mounts cover earlier ones."""
     told = ["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-cgroup-try", "--die-with-parent"]
     told += ["--new-session", "--as-pid-1", "--cap-drop", "ALL", "--disable-userns"]
     told += [] if plan.network else ["--unshare-net"]

@@ -17,16 +17,15 @@ from urllib.parse import urlsplit
 from tui_agent.files.numbers import whole_number
 from tui_agent.web.addresses import is_public
 
-#: Bytes of a request's head; seconds for its arrival; seconds to connect.
+#: Bytes of a request's head; seconds for its arrival, and to connect.
 MOST_HEAD, HEAD_WITHIN, CONNECT_WITHIN = 64 * 1024, 30.0, 20.0
-#: Connections at once; refused hosts remembered.
 MOST_CONNECTIONS, MOST_REFUSED = 500, 200
 HTTPS = 443
 _PIECE = 1 << 18
 #: This machine, for programs in a view with their own loopback.
 HERE = "host.local"
 
-#: Addresses of a host. Raises OSError.
+#: Returns a host's addresses. Raises OSError.
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 
@@ -41,7 +40,7 @@ class Target(NamedTuple):
 
 
 class RequestRefused(Exception):
-    """With its HTTP status and a sentence."""
+    """Has an HTTP status and a sentence."""
 
     def __init__(self, status: str, why: str) -> None:
         super().__init__(why)
@@ -75,7 +74,6 @@ def parse_allowed(entry: str) -> Target:
 
 
 def allowed(entries: Iterable[str]) -> set[Target]:
-    """Returns the targets; invalid entries are left out."""
     found = set()
     for entry in entries:
         with suppress(ValueError):
@@ -89,8 +87,9 @@ async def _resolved(host: str, port: int) -> list[str]:
 
 
 class HostProxy:
-    """Serves CONNECT and absolute requests to allowed hosts, on a listening socket in a view. `refused`:
-    number of refused requests by target."""
+    """Serves CONNECT and absolute requests on a listening socket in a view. `refused`: number of refused
+    requests by target.
+    """
 
     def __init__(
         self,
@@ -101,7 +100,8 @@ class HostProxy:
         here: Mapping[Target, int] | None = None,
     ) -> None:
         """`on_refused` is called at the first refused request to each target. `here`: ports of this machine
-        that play allowed targets; no setting leads to it."""
+        that play allowed targets; no setting leads to it.
+        """
         self.allowed = set(allowed)
         self.refused: dict[Target, int] = {}
         self._on_refused = on_refused
@@ -198,8 +198,9 @@ class HostProxy:
     async def _opened(
         self, wanted: Target, *, secure: bool = False
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Returns a connection to one of the host's addresses. An address that is not public is refused,
-        since a name can resolve to one, except for a port of this machine that the user allowed."""
+        """Connects to one of the host's addresses. Refuses an address that is not public, since a name can
+        resolve to one, except for a port of this machine that the user allowed.
+        """
         try:
             async with asyncio.timeout(CONNECT_WITHIN):
                 port = self._here.get(wanted, wanted.port)
@@ -231,7 +232,6 @@ class HostProxy:
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Passes on the end too."""
     try:
         while data := await reader.read(_PIECE):
             writer.write(data)

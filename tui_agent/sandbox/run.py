@@ -1,4 +1,6 @@
-"""Runs commands in a `Runner` or the real folder, to a limit or a stop; keeps the head and tail of their output."""
+"""Runs commands in a `Runner` or the real folder, to a limit or a stop; keeps the head and tail of their
+output.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,10 @@ from tui_agent.sandbox.inside.commands import LOOK, waits_for_keyboard
 from tui_agent.sandbox.layer_changes import ChangedPath
 from tui_agent.sandbox.view_plan import MEGABYTE
 
-#: Bytes kept of a longer output.
 HEAD, TAIL = 5 * MEGABYTE, 5 * MEGABYTE
-#: Beyond this, commands are terminated.
+#: Commands with more output are terminated.
 MOST = 1024 * MEGABYTE
-#: Bytes from which the display is computed, half from each end.
+#: Bytes shown, half from each end.
 _LOOKED_AT = 256_000
 #: An unterminated sequence with text (a title, a link) ends at its line.
 _ESCAPES = re.compile(
@@ -35,13 +36,10 @@ _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 
 
 class Output:
-    """Output of one command so far, in bytes."""
-
     def __init__(self) -> None:
         self._head = bytearray()
         self._tail: deque[bytes] = deque()
         self._in_tail = 0
-        #: Bytes printed.
         self.size = 0
 
     def add(self, data: bytes) -> None:
@@ -58,24 +56,26 @@ class Output:
 
     @property
     def cut(self) -> int:
-        """Bytes dropped between head and tail."""
+        """Dropped bytes."""
         return self.size - len(self._head) - self._in_tail
 
     def content(self) -> bytes:
-        """Returns the kept output, with a line that states the missing bytes."""
+        """Includes a line that states the missing bytes."""
         tail = b"".join(self._tail)
         if not self.cut:
             return bytes(self._head) + tail
         return bytes(self._head) + f"\n[{self.cut:,} bytes are not kept]\n".encode() + tail
 
     def ends(self, size: int) -> tuple[bytes, int]:
-        """`size` bytes, half from each end, with a line about the omission, and the number of omitted lines."""
+        """Returns `size` bytes, half from each end, with a line about the omission, and the number of
+        omitted lines.
+        """
         kept = len(self._head) + self._in_tail
         if kept <= size:
             return self.content(), 0
-        # Not `content`: copying ten megabytes would block other threads.
+        # Copying ten megabytes would block other threads.
         head, tail = bytes(self._head[: size // 2]), self._last(size // 2)
-        # A line longer than a half is cut at the limit.
+        # Cuts a line longer than a half.
         head = head[: head.rfind(b"\n") if b"\n" in head else None]
         tail = tail[tail.find(b"\n") + 1 :] if b"\n" in tail[:-1] else tail
         lines = self._head.count(b"\n") + sum(piece.count(b"\n") for piece in self._tail)
@@ -93,15 +93,15 @@ class Output:
         return b"".join(pieces)
 
     def last_line(self) -> str:
-        """Returns the last non-empty line."""
         end = b"".join([bytes(self._head[-4096:]), *list(self._tail)[-2:]])[-4096:]
         lines = [line for line in plain(end.decode("utf-8", "replace")).splitlines() if line.strip()]
         return lines[-1].strip() if lines else ""
 
 
 def printed(output: Output, letters: int) -> tuple[str, int, str]:
-    """Head and tail in `letters` characters, the number of omitted lines, and the same text with colours (""
-    if none). Blocking, briefly."""
+    """Returns head and tail in `letters` characters, the number of omitted lines, and the same text with
+    colours ("" if none). Blocking, briefly.
+    """
     content, left = output.ends(_LOOKED_AT)
     text = content.decode("utf-8", "replace")
     shown, cut = head_and_tail(plain(text), letters)
@@ -110,8 +110,9 @@ def printed(output: Output, letters: int) -> tuple[str, int, str]:
 
 
 def plain(text: str, *, colours: bool = False) -> str:
-    """Returns the text as a terminal would finally show it: without escape sequences (except `colours`),
-    overwritten and erased text."""
+    """Returns the text as a terminal would finally show it, without escape sequences (except `colours`),
+    overwritten and erased text.
+    """
     text = _ESCAPES.sub(lambda found: found[0] if colours and _COLOUR.fullmatch(found[0]) else "", text)
     if "\r" in text or "\b" in text:
         text = "\n".join(map(_last_state, text.replace("\r\n", "\n").split("\n")))
@@ -133,12 +134,11 @@ def _last_state(line: str) -> str:
 
 
 TOLD_EVERY = 1 / 30
-#: Bytes per read.
 _CHUNK = 1 << 16
 
 Over = Literal["", "memory", "processes", "keyboard", "place"]
-#: "proposal": the proposal changed during the run. "keyboard": the command waited for input. "place": the place could
-#: not be reached, or was lost.
+#: "proposal": the proposal changed during the run. "keyboard": the command waited for input. "place": the
+#: place was unreachable or lost.
 How = Literal["exit", "stopped", "time-out", "memory", "processes", "output", "proposal", "keyboard", "place"]
 
 
@@ -146,8 +146,9 @@ How = Literal["exit", "stopped", "time-out", "memory", "processes", "output", "p
 class RunnerResult:
     """- status: exit status, or minus the signal's number.
     - left: names of killed background programs.
-    - over: "memory" or "processes" for an exceeded limit; "keyboard" if the command waited for input; "place" if the
-      place could not be reached, or was lost."""
+    - over: "memory" or "processes" for an exceeded limit; "keyboard" if the command waited for input;
+      "place" if the place was unreachable or lost.
+    """
 
     status: int
     left: tuple[str, ...] = ()
@@ -192,7 +193,7 @@ class Runner(Protocol):
     ) -> None: ...
 
     async def start(self, argv: Sequence[str], variables: Mapping[str, str], output: int) -> int:
-        """Start a command that prints to the descriptor `output`; returns its number. Raises OSError."""
+        """Starts a command that prints to the descriptor `output`; returns its number. Raises OSError."""
         ...
 
     async def ended(self, number: int) -> RunnerResult:
@@ -209,7 +210,7 @@ class Runner(Protocol):
 
 
 class Run:
-    """`stop` ends the command within half a second and keeps its output."""
+    """`stop` ends the command within half a second."""
 
     def __init__(
         self,
@@ -230,12 +231,11 @@ class Run:
         self._wake.set()
 
     async def alone(self, runner: Runner, argv: Sequence[str], variables: Mapping[str, str]) -> RunResult:
-        """Runs in its own place, which is then discarded. Raises `NoView` and OSError."""
+        """Runs in its own place, then discards it. Raises `NoView` and OSError."""
         async with runner:
             return await self.within(runner, argv, variables)
 
     async def within(self, runner: Runner, argv: Sequence[str], variables: Mapping[str, str]) -> RunResult:
-        """Runs in an open place."""
         ended, seconds = await self._follow(runner, argv, variables)
         how: How = self._stopping or ended.over or "exit"
         return await runner.with_changes(RunResult(ended.status, how, seconds, self.output, left=ended.left))
@@ -362,5 +362,5 @@ def _descendants(pid: int) -> list[int]:
             for task in os.listdir(f"/proc/{one}/task"):
                 found += map(whole_number, Path(f"/proc/{one}/task/{task}/children").read_text().split())
         except OSError:
-            continue  # The process has exited.
+            continue  # It has exited.
     return found

@@ -1,4 +1,4 @@
-"""The contents of a view: system programs, tools, an empty home, and the workspace with pending changes."""
+"""Contents of a view: system programs, tools, an empty home, and the workspace with pending changes."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _CALLS = {
     "vhangup": (153, 58),
 }
 _SOCKET, _PAIR, _IOCTL = (41, 198), (53, 199), (16, 29)
-#: Process creation, and its flags for new namespaces, which are refused.
+#: Process creation, and its refused flags for new namespaces.
 _CLONE, _CLONE3, _NEW_SPACES = (56, 220), (435, 435), 0x7E020000
 #: ioctl: inserts characters into a terminal's input.
 _TYPING = (0x5412, 0x541C)
@@ -86,7 +86,8 @@ _NUMBER, _MACHINE, _FIRST, _SECOND = 0, 4, 16, 24
 
 def refused(*, sockets: bool = True) -> bytes:
     """Empty if this system's call numbers are unknown. Without its own network, a view has no `sockets`
-    except connected pairs."""
+    except connected pairs.
+    """
     column = {"x86_64": 0, "aarch64": 1}.get(os.uname().machine)
     if column is None:
         return b""
@@ -146,8 +147,9 @@ class ToolFolders:
         self._looking = threading.Lock()
 
     def hidden(self, folders: Iterable[str], tools: Sequence[str] = ()) -> list[str]:
-        """Returns hidden paths: in system folders also files that only their owner can read; in `tools` these
-        only if neighbours are world-readable, because a strict umask makes all private."""
+        """Returns hidden paths: in system folders also files that only their owner can read; in `tools`
+        these only if neighbours are world-readable, because a strict umask makes all private.
+        """
         with self._looking:
             return sorted({path for folder in folders for path in self._below(folder, tools)})
 
@@ -172,7 +174,7 @@ class ToolFolders:
                     entry = _Look(changed)
                     _scan(folder, entry, tools, private, deep=depth >= _WATCHED_DEPTH)
             except OSError:
-                continue  # Deleted, or unreadable.
+                continue
             now[folder] = entry
             found += entry.found
             waiting += [(path, depth + 1) for path in entry.folders]
@@ -240,7 +242,7 @@ def _is_below(path: str, folders: Iterable[str]) -> bool:
 #: Visible even if one is a user's home.
 _OF_MACHINE = tuple(path for path in SYSTEM if path not in ("/opt", "/snap"))
 MEGABYTE = 1 << 20
-#: The package's parent: the only import path in a view besides the standard library.
+#: The only import path in a view besides the standard library.
 OURS = str(Path(__file__).parents[2])
 #: A virtual environment's base interpreter starts faster.
 PYTHON: str = getattr(sys, "_base_executable", sys.executable)
@@ -262,7 +264,7 @@ class Seed:
     - kind: "file" with `content`; "gone"; "hidden", a secret with other content, usually none; "owned",
       another user's file or folder, copied so that it is writable.
     - mode: permissions; None for those of the existing file.
-    - overlay: the overlay that contains it; "" is the workspace.
+    - overlay: "" is the workspace.
     """
 
     path: str
@@ -296,8 +298,10 @@ class ViewPlan:
     - kept: layer of `build_cache.py` over the workspace, or "".
     - own_home: outside folder that is the writable HOME, or "" for one in memory.
     - proxy: opens a port on the view's loopback; its socket is `View.listener`.
-    - hosts: allow-list of `View` for that port, HOST or HOST:PORT. Empty if the owner of the view serves it.
-    - terminal: programs may open /dev/tty."""
+    - hosts: allow-list of `View` for that port, HOST or HOST:PORT. Empty if the owner of the view serves
+      it.
+    - terminal: programs may open /dev/tty.
+    """
 
     workspace: str
     home: str
@@ -322,7 +326,7 @@ class ViewPlan:
 
     @property
     def on_copy(self) -> bool:
-        """Whether commands run on a copy of the folder, at another path."""
+        """Whether commands run on a copy, at another path."""
         return self.isolated in ("landlock", "sandbox-exec")
 
     @property
@@ -346,7 +350,7 @@ class ViewPlan:
             "isolated": self.isolated,
             "texts": [[path, len(content)] for path, content in self.texts.items()],
             "stores": list(self.stores.items()),
-            # On every system; the view is assembled over it.
+            # The view is assembled over a folder of every system.
             "stage": next(folder for folder in ("/tmp", "/mnt", "/run") if os.path.isdir(folder)),
             "binds": self.binds,
             "links": self.links,
@@ -460,7 +464,7 @@ def _sockets() -> list[str]:
 
 
 def unfit(root: str, environ: Mapping[str, str] = os.environ) -> dict[Isolated, str]:
-    """Isolation methods unsuitable for a workspace, with reasons. Blocking, briefly."""
+    """Returns unsuitable isolation methods, with reasons. Blocking, briefly."""
     if root in ("/", os.path.realpath(environ.get("HOME") or "/nonexistent")):
         return dict.fromkeys(
             ("overlay", "bubblewrap", "landlock", "sandbox-exec"), f"{root} is too much for a view"
@@ -470,7 +474,7 @@ def unfit(root: str, environ: Mapping[str, str] = os.environ) -> dict[Isolated, 
 
 
 def _mounted_below(root: str) -> str:
-    """Why an overlay would not show the folder's contents, or ""."""
+    """Returns why an overlay would not show the folder's contents, or ""."""
     try:
         lines = Path("/proc/self/mountinfo").read_text(errors="surrogateescape").splitlines()
     except OSError:
@@ -499,7 +503,6 @@ def _system() -> tuple[list[str], dict[str, str]]:
     return binds, links
 
 
-#: Shared by all views.
 _STORES = ToolFolders()
 
 

@@ -13,21 +13,21 @@ from tui_agent.files.text import md5
 from tui_agent.settings.schema import CheckCommand
 from tui_agent.store.files import Buffer
 
-#: Maximum number of results in memory; the chat contains all.
+#: Results in memory; the chat contains all.
 KEPT = 50
 
 #: In a view with discarded writes, or in the user's folder.
 Where = Literal["trial", "workspace"]
-#: Isolation of a command from the machine.
 Isolated = Literal["overlay", "bubblewrap", "landlock", "sandbox-exec", "place", "none"]
-#: Isolations that discard all effects and need no approval.
+#: They discard all effects and need no approval.
 FULL_VIEWS: frozenset[Isolated] = frozenset({"overlay", "bubblewrap"})
 By = Literal["person", "model", "check"]
 
 
 class RunningCommand(Struct, frozen=True):
     """background: a server that runs beside other commands. preparing: since when its view is prepared.
-    place: "" on this machine."""
+    place: "" on this machine.
+    """
 
     id: str
     command: str
@@ -46,7 +46,8 @@ class CommandResult(Struct, frozen=True):
     """status: exit status, or minus the signal number. how: "exit" for a normal exit. output: head and tail,
     with `cut` lines between them omitted. blob: the stored output. pending: paths with proposed content.
     cause: of a failure that is not the proposal's; excused: no file change could fix it. report: contents
-    missing from the view. place: "" on this machine."""
+    missing from the view. place: "" on this machine.
+    """
 
     id: str
     command: str
@@ -62,7 +63,6 @@ class CommandResult(Struct, frozen=True):
     changed: tuple[str, ...] = ()
     pending: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
-    #: The output with colours, "" if it had none.
     coloured: str = ""
     background: bool = False
     cause: str = ""
@@ -89,7 +89,7 @@ class CommandsSlice(Struct, frozen=True):
 
 
 CheckState = Literal["passed", "failed", "missing", "stopped"]
-#: Display state of a check; "stale" if the content has changed since.
+#: "stale" if the content has changed since.
 CheckLook = Literal["passed", "failed", "missing", "stopped", "stale", "running"]
 #: Versions of changes and unsaved texts a check ran on, by change id or path.
 Content = dict[str, str]
@@ -105,17 +105,17 @@ MARKS: Mapping[CheckLook, str] = {
 
 
 class Place(NamedTuple):
-    """A relative path and a line from 1."""
-
     path: str
     line: int
 
 
 class CheckResult(Struct, frozen=True):
-    """state: "failed" only for failures introduced by the change, "missing" if its program is missing without
-    the change too. passed, failed: counts, None if not reported. new, old: failures with and without the
-    change; None if unknown. flaky: failures that a second run did not reproduce. said: name and assertion
-    at each of the places. repair: earlier repair requests. run: id of the command, "" if not started."""
+    """state: "failed" only for failures introduced by the change, "missing" if its program is missing
+    without the change too. passed, failed: counts, None if not reported. new, old: failures with and
+    without the change; None if unknown. flaky: failures that a second run did not reproduce. said: name
+    and assertion at each of the places. repair: earlier repair requests. run: id of the command, "" if
+    not started.
+    """
 
     name: str
     state: CheckState
@@ -154,7 +154,8 @@ class CheckResult(Struct, frozen=True):
 class ChecksSlice(Struct, frozen=True):
     """The running check first, and results of the latest round. outdated: why all results are stale, if not
     expressed by the content. refused: why no check could run. offered: detected checks the user has not
-    decided about."""
+    decided about.
+    """
 
     running: tuple[str, ...] = ()
     results: tuple[CheckResult, ...] = ()
@@ -166,8 +167,6 @@ class ChecksSlice(Struct, frozen=True):
 
 
 class CheckMark(NamedTuple):
-    """A check as displayed: `✓ pytest 12 passed 3.2 s`."""
-
     look: CheckLook
     words: str
     name: str
@@ -189,7 +188,7 @@ def _taken(change: Change) -> str:
 
 @lru_cache(maxsize=64)
 def _hash(text: str) -> str:
-    """Kept, because an unsaved text is compared at each event."""
+    """Cached: an unsaved text is compared at each event."""
     return md5(text.encode("utf-8", "surrogatepass"))
 
 
@@ -209,7 +208,7 @@ def marks(checks: ChecksSlice, holding: Sequence[bool]) -> list[CheckMark]:
     return [*found, *(CheckMark("running", f"{MARKS['running']} {name}", name) for name in checks.running)]
 
 
-#: Number of passed checks above which they are shown as one.
+#: More passed checks are shown as one.
 MOST_APART = 2
 
 

@@ -9,7 +9,8 @@ from msgspec import Struct, field
 
 class Usage(Struct, frozen=True):
     """Tokens and dollars. `cost` is None if any part is unknown; `estimated` marks local counts. `thinking`
-    is part of `output`."""
+    is part of `output`.
+    """
 
     input: int = 0
     output: int = 0
@@ -42,7 +43,6 @@ def used_since(before: Usage, now: Usage) -> Usage:
     )
 
 
-#: Average characters per token.
 LETTERS_A_TOKEN = 4
 
 
@@ -50,12 +50,11 @@ def estimated_tokens(letters: int) -> int:
     return -(-letters // LETTERS_A_TOKEN)
 
 
-#: Purpose of a request to a model.
 Purpose = Literal["plan", "main", "condense", "subtask", "draft"]
 
 
 class OpenRequest(Struct, frozen=True):
-    """Its own tokens, and prices per input and output token in dollars, if known."""
+    """Its own tokens, and dollars per input and output token, if known."""
 
     purpose: Purpose
     tokens: int
@@ -71,7 +70,8 @@ class OpenRequest(Struct, frozen=True):
 
 class UsageSlice(Struct, frozen=True):
     """`context` is the size of the last request in tokens, `parts` the same by part. `scale` is the ratio of
-    the provider's count to the estimate `counted`. `last` is the last request to the main model."""
+    the provider's count to the estimate `counted`. `last` is the last request to the main model.
+    """
 
     turn: Usage = Usage()
     session: Usage = Usage()
@@ -81,9 +81,8 @@ class UsageSlice(Struct, frozen=True):
     counted: int = 0
     scale: float = 1.0
     last: Usage = Usage()
-    #: Usage of the planner in this turn, included in `turn`.
+    #: Included in `turn`.
     planning: Usage = Usage()
-    #: The current request, or None.
     open: OpenRequest | None = None
     prefix_share: float = 0.0
     resets: int = 0
@@ -91,14 +90,14 @@ class UsageSlice(Struct, frozen=True):
 
 class SentMessage(Struct, frozen=True):
     """`blob` is its JSON. `files` and `instructions` are the shares of `tokens` for file contents and
-    instruction files."""
+    instruction files.
+    """
 
     role: str
     blob: str
     tokens: int = 0
     files: int = 0
     instructions: int = 0
-    #: `summary` marks the summary of older messages.
     kind: Literal["", "summary"] = ""
 
 
@@ -107,7 +106,8 @@ class ConversationSlice(Struct, frozen=True):
     last table row, `blocks` editor block names to digests, `contexts` instruction files to hashes ("":
     removed). `open_calls` have no result. `last` is the newest request. `restarts`: the next request
     begins a new conversation, because of `why`. `refusable` is the conversation before the current
-    request, until its response."""
+    request, until its response.
+    """
 
     model: str = ""
     protocol: Literal["", "tools", "structured"] = ""
@@ -118,7 +118,7 @@ class ConversationSlice(Struct, frozen=True):
     #: Facts for the next request: applied, skipped and refused changes.
     untold: tuple[str, ...] = ()
     open_calls: tuple[str, ...] = ()
-    #: Known results of open calls, by id.
+    #: Results of open calls.
     answered: dict[str, str] = field(default_factory=dict)
     contexts: dict[str, str] = field(default_factory=dict)
     last: tuple[SentMessage, ...] = ()
@@ -131,7 +131,7 @@ class ConversationSlice(Struct, frozen=True):
     uploads: tuple[str, ...] = ()
     uploads_ended: bool = False
     refusable: ConversationSlice | None = None
-    #: The reported state of each sub-task, by id.
+    #: The reported state of each sub-task.
     tasks: dict[str, str] = field(default_factory=dict)
     #: Files modified by an apply since the last request, to be bundled with the next.
     unbundled: tuple[str, ...] = ()
@@ -170,7 +170,8 @@ class PermissionDecision(Struct, frozen=True):
 
 class PermissionQuestion(Struct, frozen=True):
     """Without a tool: whether the turn may continue, because of `shown`. With `answers` (by key), a question
-    of its own; with `typed`, typed text is part of the first answer."""
+    of its own; with `typed`, typed text is part of the first answer.
+    """
 
     call: str
     tool: str
@@ -181,7 +182,6 @@ class PermissionQuestion(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """A sentence without final punctuation."""
         if self.answers:
             return self.shown
         if not self.tool:
@@ -191,7 +191,8 @@ class PermissionQuestion(Struct, frozen=True):
 
 class ListedTool(Struct, frozen=True):
     """`name` is the one in requests, `tool` the server's. `digest` is the fingerprint of description and
-    schema."""
+    schema.
+    """
 
     name: str
     server: str
@@ -203,7 +204,8 @@ class ListedTool(Struct, frozen=True):
 
 class ServerToolsSlice(Struct, frozen=True):
     """Described in full (`inline`), or only named in the prompt. `unknown` are servers that had not listed
-    their tools at the first request."""
+    their tools at the first request.
+    """
 
     inline: tuple[ListedTool, ...] = ()
     named: tuple[tuple[str, str], ...] = ()

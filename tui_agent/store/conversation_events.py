@@ -1,4 +1,4 @@
-"""Events of the conversation with the model (requests, responses, usage), and of commands and checks."""
+"""Events of the conversation with the model, of commands and checks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tui_agent.store.conversation import ConversationSlice, OpenRequest, Purpose
 from tui_agent.store.event import Growing, Lasting, Passing
 from tui_agent.store.state import ChatMessage, InstructionFile, ReplySlice, State
 
-#: Maximum ratio of the provider's token count to the estimate; a larger ratio measures something different.
+#: A larger ratio of the provider's count to the estimate measures something different.
 MOST_SCALE = 4.0
 
 
@@ -103,7 +103,7 @@ class MemoryBuilt(Lasting, frozen=True):
 
 
 class InstructionsRead(Lasting, frozen=True):
-    """The files in force, or those rejected, have changed."""
+    """The files in force, or those rejected."""
 
     files: tuple[InstructionFile, ...]
 
@@ -113,7 +113,8 @@ class InstructionsRead(Lasting, frozen=True):
 
 class RequestSent(Lasting, frozen=True):
     """`messages` are new; `reset`: the conversation had restarted. `prefix_share` is the share of the last
-    request's bytes that is a prefix of this one."""
+    request's bytes that is a prefix of this one.
+    """
 
     turn: int
     purpose: Literal["plan", "main", "condense", "subtask"]
@@ -129,13 +130,11 @@ class RequestSent(Lasting, frozen=True):
     model: str = ""
     protocol: Literal["", "tools", "structured"] = ""
     contexts: dict[str, str] = field(default_factory=dict)
-    #: Ids of the provider's files referenced by the new messages.
+    #: Referenced by the new messages.
     uploads: tuple[str, ...] = ()
-    #: The reported state of each sub-task, by id.
     tasks: dict[str, str] = field(default_factory=dict)
-    #: Estimated usage until the provider's count arrives; None in logs of older versions.
+    #: Estimated usage until the provider's count arrives; None in older logs.
     paid: OpenRequest | None = None
-    #: Whether the mode is `ask`.
     asks: bool = False
 
     def apply(self, state: State) -> State:
@@ -210,7 +209,9 @@ class RetryCounted(Passing, frozen=True):
 
 
 class PromptRead(Passing, frozen=True):
-    """A local server has been reading the request for `seconds`. `waits` is the reason reading has not begun."""
+    """A local server has been reading the request for `seconds`. `waits` is the reason reading has not
+    begun.
+    """
 
     seconds: int
     read: int = 0
@@ -276,14 +277,14 @@ class ReplyRead(Lasting, frozen=True):
     reasoning: str = ""
     sent: SentMessage | None = None
     open_calls: tuple[str, ...] = ()
-    #: Ids of its changes, in order; each has a `ChangeProposed` event.
+    #: In order; each has a `ChangeProposed` event.
     changes: tuple[str, ...] = ()
     todos: tuple[TodoItem, ...] = ()
     sub_tasks: tuple[SubTaskRequest, ...] = ()
     next_steps: tuple[NextStep, ...] = ()
     cut: bool = False
     faults: tuple[str, ...] = ()
-    #: The reason for a cut, without a full stop; "" if unknown.
+    #: Why it was cut, without a full stop; "" if unknown.
     why: str = ""
 
     def apply(self, state: State) -> State:
@@ -318,7 +319,7 @@ class ReplyRead(Lasting, frozen=True):
             todos=len(self.todos),
             cut=self.cut,
             why=self.why,
-            thinking=state.usage.last.thinking,  # Counted just before.
+            thinking=state.usage.last.thinking,
         )
         messages = state.chat.messages
         at = state.chat.answering(self.turn)
@@ -362,7 +363,7 @@ class UsageCounted(Lasting, frozen=True):
         if self.purpose == "main":
             usage = replace(usage, last=self.usage)
             if not self.usage.estimated and self.usage.input and usage.counted:
-                # The provider's count is exact; its ratio to the estimate corrects later estimates.
+                # The provider's count is exact and corrects later estimates.
                 scale = min(MOST_SCALE, max(1.0, self.usage.input / usage.counted))
                 usage = replace(usage, context=self.usage.input, context_estimated=False, scale=scale)
         return replace(state, usage=usage)
@@ -376,12 +377,12 @@ class ModelOwesNews(Lasting, frozen=True):
         return replace(state, conversation=conversation)
 
 
-#: Maximum characters of a command, and of its output, stored with calls.
+#: Characters of a command, and of its output, stored with calls.
 MOST_TOLD, MOST_SHOWN = 500, 4_000
 
 
 class CommandPreparing(Passing, frozen=True):
-    """`at` is in seconds since 1970."""
+    """`at` is a Unix time."""
 
     id: str
     command: str
@@ -415,8 +416,6 @@ class CommandWithdrawn(Passing, frozen=True):
 
 
 class CommandStarted(Lasting, frozen=True):
-    """`at` is in seconds since 1970."""
-
     id: str
     command: str
     by: By
@@ -466,7 +465,7 @@ class CommandEnded(Lasting, frozen=True):
         results = (*commands.results, result)[-KEPT:]
         state = replace(state, commands=replace(commands, running=running, results=results))
         if result.by == "check":
-            return state  # Shown with the check's result.
+            return state
         level = "info" if result.ok else "warning"
         message = ChatMessage(0, "command", state.turn.number, result.command, command=result, level=level)
         at = state.chat.answering(state.turn.number)
@@ -540,7 +539,7 @@ class ChecksOutdated(Passing, frozen=True):
 
 
 class ChecksOffered(Passing, frozen=True):
-    """For the user to accept; empty after the decision."""
+    """Empty after the user's decision."""
 
     checks: tuple[CheckCommand, ...]
 

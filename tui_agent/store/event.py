@@ -1,6 +1,7 @@
 """Base classes of events. A `Growing` event describes unfinished content (a draft, an unsaved buffer, a
 streaming reply), until a lasting event replaces it. New fields need defaults; older versions skip unknown
-events."""
+events.
+"""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from tui_agent.store.state import State
 from tui_agent.store.task_events import *  # noqa: F403
 from tui_agent.store.turn_events import *  # noqa: F403
 
-#: Logged events by serialised name.
+#: By serialised name.
 LASTING: dict[str, type[Lasting]] = {kind.__name__: kind for kind in Lasting.__subclasses__()}
 GROWING: dict[str, type[Growing]] = {kind.__name__: kind for kind in Growing.__subclasses__()}
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tui_agent.context.known_files import KnownFile, Touch, following
 from tui_agent.files.text import Encoding, md5
 
-#: Maximum number of timeline entries in memory; the log is complete.
+#: Timeline entries in memory; the log is complete.
 TOUCHES_KEPT = 2000
 
 
@@ -52,8 +52,9 @@ class KnownSlice(Struct, frozen=True):
 
 
 class Buffer(Struct, frozen=True):
-    """`disk` is the hash of the base file. `cursor` and `anchor` are (line, column) from 0. `clash`: the disk
-    diverged from the base of unsaved edits. `note` is the reason a file is not editable."""
+    """`disk` is the hash of the base file. `cursor` and `anchor` are (line, column) from 0. `clash`: the
+    disk diverged from the base of unsaved edits. `note` is the reason a file is not editable.
+    """
 
     path: str
     text: str = ""
@@ -61,16 +62,15 @@ class Buffer(Struct, frozen=True):
     unsaved: bool = False
     cursor: tuple[int, int] = (0, 0)
     anchor: tuple[int, int] = (0, 0)
-    #: The first visible (line, column), from 0; None follows the cursor.
+    #: First visible (line, column), from 0; None follows the cursor.
     scroll: tuple[int, int] | None = None
     clash: bool = False
     note: str = ""
-    #: Modification time on disk in whole seconds; 0 without a file.
+    #: Whole seconds; 0 without a file.
     mtime: int = 0
-    #: Encoding and byte-order mark of the file.
     encoding: Encoding = "utf-8"
     mark: bytes = b""
-    #: Incremented by every text change outside the editor, to trigger a reload.
+    #: Incremented by text changes outside the editor, which must reload.
     revision: int = 0
 
     def holds(self, text_hash: str) -> bool:

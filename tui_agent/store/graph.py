@@ -13,14 +13,13 @@ from msgspec.structs import replace
 from tui_agent.edits.change import FileStep
 
 SubTaskState = Literal["pending", "ready", "running", "completed", "failed", "skipped", "cancelled"]
-#: Category of a failure: a limit, or any other error.
 Cause = Literal["", "limit", "error"]
 #: States that unblock dependents.
 DONE_STATES: frozenset[SubTaskState] = frozenset({"completed", "skipped"})
 _WAITING: frozenset[SubTaskState] = frozenset({"pending", "ready"})
-#: States of unfinished tasks; a graph without them is complete.
+#: A graph without unfinished tasks is complete.
 OPEN_STATES: frozenset[SubTaskState] = frozenset({"pending", "ready", "running"})
-#: Allowed transitions. `pending` and `ready` are derived from dependencies.
+#: Allowed transitions. `pending` and `ready` follow from dependencies.
 MOVES: Mapping[SubTaskState, frozenset[SubTaskState]] = MappingProxyType(
     {
         "pending": frozenset({"ready", "skipped", "cancelled"}),
@@ -34,16 +33,16 @@ MOVES: Mapping[SubTaskState, frozenset[SubTaskState]] = MappingProxyType(
 )
 
 
-#: Each id with its dependencies.
 Edges = tuple[tuple[str, tuple[str, ...]], ...]
 
 
 class SubTask(Struct, frozen=True):
     """`files` is its scope. `auto_execute` marks it for the next batch, or for an automatic start. `wanted`:
-    starts as soon as possible. `runs` counts its starts, `earlier` those of the same id in earlier graphs.
-    `changed` are files of the last run; `tokens`, `cost` (dollars, None if unknown) and `seconds` are
-    totals. `cause` is the category of `reason`. `on_top` are additional prerequisites of the next run,
-    `note` its extra instructions."""
+    starts as soon as possible. `runs` counts its starts, `earlier` those of the same id in earlier
+    graphs. `changed` are files of the last run; `tokens`, `cost` (dollars, None if unknown) and `seconds`
+    are totals. `cause` is the category of `reason`. `on_top` are additional prerequisites of the next
+    run, `note` its extra instructions.
+    """
 
     id: str
     goal: str
@@ -63,12 +62,10 @@ class SubTask(Struct, frozen=True):
     note: str = ""
     earlier: int = 0
     cause: Cause = ""
-    #: Name of the agent whose prompt, model and tools it has, or of the outside agent that does it; "" for those of
-    #: its parent.
+    #: The agent whose prompt, model and tools it has, or the outside agent that does it; "" for its parent's.
     agent: str = ""
-    #: Group of attempts at one goal; their results wait until one is taken. "" for others.
+    #: Group of attempts at one goal, whose results wait until one is taken; "" for others.
     attempt: str = ""
-    #: Name of the model that does it; "" for that of its agent or its parent.
     model: str = ""
 
     @property
@@ -77,7 +74,7 @@ class SubTask(Struct, frozen=True):
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """Changed files outside the scope; empty without a scope."""
+        """Changed files outside the scope; empty without one."""
         return tuple(step.path for step in self.changed if self.files and step.path not in self.files)
 
 
@@ -102,7 +99,7 @@ def faults(tasks: Sequence[SubTask]) -> list[str]:
 
 
 def with_ready(tasks: Iterable[SubTask]) -> tuple[SubTask, ...]:
-    """An unchanged task stays the same object, which readers compare by identity."""
+    """Keeps an unchanged task's object: readers compare by identity."""
     tasks = tuple(tasks)
     done = {task.id for task in tasks if task.state in DONE_STATES}
     return tuple(_readied(task, done) if task.state in _WAITING else task for task in tasks)
@@ -114,7 +111,6 @@ def _readied(task: SubTask, done: Collection[str]) -> SubTask:
 
 
 def with_task(tasks: Sequence[SubTask], made: SubTask) -> tuple[SubTask, ...]:
-    """Replaces the task of the same id. The others are looked through only if that can change their readiness."""
     at = next((n for n, task in enumerate(tasks) if task.id == made.id), None)
     if at is None:
         return tuple(tasks)
@@ -130,7 +126,7 @@ def together(before: Sequence[SubTask], added: Sequence[SubTask]) -> tuple[SubTa
 
 
 def priorities(tasks: Sequence[SubTask]) -> Mapping[str, int]:
-    """The length of the longest dependent path, including the task."""
+    """Counts the longest path of dependents, including the task."""
     return _priorities(_edges(tasks))
 
 
@@ -155,7 +151,7 @@ def startable(tasks: Sequence[SubTask]) -> list[SubTask]:
 
 
 def needed_by(task: SubTask, tasks: Sequence[SubTask]) -> list[SubTask]:
-    """Direct and indirect, in topological order."""
+    """Includes indirect ones, in topological order."""
     if not (task.dependencies or task.on_top):
         return []
     by_id = {other.id: other for other in tasks}

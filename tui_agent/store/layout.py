@@ -1,4 +1,4 @@
-"""The layout of the screen, loaded before the other state."""
+"""Layout of the screen, loaded before the other state."""
 
 from __future__ import annotations
 

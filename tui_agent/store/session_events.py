@@ -42,20 +42,19 @@ class SessionStarted(Lasting, frozen=True):
 
 
 class SessionOpened(Passing, frozen=True):
-    """`not_kept` is the reason it cannot be stored, or ""."""
+    """`not_kept` is why it cannot be stored, or ""."""
 
     trusted: bool = False
     not_kept: str = ""
 
     def apply(self, state: State) -> State:
         session = replace(state.session, trusted=self.trusted, not_kept=self.not_kept)
-        # Changes of the folder were not observed.
         checks = replace(state.checks, running=(), outdated="the session was reopened")
         return replace(state, session=session, checks=checks if state.checks.results else state.checks)
 
 
 class KeepingChanged(Passing, frozen=True):
-    """Why the log is unwritable; "" if it is writable again."""
+    """Why the log is unwritable, or ""."""
 
     not_kept: str = ""
 
@@ -71,7 +70,7 @@ class OthersSeen(Passing, frozen=True):
 
 
 class WaitingChanged(Passing, frozen=True):
-    """The slow operation that blocks the user; "" at its end."""
+    """The slow operation that blocks the user, or ""."""
 
     waits_for: str = ""
 
@@ -99,8 +98,6 @@ class SessionForked(Lasting, frozen=True):
 
 
 class ModelChosen(Lasting, frozen=True):
-    """`window` is in tokens."""
-
     name: str
     planner: str = ""
     protocol: Literal["", "tools", "structured"] = ""
@@ -108,7 +105,7 @@ class ModelChosen(Lasting, frozen=True):
     window_known: bool = False
     takes_schema: bool = False
     priced: bool = True
-    #: Kind of a local server, and its number of parallel requests (0: unknown).
+    #: Kind of a local server, and its parallel requests (0: unknown).
     server: str = ""
     slots: int = 0
 
@@ -145,7 +142,7 @@ class ModeChosen(Lasting, frozen=True):
 
 
 class GoalSet(Lasting, frozen=True):
-    """ "" if it was reached or given up."""
+    """ "" if reached or given up."""
 
     goal: str
 
@@ -161,8 +158,6 @@ class ModelStatusChanged(Passing, frozen=True):
 
 
 class SkillsListed(Lasting, frozen=True):
-    """Fixed for all requests of the session."""
-
     skills: tuple[tuple[str, str], ...]
 
     def apply(self, state: State) -> State:
@@ -170,8 +165,6 @@ class SkillsListed(Lasting, frozen=True):
 
 
 class AgentsListed(Lasting, frozen=True):
-    """Fixed for all requests of the session."""
-
     agents: tuple[tuple[str, str], ...]
 
     def apply(self, state: State) -> State:
@@ -179,8 +172,6 @@ class AgentsListed(Lasting, frozen=True):
 
 
 class ServerToolsListed(Lasting, frozen=True):
-    """Fixed for all requests of the session."""
-
     listed: ServerToolsSlice
 
     def apply(self, state: State) -> State:
@@ -339,7 +330,8 @@ class FreshnessChanged(Lasting, frozen=True):
 
 class KnownFileEdited(Lasting, frozen=True):
     """An apply, or with `undone` an undo, gave the file this content. `as_proposed`: exactly the proposed
-    text, which the model knows."""
+    text, which the model knows.
+    """
 
     file: KnownFile
     as_proposed: bool = False
@@ -422,9 +414,9 @@ class BufferEdited(Growing, frozen=True):
     disk: str
     cursor: tuple[int, int] = (0, 0)
     anchor: tuple[int, int] = (0, 0)
-    #: False if the text equals the file on disk again, for example after an undo.
+    #: False if the text equals the file on disk again.
     unsaved: bool = True
-    #: True if the text did not originate in the editor, which must reload it.
+    #: True if the editor must reload it.
     from_outside: bool = False
 
     @property
@@ -478,8 +470,6 @@ class BufferScrolled(Growing, frozen=True):
 
 
 class BufferSaved(Lasting, frozen=True):
-    """`text` is the hash of the saved text; "" in logs of older versions."""
-
     path: str
     disk: str
     mtime: int = 0

@@ -1,5 +1,6 @@
 """The complete state: one immutable value with one slice per pane. Slices are replaced, so `is` detects
-changes."""
+changes.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ from tui_agent.store.files import Buffer, BuffersSlice, KnownSlice
 from tui_agent.store.graph import SubTask
 from tui_agent.store.layout import LayoutSlice
 
-#: Maximum number of messages in memory; older messages are read from the log.
+#: Messages in memory; older ones are read from the log.
 TRANSCRIPT_WINDOW = 200
 #: A local model with a smaller window (tokens) gets few tools and no outline.
 SMALL_WINDOW = 6_144
@@ -53,11 +54,11 @@ class SessionSlice(Struct, frozen=True):
     replay: str = ""
     rehearsal: bool = False
     trusted: bool = False
-    #: The reason the session cannot be stored, or "".
+    #: Why the session cannot be stored, or "".
     not_kept: str = ""
-    #: The slow operation the user is waiting for, such as the disk, or "".
+    #: The slow operation the user is waiting for, or "".
     waits_for: str = ""
-    #: The mode that the user chose; "" for that of the settings.
+    #: Chosen by the user; "" for that of the settings.
     mode: Mode | Literal[""] = ""
 
 
@@ -83,15 +84,13 @@ class ModelSlice(Struct, frozen=True):
     protocol: Literal["", "tools", "structured"] = ""
     window: int = 0
     window_known: bool = False
-    #: Whether the provider enforces a JSON schema.
     takes_schema: bool = False
-    #: Whether the price is known.
     priced: bool = True
-    #: Kind of a local server ("local" if unknown), and its number of parallel requests (0: unknown).
+    #: Kind of a local server ("local" if unknown), and its parallel requests (0: unknown).
     server: str = ""
     slots: int = 0
     status: Literal["idle", "starting", "ready", "failed"] = "idle"
-    #: Efforts chosen in this session, by model.
+    #: Chosen in this session, by model.
     efforts: dict[str, Effort] = field(default_factory=dict)
 
     @property
@@ -107,7 +106,8 @@ Phase = Literal[
 
 class TurnSlice(Struct, frozen=True):
     """The running or last turn. `waiting_for` is the action with an open question; `retry_seconds` and
-    `retry_why` are the countdown. `proposes`: a reply contains changes, even if not yet in the review."""
+    `retry_why` are the countdown. `proposes`: a reply contains changes, even if not yet in the review.
+    """
 
     number: int = 0
     phase: Phase = "idle"
@@ -117,7 +117,7 @@ class TurnSlice(Struct, frozen=True):
     error: str = ""
     #: Class name of the error (see `errors`), or another cause of the end.
     kind: str = ""
-    #: Setting of the limit that ended the turn.
+    #: The setting that ended the turn.
     limit: str = ""
     waiting_for: str = ""
     retry_seconds: int = 0
@@ -126,13 +126,12 @@ class TurnSlice(Struct, frozen=True):
     reading: int = 0
     read: int = 0
     read_of: int = 0
-    #: The reason reading has not begun.
+    #: Why reading has not begun.
     read_waits: str = ""
     seconds: float = 0.0
     proposes: bool = False
-    #: Descriptions of running tool calls, by id.
     calls: dict[str, str] = field(default_factory=dict)
-    #: Effort for this turn; None for the model's.
+    #: None for the model's.
     effort: Effort | None = None
     #: The user's turn that an automatic batch turn continues; otherwise this turn.
     first: int = 0
@@ -144,7 +143,8 @@ class TurnSlice(Struct, frozen=True):
 
 class ActionSlice(Struct, frozen=True):
     """`nearest` are the choices of the open question: similar names, or with `several` equally matching
-    files. `others` are unused matches. `earlier` are attempts with patterns the user has replaced."""
+    files. `others` are unused matches. `earlier` are attempts with patterns the user has replaced.
+    """
 
     action: FileAction
     attempts: tuple[Attempt, ...] = ()
@@ -155,7 +155,7 @@ class ActionSlice(Struct, frozen=True):
     several: bool = False
     others: tuple[str, ...] = ()
     earlier: tuple[Attempt, ...] = ()
-    #: Text of an open question about a secret, whose choices are `SecretChoice`s.
+    #: An open question about a secret, whose choices are `SecretChoice`s.
     question: str = ""
 
 
@@ -195,14 +195,12 @@ class ChatMessage(Struct, frozen=True):
     todos: int = 0
     level: Literal["info", "warning", "error"] = "info"
     cut: bool = False
-    #: The reason for a cut, without a full stop.
+    #: Why it was cut, without a full stop.
     why: str = ""
-    #: The result of a command.
     command: CommandResult | None = None
-    #: The result of a check.
     check: CheckResult | None = None
     calls: tuple[ToolUse, ...] = ()
-    #: Thinking tokens by the provider's count; 0 if not reported.
+    #: As counted by the provider; 0 if not reported.
     thinking: int = 0
     #: On the last message of the model in a turn that has ended.
     spent: TurnCost | None = None
@@ -214,7 +212,6 @@ class ChatMessage(Struct, frozen=True):
 
     @property
     def gist(self) -> str:
-        """ "" if empty."""
         return self.summary or summary_line(self.text)
 
 
@@ -226,7 +223,9 @@ class ChatSlice(Struct, frozen=True):
     next_steps: tuple[NextStep, ...] = ()
 
     def answering(self, turn: int) -> int:
-        """The newest message of the model in this turn, or the one before its newest command; -1 if none."""
+        """Returns the newest message of the model in this turn, or the one before its newest command; -1 if
+        none.
+        """
         for at in range(len(self.messages) - 1, max(-1, len(self.messages) - 3), -1):
             one = self.messages[at]
             if one.kind == "agent":
@@ -264,7 +263,8 @@ class Decision(Struct, frozen=True):
 
 class InputSlice(Struct, frozen=True):
     """`memory` replaces the generated memory in the next continuation request; `decisions` are executed with
-    the next request; `pastes` maps placeholder lines to blobs."""
+    the next request; `pastes` maps placeholder lines to blobs.
+    """
 
     draft: str = ""
     queue: tuple[str, ...] = ()
@@ -274,7 +274,7 @@ class InputSlice(Struct, frozen=True):
     pastes: dict[str, str] = {}
     #: Unused text of other inputs, by place.
     typed: dict[str, str] = {}
-    #: The goal that turns follow each other for, or "".
+    #: Turns follow each other for it, unless "".
     goal: str = ""
 
 
@@ -292,7 +292,8 @@ class Todo(Struct, frozen=True):
 class Batch(Struct, frozen=True):
     """Files of a request that exceed one turn's room; `id` is also its todo's id. `turn` is the first turn.
     Of `total` files, `left` wait in order and `now` are in the current turn. `last` is the number
-    completed in the previous turn."""
+    completed in the previous turn.
+    """
 
     id: str
     name: str
@@ -310,8 +311,6 @@ class Batch(Struct, frozen=True):
 
 
 class ReviewSlice(Struct, frozen=True):
-    """Oldest first."""
-
     changes: tuple[Change, ...] = ()
     checkpoints: tuple[Checkpoint, ...] = ()
 
@@ -399,7 +398,7 @@ class State(Struct, frozen=True):
     reply: ReplySlice = ReplySlice()
     input: InputSlice = InputSlice()
     todos: tuple[Todo, ...] = ()
-    #: Unfinished batches.
+    #: Unfinished ones.
     batches: tuple[Batch, ...] = ()
     review: ReviewSlice = ReviewSlice()
     known: KnownSlice = KnownSlice()
@@ -412,12 +411,12 @@ class State(Struct, frozen=True):
     instructions: tuple[InstructionFile, ...] = ()
     notices: NoticesSlice = NoticesSlice()
     layout: LayoutSlice = LayoutSlice()
-    #: Names and descriptions of skills, as all requests of the session list them.
+    #: Names and descriptions, as all requests of the session list them.
     skills: tuple[tuple[str, str], ...] = ()
-    #: Likewise of agents for sub-tasks.
+    #: The same of agents for sub-tasks.
     agents: tuple[tuple[str, str], ...] = ()
     server_tools: ServerToolsSlice = ServerToolsSlice()
-    #: Decisions about files with secrets, by SHA-256 of their bytes.
+    #: Decisions about files, by SHA-256 of their bytes.
     secrets: dict[str, SecretChoice] = field(default_factory=dict)
     #: Unrevoked decisions about tool calls, oldest first, and the open question.
     permissions: tuple[PermissionDecision, ...] = ()
@@ -492,8 +491,9 @@ class State(Struct, frozen=True):
 
     @property
     def check_doubt(self) -> str:
-        """Why the open changes are not known to pass their checks; "" if they pass or have no checks. A
-        missing program counts only if no check passed."""
+        """Returns why the open changes are not known to pass their checks; "" if they pass or have no
+        checks. A missing program counts only if no check passed.
+        """
         looks = self.check_marks if self.checks.where == "trial" else []
         for look, words in (
             ("failed", "failed"),

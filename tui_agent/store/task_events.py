@@ -81,7 +81,7 @@ def loaded(state: State, file: KnownFile, action: str) -> State:
 
 
 def turn_ended(state: State, turn: int, *, whole: bool) -> State:
-    """All files of the turn if it ended well (`whole`); otherwise only changed files."""
+    """Takes all files of a turn that ended well (`whole`), otherwise only changed ones."""
     changes = [change for change in state.review.changes if change.turn == turn]
     changed = {change.path for change in changes if change.state != "failed"}
     failed = {change.path for change in changes} - changed
@@ -121,7 +121,7 @@ def cancel_batch(state: State, name: str) -> State:
     return replace(state, batches=tuple(batch for batch in state.batches if batch.id != name))
 
 
-#: Maximum length of a sub-task's line in characters; its own chat is complete.
+#: Characters of a sub-task's line; its own chat is complete.
 LONGEST_LINE = 300
 
 
@@ -224,7 +224,7 @@ class SubTaskChanged(Lasting, frozen=True):
 
 
 class SubTaskRemoved(Lasting, frozen=True):
-    """With all dependencies on it."""
+    """Also removes dependencies on it."""
 
     id: str
 
@@ -251,7 +251,7 @@ class SubTasksWanted(Lasting, frozen=True):
 
 
 class SubTaskGivenBack(Lasting, frozen=True):
-    """To be repeated on top of conflicting sub-tasks."""
+    """Repeated on top of conflicting sub-tasks."""
 
     id: str
     on_top: tuple[str, ...]
@@ -305,7 +305,7 @@ class SubTaskEnded(Lasting, frozen=True):
 
         state = _without_progress(_each(state, self.id, ended), self.id)
         if self.state == "cancelled":
-            return state  # A task stopped by the user needs no line in the chat.
+            return state  # The user stopped it.
         words = " ".join((self.summary if self.state == "completed" else self.reason).split())
         words = words if len(words) <= LONGEST_LINE else f"{words[: LONGEST_LINE - 1]}…"
         level = "info" if self.state == "completed" else "warning"
@@ -412,7 +412,8 @@ class CheckpointCommitted(Lasting, frozen=True):
 
 class CheckpointUndone(Lasting, frozen=True):
     """Or redone, if `undone` is False. `folders` were created for its files; `modes` are the earlier
-    permission bits."""
+    permission bits.
+    """
 
     id: str
     undone: bool

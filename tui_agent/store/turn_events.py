@@ -30,7 +30,7 @@ from tui_agent.store.state import (
 
 HISTORY_KEPT = 200
 DECISIONS_KEPT = 500
-#: The reason a file is omitted from a request.
+#: Why a file is omitted from a request.
 OutReason = Literal["room", "limit", "unreadable", "secret", "denied"]
 
 
@@ -149,7 +149,7 @@ class QuestionAsked(Passing, frozen=True):
 
     action: str
     choices: tuple[str, ...] = ()
-    #: Text of a different question.
+    #: Replaces the usual question.
     question: str = ""
 
     def apply(self, state: State) -> State:
@@ -206,7 +206,8 @@ class DecisionsKept(Lasting, frozen=True):
 
 class MatchChosen(Lasting, frozen=True):
     """A name matched the files `among` equally: `paths` are used. `all`: in headless mode, or as the user's
-    choice."""
+    choice.
+    """
 
     action: str
     paths: tuple[str, ...]
@@ -265,7 +266,8 @@ class FileLoaded(Lasting, frozen=True):
 
 class FilesLeftOut(Lasting, frozen=True):
     """`action` is "" if none requested them. `loaded`: withdrawn after loading; `before` are their earlier
-    entries."""
+    entries.
+    """
 
     action: str
     paths: tuple[str, ...]
@@ -359,7 +361,8 @@ class CallStarted(Passing, frozen=True):
 
 class CallEnded(Lasting, frozen=True):
     """`arguments` are shortened, `text` is for the model beside files, `details` are for the user if
-    different."""
+    different.
+    """
 
     id: str
     name: str
@@ -381,7 +384,7 @@ class CallEnded(Lasting, frozen=True):
         messages = state.chat.messages
         at = state.chat.answering(state.turn.number)
         if at < 0 or (at < len(messages) - 1 and self.name == "run_command"):
-            return state  # A command has its own message.
+            return state
         last = messages[at]
         details = self.details or self.text
         use = ToolUse(self.id, self.name, self.shown, self.ok, self.seconds, self.amount, details)
@@ -399,7 +402,6 @@ class TurnEnded(Lasting, frozen=True):
     kind: str = ""
     stopped: bool = False
     seconds: float = 0.0
-    #: The limit that ended it, or "".
     limit: str = ""
 
     def apply(self, state: State) -> State:

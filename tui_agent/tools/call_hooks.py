@@ -1,4 +1,4 @@
-"""Hooks around the calls of a model, and the calls as the most used agent writes them."""
+"""Hooks around a model's calls, in the notation of the most used agent."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class HookedCall(Struct, frozen=True):
     own: str
 
     def is_covered(self, root: Path, rule: str) -> bool:
-        """Whether a rule such as `Bash(git *)` covers it; a command also if it covers a part."""
+        """A rule such as `Bash(git *)` also covers a command if it covers a part."""
         targets = [str(self.input.get(key, "")) for key in ("command", "file_path", "path", "url")]
         parts = [part.strip() for part in _JOINED.split(targets[0])]
         relative = [os.path.relpath(path, root) for path in targets[1:3] if path]
@@ -47,7 +47,7 @@ class HookedCall(Struct, frozen=True):
 
 
 class BeforeCall(Struct, frozen=True):
-    """`verdict` is by the person's own hooks, `entries` replace those of the call, `text` is for the model."""
+    """`verdict` is by the user's own hooks, `entries` replace those of the call, `text` is for the model."""
 
     refused: str = ""
     verdict: Literal["", "allow", "ask"] = ""
@@ -57,8 +57,9 @@ class BeforeCall(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class CallHooks:
-    """`before` a call runs, `asked` before a question about it, and `after` it, which returns text for the
-    model. `compacting` returns the reason for blocking a summary."""
+    """`asked` runs before a question about a call; `after` returns text for the model; `compacting` returns
+    the reason for blocking a summary.
+    """
 
     before: Callable[[str, str, tuple[Any, ...]], Awaitable[BeforeCall]]
     asked: Callable[[str, tuple[Any, ...]], Awaitable[BeforeCall]]
@@ -122,7 +123,7 @@ def _change(change: ChangeRequest, root: Path, own: str) -> HookedCall:
 
 
 def with_input(tool: str, entry: Any, before: dict[str, Any], after: dict[str, Any]) -> Any:
-    """An entry of a call with the input `after`. Raises ValueError if the entry cannot have it."""
+    """Returns an entry with the input `after`. Raises ValueError if it cannot have it."""
     match entry:
         case ChangeRequest() if before.get("file_path") == after.get("file_path"):
             content, old, new = (after.get(key) for key in ("content", "old_string", "new_string"))

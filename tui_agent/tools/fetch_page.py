@@ -1,4 +1,4 @@
-"""The tool that reads pages of the web as text."""
+"""Tool that reads pages of the web as text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.files.numbers import amount
 from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult, error
 
-#: Characters of a page in one result.
+#: Characters of a result.
 MOST = 40_000
 
 
@@ -41,7 +41,6 @@ def _addresses(call: Invocation) -> tuple[str, ...]:
 
 
 def hosts(call: Invocation) -> tuple[str, ...]:
-    """Each host once, with the port unless it is the scheme's."""
     found = []
     for address in _addresses(call):
         try:

@@ -1,4 +1,4 @@
-"""The tool that finds paths by glob, newest first."""
+"""Tool that finds paths by glob, newest first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tui_agent.files.numbers import amount
 from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult
 from tui_agent.workspace.patterns import InvalidPattern, compile_pattern
 
-#: Default number of listed paths, and maximum number of examined paths.
+#: Default number of listed paths, and maximum number of examined ones.
 LIMIT, MOST_LOOKED_AT = 100, 10_000
 
 

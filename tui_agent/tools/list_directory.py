@@ -1,4 +1,4 @@
-"""The tool that lists workspace folders."""
+"""Tool that lists folders."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _folder_links(gate: Gate, index: Index, found: DirectoryListing) -> list[str
             with os.scandir(top / folder) as entries:
                 links += [folder + entry.name for entry in entries if entry.is_symlink() and entry.is_dir()]
         except OSError:
-            continue  # Deleted concurrently.
+            continue
     return [link for link in sorted(links) if is_text(link)][:MAX_ENTRIES]
 
 

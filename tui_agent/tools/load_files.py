@@ -29,29 +29,28 @@ from tui_agent.store.turn_events import OutReason
 from tui_agent.tools.tool import Emit, LoadedFiles, ToolContext
 from tui_agent.workspace.symbols import has_symbols, language, symbols
 
-#: Maximum share of the window for one turn's files.
+#: Share of the window for one turn's files.
 FILES_SHARE = 0.5
-#: Upper bound of bytes per token; limits the amount of text read for counting.
+#: Upper bound of bytes per token; limits the text read for counting.
 MOST_BYTES_A_TOKEN = 16
-#: Assumed size of an unknown window, in tokens.
+#: Assumed tokens of an unknown window.
 DEFAULT_WINDOW = 32_000
 NO_ROOM = "no room in the model's window"
-#: Minimum tokens of a useful excerpt.
+#: Minimum tokens of an excerpt.
 LEAST_PART = 200
-#: Initial estimate of bytes per token, and the number of measurements, when an excerpt is cut.
+#: Initial estimate of bytes per token, and number of measurements, for an excerpt.
 _BYTES_FIRST, _MEASURED = 3.0, 4
-#: Maximum lines of an excerpt's outline, and maximum bytes of an outlined text.
+#: Lines of an excerpt's outline; bytes of an outlined text.
 _MOST_OUTLINE, _MOST_OUTLINED = 150, 400_000
-#: Maximum number of omitted files listed in a sentence.
 NAMED = 20
-#: Choices for a file with a secret, besides withholding it.
+#: Choices besides withholding the file.
 OFFERED = ("mask", "send")
-#: Maximum number of questions about a file that changes while the user is asked.
+#: A file can change while the user is asked.
 MOST_QUESTIONS = 3
 
 
 async def load(context: ToolContext, path: str, loaded_by: LoadedBy, action: str = "") -> LoadedFile:
-    """The unsaved buffer, or the disk. Raises `PathRefused` and `FileError`."""
+    """Reads the unsaved buffer, or the disk. Raises `PathRefused` and `FileError`."""
     buffer = context.core.state.buffers.get(path)
     newer = buffer.text if buffer is not None and buffer.unsaved else None
     judged = await asyncio.to_thread(
@@ -108,8 +107,9 @@ def known_file(file: LoadedFile, turn: int, before: KnownFile | None) -> KnownFi
 async def with_decision(
     context: ToolContext, attempt: Callable[[], Awaitable[LoadedFile]], emit: Emit
 ) -> LoadedFile:
-    """Retries after the user's decision about a secret. Raises the errors of `attempt`, and `LooksSecret` for
-    a withheld file."""
+    """Retries after the user's decision about a secret. Raises the errors of `attempt`, and `LooksSecret`
+    for a withheld file.
+    """
     for _ in range(MOST_QUESTIONS):
         try:
             return await attempt()
@@ -144,7 +144,7 @@ class FilesRead(Struct, frozen=True):
     files: tuple[LoadedFile, ...] = ()
     facts: tuple[str, ...] = ()
     events: tuple[e.Event, ...] = ()
-    #: Paths skipped because the files read before them fill the room.
+    #: Skipped: the files before them fill the room.
     out: tuple[str, ...] = ()
     asked_for: int = 0
 
@@ -159,7 +159,7 @@ async def read_files(
     action: str = "",
     asking: bool = True,
 ) -> FilesRead:
-    """Skips files in `held`. Without `asking`, files with undecided secrets are omitted."""
+    """Skips files in `held`. Without `asking`, omits files with undecided secrets."""
     files: list[LoadedFile] = []
     facts: list[str] = []
     events: list[e.Event] = []
@@ -242,8 +242,9 @@ async def that_fit(
     *,
     smallest_first: bool = False,
 ) -> tuple[list[LoadedFile], list[LoadedFile]]:
-    """Splits `files` into those that fit into one request's share for files, and the rest. Skips the count if
-    all fit at one token per byte."""
+    """Splits `files` into those that fit into one request's share, and the rest. Skips the count if all fit
+    at one token per byte.
+    """
     room = files_room(context)
     if sum(map(least_bytes, (*held, *files))) <= room:
         texts = await _in_requests(context, (*held, *files))
@@ -263,7 +264,7 @@ async def that_fit(
 
 
 def in_part(read: FilesRead, ranges: Sequence[plans.Range]) -> FilesRead:
-    """The whole file if `ranges` has none of its lines."""
+    """Keeps the whole file if `ranges` has none of its lines."""
     if not ranges:
         return read
     return replace(
@@ -279,7 +280,7 @@ async def named_fit(
     emit: Emit,
     most: int = 1_000,
 ) -> tuple[list[LoadedFile], list[LoadedFile]]:
-    """Files requested by name get all free room; a larger file is cut to an excerpt."""
+    """Gives files requested by name all free room; cuts a larger file to an excerpt."""
     fitting, out, rest = list(fitting), list(rest[most:]), rest[:most]
     if not rest:
         return fitting, out
@@ -312,7 +313,7 @@ def free_room(context: ToolContext) -> int:
 
 
 async def shortened(context: ToolContext, file: LoadedFile, room: int) -> LoadedFile | None:
-    """Preferred lines first; None if it would be too short to be useful."""
+    """Prefers `lines`; None if it would be too short."""
     if room < LEAST_PART:
         return None
     wanted = wanted_of(context, file)
@@ -409,7 +410,8 @@ async def leave_out(
     waits: bool = False,
 ) -> tuple[str, ...]:
     """Returns sentences for the model. `of` is the total number of files. `waits`: their batch continues
-    later. `made_room` are withdrawn files, whose previous entries are restored."""
+    later. `made_room` are withdrawn files, whose previous entries are restored.
+    """
     if not paths:
         return ()
     named = ", ".join(paths[:NAMED]) + (f" and {len(paths) - NAMED} more" if len(paths) > NAMED else "")

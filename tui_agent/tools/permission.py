@@ -1,8 +1,8 @@
 """Permission of calls: by the user's rules, by earlier approvals, or by asking.
 
-A rule is a tool, or `tool(pattern)` for its paths, patterns or commands; `*` in the name of a tool stands for any
-letters (`server__*`). Precedence: `deny`, `ask`,
-`allow`, the tool's default. An approval covers exactly the displayed call in this workspace.
+A rule is a tool, or `tool(pattern)` for its paths, patterns or commands; `*` in a tool's name stands for
+any letters (`server__*`). Precedence: `deny`, `ask`, `allow`, the tool's default. An approval covers
+exactly the displayed call in this workspace.
 """
 
 from __future__ import annotations
@@ -26,9 +26,8 @@ from tui_agent.tools.call_hooks import BeforeCall
 from tui_agent.tools.tool import CallContext, Emit, Invocation, Tool, ToolContext, ToolResult, Verdict
 
 OFFERED: tuple[PermissionAnswer, ...] = ("once", "session", "always", "no")
-#: File of permanent approvals in the user's settings folder.
 STORE = "permissions.json"
-#: Maximum characters of a preview stored with a decision.
+#: Characters of a preview stored with a decision.
 MOST_KEPT = 2_000
 _ANYWHERE = CallContext()
 _ASK = "the mode is ask, in which nothing is changed and no command runs"
@@ -41,12 +40,13 @@ _RULE = re.compile(r"(?P<tool>[\w*-]+)(?:\((?P<pattern>.*)\))?\Z", re.DOTALL)
 async def permitted(
     context: ToolContext, tool: Tool, call: Invocation, emit: Emit, hooked: BeforeCall | None = None
 ) -> ToolResult | None:
-    """None if permitted, otherwise a result with the reason. Hooks can refuse, ask, and allow where no rule
-    decides."""
+    """Returns None if permitted, otherwise a result with the reason. Hooks can refuse, ask, and allow where
+    no rule decides.
+    """
     hooked = hooked or BeforeCall()
     if why := hooked.refused or (_ASK if context.core.mode == "ask" and (tool.acts or tool.proposes) else ""):
         await emit(e.NoticeGiven("info", f"{tool.name} was refused: {why}"))
-        if not call.is_wire:  # Its result is not sent.
+        if not call.is_wire:
             await emit(e.ModelOwesNews(f"Your {tool.name} was refused: {why}."))
         return _refusal(why)
     found = await tool.circumstances(call, context) if tool.circumstances is not None else CallContext()
@@ -109,7 +109,7 @@ def _refusal(why: str) -> ToolResult:
 def verdict_of(
     context: ToolContext, tool: Tool, call: Invocation, found: CallContext = _ANYWHERE
 ) -> tuple[Verdict, str]:
-    """The verdict and its rule; "" for the tool's default."""
+    """The rule is "" for the tool's default."""
     rules, targets = context.core.settings.permissions, tool.targets(call)
     if not all(_covers(one, tool, targets) for one in context.only):
         return "deny", "`tools` of the sub-task's agent"
@@ -131,7 +131,7 @@ def has_tool(only: Sequence[Mapping[str, tuple[str, ...]]], name: str) -> bool:
 
 def _covers(tools: Mapping[str, tuple[str, ...]], tool: Tool, targets: tuple[str, ...]) -> bool:
     """A pattern covers simple commands only."""
-    if tool.name in ("describe_tool", "call_tool"):  # The tool that it calls is checked by its own name.
+    if tool.name in ("describe_tool", "call_tool"):
         return True
     patterns = [tools[one] for one in tools if fnmatch.fnmatchcase(tool.name, one)]
     if not patterns or () in patterns:
@@ -143,7 +143,7 @@ def _covers(tools: Mapping[str, tuple[str, ...]], tool: Tool, targets: tuple[str
 
 
 def refusal_of_path(rules: PermissionSettings, tool: str, path: str) -> str:
-    """`ask` rules apply only to calls that name the file: asking for every search hit would be excessive."""
+    """`ask` rules apply only to calls that name the file: asking about every search hit would be excessive."""
     for verdict, written in (("denies", rules.deny), ("asks about", rules.ask)):
         for rule in written:
             match = _RULE.match(rule)
@@ -153,8 +153,9 @@ def refusal_of_path(rules: PermissionSettings, tool: str, path: str) -> str:
 
 
 def _as_words(commands: tuple[str, ...]) -> tuple[str, ...]:
-    """Each command as written, and each simple command without quotes, assignments and program path, because
-    shell syntax can hide it from a pattern."""
+    """Returns each command as written, and each simple command without quotes, assignments and program path,
+    because shell syntax can hide it from a pattern.
+    """
     found = list(commands)
     for command in commands:
         found.append(command.strip())
@@ -168,7 +169,7 @@ def _as_words(commands: tuple[str, ...]) -> tuple[str, ...]:
                     words = []
                 elif words or not _ASSIGNMENT.match(word):
                     words.append(word)
-        except ValueError:  # An unclosed quote: invalid in a shell; the preceding words are checked.
+        except ValueError:  # An unclosed quote: invalid in a shell.
             found += _forms(words)
     return tuple(found)
 
@@ -180,7 +181,7 @@ def _forms(words: list[str]) -> list[str]:
 def _fits(
     rule: str, tool: str, targets: tuple[str, ...], *, every: bool = False, exact: bool = False
 ) -> bool:
-    """Its pattern matches, or with `exact` equals, one target, or with `every` all of them."""
+    """Whether the pattern matches, or with `exact` equals, one target, or with `every` all of them."""
     match = _RULE.match(rule)
     if match is None or not fnmatch.fnmatchcase(tool, match["tool"]):
         return False
@@ -208,7 +209,7 @@ def approved(context: ToolContext, found: CallContext = _ANYWHERE) -> set[str]:
 
 
 def stored_approvals(folder: Path) -> set[str]:
-    """Digests; empty if unreadable."""
+    """Returns digests; none if unreadable."""
     try:
         return set(msgspec.json.decode(read_start(folder / STORE), type=list[str]))
     except (OSError, msgspec.DecodeError):
@@ -216,12 +217,10 @@ def stored_approvals(folder: Path) -> set[str]:
 
 
 def store_approval(folder: Path, digest: str) -> None:
-    """Raises `OSError`."""
     _keep(folder, {*stored_approvals(folder), digest})
 
 
 def forget_approval(folder: Path, digest: str) -> None:
-    """Raises `OSError`."""
     kept = stored_approvals(folder)
     if digest in kept:
         _keep(folder, kept - {digest})

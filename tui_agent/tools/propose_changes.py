@@ -43,7 +43,7 @@ async def text_on_disk(context: ToolContext, path: str) -> tuple[str, str] | Non
     except FileError:
         if context.core.workspace.gate.place(path, "read").exists:
             raise
-        return None  # The index is updated later.
+        return None
     newer = buffer.text if buffer is not None and buffer.unsaved else None
     return await asyncio.to_thread(_store_text, context, data, newer)
 
@@ -65,7 +65,7 @@ async def rebased_on_current(context: ToolContext, change: Change) -> Change:
     try:
         return await asyncio.to_thread(_rebased, context, change, text, md5)
     except EditFailed:
-        return change  # Merged again when applied.
+        return change
 
 
 def _rebased(context: ToolContext, change: Change, now: str | None, md5: str) -> Change:
@@ -82,8 +82,8 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     resend: list[Change] = []
     for number, entry in enumerate(call.entries, first):
         if isinstance(entry, Refusal):
-            # A failed change for an unreadable one, and whether the model should be asked again. Not if
-            # changes are disabled, or if it names no file and can be an example
+            # A failed change for an unreadable one, and whether to ask the model again: not if changes are
+            # disabled, or if it names no file and can be an example
             why, may_come_back = entry.why, bool(entry.path)
             try:
                 for path in filter(None, (entry.path, entry.rename_to)):
@@ -156,8 +156,8 @@ async def _beside_sub_tasks(context: ToolContext, change: Change) -> Change:
 async def _change(
     context: ToolContext, turn: int, number: int, request: ChangeRequest, todo: str, spelled: dict[str, str]
 ) -> tuple[Change, bool]:
-    """And whether the model should be asked again."""
-    request = request.with_texts(restored)  # Remove escapes that kept text from closing its block.
+    """Also returns whether to ask the model again."""
+    request = request.with_texts(restored)  # Escapes kept text from closing its block.
     try:
         if context.core.workspace.gate.ignore_case:
             # Replaces the path with its spelling on disk; `spelled` holds the names used in this reply.
@@ -200,7 +200,7 @@ async def _change(
 
 
 async def _under_its_name_now(context: ToolContext, request: ChangeRequest) -> ChangeRequest:
-    """Whole contents keep their path if the model already knew the new name."""
+    """Whole contents keep their path if the model knew the new name."""
     entry = context.core.state.known.files.get(request.path)
     if entry is None or await asyncio.to_thread(os.path.lexists, context.core.workspace.root / request.path):
         return request
@@ -253,7 +253,7 @@ def _without_secrets(context: ToolContext, change: Change) -> Change:
     if not secret:
         return change
     if change.state == "failed":
-        return replace(change, reason=change.reason.partition("\n")[0])  # The remainder quotes the file.
+        return replace(change, reason=change.reason.partition("\n")[0])
     return replace(change, ask=change.ask or LOOKS_SECRET, reason=change.reason or LOOKS_SECRET)
 
 
@@ -309,7 +309,7 @@ def _todo_of_earlier(context: ToolContext, turn: int, path: str) -> str:
 
 
 async def _base(context: ToolContext, request: ChangeRequest) -> tuple[str, str] | None:
-    """The version seen by the model, or the current one."""
+    """Returns the version seen by the model, or the current one."""
     for path in filter(None, (request.path, request.rename_to)):
         context.core.workspace.gate.place(path, "write")
     seen = _seen_version(context, request)

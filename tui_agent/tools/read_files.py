@@ -1,4 +1,4 @@
-"""The tool that loads files by chains of patterns.
+"""Tool that loads files by chains of patterns.
 
 The user's decision about an action replaces its chain.
 """
@@ -39,9 +39,9 @@ from tui_agent.tools.tool import Emit, Invocation, LoadedFiles, Tool, ToolContex
 from tui_agent.workspace.patterns import escape
 
 NEAREST_SHOWN = 5
-#: Maximum number of matches stored with an attempt.
+#: Matches stored with an attempt.
 PATHS_KEPT = 5
-#: A larger workspace is not searched for a definition; and the number of identifiers searched for.
+#: A larger workspace is not searched for a definition; number of identifiers searched for.
 MOST_SEARCHED, MOST_WORDS = 20_000, 4
 _WORD = re.compile(r"[A-Za-z_]\w{2,80}")
 _DEFINES = (
@@ -78,7 +78,7 @@ def renamed(context: ToolContext, actions: Iterable[FileAction]) -> Iterator[Fil
 
 
 def named_once(actions: Iterable[FileAction], taken: set[str]) -> tuple[FileAction, ...]:
-    """Makes names unique by appending a number."""
+    """Appends a number to a duplicate name."""
     unique: list[FileAction] = []
     for action in actions:
         name, number = action.name, 1
@@ -91,7 +91,7 @@ def named_once(actions: Iterable[FileAction], taken: set[str]) -> tuple[FileActi
 
 
 def carried_over(context: ToolContext) -> list[FileAction]:
-    """Decisions made during a request are executed with the next one."""
+    """Decisions made during a request are executed with the next."""
     return [
         FileAction(
             decision.action,
@@ -103,7 +103,7 @@ def carried_over(context: ToolContext) -> list[FileAction]:
 
 
 def _identifiers(action: FileAction) -> list[str]:
-    """Also other spellings of its file names: `select_tasks.ts` gives `selectTasks`."""
+    """Adds other spellings of its file names: `select_tasks.ts` gives `selectTasks`."""
     files = [pattern.rpartition("/")[2] for pattern in action.patterns]
     words = [word for word in _WORD.findall(" ".join((action.name, *files))) if looks_like_identifier(word)]
     stems = [stem for file in files if _WORD.fullmatch(stem := file.partition(".")[0])]
@@ -123,7 +123,7 @@ class _Outcome(Struct, frozen=True):
 
 
 class _Search:
-    """`loaded` are the files found so far, `held` the files already present."""
+    """`loaded` were found, `held` were already present."""
 
     def __init__(self, context: ToolContext, held: Sequence[LoadedFile], emit: Emit) -> None:
         self._context = context
@@ -158,8 +158,9 @@ class _Search:
             await self._emit(e.AttemptEnded(missed[-1]))
 
     async def _defined_in(self, action: FileAction, missed: Sequence[Attempt]) -> str:
-        """The only file that defines an identifier of the action, at least in a folder that its patterns
-        name, or ""."""
+        """Returns the only file that defines an identifier of the action, at least in a folder that its
+        patterns name, or "".
+        """
         index, tried = (
             self._context.core.workspace.index,
             any(attempt.outcome != "miss" for attempt in missed),
@@ -292,7 +293,7 @@ class _Search:
         fitting, rest = await that_fit(self._context, held, read.files, smallest_first=action.all)
         if not action.all:
             fitting, rest = await named_fit(self._context, held, fitting, rest, self._emit)
-        elif action.batch and not fitting:  # Otherwise the batch would never end.
+        elif action.batch and not fitting:  # The batch would never end.
             fitting, rest = await named_fit(self._context, held, fitting, rest, self._emit, most=1)
         lines = sum(file.lines for file in fitting)
         await self._emit(e.AttemptEnded(replace(hit, lines=lines, paths=hit.paths[:PATHS_KEPT])))
@@ -311,7 +312,7 @@ class _Search:
         return ""
 
     async def _choose(self, action: FileAction, hit: Attempt) -> Sequence[str]:
-        """The nearest of several files, the user's choice, or all; None to skip."""
+        """Returns the nearest of several files, the user's choice, or all; None to skip."""
         ask = self._context.ask
         best = nearest(action, hit.paths)
         if len(best) == 1:
@@ -324,7 +325,7 @@ class _Search:
             if ask is None:
                 await self._tell_match(action, hit, "all are loaded")
             return hit.paths
-        await self._emit(e.AttemptStarted(hit))  # Ends with the user's choice.
+        await self._emit(e.AttemptStarted(hit))
         answer = await self._ask(action, best, several=True)
         if answer.everything or answer.path in hit.paths:
             chosen = hit.paths if answer.everything else (answer.path,)
@@ -399,7 +400,7 @@ def _by_size(root: Path, paths: Sequence[str]) -> list[str]:
         try:
             return (root / path).lstat().st_size
         except OSError:
-            return 0  # Reported when it is read.
+            return 0
 
     return [path for _, path in sorted((size(path), path) for path in paths)]
 

@@ -1,4 +1,4 @@
-"""Registry of tools, and their descriptions in both dialects and in the prompt."""
+"""Registry of tools, with descriptions for both dialects and the prompt."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from tui_agent.answers.schema import Schema
 from tui_agent.tools.tool import Tool
 
 Dialect = Literal["tools", "structured"]
-#: Tools for a model with a small window.
+#: For a small window.
 ESSENTIAL = ("read_files", "propose_changes")
-#: Example in the prompt of a model without function calls.
+#: For a model without function calls.
 _EXAMPLE = {"summary": "Adds a timeout to both calls.", "message": "Markdown"}
 
 
@@ -39,7 +39,7 @@ def reply_schema(base: Schema, on: Sequence[Tool]) -> Schema:
 
 
 def functions(on: Sequence[Tool]) -> list[Schema]:
-    """In the format of the OpenAI chat API."""
+    """Uses the format of the OpenAI chat API."""
     return [
         {
             "type": "function",

@@ -1,4 +1,4 @@
-"""The tool that runs a command in a trial view with the proposed changes in place."""
+"""Tool that runs a command in a trial view with the proposed changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tui_agent.tools.tool import CallContext, Emit, Invocation, Tool, ToolContex
 
 #: Minimum characters per token of code and messages.
 LETTERS = 3
-#: Maximum number of files and programs listed per run.
+#: Files and programs listed per run.
 MOST_NAMES = 50
 _ENDINGS = {
     "time-out": "stopped: it exceeded its time limit",
@@ -87,7 +87,8 @@ def _ending(result: CommandResult) -> str:
 
 async def _circumstances(call: Invocation, context: ToolContext) -> CallContext:
     """A full view discards all effects and needs no approval; a copy needs one per session, the real folder
-    one per run."""
+    one per run.
+    """
     always: Verdict = "ask" if context.core.settings.commands.ask == "always" else "allow"
     if context.calls.isolation is None or (call.entries and all(map(_place, call.entries))):
         return CallContext(always)
@@ -109,7 +110,7 @@ def _commands(call: Invocation) -> tuple[str, ...]:
 
 
 def _targets(call: Invocation) -> tuple[str, ...]:
-    """Also `@place` and the command, so that no rule for commands here allows one there."""
+    """Includes `@place`, so that no rule for commands here allows one there."""
     there = (f"@{_place(one)} {one.get('command', '')}" for one in call.entries if _place(one))
     return (*_commands(call), *there)
 

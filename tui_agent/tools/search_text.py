@@ -1,4 +1,4 @@
-"""The tool that searches text in workspace files."""
+"""Tool that searches text in files."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tui_agent.tools.permission import refusal_of_path
 from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult
 
 MAX_PLACES = 50
-#: Size in bytes above which a file is searched last, up to `MOST_LARGE` bytes in total.
+#: A larger file is searched last, up to `MOST_LARGE` bytes in total.
 MAX_SEARCHED_BYTES = 4 * 1024 * 1024
 MOST_LARGE = 128 * 1024 * 1024
 MAX_LINE = 200
-#: Maximum number of unsearched files listed.
+#: Unsearched files listed.
 NAMED = 10
-#: Timeout of a regular expression per line, in seconds.
+#: Timeout of a regular expression per line.
 MATCH_SECONDS = 1.0
 
 
@@ -121,7 +121,7 @@ def search_files(
                 large.append(path)
             continue
         except TuiAgentError:
-            continue  # Skip unreadable files.
+            continue
         if next(_found(file.text, request, expression), None) is None:
             continue
         for number, line in _found(_searchable(path, data, file, decisions), request, expression):

@@ -26,7 +26,7 @@ from tui_agent.tools.tool import (
     error,
 )
 
-#: Maximum number of fields, of choices, and of attempts at a field.
+#: Fields, choices, and attempts at a field.
 MAX_FIELDS, MAX_CHOICES, MAX_TRIES = 30, 20, 3
 DECLINE, TYPED, YES = "decline", "typed", "yes"
 _REFUSE = (DECLINE, "Do not answer")
@@ -154,21 +154,21 @@ def _value(part: dict[str, Any], chosen: str, text: str) -> Any:
 
 
 DESCRIBE, CALL = "describe_tool", "call_tool"
-#: Position of the tools of servers, after all others.
+#: After all other tools.
 PLACE = 200
-#: Tokens of the lines in the prompt, and characters of a token.
+#: Tokens of the lines in the prompt; characters of a token.
 LINE_TOKENS, LETTERS = 2_000, 4
 #: Characters of a description in its line.
 LINE = 120
 
 
 def server_tools(listed: ServerToolsSlice, off: Collection[str], *, as_calls: bool) -> tuple[Tool, ...]:
-    """`as_calls`: the model calls functions, so arguments can be objects."""
+    """`as_calls`: arguments can be objects, because the model calls functions."""
     return _made(_Key(listed), frozenset(off), as_calls)
 
 
 class _Key:
-    """Compares by identity, since schemas cannot be hashed."""
+    """Compares by identity: schemas cannot be hashed."""
 
     def __init__(self, listed: ServerToolsSlice) -> None:
         self.listed = listed
@@ -190,7 +190,7 @@ def _made(key: _Key, off: frozenset[str], as_calls: bool) -> tuple[Tool, ...]:
 
 
 def as_tool(listed: ListedTool, place: int = PLACE) -> Tool:
-    """The person is asked about each call unless a rule allows it."""
+    """The user is asked about each call unless a rule allows it."""
     return Tool(
         name=listed.name,
         key=listed.name,

@@ -1,4 +1,4 @@
-"""The tool that sets todos."""
+"""Tool that sets todos."""
 
 from __future__ import annotations
 

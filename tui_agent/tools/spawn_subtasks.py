@@ -1,4 +1,4 @@
-"""The tool that proposes sub-tasks; an invalid graph is refused with all ids named."""
+"""Tool that proposes sub-tasks. Refuses an invalid graph, and names its ids."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ async def propose_sub_tasks(
     context: ToolContext, requests: Sequence[SubTaskRequest], emit: Emit
 ) -> tuple[str, ...]:
     """Returns sentences about refused tasks. With `subtasks.begin` auto, marked tasks start; inside a
-    sub-task all do, because the user cannot be asked."""
+    sub-task all do, because the user cannot be asked.
+    """
     graph, settings = context.core.state.subtasks.tasks, context.core.settings.subtasks
     known = {(task.id, task.goal) for task in graph}
     tasks = tuple(

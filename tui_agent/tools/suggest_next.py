@@ -1,4 +1,4 @@
-"""The tool that suggests next steps to the user."""
+"""Tool that suggests next steps."""
 
 from __future__ import annotations
 

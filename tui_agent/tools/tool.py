@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class ServerResult(Struct, frozen=True):
-    """`kept` is the file of a long result, `pictures` are files."""
+    """`kept` is the file of a long result."""
 
     text: str
     failed: bool = False
@@ -46,19 +46,17 @@ AskPerson = Callable[[str, str, dict[str, Any]], Awaitable[tuple[str, dict[str, 
 
 
 class ServerCalls(Struct, frozen=True):
-    """Each raises `TuiAgentError`."""
-
-    #: A tool by its name in requests, as its server lists it now.
+    #: By its name in requests, as its server lists it now.
     find: Callable[[str], Awaitable[ListedTool]]
-    #: Calls a tool; refuses if it is no longer as listed. The last argument answers questions of the server.
+    #: Refuses a tool that is no longer as listed. The last argument answers questions of the server.
     call: Callable[[ListedTool, dict[str, Any], AskPerson], Awaitable[ServerResult]]
-    #: Names and descriptions of a server's tools.
+    #: Names and descriptions.
     tools_of: Callable[[str], Awaitable[tuple[tuple[str, str], ...]]]
     #: Fingerprint of a server's configuration, which approvals cover.
     covers: Callable[[str], str]
 
 
-#: Emits an event; returns after it is applied and, if lasting, on disk.
+#: Returns after an event is applied and, if lasting, on disk.
 Emit = Callable[[Event], Awaitable[None]]
 #: Asks which file an action means: (action name, offered paths) -> a decision, possibly about another action.
 Ask = Callable[[str, Sequence[str]], Awaitable[Decision]]
@@ -66,18 +64,17 @@ Ask = Callable[[str, Sequence[str]], Awaitable[Decision]]
 
 @dataclass
 class Progress:
-    #: The user's decisions that are not yet executed.
+    #: Decisions to execute.
     pending: list[Decision] = field(default_factory=list)
-    #: Names of actions decided by the user.
+    #: Actions decided by the user.
     settled: set[str] = field(default_factory=set)
-    #: Names of actions in progress.
     names: set[str] = field(default_factory=set)
-    #: Numbers of accepted sub-tasks and of listed folders.
+    #: Accepted sub-tasks; listed folders.
     sub_tasks: int = 0
     listed: int = 0
-    #: Line numbers of search hits, by path.
+    #: Line numbers by path.
     hits: dict[str, list[int]] = field(default_factory=dict)
-    #: Paths resolved by the user during a repeated request, and the number of repeated requests by path.
+    #: Paths resolved by the user during a repeated request; repeated requests by path.
     settled_paths: frozenset[str] = frozenset()
     asked: Mapping[str, int] = field(default_factory=dict)
     #: Serialises questions of concurrent calls.
@@ -100,17 +97,15 @@ class SessionCalls:
 
     #: The user's new unprompted decisions, once.
     decided: Callable[[], Sequence[Decision]] = tuple
-    #: Updates the known files.
     look: Callable[[], Awaitable[None]] | None = None
     #: Runs a command in a trial view, for at most the given seconds or in the background.
     run_command: Callable[[str, float, bool, str], Awaitable[CommandResult]] | None = None
-    #: The isolation of commands, and its limits as a sentence.
     isolation: Callable[[], Awaitable[tuple[Isolated, str]]] | None = None
-    #: Runs the checks on the proposed changes; the argument is the number of earlier repair requests.
+    #: Checks the proposed changes; the argument is the number of earlier repair requests.
     run_checks: Callable[[int], Awaitable[tuple[CheckResult, ...]]] | None = None
-    #: The text of a skill, or of a file in its folder, by name and path.
+    #: Returns the text of a skill, or of a file in its folder, by name and path.
     read_skill: Callable[[str, str], Awaitable[str]] | None = None
-    #: A page of the web, by its address; True for the kept copy, to read on.
+    #: Returns a page by its address; True for the kept copy, to read on.
     read_page: Callable[[str, bool], Awaitable[Page]] | None = None
     #: Replaces a custom command by its text.
     expand: Callable[[str], Awaitable[str]] | None = None
@@ -118,7 +113,6 @@ class SessionCalls:
     resources: Callable[[str], Awaitable[tuple[str, str]]] | None = None
     servers: ServerCalls | None = None
     hooks: CallHooks | None = None
-    #: Shows the user a warning.
     notify: Callable[[str], Awaitable[None]] = _no_warning
 
 
@@ -130,14 +124,14 @@ class ToolContext:
     model: Model
     calls: SessionCalls
     ask: Ask | None = None
-    #: The hand-over of a sub-task; "" for a user's session.
+    #: Hand-over of a sub-task; "" for a user's session.
     part: str = ""
-    #: Tools of a sub-task's agents, with patterns of their targets (none: any); each of them has to allow a call.
+    #: Tools of a sub-task's agents, with patterns of their targets (none: any); each has to allow a call.
     only: tuple[Mapping[str, tuple[str, ...]], ...] = ()
-    #: The reason a found file may not be read, or "".
+    #: Returns why a found file may not be read, or "".
     refusal: Callable[[str], str] = _none
     progress: Progress = field(default_factory=Progress)
-    #: Values that are never sent to a model.
+    #: Never sent to a model.
     secrets: KnownSecrets = field(default_factory=KnownSecrets)
 
     @property
@@ -155,7 +149,8 @@ Verdict = Literal["allow", "ask", "deny"]
 
 class Invocation(Struct, frozen=True):
     """`entries` are validated. `id` is generated for replies without calls (`is_wire` False). `todos` are
-    texts of the same reply's list."""
+    texts of the same reply's list.
+    """
 
     id: str
     name: str
@@ -168,7 +163,7 @@ class Invocation(Struct, frozen=True):
 
 
 class LoadedFiles(Struct, frozen=True):
-    """`before` are previous registry entries, `again` those of outdated files that were reloaded."""
+    """`before` are previous registry entries, `again` those of reloaded outdated files."""
 
     files: tuple[LoadedFile, ...] = ()
     facts: tuple[str, ...] = ()
@@ -202,7 +197,8 @@ class LoadedFiles(Struct, frozen=True):
 
 class ToolResult(Struct, frozen=True):
     """`amount` is for the chat; `resend` are changes the model may send again; `details` are lines for the
-    user, if different."""
+    user, if different.
+    """
 
     text: str = ""
     loaded: LoadedFiles = LoadedFiles()
@@ -211,9 +207,9 @@ class ToolResult(Struct, frozen=True):
     amount: str = ""
     details: str = ""
     resend: tuple[Change, ...] = ()
-    #: Denied by a rule or the user.
+    #: By a rule or the user.
     denied: bool = False
-    #: Files with pictures for a model that sees.
+    #: Files for a model that sees.
     pictures: tuple[str, ...] = ()
 
 
@@ -223,8 +219,9 @@ def error(sentence: str) -> ToolResult:
 
 class CallContext(Struct, frozen=True):
     """verdict: default without a matching rule; None for the tool's own. words: shown above the preview.
-    covers: scope of an approval besides the call. remembered: "exactly" this call, any call of the "session"
-    under the same circumstances, or only once ("never"). Rules can only grant the first."""
+    covers: scope of an approval besides the call. remembered: "exactly" this call, any call of the
+    "session" under the same circumstances, or only once ("never"). Rules can only grant the first.
+    """
 
     verdict: Verdict | None = None
     words: str = ""
@@ -264,11 +261,11 @@ class Tool:
     #: The description, and the JSON schema of one entry.
     words: str
     entry: Schema
-    #: Limits of the list, such as its maximum length.
+    #: Limits of the list, such as its length.
     limits: dict[str, Any] = field(default_factory=dict)
-    #: Example entry for a model without function calls.
+    #: For a model without function calls.
     example: Any
-    #: Optional section of the system prompt.
+    #: Section of the system prompt.
     section: str = ""
     #: Position in the prompt and the schema.
     place: int
@@ -276,29 +273,27 @@ class Tool:
     run: Callable[[Invocation, ToolContext, Emit], Awaitable[ToolResult]]
     #: Whether the model waits for the result; otherwise the call ends the turn.
     answers: bool = True
-    #: Whether it may run concurrently; sequential tools run before all others.
+    #: Sequential tools run before all others.
     parallel: bool = True
-    #: Timeout in seconds; 0 for none, if it may wait for the user.
+    #: Timeout; 0 for none, if it may wait for the user.
     seconds: float = 0.0
-    #: Whether it is part of the session's requests; the same for all of them.
+    #: Whether all requests of the session include it.
     offered: Callable[[ToolContext], bool] = _offered
-    #: Whether it writes or executes something.
     acts: bool = False
-    #: Whether it proposes changes or sub-tasks.
     proposes: bool = False
     #: Paths, patterns or commands matched by rules.
     targets: Callable[[Invocation], tuple[str, ...]] = _no_targets
-    #: Verdict without a matching rule.
+    #: Without a matching rule.
     verdict: Callable[[Invocation, ToolContext], Verdict] = _allowed
-    #: Permission-relevant environment; None if irrelevant.
+    #: Permission-relevant environment.
     circumstances: Callable[[Invocation, ToolContext], Awaitable[CallContext]] | None = None
     #: Whether `allow` rules match one exact target instead of a pattern.
     exact: bool = False
     #: The exact effect, displayed for approval; an approval covers these characters.
     preview: Callable[[Invocation], str] = exactly
-    #: The part that an approval covers, if it is less than the preview, which then names it.
+    #: The part that an approval covers, if less than the preview, which then names it.
     approves: Callable[[Invocation], str] | None = None
-    #: Short description for one line of the chat.
+    #: For one line of the chat.
     shown: Callable[[Invocation], str] = _shown
 
     @property

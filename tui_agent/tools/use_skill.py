@@ -1,4 +1,4 @@
-"""The tool that reads a skill: its text, and files of its folder."""
+"""Tool that reads a skill and files of its folder."""
 
 from __future__ import annotations
 

@@ -28,9 +28,9 @@ from tui_agent.workspace.index import Index
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 #: Linux ioctl: shares a file's blocks until one is written.
 _FICLONE = 0x40049409
-#: Seconds to keep shared files after the last use of a copy, or after preparation.
+#: Seconds to keep shared files after the last use of a copy, and after preparation.
 KEPT_SECONDS, AHEAD_SECONDS = 30.0, 300.0
-#: Bytes of an ignored file copied into a work copy.
+#: Maximum bytes of an ignored file in a work copy.
 LARGEST_BROUGHT = 10_000_000
 
 
@@ -51,7 +51,7 @@ def copy_paths(root: Path, folder: Path, paths: Sequence[str], stop: threading.E
     except FileExistsError as error:
         raise FileError(f"The work copy {folder} already exists", "remove it first") from error
     except (OSError, Interrupted) as error:
-        with suppress(OSError):  # the original error is reported
+        with suppress(OSError):
             remove_folder(str(folder))
         if isinstance(error, Interrupted):
             raise
@@ -114,7 +114,7 @@ def _copy(source: str, target: str) -> None:
 
 
 def clone(target: int, source: int) -> bool:
-    """False without support."""
+    """Returns False without support."""
     if not sys.platform.startswith("linux"):
         return False
     try:
@@ -125,7 +125,7 @@ def clone(target: int, source: int) -> bool:
 
 
 class WorkCopy(Struct, frozen=True):
-    """The workspace is at `root`. `missing` are submodules, which are empty."""
+    """`missing` are submodules, which are empty."""
 
     folder: str
     root: str
@@ -143,19 +143,22 @@ class WorkCopies:
 
     async def snapshot(self) -> str:
         """Returns a private commit of the folder as on disk, without ignored files; "" without a repository.
-        Raises `ChildFailed`."""
+        Raises `ChildFailed`.
+        """
         return await self._child.ask("git_snapshot", {"root": str(self._gate.root)})
 
     async def prepare(self, parent: Path) -> None:
         """Prepares the shared files of copies in the background, so that the first copy is as fast as later
-        ones. Raises `FileError` or `ChildFailed`."""
+        ones. Raises `FileError` or `ChildFailed`.
+        """
         self._tidy_later(parent, AHEAD_SECONDS)
         about = {"root": str(self._gate.root), "folder": str(parent)}
         await self._child.ask("git_worktrees_prepare", about)
 
     async def make(self, folder: Path, snapshot: str) -> WorkCopy:
         """Copies a snapshot ("": the indexed paths) to a new folder. Cleans up on failure or cancellation.
-        Raises `FileError` or `ChildFailed`."""
+        Raises `FileError` or `ChildFailed`.
+        """
         self._keep(folder.parent)
         try:
             if snapshot:
@@ -184,13 +187,12 @@ class WorkCopies:
             self._tidy_later(folder.parent)
 
     async def close(self) -> None:
-        """Removes unused shared files."""
         for folder in list(self._tidying):
             self._tidy(folder)
         await asyncio.gather(*self._tasks)
 
     async def copy_missing(self, copy: WorkCopy, paths: Sequence[str]) -> tuple[str, ...]:
-        """Copies files missing from the copy (ignored by git, for example). Returns those that failed."""
+        """Copies files missing from the copy, for example ignored by git. Returns those that failed."""
         return await asyncio.to_thread(_copy_missing, self._gate, Path(copy.root), paths)
 
     def _keep(self, parent: Path) -> None:

@@ -14,15 +14,13 @@ from tui_agent.processes.environment import for_workspace
 
 
 def workspace_child(filters: str = "") -> ChildProcess:
-    """Returns the child, not started. It runs only filters with this fingerprint (see `trust`)."""
+    """The child runs only filters with this fingerprint (see `trust`)."""
     return ChildProcess(
         "tui_agent.workspace.worker", name="workspace", env={**for_workspace(), TRUSTED_FILTERS: filters}
     )
 
 
 class EarlyChild(Struct, frozen=True):
-    """Started for a folder and its trusted filters."""
-
     workspace: Path
     filters: str
     process: ChildProcess
@@ -32,7 +30,7 @@ class EarlyChild(Struct, frozen=True):
 
 
 async def start_ahead(workspace: Path, filters: str) -> EarlyChild:
-    """`avoid_programs_in` must precede it, so that no program of the folder runs."""
+    """Call `avoid_programs_in` first, so that no program of the folder runs."""
     process = workspace_child(filters)
     with suppress(ChildFailed):  # the first request reports it
         await process.start()

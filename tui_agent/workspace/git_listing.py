@@ -41,8 +41,6 @@ _SPECIAL_MARKS: Final = (b"\0S ", b" 120000 ", b" 160000 ")
 
 
 class _Special(Struct, frozen=True):
-    """Tracked names other than plain files on disk."""
-
     sparse: frozenset[bytes]
     links: frozenset[bytes]
     submodules: frozenset[bytes]
@@ -51,8 +49,8 @@ class _Special(Struct, frozen=True):
 def list_files(repository: Repository, depth: int = 0) -> FileListing | None:
     """Returns the sorted files below `root`; None if git fails.
 
-    Excludes files outside a sparse checkout; includes deleted files, which the status reports. Submodules and
-    nested repositories are listed by their own rules. Links to folders are not followed.
+    Excludes files outside a sparse checkout; includes deleted files, which the status reports. Lists
+    submodules and nested repositories by their own rules. Does not follow links to folders.
     """
     with ThreadPoolExecutor(1) as pool:
         special = pool.submit(_special_names, repository.root)
@@ -91,7 +89,7 @@ def list_without_repository(root: str, depth: int = 0) -> FileListing:
 
 
 def named_filters(repository: Repository, paths: Sequence[str]) -> list[str]:
-    """Filters of these files that git would run if they were trusted."""
+    """Returns the filters of these files that git would run if they were trusted."""
     withheld = withheld_filters(repository.root)
     if not withheld:
         return []
@@ -152,10 +150,10 @@ SECONDS: Final = 10.0
 
 
 def find_renamed(root: str, gone: Sequence[MissingFile]) -> dict[str, str]:
-    """Returns new paths of missing files by old path; deleted files are omitted.
+    """Returns new paths of missing files by old path, without deleted files.
 
-    A file that existed together with the old one is a copy, not a rename. Among new files, the same content
-    is preferred, then similarity by git to the last committed version.
+    A file that existed together with the old one is a copy, not a rename. Among new files, the same
+    content is preferred, then similarity by git to the last committed version.
     """
     repository = find_repository(root)
     listing = list_files(repository) if repository else None
@@ -166,7 +164,7 @@ def find_renamed(root: str, gone: Sequence[MissingFile]) -> dict[str, str]:
         try:
             found |= _by_git(repository, candidates, left)
         except ChildFailed:
-            pass  # time limit; the rest counts as deleted
+            pass  # the rest counts as deleted
     return found
 
 
@@ -180,7 +178,7 @@ def _new_files(
         try:
             status = os.lstat(os.path.join(root, path))
         except OSError:
-            continue  # tracked files missing on disk
+            continue
         if stat.S_ISREG(status.st_mode) and (status.st_ctime > since or status.st_ino in inodes):
             yield path, status
 
@@ -233,7 +231,7 @@ def _was_beside(repository: Repository | None, old: str, new: str) -> bool:
 def _by_git(
     repository: Repository, candidates: Mapping[str, os.stat_result], gone: Sequence[MissingFile]
 ) -> dict[str, str]:
-    """Renames detected by git between the last commit with a file and the current folder."""
+    """Returns renames detected by git between the last commit with a file and the current folder."""
     there = _in_commit(repository, "HEAD", [one.path for one in gone])
     bases: dict[str, list[MissingFile]] = {}
     for one in gone:
@@ -244,7 +242,7 @@ def _by_git(
     tree = tree_on_disk(repository, Gate(Path(repository.root)).without_secrets(small)) if bases else ""
     found: dict[str, str] = {}
     for base, files in bases.items() if tree else ():
-        # Without files that are not new, because git selects the most similar file
+        # Only new files, because git selects the most similar file
         added = _compared(repository, base, tree, "--no-renames", "--diff-filter=A", "--name-only")
         others = (f":(exclude,literal){path}" for path in added if path and path not in candidates)
         how = ("--find-renames", "--diff-filter=R", "--name-status")

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 PORTION: Final = 8192
 #: Best matches ranked again by file name.
 FINALISTS: Final = 200
-#: Removed paths in the copy before it is rebuilt.
 MOST_GONE: Final = 500
 NAME_BONUS: Final = 24
 
@@ -31,7 +30,7 @@ NAME_BONUS: Final = 24
 class Picker:
     """A copy of the paths in the matcher's memory. Thread-safe.
 
-    New paths are appended; removed ones are filtered from results until there are too many.
+    Appends new paths; filters removed ones from results until there are too many.
     """
 
     def __init__(self) -> None:
@@ -102,15 +101,15 @@ NEAREST_SLICE: Final = 4096
 #: Minimum similarity, of 100.
 LEAST: Final = 55.0
 FOLDER_SHARE: Final = 0.25
-#: Paths processed at once, for a few milliseconds, so that a thread does not block the event loop.
+#: Paths processed at once, so that a thread does not block the event loop.
 SLICE = 8192
-#: Paths inserted or removed individually.
 FEW = 64
 
 
 def nearest_names(paths: Sequence[str], wanted: str, count: int) -> list[str]:
-    """Best first, by the similarity of file names to the last part of `wanted`, a path or a pattern.
-    Case-insensitive; ties are resolved by folder similarity."""
+    """Returns names, best first, by the similarity to the last part of `wanted`, a path or a pattern.
+    Case-insensitive; folder similarity resolves ties.
+    """
     from rapidfuzz import fuzz, process
 
     wanted = re.sub(r"[*?\[\]{}\\]", "", wanted)
@@ -129,14 +128,14 @@ def nearest_names(paths: Sequence[str], wanted: str, count: int) -> list[str]:
 
 
 class Overview(Struct, frozen=True):
-    """The top-level `files`, and all folders with recursive file counts, shallow ones first."""
+    """Top-level `files`, and all folders with recursive file counts, shallow ones first."""
 
     files: tuple[str, ...]
     folders: tuple[tuple[str, int], ...]
 
 
 class Matches(Struct, frozen=True):
-    """The first `paths` and the total number; `complete`: the whole index was searched."""
+    """`complete`: the whole index was searched."""
 
     paths: tuple[str, ...]
     count: int
@@ -166,7 +165,6 @@ class Index:
         return self._paths
 
     def contains(self, path: str) -> bool:
-        """Thread-safe."""
         paths = self._paths
         at = bisect_left(paths, path)
         return at < len(paths) and paths[at] == path
@@ -197,8 +195,6 @@ class Index:
         return True
 
     def folder(self, path: str = "") -> tuple[list[str], list[str]]:
-        """Subfolders and files; `""` is the root. Empty for a missing folder. The cost depends on the
-        folder's own entries only."""
         folders, files = [], []
         for name in self._children(path.rstrip("/")):
             (folders if name.endswith("/") else files).append(name.rstrip("/"))
@@ -220,7 +216,7 @@ class Index:
         return self._paths[start:end]
 
     def match(self, pattern: Pattern, limit: int = 1000, deadline: float = float("inf")) -> Matches:
-        """Searches in slices; stops (`complete` is false) when `time.monotonic()` passes `deadline`."""
+        """Searches in slices up to the `deadline`, a value of `time.monotonic()`."""
         found: dict[str, None] = {}
         paths = self._paths
         for alternative in pattern.alternatives:
@@ -231,8 +227,7 @@ class Index:
         return Matches(tuple(found)[:limit], len(found))
 
     def named(self, names: Collection[str]) -> dict[str, list[str]]:
-        """Returns paths by file name, with or without the last extension. Case-insensitive. Only paths that
-        contain a name are examined individually."""
+        """Returns paths by file name, with or without the last extension. Case-insensitive."""
         wanted: dict[str, list[str]] = {name.lower(): [] for name in names}
         paths = self._paths
         for at in range(0, len(paths), SLICE):
@@ -318,7 +313,7 @@ def _without(paths: list[str], gone: set[str]) -> list[str]:
 
 
 def _scan(paths: list[str], span: tuple[int, int], alternative: Alternative) -> Iterator[list[str]]:
-    """Yields the matches of each slice; searches for the literal first, several times faster."""
+    """Yields the matches of each slice; searches for the literal first, which is several times faster."""
     start, end = span
     literal, matches = alternative.literal, alternative.matches
     for at in range(start, min(end, len(paths)), SLICE):

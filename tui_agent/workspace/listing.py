@@ -24,9 +24,9 @@ _BULKY_FOLDERS: Final = frozenset({"node_modules", "__pycache__", ".venv", ".tox
 class FileListing(Struct, frozen=True):
     """Paths, sorted and without duplicates.
 
-    `unnamed` counts files whose names are not UTF-8: they cannot be displayed, requested or stored, so they
-    are omitted and reported. `cut`: too many files. `untracked`: paths not tracked by git, if git listed
-    them; nested repositories end in `/`.
+    `unnamed` counts files whose names are not UTF-8: they cannot be displayed, requested or stored, so
+    they are omitted and reported. `cut`: too many files. `untracked`: paths not tracked by git, if git
+    listed them; nested repositories end in `/`.
     """
 
     paths: list[str]
@@ -86,16 +86,17 @@ def _entries(folder: str) -> tuple[list[str], list[str]]:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(entry.name)
-                elif os.path.isfile(entry):  # `entry.is_file` raises for a link that leads back to itself.
+                elif os.path.isfile(entry):  # `entry.is_file` raises for a circular link.
                     files.append(entry.name)
     except OSError:
-        pass  # removed or unreadable: empty
+        pass
     return folders, files
 
 
 class PathListing(Struct, frozen=True):
-    """Sorted, without duplicates. `note` is a message for the user, or "". `status` has the fields of
-    `GitStatus`; None if not available yet."""
+    """Sorted, without duplicates. `note` is for the user. `status` has the fields of `GitStatus`; None if
+    not available yet.
+    """
 
     paths: list[str]
     note: str = ""
@@ -107,8 +108,8 @@ async def list_by_child(
 ) -> PathListing:
     """Returns the files found by git or a walk in the child. Raises `ChildFailed`.
 
-    `known` is the previous list, returned itself if nothing changed. `on_listed` receives the paths before
-    git checks for deleted files.
+    `known` is the previous list, returned itself if nothing changed. `on_listed` receives the paths
+    before git checks for deleted files.
     """
     gathered = _ListingParts(known)
     note, status = "", None
@@ -126,7 +127,7 @@ async def list_by_child(
 
 
 class _ListingParts:
-    """Parts equal to the known paths are dropped at once, to avoid a second list and a long comparison."""
+    """Drops parts equal to the known paths at once, to avoid a second list and a long comparison."""
 
     def __init__(self, known: list[str]) -> None:
         self._known = known

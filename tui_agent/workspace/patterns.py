@@ -6,8 +6,8 @@ trailing `/` for everything below, backslash escapes. Leading dots are not speci
 Text between two wildcards is matched at its first position without backtracking (atomic groups), which is
 correct if every piece has a fixed length; so brace alternatives are expanded first.
 
-pathspec and wcmatch backtrack: pathspec takes over 20 s for twelve times `*a`, wcmatch 3 s for eight times
-`**/a/`, instead of 0.3 ms. They also provide no prefixes to narrow a search.
+pathspec and wcmatch backtrack: pathspec takes over 20 s for twelve times `*a`, wcmatch 3 s for eight
+times `**/a/`, instead of 0.3 ms. They also provide no prefixes to narrow a search.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from msgspec import Struct
 
 MAX_CHOICES: Final = 64
 MAX_BRACES: Final = 32
-#: May be escaped; another backslash is rejected as a Windows separator.
+#: Another escaped character is rejected as after a Windows separator.
 _ESCAPABLE: Final = "*?[]{}\\,!@+() "
 _CLASS: Final = re.compile(r"\[([!^]?)(\]?(?:\\[^/]|[^\]\\/])*)\]")
 #: A class member with its optional backslash, and the optional end of its range.
@@ -31,7 +31,7 @@ MAX_WILDCARDS: Final = 64
 
 
 class Sign(Struct, frozen=True):
-    """A token. `text` is a literal's text, `expression` the token's regular expression.
+    """`text` is a literal's text, `expression` a regular expression.
 
     `any` is `*`; `one` is `?` or a class; `refused` has the error message in `text`.
     """
@@ -74,7 +74,8 @@ def invalid_sign(signs: Sequence[Sign]) -> str:
 
 def expand(signs: Sequence[Sign]) -> list[list[Sign]] | None:
     """Returns all brace expansions, in order; None beyond `MAX_CHOICES`. Braces without a comma or a
-    counterpart are literals, as in a shell."""
+    counterpart are literals, as in a shell.
+    """
     settled = _settled(signs)
     if sum(sign.kind == "open" for sign in settled) > MAX_BRACES:
         return None
@@ -97,8 +98,9 @@ def _sign_at(text: str, at: int) -> tuple[Sign, int]:
 
 
 def _class_at(text: str, at: int) -> tuple[Sign, int]:
-    r"""`[a-z]`, `[!a-z]`, `[\]a]`; an unmatched bracket within a name is a literal. A backslash escapes the
-    next character, so `[a\-z]` is not a range."""
+    r"""Reads `[a-z]`, `[!a-z]`, `[\]a]`; an unmatched bracket is a literal. A backslash escapes the next
+    character, so `[a\-z]` is not a range.
+    """
     found = _CLASS.match(text, at)
     if found is None or not found[2]:
         return Sign("literal", "[", re.escape("[")), 1
@@ -114,7 +116,7 @@ def _class_at(text: str, at: int) -> tuple[Sign, int]:
 
 
 def _settled(signs: Sequence[Sign]) -> list[Sign]:
-    """Braces and commas without alternatives become literals."""
+    """Turns braces and commas without alternatives into literals."""
     settled = [_letter(sign) for sign in signs]
     open_braces: list[tuple[int, list[int]]] = []
     for at, sign in enumerate(signs):
@@ -158,11 +160,11 @@ class InvalidPattern(Struct, frozen=True):
 
 
 class Alternative(Struct, frozen=True):
-    """One brace expansion.
+    """A brace expansion.
 
     `exact` is the path if there is no wildcard. Every match begins with `prefix` (empty, or whole folders
-    with their `/`) and contains `literal`, in lower case if `lowered`; both narrow a search before `matches`
-    is called.
+    with their `/`) and contains `literal`, in lower case if `lowered`; both narrow a search before
+    `matches` is called.
     """
 
     exact: str
@@ -181,7 +183,6 @@ class Pattern(Struct, frozen=True):
 
 
 def compile_pattern(text: str, *, ignore_case: bool = False) -> Pattern | InvalidPattern:
-    """`ignore_case`: the file system is case-insensitive."""
     why = _refusal(text)
     if why:
         return InvalidPattern(text, why)
@@ -223,7 +224,7 @@ _DOUBLE: Final = (ANY, ANY)
 
 
 def _segments(signs: Sequence[Sign]) -> list[Segment]:
-    """`**` alone is `_DOUBLE`; a trailing slash matches everything below."""
+    """`**` is `_DOUBLE`; a trailing slash matches everything below."""
     parts: list[Segment] = [
         tuple(group) for is_slash, group in groupby(signs, lambda sign: sign.kind == "slash") if not is_slash
     ]
@@ -248,7 +249,7 @@ def _segment_refusal(segments: list[Segment]) -> str:
 
 
 def _plain(segment: Segment) -> str | None:
-    """Returns the name without wildcards, otherwise None."""
+    """Returns the name, or None with wildcards."""
     if any(sign.kind != "literal" for sign in segment):
         return None
     return "".join(sign.text for sign in segment)
@@ -280,7 +281,9 @@ def _longest_literal(segments: list[Segment]) -> str:
 
 
 def _path_expression(segments: list[Segment]) -> str:
-    """`first/run` `**` `middle/run` `**` `last/run`: each middle run at its first match, the last at the end."""
+    """Combines `first/run` `**` `middle/run` `**` `last/run`: each middle run at its first match, the last
+    at the end.
+    """
     runs: list[list[Segment]] = [[]]
     for segment in segments:
         if segment is _DOUBLE:
@@ -298,7 +301,7 @@ def _path_expression(segments: list[Segment]) -> str:
 
 
 def _name_expression(segment: Segment) -> str:
-    """The pieces between its `*`, each at its first match, the last at the name's end."""
+    """Combines the pieces between `*`, each at its first match, the last at the end."""
     pieces = [""]
     last: Literal["any", "other"] = "other"
     for sign in segment:

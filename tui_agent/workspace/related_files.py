@@ -1,4 +1,4 @@
-"""Files that belong to another: its imports (by `paths` and `baseUrl` of a tsconfig too) and its tests by name."""
+"""Imports of a file (with `paths` and `baseUrl` of a tsconfig) and its tests by name."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ class Aliases(Struct, frozen=True):
     base: str | None = None
 
     def targets(self, module: str) -> list[str]:
-        """Returns candidate paths, longest pattern first."""
         found = []
         for pattern, places in sorted(self.paths, key=lambda item: -len(item[0].partition("*")[0])):
             start, star, end = pattern.partition("*")
@@ -128,7 +127,7 @@ MOST_OF_A_PACKAGE: Final = 5
 
 
 class ImportRoots(Struct, frozen=True):
-    """The index, `aliases` of the nearest tsconfig, and `go_modules` (name, folder)."""
+    """`go_modules` are (name, folder)."""
 
     index: Index
     aliases: Callable[[str], Aliases] = lambda path: Aliases()
@@ -180,7 +179,7 @@ def _python(path: str, one: Import, index: Index) -> Iterator[str]:
 
 
 def _python_bases(path: str, level: int, index: Index) -> Iterator[str]:
-    """Yields the package for a relative import, by default each parent folder possibly on the path."""
+    """`from a import b`: the module `a/b` if it exists, otherwise `a`."""
     folder = posixpath.dirname(path)
     if level:
         above = folder.split("/") if folder else []
@@ -191,7 +190,7 @@ def _python_bases(path: str, level: int, index: Index) -> Iterator[str]:
     while folder:
         folder = posixpath.dirname(folder)
         roots.append(folder)
-    roots.reverse()  # the project root first, the script's folder last
+    roots.reverse()  # Yields the package of a relative import, otherwise each parent folder possibly on the path.
     yield from dict.fromkeys(
         [*(_join(root, "src") for root in roots if index.has_folder(_join(root, "src"))), *roots]
     )
@@ -204,7 +203,7 @@ def _module(place: str, index: Index) -> str:
     return next((name for name in names if index.contains(name)), "")
 
 
-# ── JavaScript and TypeScript ────────────────────────────────────────────────────────────────────────────
+# the project root first, the script's folder last
 
 
 def _script(path: str, module: str, places: ImportRoots) -> Iterator[str]:
@@ -301,11 +300,9 @@ _SCRIPTS: Final = ("ts", "tsx", "js", "jsx", "mts", "cts", "mjs", "cjs", "vue", 
 #: Before the extension.
 _SCRIPT_MARKS: Final = (".test", ".spec", "_test", "-test", "_spec", "-spec", ".cy", ".e2e")
 _JAVA_ENDINGS: Final = ("Test", "Tests", "TestCase", "IT", "ITCase")
-#: A file here with the source's name is its test.
 _TEST_FOLDERS: Final = frozenset({"tests", "test", "__tests__", "spec", "specs", "e2e"})
-#: Omitted in test paths.
 _SOURCE_FOLDERS: Final = frozenset({"src", "lib", "app", "source", "main"})
-#: The files in `tests/` test the whole crate.
+#: Files in `tests/` test the whole crate.
 _CRATES: Final = ("lib.rs", "main.rs")
 
 
@@ -399,7 +396,7 @@ def _mirrors(path: str, test: str) -> bool:
 
 
 def _beside(path: str, index: Index) -> list[str]:
-    """Tests for a whole unit: a Go package, a Rust module or crate, a Django application."""
+    """Yields tests of a whole unit: a Go package, a Rust module or crate, a Django application."""
     folder, _, name = path.rpartition("/")
     stem, ending = _parted(path)
     match ending:

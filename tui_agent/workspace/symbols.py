@@ -1,4 +1,4 @@
-"""Languages by file name; classes, functions, methods and headings of a text, by tree-sitter."""
+"""Languages by file name; classes, functions, methods and headings by tree-sitter."""
 
 from __future__ import annotations
 
@@ -82,11 +82,11 @@ def language(path: str) -> str:
 
 
 def is_source_extension(extension: str) -> bool:
-    """`py`, without the dot, in any case."""
+    """Accepts `py`, without the dot, in any case."""
     return extension.lower() in _BY_EXTENSION
 
 
-#: Definitions by language; capture names are shown to the user.
+#: Capture names are shown to the user.
 _QUERIES: Final = {
     "python": "(class_definition) @class (function_definition) @function",
     "javascript": """
@@ -117,13 +117,13 @@ _QUERIES: Final = {
 }
 _QUERIES["tsx"] = _QUERIES["typescript"]
 _NAMES: Final = ("name", "property", "type", "heading_content")
-#: Lines queried at once: a query blocks other threads.
+#: Rows queried at once: a query blocks other threads.
 _ROWS: Final = 1_000
 SECONDS: Final = 5.0
 
 
 class Symbol(NamedTuple):
-    """`row` and `column` of its name count from 0, `last` is its last row."""
+    """`row` and `column` of its name count from 0."""
 
     name: str
     kind: str
@@ -138,7 +138,7 @@ def has_symbols(path: str) -> bool:
 
 
 def symbols(path: str, text: str) -> list[Symbol] | None:
-    """Parents first; None beyond the time limit. Invalid source is parsed as far as possible."""
+    """Returns parents first; None beyond the time limit. Parses invalid source as far as possible."""
     from tree_sitter import Language, Parser, QueryCursor
 
     grammar = Language(grammar_of(_language(path))())
@@ -172,7 +172,7 @@ def symbols(path: str, text: str) -> list[Symbol] | None:
 
 
 def symbol_at(found: Sequence[Symbol], row: int) -> int:
-    """Returns the innermost symbol at a row, or the nearest preceding heading; the first if there is none."""
+    """Returns the innermost symbol at a row, or the nearest preceding heading, or the first."""
     best = 0
     for at, symbol in enumerate(found):
         if symbol.row <= row and (symbol.kind == "heading" or row <= symbol.last):

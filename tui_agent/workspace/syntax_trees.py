@@ -1,7 +1,7 @@
 """Parses texts with tree-sitter within a time limit, and extracts imports.
 
-Some texts take quadratic time: 20,000 comment lines in Python take 7 s. A parser that is given the whole text
-holds the GIL; one that requests pieces does not.
+Some texts take quadratic time: 20,000 comment lines in Python take 7 s. A parser holds the GIL if it is
+given the whole text, but not if it requests pieces.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def parse(
     old: Tree | None = None,
     unwanted: Callable[[], bool] | None = None,
 ) -> Tree | None:
-    """None after `seconds` of the thread's processor time, or if `unwanted` returns True."""
+    """Returns None after `seconds` of the thread's processor time, or if `unwanted` returns True."""
     source = _Source(text, seconds, unwanted)
     before = (old,) if old is not None else ()
     try:
@@ -66,13 +66,12 @@ def parse(
 
 @cache
 def prepared(language: Language, query: str) -> Query:
-    """Returns a cached query; compiling one takes 20 ms."""
+    """Caches the query: compiling takes 20 ms."""
     from tree_sitter import Query
 
     return Query(language, query)
 
 
-#: Imports by language; `_READERS` read the captures.
 _QUERIES: Final = {
     "python": "(import_statement) @import (import_from_statement) @from",
     "javascript": """
@@ -94,8 +93,8 @@ SECONDS: Final = 1.0
 
 
 def read_imports(language: str, text: str) -> tuple[Import, ...]:
-    """Returns the imports in order, without duplicates; none for an unsupported language or beyond the time
-    limit. `language` is as in `workspace.languages`, or `tsx`. Invalid source is parsed as far as possible.
+    """Returns imports in order, without duplicates; none for an unsupported language or beyond the time
+    limit. `language` is as in `workspace.languages`, or `tsx`. Parses invalid source as far as possible.
     """
     if language not in _QUERIES:
         return ()

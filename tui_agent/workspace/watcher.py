@@ -1,8 +1,8 @@
 """Reports changes of relevant files through system events or polling. Runs in the child.
 
-The watcher follows links, and a recursive watch includes ignored folders. So only folders with neither are
-watched recursively; folders above are watched individually. In large trees all are, because a recursive watch
-scans every file.
+The watcher follows links, and a recursive watch includes ignored folders. So only folders with neither
+are watched recursively; folders above are watched individually. In large trees all are, because a
+recursive watch scans every file.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tui_agent.git.repository import (
 from tui_agent.workspace.git_listing import WITHOUT_CONTROL
 from tui_agent.workspace.listing import CONTROL_FOLDERS, as_texts
 
-#: Files in a git folder that indicate a possible status change.
+#: Files in a git folder that may indicate a status change.
 GIT_SIGNS: Final = frozenset(
     {"HEAD", "index", "config", "COMMIT_EDITMSG", "FETCH_HEAD", "MERGE_HEAD", "ORIG_HEAD", "packed-refs"}
 )
@@ -50,8 +50,8 @@ MANY_FILES: Final = 5000
 class WatchPlan(Struct, frozen=True):
     """Absolute folders: `single` are watched individually, `whole` recursively. `git_folders` belong to git.
 
-    `seen` maps watched folders and their ignore files to their stamps before the scan; while these are equal,
-    listing and status are too.
+    `seen` maps watched folders and their ignore files to their stamps before the scan; while these are
+    equal, listing and status are too.
     """
 
     single: frozenset[str]
@@ -60,8 +60,9 @@ class WatchPlan(Struct, frozen=True):
     seen: Mapping[str, Stamp | None] = {}
 
     def newest(self) -> float:
-        """Returns the latest addition, removal or rename by the system clock; now if a folder is missing.
-        Uses ctime, which programs cannot set."""
+        """Time of the latest addition, removal or rename; now if a folder is missing. Uses ctime, which
+        programs cannot set.
+        """
         try:
             return max((os.lstat(place).st_ctime for place in self.seen), default=0.0)
         except OSError:
@@ -69,7 +70,8 @@ class WatchPlan(Struct, frozen=True):
 
     def holds(self) -> bool:
         """Whether no individually watched folder changed since the plan: folders created before the watch
-        would be missed."""
+        would be missed.
+        """
         return all(stamp_of(place) == self.seen[place] for place in self.single - self.git_folders)
 
 
@@ -89,8 +91,9 @@ def make_plan(root: str, repository: Repository | None) -> WatchPlan:
 
 
 def _folders(root: str, ignored: set[str]) -> tuple[dict[str, Stamp | None], set[str], list[str], int]:
-    """Folders to watch (relative, the root is ""), those with an ignored or linked folder below, their ignore
-    files, and the number of files."""
+    """Returns folders to watch (relative, the root is ""), those with an ignored or linked folder below,
+    their ignore files, and the number of files.
+    """
     ignore_files: list[str] = []
     count = 0
     folders: dict[str, Stamp | None] = {}
@@ -156,7 +159,8 @@ DELETED: Final = 3
 
 class RelevantChanges(Struct):
     """`changes` of files (or of deleted folders). `git`: the status may differ. `relist`: ignore rules
-    changed or git failed. `replan`: a new folder among individually watched ones."""
+    changed or git failed. `replan`: a new folder among individually watched ones.
+    """
 
     changes: dict[str, Kind] = {}
     git: bool = False
@@ -176,7 +180,7 @@ def read_changes(
     new_folders = [path for path, told in kinds.items() if _one(root, path, told, seen)]
     for folder in new_folders:
         seen.replan = seen.replan or os.path.dirname(os.path.join(root, folder)) in plan.single
-        # The watcher does not report files of a new folder.
+        # The watcher omits files of a new folder.
         asked = ("ls-files", "-z", "--others", "--exclude-standard")
         below = ("--", f":(literal){folder}/")
         if repository is None:
@@ -191,7 +195,7 @@ def read_changes(
 
 
 def _is_control(root: str, absolute: str, plan: WatchPlan, seen: RelevantChanges) -> bool:
-    """Events in version control folders. False for a file change."""
+    """Handles events in version control folders. Returns False for a file change."""
     folder, name = os.path.split(absolute)
     if folder in plan.git_folders:
         seen.git = seen.git or name in GIT_SIGNS
@@ -238,7 +242,7 @@ def _drop_ignored(root: str, repository: Repository | None, seen: RelevantChange
         seen.changes.pop(path, None)
 
 
-#: Milliseconds of quiet that end a batch; `DEBOUNCE` is its maximum.
+#: Milliseconds without events that end a batch; `DEBOUNCE` is its maximum length.
 STEP: Final = 50
 DEBOUNCE: Final = 400
 #: Milliseconds; each poll checks every file.
@@ -246,7 +250,7 @@ POLL_DELAY: Final = 2000
 MAX_BATCH: Final = 2000
 MOST_PLANS: Final = 3
 
-#: Most seconds until a folder is watched again after a name that cannot be decoded.
+#: Maximum seconds before a folder is watched again after an undecodable name.
 MOST_WAIT: Final = 8.0
 _NOT_UTF8: Final = "a file has a name that is not UTF-8, so changes are looked for every two seconds"
 
@@ -269,7 +273,8 @@ class Watcher:
 
     async def run(self) -> AsyncGenerator[dict[str, Any], None]:
         """Yields `{"state", "why", "newest"}` when watching begins (see `WatchPlan.newest`), then
-        `{"changes", "git", "relist"}` until closed. Raises `ChildFailed`."""
+        `{"changes", "git", "relist"}` until closed. Raises `ChildFailed`.
+        """
         announced, unreadable = False, ""
         loop = asyncio.get_running_loop()
         while True:
@@ -336,7 +341,7 @@ class Watcher:
     def _of(
         self, folders: Collection[str], recursive: bool, stop: threading.Event
     ) -> Generator[Raw, None, None]:
-        """Batches, empty after each `STEP` without events; the first one confirms the watch."""
+        """Yields batches, empty after each `STEP` without events; the first one confirms the watch."""
         return self._watch(
             *folders,
             watch_filter=None,
@@ -355,8 +360,9 @@ class Watcher:
 
 
 async def watch_folder(path: str) -> AsyncGenerator[list[str] | None, None]:
-    """None when watching begins, then the changed paths below a folder. None again means names that cannot be
-    decoded. Raises `ChildFailed`."""
+    """Yields None when watching begins, then the changed paths below a folder; None for undecodable names.
+    Raises `ChildFailed`.
+    """
     wait = DEBOUNCE / 1000
     while True:
         try:
@@ -366,14 +372,14 @@ async def watch_folder(path: str) -> AsyncGenerator[list[str] | None, None]:
             return
         except (OSError, RuntimeError, ExceptionGroup) as error:
             one = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
-            if "Unable to decode path" not in str(one):  # the library ends a watch at such a name
+            if "Unable to decode path" not in str(one):  # ends the library's watch
                 raise _failed(one) from error
         await asyncio.sleep(wait)
         wait = min(2 * wait, MOST_WAIT)
 
 
 async def _batches(path: str) -> AsyncGenerator[list[str] | None, None]:
-    """A new folder is in two batches, since files written before it is watched have no events."""
+    """Yields a new folder in two batches, since files written before it is watched have no events."""
     begun, new = False, set[str]()
     async for raw in awatch(
         path,
@@ -397,7 +403,8 @@ async def _batches(path: str) -> AsyncGenerator[list[str] | None, None]:
 
 class _Listeners:
     """Listener threads and their queue. Created on any thread, consumed on the event loop. Raises errors of
-    starting a watch."""
+    starting a watch.
+    """
 
     def __init__(
         self,

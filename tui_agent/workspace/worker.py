@@ -44,9 +44,9 @@ from tui_agent.git.worktrees import (
 from tui_agent.processes.serve import Announce, Handler, Send, run
 from tui_agent.workspace.git_listing import find_renamed, list_files, list_without_repository, named_filters
 
-#: Paths per message, a millisecond or two of the interface.
+#: Paths per message; the interface needs a millisecond or two.
 CHUNK: Final = 2000
-#: Worktrees share a seed; concurrency would not be faster.
+#: Worktrees share a seed, so concurrency would not be faster.
 _one_at_a_time: Final = asyncio.Lock()
 _one_leaves: Final = asyncio.Lock()
 _leaving: Final[set[asyncio.Future[None]]] = set()
@@ -58,8 +58,8 @@ async def list_paths(params: dict[str, Any], send: Send) -> None:
     """{root} → {source, unnamed, cut, withheld_filters} once, {paths} in order, {listed: true}, then {gone,
     status}.
 
-    `gone` are tracked files deleted on disk, determined with the status (fields of `GitStatus`), because git
-    checks each file for either; omitted after a time-out.
+    `gone` are tracked files deleted on disk, determined with the status (fields of `GitStatus`), because
+    git checks each file for either; omitted after a time-out.
     """
     root = params["root"]
     repository = await asyncio.to_thread(find_repository, root)
@@ -257,8 +257,9 @@ def build(announce: Announce) -> Mapping[str, Handler]:
 
 
 def _ignored(root: str, paths: list[str]) -> list[str]:
-    """Paths behind links are judged by their target. Targets outside have no rules; the gate rejects writes
-    to them."""
+    """Judges paths behind links by their target. Targets outside have no rules; the gate rejects writes to
+    them.
+    """
     repository = find_repository(root)
     if repository is not None:
         found = ignored(repository, paths)
@@ -275,7 +276,7 @@ def _ignored(root: str, paths: list[str]) -> list[str]:
 
 
 def _behind_links(root: str, paths: list[str]) -> dict[str, str]:
-    """Targets inside the folder; "" if outside."""
+    """Returns targets inside the folder; "" if outside."""
     real = os.path.realpath(root)
     folders = {path.rpartition("/")[0] for path in paths}
     leads = {folder: os.path.realpath(os.path.join(real, folder)) for folder in folders}

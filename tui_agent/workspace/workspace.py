@@ -28,14 +28,14 @@ Watching = Literal["starting", "watching", "polling", "failed"]
 Level = Literal["info", "warning", "error"]
 #: Seconds of quiet before the git status is refreshed.
 STATUS_DELAY = 0.3
-#: Clock difference to the file system in seconds; later changes cause a new listing.
+#: Clock difference to the file system; later changes cause a new listing.
 CLOCKS_APART = 2.0
 MOST_WATCHES = 3
 MOST_LISTINGS = 3
 
 
 class FileChange(Struct, frozen=True):
-    """On disk; a deleted path may have been a folder."""
+    """A deleted path may have been a folder."""
 
     kind: ChangeKind
     path: str
@@ -56,7 +56,6 @@ OnIndex = Callable[[int, bool], None]
 #: Empty if unknown files may have changed.
 OnBatch = Callable[[Sequence[FileChange]], object]
 OnStatus = Callable[[GitStatus], None]
-#: (state, reason for polling or failure)
 OnWatch = Callable[[Watching, str], None]
 OnNotice = Callable[[Level, str], None]
 
@@ -84,8 +83,8 @@ class Workspace:
         `PathRefused` if `root` is not a folder.
 
         `child` is shared and closed by another workspace; `ahead` was started for this one. `filters`:
-        fingerprint of trusted filters. Without `watched`, changes on disk are not reported. Callbacks run on
-        the event loop and must not raise; `listen` sets them later.
+        fingerprint of trusted filters. Without `watched`, changes on disk are not reported. Callbacks run
+        on the event loop and must not raise; `listen` sets them later.
         """
         self.gate = Gate(root, own, aliases)
         self.root = self.gate.root
@@ -131,7 +130,7 @@ class Workspace:
         self._spawn(self._launch())
 
     async def _launch(self) -> None:
-        with suppress(ChildFailed):  # the first request reports it
+        with suppress(ChildFailed):
             await self._child.start()
 
     async def ready(self) -> None:
@@ -147,7 +146,7 @@ class Workspace:
 
     @property
     def busy(self) -> bool:
-        """Listing or git status, also scheduled ones."""
+        """Whether a listing or git status runs or is scheduled."""
         return self._listing.locked() or self._status_lock.locked() or self._status_timer is not None
 
     async def refresh(self) -> None:
@@ -160,11 +159,11 @@ class Workspace:
                 except ChildFailed as error:
                     listed = await self._list_without(error)
                 if self.index.revision == revision:
-                    break  # otherwise the listing may be older than reported changes
+                    break  # the listing may be older than reported changes
             self._take(listed)
 
     async def git_status(self) -> GitStatus:
-        """Reports it if it changed. Empty without a repository, or if the child fails."""
+        """Reports a changed status. Empty without a repository, or if the child fails."""
         async with self._status_lock:
             try:
                 answer = await self._child.ask("git_status", {"root": str(self.root)})
@@ -193,7 +192,7 @@ class Workspace:
             return []
 
     async def layer_changes(self, path: str) -> AsyncGenerator[Sequence[str] | None, None]:
-        """None for unknown paths, and at the start. Raises `ChildFailed`."""
+        """Yields None for unknown paths, and at the start. Raises `ChildFailed`."""
         async with aclosing(self._child.stream("watch_layer", {"path": path})) as items:
             async for item in items:
                 yield item["paths"]
@@ -247,7 +246,7 @@ class Workspace:
             self.index.replace(listed.paths)
             self._on_index(len(self.index), True)
             if not first:
-                # The watcher reported only that a new list was needed, for example after a folder was moved.
+                # Without details, for example after a folder was moved.
                 gone, new = set(before).difference(listed.paths), set(listed.paths).difference(before)
                 changes = [FileChange("deleted", path) for path in sorted(gone)]
                 changes += [FileChange("added", path) for path in sorted(new)]

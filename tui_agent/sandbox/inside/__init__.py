@@ -1,1 +1,1 @@
-"""Sandbox program: creates a view and runs commands in it. Imports only the standard library and itself."""
+"""Sandbox program: creates a view and runs commands in it. Imports only the standard library."""

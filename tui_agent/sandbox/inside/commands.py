@@ -14,13 +14,13 @@ import time
 
 from tui_agent.sandbox.inside.kernel import drop_capabilities, received
 
-#: Seconds between an interrupt and the kill, for leftover processes, and between checks of the limits.
+#: Seconds from an interrupt to the kill, for leftover processes, and between checks of the limits.
 INTERRUPTED, LEFT, LOOK = 0.3, 0.5, 0.25
 PAGE = os.sysconf("SC_PAGESIZE")
 
 
 def processes():
-    """(pid, parent, name, bytes of memory) of all processes. Names may contain any bytes."""
+    """Yields (pid, parent, name, bytes of memory). Names may contain any bytes."""
     found = []
     for entry in os.listdir("/proc"):
         if entry.isdigit():
@@ -33,12 +33,14 @@ def processes():
                     name = text[begin + 1 : end].decode("utf-8", "backslashreplace")
                     found.append((int(entry), int(fields[1]), name, int(fields[21]) * PAGE))
             except (OSError, ValueError, IndexError):
-                continue  # the process has exited
+                continue
     return found
 
 
 def unmapped(pids, mapped=None):
-    """Bytes of open memfd files beyond those counted for the processes: `mapped`, or each one's `RssShmem`."""
+    """Returns bytes of open memfd files beyond those counted for the processes: `mapped`, or each one's
+    `RssShmem`.
+    """
     sizes, theirs = {}, 0
     for pid in pids:
         folder, found = f"/proc/{pid}/fd", False
@@ -53,12 +55,12 @@ def unmapped(pids, mapped=None):
                     shared = next((line for line in file if line.startswith(b"RssShmem:")), b"0 0")
                 theirs += int(shared.split()[1]) * 1024
         except (OSError, ValueError):
-            continue  # exited, or not readable
+            continue
     return max(0, sum(sizes.values()) - (theirs if mapped is None else mapped))
 
 
 def in_memory(others):
-    """Bytes of all processes; shared memory counts once."""
+    """Returns bytes of all processes; shared memory counts once."""
     held = shared = 0
     for pid, _, size in others:
         try:
@@ -74,7 +76,8 @@ def in_memory(others):
 
 def waits_for_keyboard(pid):
     """Whether the program reads from a write-only pipe: an editor without a terminal reads standard error
-    instead, and would wait forever."""
+    instead, and would wait forever.
+    """
     try:
         if not os.readlink(f"/proc/{pid}/fd/0").startswith("pipe:"):
             return False
@@ -82,7 +85,7 @@ def waits_for_keyboard(pid):
             flags = next(line for line in file if line.startswith(b"flags:"))
         return int(flags.split()[1], 8) & os.O_ACCMODE == os.O_WRONLY
     except (OSError, ValueError, StopIteration):
-        return False  # exited, or not readable
+        return False
 
 
 def in_folders(folders):
@@ -154,7 +157,7 @@ class FirstProcess:
                 fcntl.ioctl(output, termios.TIOCSCTTY, 0)
                 os.dup2(output, 0)
             else:
-                os.nice(5)  # priority to the interface
+                os.nice(5)  # the interface has priority
                 is_input = message["how"] == "input"
                 os.dup2(descriptors[1] if is_input else os.open("/dev/null", os.O_RDONLY), 0)
             os.dup2(output, 1)
@@ -217,7 +220,7 @@ class FirstProcess:
     def _enforce_limits(self):
         others = self._others() if self.running else []
         most, pids = self.plan["memory"], [pid for pid, *_ in others]
-        # The sum of resident sizes is a cheap upper bound.
+        # A cheap upper bound: the sum of resident sizes.
         much = sum(size for *_, size in others) + unmapped(pids) > most
         over = "memory" if much and in_memory(others) > most else ""
         over = over or ("processes" if len(others) > self.plan["processes"] else "")

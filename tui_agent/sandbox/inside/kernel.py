@@ -1,4 +1,4 @@
-"""Linux system calls without Python functions: mounts, namespaces, capabilities."""
+"""Linux system calls without Python functions."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def prctl(option, *arguments):
 
 
 def clone(path):
-    """A detached, recursive copy of the mount."""
+    """Returns a detached, recursive copy of the mount."""
     return syscall(f"open {path}", OPEN_TREE, HERE, path, 1 | os.O_CLOEXEC | RECURSIVE)
 
 
 def new_mount(kind, options, attributes=0):
-    """The descriptor of a new, detached file system."""
+    """Returns the descriptor of a new, detached file system."""
     context = syscall(f"new {kind}", FSOPEN, kind, 1)
     for key, value in options.items():
         how = 0 if value is None else 1
@@ -80,13 +80,13 @@ def attach(mount, path):
 
 
 def memory(size, mode):
-    """A detached tmpfs; the number of inodes bounds its kernel memory."""
+    """Returns a detached tmpfs; the number of inodes bounds its kernel memory."""
     options = {"size": str(size), "nr_inodes": str(MOST_NAMES), "mode": f"{mode:o}"}
     return new_mount("tmpfs", options, NO_SUID | NO_DEVICES)
 
 
 def map_users():
-    """Enters new namespaces with unchanged user ids: all for root, by default the own one."""
+    """Enters new namespaces with unchanged user ids: all for root, otherwise the own one."""
     if os.geteuid():
         user, group = os.geteuid(), os.getegid()
         call("new namespaces", libc.unshare, NEW_SPACES)
@@ -137,7 +137,7 @@ def received(line, size, most):
 
 
 def drop_capabilities(plan):
-    """Drops capabilities for good, except root's rights on files, and installs the system call filter."""
+    """Drops all but root's rights on files for good, and installs the system call filter."""
     kept = FOR_ROOT if os.geteuid() == 0 and plan["isolated"] == "overlay" else 0
     for capability in range(64):
         if not kept >> capability & 1:

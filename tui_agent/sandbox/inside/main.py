@@ -62,7 +62,7 @@ CREATE, ADD, RESTRICT = 444, 445, 446
 EXECUTE, WRITE, READ, LIST = 1, 2, 4, 8
 #: Rights on files; the others apply only to folders.
 OF_FILES = EXECUTE | WRITE | READ | 1 << 14 | 1 << 15
-#: File rights by Landlock version; later ones add renaming, truncation and device commands.
+#: File rights by Landlock version; later versions add renaming, truncation and device commands.
 KNOWN = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 ORPHANS_ARE_OURS = 36
 NEW_USERS, NEW_PROCESSES = 0x10000000, 0x20000000
@@ -71,7 +71,6 @@ LEAST, WITH_NETWORK, WITH_SCOPES = 3, 4, 6
 
 
 def version():
-    """Raises `Failed` if missing or too old."""
     found = syscall("Landlock", CREATE, None, 0, 1)
     if found < LEAST:
         raise Failed("Landlock is too old", 0)
@@ -103,7 +102,7 @@ def restrict(plan):
 
 
 def own_processes():
-    """A process namespace, if the kernel permits: the pid of its first process, or 0.
+    """Returns the pid of the first process of a new namespace, or 0 without permission.
 
     All later children end with that process, and it ends with this one.
     """
@@ -237,10 +236,10 @@ def main() -> None:
 
 
 def _serve(plan, line):
-    """Serves in a view created by bubblewrap, or without a view under Landlock."""
+    """Serves in a view of bubblewrap, or without a view under Landlock."""
     first = 0
     try:
-        if plan["isolated"] == "landlock":  # must outlive its parent to kill its descendants
+        if plan["isolated"] == "landlock":  # must outlive its parent
             version()
             first = own_processes()
         else:

@@ -33,15 +33,13 @@ DEVICES = ("null", "zero", "full", "random", "urandom")
 
 
 class ViewMounts:
-    """Prepared below `stage`."""
-
     def __init__(self, plan, seeds):
         self.plan, self.seeds, self.stage = plan, seeds, plan["stage"]
 
     def make(self):
         plan = self.plan
         call("private mounts", libc.mount, "none", "/", None, ctypes.c_ulong(PRIVATE), None)
-        # Open sources before other mounts cover them.
+        # Other mounts will cover the sources.
         shown = [(path, clone(path)) for path in plan["binds"]]
         shown += [(path, clone(source)) for path, source in plan["stores"]]
         lowers = [(path, clone(path)) for path in plan["overlays"]]
@@ -90,7 +88,7 @@ class ViewMounts:
         return layers
 
     def _without_sockets(self, mount):
-        """The same folder as a read-only overlay: a socket made in it later has no listener there."""
+        """Shows the folder as a read-only overlay: a socket made in it later has no listener there."""
         if not stat.S_ISDIR(os.stat(mount).st_mode):
             return mount
         lower, empty = self._below("/.lowertool"), self._below("/.layers/none")
@@ -123,7 +121,7 @@ class ViewMounts:
         attach(mount, self._below(path))
 
     def _layers(self, lowers):
-        """Size-limited memory for writes and seeds; returns its descriptor."""
+        """Creates size-limited memory for writes and seeds; returns its descriptor."""
         folder = self._below("/.layers")
         os.mkdir(folder)
         attach(memory(self.plan["size"], 0o700), folder)
@@ -201,7 +199,7 @@ class ViewMounts:
             with open(self._below(f"/proc/sys/{name}"), "w") as file:
                 file.write(str(value))
         except OSError:
-            pass  # an older kernel
+            pass
 
     def _become_root(self):
         for number in range(len(self.plan["overlays"])):
@@ -212,7 +210,7 @@ class ViewMounts:
         for name in os.listdir(self.stage):
             if name.startswith((".lower", ".layers")):
                 os.rmdir(self._below(f"/{name}"))
-        # /proc must be read-only: its settings affect the machine.
+        # Settings in /proc affect the machine.
         for path in ("/proc", ""):
             attributes = struct.pack("4Q", READ_ONLY, 0, 0, 0)
             syscall(
@@ -241,7 +239,7 @@ def _be_like(original, copy):
         try:
             os.chown(copy, there.st_uid, there.st_gid)
         except OSError:
-            pass  # not needed: the owner can write
+            pass
 
 
 def _own(original, copy):
@@ -258,12 +256,13 @@ def _own(original, copy):
             os.chmod(copy, stat.S_IMODE(there.st_mode))
             os.utime(copy, ns=(there.st_atime_ns, there.st_mtime_ns))
     except (FileNotFoundError, PermissionError):
-        pass  # deleted, or unreadable for commands too
+        pass
 
 
 def plant(lower, upper, path, kind, mode, content):
-    """Adds a seed: a pending file ("file"), a deletion ("gone"), an empty file with the original's mode
-    ("hidden"), or an own copy ("owned")."""
+    """Adds a pending file ("file"), a deletion ("gone"), an empty file with the original's mode ("hidden"),
+    or an own copy ("owned").
+    """
     parts = path.split("/")
     for end in range(1, len(parts)):
         folder = "/".join(parts[:end])
