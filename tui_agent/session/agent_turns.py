@@ -1,4 +1,4 @@
-"""Turns that an agent of another maker does: its text is the reply, its changes are proposed while it works."""
+"""Turns done by another agent: its text is the reply, and its changes are proposed while it works."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
     from tui_agent.tools.tool import Emit
     from tui_agent.turn.context import TurnContext
 
-#: Characters of a reply, and of other printed lines.
+#: Maximum characters of a reply, and of other printed lines.
 MOST_TEXT, MOST_PRINTED = 200_000, 20_000
-#: Entries of a plan.
 MOST_PLANNED = 50
 _PARTS: tuple[Part, Part] = ("message", "reasoning")
 _LINE = 1 << 20
@@ -77,7 +76,7 @@ class _Turn:
             self._planned[line] = name, done
 
     async def permit(self, title: str, options: Sequence[tuple[str, str]]) -> str:
-        """In mode `auto`, or if no user can be asked, chooses the first option: the view holds all effects."""
+        """Chooses the first option in mode `auto` or without a user, since the view holds all effects."""
         if self._context.ask is None or self._context.core.mode == "auto":
             return options[0][0]
         return await ask_permission(self._context, self._emit, self._agent, title, options)

@@ -1,4 +1,4 @@
-"""Mode `auto` writes changes that pass all checks; with a goal, turns follow each other until it is reached."""
+"""Mode `auto`: writes changes that pass all checks, and continues turns until a goal is reached."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tui_agent.store.state import State
 
 
 async def auto_apply(core: Core, checks: Checks, review: Review) -> None:
-    """Gives a notice about changes that need confirmation."""
+    """A notice lists changes that need confirmation."""
     if core.mode != "auto" or not core.state.review.open:
         return
     doubt = await unchecked(core, checks)
-    if core.mode != "auto":  # It changed while the checks ran.
+    if core.mode != "auto":  # changed while the checks ran
         return
     if doubt:
         await core.journal.record(
@@ -34,7 +34,8 @@ async def auto_apply(core: Core, checks: Checks, review: Review) -> None:
 
 async def unchecked(core: Core, checks: Checks) -> str:
     """Why the open changes are not known to pass all checks, or "". Runs stale, missing and slow checks
-    first."""
+    first.
+    """
     if not core.state.check_marks or any(mark.look == "stale" for mark in core.state.check_marks):
         await checks.run()
     if not core.state.check_doubt:
@@ -62,7 +63,7 @@ class Goals:
 
     @call(changes=True)
     async def pursue(self, goal: str) -> None:
-        """ "" gives it up. Raises `SessionError` during a turn and in mode `ask`."""
+        """ "" ends the goal. Raises `SessionError` during a turn and in mode `ask`."""
         if goal and self.state.turn.running:
             raise SessionError("A turn is running", "wait, or stop it")
         if goal and self._core.mode == "ask":
@@ -80,7 +81,7 @@ class Goals:
 
     @call(changes=False)
     async def judge(self) -> str:
-        """The next message after a turn; "" if the goal has ended, which is reported."""
+        """Returns the next message after a turn; "" after reporting that the goal has ended."""
         state, goal = self.state, self.state.input.goal
         if not goal:
             return ""
@@ -120,7 +121,7 @@ class Goals:
             await self._checks.again()
             await self._checks.settled()
             why = ""
-        # A check that failed before the changes too does not pass either.
+        # Includes checks that failed before the changes.
         failed = [
             result.name for result in self.state.checks.results if result.state != "passed" or result.old != 0
         ]

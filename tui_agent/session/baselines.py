@@ -1,4 +1,4 @@
-"""Baselines of checks: results on the unmodified folder, on request or in the background while idle."""
+"""Baselines of checks: results on the unmodified folder, on request or while idle."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tui_agent.store.commands import CommandResult
 from tui_agent.store.events import Store
 
 STORE = "baselines.json"
-#: Maximum number of commands with a baseline per folder.
+#: Maximum commands with a baseline per folder.
 MOST_KEPT = 20
 
 
@@ -38,14 +38,14 @@ class Baselines:
         self._paths = paths
         self._store = FolderAnswers(data / STORE, root)
         self._kept: dict[str, _StoredBaseline] | None = None
-        #: Last duration of each command in this session.
+        #: Last duration of each command.
         self._seconds: dict[str, float] = {}
 
     def took(self, command: str, seconds: float) -> None:
         self._seconds[command] = seconds
 
     async def seconds(self, command: str) -> float:
-        """Last duration of a command, 0 if unknown."""
+        """Last duration, or 0 if unknown."""
         kept = (await self._load()).get(command)
         return self._seconds.get(command, kept.seconds if kept is not None else 0.0)
 
@@ -54,7 +54,7 @@ class Baselines:
         return kept is not None and kept.tree == await asyncio.to_thread(self._tree)
 
     async def of(self, check: CheckCommand, run: Callable[[], Awaitable[Finding | None]]) -> Finding | None:
-        """Calls `run` if the baseline is not current."""
+        """Calls `run` only if the baseline is outdated."""
         kept = await self._load()
         tree = await asyncio.to_thread(self._tree)
         known = kept.get(check.command)
@@ -79,7 +79,7 @@ class Baselines:
         try:
             await asyncio.to_thread(self._store.keep, msgspec.to_builtins(kept))
         except OSError:
-            return  # Kept in memory; later sessions repeat the run.
+            return  # kept in memory only
 
     async def _load(self) -> dict[str, _StoredBaseline]:
         if self._kept is None:
@@ -107,12 +107,14 @@ class Baselines:
         return digest.hexdigest()
 
 
-#: Exit statuses of a shell for a program that cannot be started.
+#: Shell exit statuses for a program that cannot start.
 NOT_FOUND = (126, 127)
 
 
 class BaselineResult(Struct, frozen=True):
-    """state: "missing" without its program, "ended" after an abnormal end. failures: None if not counted."""
+    """`state` is "missing" without its program, "ended" after an abnormal end; `failures` is `None` if not
+    counted.
+    """
 
     state: Literal["passed", "failed", "missing", "ended"]
     seconds: float = 0.0
@@ -178,7 +180,7 @@ class BaselineRuns:
             try:
                 ran, found = await self._run(check, True)
             except SessionError:
-                return  # Reported when a proposal is checked.
+                return  # reported when a proposal is checked
             if ran.how == "stopped":
                 return
             if ran.how == "exit" and ran.status not in NOT_FOUND:

@@ -1,4 +1,4 @@
-"""The conversation of a session: send, stop, answer, read back, continue."""
+"""The conversation of a session: send, stop, answer, continue."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 
 class Chat:
-    """`log` is None in memory; `look` updates the known files; `apart` is the context of requests beside the
-    turns."""
+    """`log` is `None` in memory. `look` updates the known files. `apart` is the context of requests outside
+    turns.
+    """
 
     def __init__(
         self,
@@ -49,7 +50,6 @@ class Chat:
         self._context = context
         self._apart = apart
         self._look = look
-        #: Side questions without an answer.
         self._asides: set[asyncio.Task[None]] = set()
         self._lost = set(core.storage.lost)
         #: Unfinished writes of pastes, and used placeholder lines.
@@ -105,7 +105,7 @@ class Chat:
         text = await asyncio.to_thread(self._storage.blobs.get_text, self.state.input.pastes[line])
         for number in count(1):
             path = "pasted.txt" if number == 1 else f"pasted-{number}.txt"
-            with suppress(Outdated):  # The name exists.
+            with suppress(Outdated):  # the name exists
                 await asyncio.to_thread(write_file, gate, path, text.encode("utf-8", "replace"), "")
                 return path
         raise AssertionError("some number is free")
@@ -149,7 +149,7 @@ class Chat:
 
     @call(changes=False)
     def set_typed(self, place: str, text: str) -> None:
-        """For an input other than the chat's."""
+        """Stores text of an input other than the chat's."""
         if text != self.state.input.typed.get(place, ""):
             self._journal.grow(e.TypingChanged(place, text))
 
@@ -163,7 +163,7 @@ class Chat:
 
     @call(changes=False)
     def set_attended(self, attended: bool) -> None:
-        """Queued messages and the next batch wait for a terminal; a goal is pursued."""
+        """Without a terminal, queued messages and the next batch wait; a goal is pursued."""
         self._turns.set_attended(attended)
 
     @call(changes=True)
@@ -175,8 +175,9 @@ class Chat:
 
     @call(changes=False)
     async def export(self, target: Path) -> None:
-        """Writes Markdown with mode 0600 and masked secrets. Raises `SessionError` without a log, and
-        `FileError`."""
+        """Writes Markdown with mode 0600 and masked secrets. Raises `FileError`, or `SessionError` without a
+        log.
+        """
         if self._log is None:
             raise SessionError("This session is only in memory", "copy the text that you need")
         from tui_agent.log.transfer import as_markdown
@@ -218,7 +219,7 @@ class Chat:
     async def decide(
         self, action: str, path: str = "", patterns: Sequence[str] = (), everything: bool = False
     ) -> None:
-        """Another file, other patterns, all matches, or skip. Its own patterns repeat the search."""
+        """Another file, other patterns or all matches; otherwise skips. Its own patterns repeat the search."""
         await self._turns.decide(Decision(action, path, tuple(patterns), everything))
 
     @call(changes=False)

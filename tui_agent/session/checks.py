@@ -1,4 +1,4 @@
-"""Checks of proposed changes: runs them in a view, records their content, offers detected checks."""
+"""Runs checks of proposed changes in a view, records their content, and offers detected checks."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from tui_agent.store.state import State
 from tui_agent.workspace.workspace import FileChange
 
 STORE = "checks.json"
-#: Maximum number of starts if the content changes while the view is created.
+#: Maximum starts while the content changes.
 MOST_BEGUN = 3
-#: Boundaries between speed classes in seconds; checks keep their order within a class.
+#: Boundaries of speed classes in seconds; checks keep their order within a class.
 SPEEDS = (2.0, 10.0, 60.0)
-#: Maximum number of failures listed in a result.
+#: Maximum failures listed in a result.
 MOST_NAMES = 50
-#: Maximum number of output paths matched by suffix, and folders with third-party files.
+#: Maximum output paths matched by suffix, and folders with third-party files.
 MOST_BY_SUFFIX = 200
 _NOT_OURS = frozenset({"..", "node_modules", "site-packages", ".venv", "venv", ".tox", ".nox"})
-#: Delay in seconds between a proposal outside a turn and its checks, because more may follow.
+#: Seconds between a proposal outside a turn and its checks, because more may follow.
 AFTER_THE_LAST = 0.2
-#: Checks of a round: automatic, slow, or both.
+#: Automatic checks, slow checks, or both.
 Which = Literal["fast", "slow", "all"]
 
 
@@ -59,7 +59,7 @@ class Checks:
         *,
         unasked: bool,
     ) -> None:
-        """unasked: whether proposals outside a turn start rounds."""
+        """`unasked`: whether proposals outside a turn start rounds."""
         self._journal = journal = core.journal
         self._workspace = workspace = core.workspace
         self._commands = commands
@@ -69,7 +69,7 @@ class Checks:
         self._answers = FolderAnswers(data / STORE, workspace.root)
         self._baselines = Baselines(data, workspace.root, lambda: workspace.index.paths)
         self._first_runs = BaselineRuns(journal.store, self._baselines, self._as_it_is)
-        #: Findings of the latest round by command, before comparison.
+        #: By command, before comparison.
         self._findings: dict[str, Finding] = {}
         self._one_at_a_time = asyncio.Lock()
         self._round: asyncio.Task[object] | None = None
@@ -77,7 +77,6 @@ class Checks:
         self._looking: set[asyncio.Task[None]] = set()
         self._adopting: set[asyncio.Task[None]] = set()
         self._since = 0.0
-        #: The checks of the latest round.
         self._checked: list[CheckCommand] = []
         if unasked:
             journal.store.subscribe(self._on_event)
@@ -101,8 +100,6 @@ class Checks:
         """Blocking."""
         return [check.name for check in self.chosen()]
 
-    # ── found checks ─────────────────────────────────────────────────────────────────────────────────────
-
     @call(changes=False)
     async def offer(self) -> None:
         if self._settings.checks.commands or self._settings.checks.run == "none":
@@ -114,7 +111,7 @@ class Checks:
 
     @call(changes=False)
     def listed(self) -> list[ListedCheck]:
-        """All count as accepted before the user's decision. Blocking."""
+        """All count as accepted until the user decides. Blocking."""
         accepted = self._accepted()
         chosen = accepted or []
         known = {check.name for check in chosen} | {check.command for check in chosen}
@@ -135,7 +132,7 @@ class Checks:
 
     @call(changes=True)
     async def accept(self, checks: Sequence[CheckCommand] | None = None) -> None:
-        """By default those offered; an empty list declines all permanently."""
+        """`None` accepts the offered checks; an empty list declines all permanently."""
         offered = self.state.checks.offered
         if checks is None and not offered:
             raise SessionError("No checks were found", "add [[checks.commands]] to settings.toml")
@@ -157,18 +154,17 @@ class Checks:
             )
 
     def _accepted(self) -> list[CheckCommand] | None:
-        """None before the user's decision."""
+        """`None` until the user decides."""
         try:
             return msgspec.convert(self._answers.get(), list[CheckCommand])
         except msgspec.ValidationError:
             return None
 
-    # ── rounds ───────────────────────────────────────────────────────────────────────────────────────────
-
     @call(changes=True)
     async def run(self, repair: int = 0, *, slow: bool = False) -> tuple[CheckResult, ...]:
-        """Waits for the result. `repair`: earlier repair requests. slow: with slow checks that lack a current
-        result."""
+        """`repair`: number of earlier repair requests. `slow`: includes slow checks without a current
+        result.
+        """
         if self._settings.checks.run == "none":
             return ()
         await self._stop()
@@ -185,7 +181,7 @@ class Checks:
 
     @call(changes=True)
     async def again(self) -> None:
-        """Runs checks on the open changes, or on the unmodified folder. Raises `SessionError`."""
+        """Checks the open changes, or the unmodified folder. Raises `SessionError`."""
         if not await asyncio.to_thread(self.chosen):
             offered = ", ".join(check.name for check in self.state.checks.offered)
             remedy = (
@@ -256,7 +252,7 @@ class Checks:
             return tuple(results)
 
     async def _in_order(self, where: Where, which: Which) -> list[CheckCommand]:
-        """Fast checks first; in a monorepo only the affected packages."""
+        """Fast checks first; in a monorepo only those of affected packages."""
         from tui_agent.checks.detection import concerns
         from tui_agent.checks.projects.files import Project
         from tui_agent.checks.projects.workspaces import narrowed
@@ -343,7 +339,7 @@ class Checks:
     async def _compared(
         self, check: CheckCommand, result: CheckResult, ran: CommandResult, found: Finding
     ) -> CheckResult:
-        """Removes baseline failures, and runs new failures a second time."""
+        """Removes baseline failures, and repeats new failures."""
         if result.where == "workspace" or ran.how != "exit":
             return result
         from tui_agent.checks.detection import ended_early
@@ -373,14 +369,12 @@ class Checks:
             runner = await asyncio.to_thread(script_runner, check.command, Project(self._workspace.root))
             command = limited_to(check.command, brought.new_names, runner)
             again, second = await self._ran(msgspec.structs.replace(check, command=command), "trial")
-            if command != check.command and not has_run(
-                second, brought.new_names
-            ):  # Named differently there.
+            if command != check.command and not has_run(second, brought.new_names):  # named differently there
                 command = check.command
                 again, second = await self._ran(check, "trial")
             if again.how == "exit" and again.status not in NOT_FOUND:
                 brought, flaky = still_there(brought, second, before)
-                if command != check.command and brought.is_worse:  # Its output covers the new failures.
+                if command != check.command and brought.is_worse:  # its output covers the new failures
                     ran = again
                     result = msgspec.structs.replace(
                         result, places=await asyncio.to_thread(self._places, again)
@@ -407,7 +401,7 @@ class Checks:
         return tuple(places(ran.output, self._finder()))
 
     def _finder(self) -> Callable[[str], str]:
-        """Maps a path in an output to a project file, or to ""."""
+        """ "" for other files."""
         root, index = str(self._workspace.root), self._workspace.index
         proposed = {change.rename_to or change.path for change in self.state.review.open}
         suffixes = 0
@@ -418,7 +412,7 @@ class Checks:
                 for beginning in (
                     f"{root}/",
                     f"/{os.path.basename(root)}/",
-                ):  # The second prefix is that of a copy.
+                ):  # the second prefix is a copy's
                     _, found, rest = path.partition(beginning)
                     if found and rest:
                         return find(rest)
@@ -430,13 +424,11 @@ class Checks:
             suffixes += 1
             if suffixes > MOST_BY_SUFFIX:
                 return ""
-            name = path.rpartition("/")[2]  # Runners print paths relative to their working directory.
+            name = path.rpartition("/")[2]  # runners print paths relative to their working directory
             fitting = [one for one in index.named([name]).get(name, ()) if one.endswith(f"/{path}")]
             return fitting[0] if len(fitting) == 1 else ""
 
         return find
-
-    # ── moved files ───────────────────────────────────────────────────────────────────────────────────────
 
     @call(changes=False)
     def on_batch(self, changes: Sequence[FileChange]) -> None:
@@ -475,7 +467,7 @@ class Checks:
 
     def _adopt(self, state: State) -> None:
         if not self._checked or state.checks.where != "trial" or state.review.open:
-            return  # in this order: an apply of many files asks for each
+            return  # this order, because an apply of many files asks for each
         chosen = {check.name: check for check in self._checked}
         findings = [
             (chosen[result.name], self._findings[chosen[result.name].command])
@@ -515,13 +507,13 @@ def _later(path: Path, since: float) -> bool:
 def _found_in(root: Path) -> list[CheckCommand]:
     from tui_agent.checks.detection import (
         found_in,
-    )  # Readers for two dozen file types, not needed by every run.
+    )  # readers for two dozen file types
 
     return found_in(root)
 
 
 def _hash(path: Path) -> str:
     try:
-        return md5(path.read_bytes()) if stat.S_ISREG(path.stat().st_mode) else ""  # Do not block on a pipe.
+        return md5(path.read_bytes()) if stat.S_ISREG(path.stat().st_mode) else ""  # a pipe would block
     except OSError:
         return ""

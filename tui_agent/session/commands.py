@@ -1,4 +1,4 @@
-"""Commands in a view of the folder with all pending changes, or in the folder itself; views with a server persist."""
+"""Commands in a view of the folder with all pending changes, or in the folder; views with a server persist."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Servers:
     ) -> None:
         self._views = views
         self._stop = stop
-        #: Running servers by id.
+        #: By id.
         self.running: dict[str, Server] = {}
         self._shared: SharedView | None = None
         #: Servers stopped by a changed proposal.
@@ -136,15 +136,14 @@ class Servers:
                 await self._stop_all()
 
 
-#: A view or an opened place; None without views.
+#: A view or an opened place; `None` without views.
 Made = TypeVar("Made", bound="PreparedView | PlaceRunner | None")
 
-#: Maximum characters of an output processed as a whole.
+#: Maximum characters of an output that is processed whole.
 WHOLE = 250_000
-#: Seconds to wait for a server's first output, and for the remaining startup output.
+#: Seconds to wait for a server's first output, and for its remaining startup output.
 BEGINNING, SETTLED = 5.0, 0.3
 STORE = "commands.json"
-#: Runs a program at low priority.
 LOW = "/usr/bin/nice"
 
 
@@ -156,19 +155,19 @@ class Commands:
         secrets: KnownSecrets,
         copied: Path | None = None,
     ) -> None:
-        """`copied` is the original of a copied workspace, which provides the virtual environment."""
+        """`copied` is the original of a copied workspace, which has the virtual environment."""
         self._journal = core.journal
         self._workspace = core.workspace
         self._blobs = core.blobs
         self._review = review
-        #: Whether the user allows commands in the folder itself.
+        #: Whether the user allows commands in the folder.
         self._here_too = FolderAnswers(core.folders.data / STORE, core.workspace.root)
         self.views = TrialViews(core, review, secrets, copied)
         self.places = SessionPlaces(core, self.views, copied)
         self._running = RunningCommands(core, secrets)
         #: Set by the next stop, then replaced.
         self._stopping = asyncio.Event()
-        #: Views whose commands were stopped, until they are removed.
+        #: Views of stopped commands, until they are removed.
         self._unwanted: set[asyncio.Task[None]] = set()
         self._servers = Servers(core.journal.store, self.views, self._running.stop)
 
@@ -191,10 +190,12 @@ class Commands:
         low: bool = False,
         place: str = "",
     ) -> str:
-        """Returns the command's id. background: a server that keeps its view. network: the machine's.
-        allowed: confirmed by the user. pending: with proposed and unsaved content. low: at low priority.
-        place: a name; the user can also write `@` and it before the command. `seeded` is called once the
-        content is fixed. Raises `AnswerNeeded` if the user must confirm, and `SessionError`."""
+        """Returns the command's id. Raises `AnswerNeeded` if the user must confirm, and `SessionError`.
+
+        `background`: a server that keeps its view. `network`: the machine's. `allowed`: confirmed by the
+        user. `pending`: with proposed and unsaved content. `low`: at low priority. `place`: also `@name`
+        before the user's command. `seeded` is called once the content is fixed.
+        """
         if by == "person" and command.startswith("@"):
             from tui_agent.places.place import split_place
 
@@ -289,8 +290,9 @@ class Commands:
     async def _before_a_stop(
         self, making: Coroutine[None, None, Made], stopping: asyncio.Event
     ) -> asyncio.Task[Made] | None:
-        """None if a stop comes first: the view is then removed later, since threads that make it cannot be
-        interrupted."""
+        """`None` if stopped first: the view is removed later, since threads that create it cannot be
+        interrupted.
+        """
         made, stop = asyncio.create_task(making), asyncio.create_task(stopping.wait())
         try:
             await asyncio.wait([made, stop], return_when=asyncio.FIRST_COMPLETED)
@@ -352,8 +354,9 @@ class Commands:
         low: bool = False,
         place: str = "",
     ) -> tuple[CommandResult, str]:
-        """The result and the runner's report. Raises `SessionError` without a view, or if the place cannot be
-        used."""
+        """Returns the result and the runner's report. Raises `SessionError` without a view or a usable
+        place.
+        """
         if where == "workspace" and not place:
             number = await self._run_in_folder(self._running.new_id(), command, "check", timeout)
             return await self._running.result_of(number), ""
@@ -410,7 +413,7 @@ class Commands:
             from tui_agent.sandbox.run import FolderRunner
 
             result = await run.alone(FolderRunner(root), shell(command), {**os.environ, **NO_KEYBOARD})
-            await self.views.known()  # Its output may contain a secret known only from git.
+            await self.views.known()  # its output may contain a secret known only from git
             return result
 
         return await self._running.start(
@@ -419,7 +422,7 @@ class Commands:
 
     @call(changes=True)
     async def again(self, *, network: bool = False, allowed: bool = False) -> str:
-        """In the same place. Raises `AnswerNeeded` or `SessionError`."""
+        """Repeats the last command in the same place. Raises `AnswerNeeded` or `SessionError`."""
         last = self._last()
         if last.where == "workspace":
             return await self.run_here(last.command)
@@ -458,7 +461,7 @@ class Commands:
 
     @call(changes=True)
     async def forget_builds(self) -> None:
-        """Raises `SessionError` while a command uses it."""
+        """Raises `SessionError` during a command that uses them."""
         there = await self.views.forget_builds()
         told = "The kept build files were deleted" if there else "There are no kept build files"
         await self._journal.record(e.NoticeGiven("info", told))
@@ -472,7 +475,7 @@ class Commands:
 
     @call(changes=False)
     def whole_output(self, number: str) -> str:
-        """Omits the middle if long. Blocking. Raises `FileError` or `SessionError`."""
+        """A long output lacks its middle. Blocking. Raises `FileError` or `SessionError`."""
         from tui_agent.sandbox.run import Output, printed
 
         result = next((one for one in self.state.commands.results if one.id == number), None)
@@ -501,7 +504,7 @@ class Commands:
     async def stop(self) -> None:
         self._stopping.set()
         self._stopping = asyncio.Event()
-        self._servers.to_start_again()  # Discards servers waiting for a restart.
+        self._servers.to_start_again()  # discards servers waiting for a restart
         await self._running.stop(list(self._running.runs))
 
     @call(changes=False)

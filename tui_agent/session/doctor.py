@@ -1,4 +1,4 @@
-"""An examination of this machine: installed parts, detected services and problems; API keys by name only."""
+"""Examines this machine: installed parts, detected services and problems; API keys by name only."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from tui_agent.settings import trust
 from tui_agent.settings.folders import Folders, why_not_writable
 from tui_agent.settings.loading import LoadedSettings, load
 
-#: Maximum seconds for the model process to start on a slow machine.
+#: Seconds for the model process to start on a slow machine.
 START_TIMEOUT = 60.0
-#: Queried if no model is configured, to check that litellm responds.
+#: Tests litellm if no model is configured.
 _ANY_MODEL = "openai/gpt-6-sol"
-#: Dependencies that a slim installation leaves out, with their purpose.
+#: Dependencies missing from a slim installation, and their purpose.
 _OPTIONAL = {
     "litellm": "other providers than the direct ones, and exact counts of tokens",
     "pillow": "pictures in messages",
 }
-#: Prefix of the status of a responding local server.
+#: Status prefix of a responding local server.
 _WORKS = "works "
 
 
@@ -64,16 +64,15 @@ class ModelReport(Struct, frozen=True):
     process: Helper
     #: Result of a test request to a local server; "" for other providers.
     works: str = ""
-    #: Environment variables required by each of the `suggestions`.
+    #: Required environment variables by suggestion.
     variables: dict[str, dict[str, str]] = {}
-    #: Services with a login.
     logins: tuple[str, ...] = ()
-    #: Addresses of responding local servers, with their models.
+    #: Models by address of responding local servers.
     servers: dict[str, list[str]] = {}
 
 
 class Report(Struct, frozen=True):
-    """The object printed by `--json`."""
+    """The output of `--json`."""
 
     ok: bool
     version: str
@@ -84,9 +83,9 @@ class Report(Struct, frozen=True):
     trust: str
     model: ModelReport
     problems: tuple[str, ...]
-    #: The isolation of commands, and the reason it is not stronger.
+    #: The isolation of commands, and why it is not stronger.
     trial: Rung = Rung("none")
-    #: Bytes stored for undo and resume, and the limit used by `sessions clean`.
+    #: Bytes stored for undo and resume, and the limit of `sessions clean`.
     store: int = 0
     store_limit: int = 0
 
@@ -178,7 +177,7 @@ async def _works(name: str, model: LocalModels) -> str:
 def report_lines(report: Report) -> Iterator[tuple[Literal["ok", "note", "problem"], str]]:
     around, model = report.surroundings, report.model
     yield "ok", f"tui-agent {report.version}, Python {around.python}, {around.platform}"
-    names = [name for name in around.packages if not name.startswith("tree-sitter-")]  # Too many to list.
+    names = [name for name in around.packages if not name.startswith("tree-sitter-")]  # too many to list
     yield "ok", ", ".join(f"{name} {around.packages[name]}" for name in names if around.packages[name])
     for name, purpose in _OPTIONAL.items():
         if name in names and not around.packages[name]:
@@ -307,7 +306,6 @@ def terminal(environ: Mapping[str, str]) -> TerminalReport:
 
 
 def key_names(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """Never their values."""
     environ = os.environ if environ is None else environ
     names = (name for provider in all_providers() for name in provider.keys)
     return tuple(dict.fromkeys(name for name in names if environ.get(name)))

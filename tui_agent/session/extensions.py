@@ -1,6 +1,6 @@
 """Skills, commands and agents of a session, read when the first turn needs them.
 
-The first request fixes the list of skills for the session, since a changed prompt would cost the provider's cached
+The first request fixes the list of skills, since a changed prompt would cost the provider's cached
 prefix.
 """
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from tui_agent.extensions.markdown_files import AgentPrompt, Command, Skill
     from tui_agent.extensions.trusted import TrustedFiles
 
-#: Seconds for a command inside a command file, and characters of its output.
+#: Seconds for a command in a command file, and maximum characters of its output.
 COMMAND_WITHIN, MOST_OUTPUT = 60.0, 20_000
-#: Maximum number of sentences about files that are left out.
+#: Maximum sentences about omitted files.
 MOST_REASONS = 8
 _CALLED = re.compile(r"/([\w.:-]+)(?:\s+(.*))?", re.DOTALL)
 
@@ -36,11 +36,11 @@ class Extensions:
         self._core, self._commands, self._servers = core, commands, servers
         self._loading: asyncio.Task[None] | None = None
         self._trusted: TrustedFiles | None = None
-        #: Files that are left out, by the word that would have called them.
+        #: Omitted files by the word that would have called them.
         self._left_out: dict[str, Problem] = {}
         #: Words of the front end, which take precedence.
         self.built_in: frozenset[str] = frozenset()
-        #: By name; empty until loaded.
+        #: Empty until loaded.
         self.skills: dict[str, Skill] = {}
         self.commands: dict[str, Command] = {}
         self.agents: dict[str, AgentPrompt] = {}
@@ -68,7 +68,7 @@ class Extensions:
 
     @call(changes=False)
     async def ready(self) -> None:
-        """Fixes the lists for a due first request."""
+        """Fixes the lists before a first request."""
         await self.read()
         if self.state.conversation.messages:
             return
@@ -100,7 +100,7 @@ class Extensions:
 
     @call(changes=False)
     def may_have(self, name: str) -> bool:
-        """True until they are read, which this begins."""
+        """`True` until they are read, which this begins."""
         self.start()
         loaded = self._loading is not None and self._loading.done()
         return not loaded or name in self.names() or name in self._left_out
@@ -125,7 +125,7 @@ class Extensions:
 
     @call(changes=False)
     async def expanded(self, text: str) -> str:
-        """The message of a command or skill, or the same text. Raises `TuiAgentError`."""
+        """Returns the message of a command or skill, or `text`. Raises `TuiAgentError`."""
         called = _CALLED.fullmatch(text.strip())
         if called is None:
             return text
@@ -208,7 +208,7 @@ class Extensions:
 
 
 def _sentences(problems: Sequence[Problem]) -> list[str]:
-    """One for each reason, with the files that have it."""
+    """One per reason, with its files."""
     reasons: dict[str, list[Problem]] = {}
     for problem in problems:
         reasons.setdefault(problem.why, []).append(problem)

@@ -1,4 +1,4 @@
-"""Files of a session: the index, the open files, and external changes to known files."""
+"""Files of a session: the index, open files, and external changes to known files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tui_agent.workspace.workspace import Watching as WatchState
 
 
 class FreshnessWatch:
-    """Turns workspace notifications into events. A notification only triggers hashing."""
+    """Turns workspace notifications, which only trigger hashing, into events."""
 
     def __init__(self, core: Core, open_files: OpenFiles) -> None:
         self._journal = core.journal
@@ -33,7 +33,7 @@ class FreshnessWatch:
         self._open_files = open_files
         self._waiting: set[str] = set()
         self._doubted: set[str] = set()
-        #: Whether added files can be copies or new names of known files.
+        #: Whether added files may be copies or new names of known files.
         self._added = False
         self._hashes = Hashes(workspace.gate)
         self._renames = Renames(workspace)
@@ -70,7 +70,7 @@ class FreshnessWatch:
         task.add_done_callback(self._notices.discard)
 
     def on_batch(self, changes: Sequence[FileChange]) -> None:
-        """An empty batch means any file may have changed."""
+        """An empty batch means any file."""
         if not changes:
             self._doubted.update(self._journal.store.state.known.files)
         self._added = self._added or any(change.kind == "added" for change in changes)
@@ -153,7 +153,7 @@ class FreshnessWatch:
         return news
 
     def _is_news(self, entry: KnownFile, freshness: Freshness, renamed_to: str) -> bool:
-        """False if the entry changed since the check began."""
+        """`False` if the entry changed since the check began."""
         now = self._journal.store.state.known.files.get(entry.path)
         if now is None or _looked_at(now) != _looked_at(entry):
             return False
@@ -234,18 +234,17 @@ class Hashes:
         return ("edited", "") if found == entry.written else ("disk", "")
 
 
-#: Seconds during which a missing file is searched under other names.
+#: Seconds of searching a missing file under other names.
 LOOKED_FOR = 60.0
 
 
 class Renames:
-    """Tracks when each known file last existed: a file that existed elsewhere by then is a copy, not a new
-    name."""
+    """A file that existed elsewhere before a known file disappeared is a copy, not a new name."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._there_at: dict[str, float] = {}
-        #: Search result of a missing file ("": none), the index revision, and the time it was missed.
+        #: Search result of a missing file ("": none), index revision, and the time it was missed.
         self._found: dict[str, tuple[str, int, float]] = {}
         self._one_at_a_time = asyncio.Lock()
 
@@ -268,8 +267,9 @@ class Renames:
             self._found.pop(path, None)
 
     async def find(self, gone: Sequence[KnownFile], touches: Sequence[Touch]) -> dict[str, str]:
-        """Current paths of moved files by old path. Repeats the search for a while after index changes,
-        because a checkout removes files first."""
+        """Returns new paths by old path. Repeats the search for a while after index changes, because a
+        checkout removes files first.
+        """
         async with self._one_at_a_time:
             revision, now = self._workspace.index.revision, time.time()
             wanted = [entry for entry in gone if self._is_due(entry.path, revision, now)]
@@ -300,10 +300,10 @@ class Renames:
         try:
             return await self._workspace.repository.renamed(files)
         except ChildFailed:
-            return {}  # They count as deleted until the child has restarted.
+            return {}  # Deleted, until the child has restarted.
 
 
-#: Number of best matches reordered by the picker.
+#: Best matches that the picker reorders.
 MOST_FITTING = 100
 
 
@@ -337,7 +337,7 @@ class Files:
 
     @call(changes=False)
     def suggest(self, query: str, limit: int) -> list[str]:
-        """For the `@` picker: open files first, then changed files, then known files."""
+        """For the `@` picker: open files, then changed files, then known files."""
         state = self.state
         open_first = [
             buffer.path
@@ -397,5 +397,5 @@ class Files:
 
     @call(changes=False)
     async def close(self, path: str, discard: bool = False) -> None:
-        """Fails if it has unsaved text, unless `discard`."""
+        """Fails for unsaved text, unless `discard`."""
         await self._open_files.close(path, discard)

@@ -1,4 +1,4 @@
-"""The conversation as a file of JSON lines, in the form that hooks of the most used agent read."""
+"""The conversation as JSON lines, in the form that hooks of the most used agent read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tui_agent.extensions.names import SHOWN
 from tui_agent.files.private import make_private
 from tui_agent.store.state import ChatMessage, State
 
-#: Name of the file in the folder of a session.
+#: File in the session's folder.
 NAME = "transcript.jsonl"
 
 
@@ -23,7 +23,7 @@ class HookTranscript:
     def __init__(self, folder: Path, cwd: Path) -> None:
         self.path = folder / NAME
         self._cwd = str(cwd)
-        #: The last message of earlier turns in the file, and the size of the file up to it.
+        #: Last message of earlier turns in the file, and the file's size up to it.
         self._kept: ChatMessage | None = None
         self._settled = 0
         self._messages: Sequence[ChatMessage] = ()
@@ -35,7 +35,7 @@ class HookTranscript:
             return
         kept = self._kept
         follows = kept is None or kept in messages or (messages and messages[0].number > kept.number)
-        if not follows:  # The conversation was rewound.
+        if not follows:  # the conversation was rewound
             kept, self._settled = None, 0
         new = [one for one in messages if kept is None or one.number > kept.number]
         earlier = [one for one in new if one.turn != messages[-1].turn]

@@ -1,4 +1,4 @@
-"""Hooks of a session: read when the first one is due, run at events, and their answers carried out."""
+"""Hooks of a session: read when the first is due, and run at events."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from tui_agent.session.hook_transcript import HookTranscript
     from tui_agent.tools.call_hooks import BeforeCall, CallHooks, HookedCall
 
-#: Hooks that run at the same time.
+#: Maximum concurrent hooks.
 AT_ONCE = 4
-#: Turns in a row that `Stop` hooks may add.
+#: Consecutive turns that `Stop` hooks may add.
 MAX_FOLLOWING = 10
 #: Seconds for all `SessionEnd` hooks.
 ENDS_WITHIN = 5.0
-#: Maximum number of notices about entries that are left out.
+#: Maximum notices about omitted entries.
 MAX_NOTICES = 5
-#: Bytes of a file whose content is compared around a hook, and characters of a diff and of a result in its input.
+#: Maximum bytes of a file compared around a hook, and characters of a diff and of a result in its input.
 MAX_COMPARED, MAX_DIFF, MAX_RESULT = 20_000_000, 100_000, 20_000
-#: The other agent's names of our modes, and of failures of a turn.
+#: The other agent's names of our modes, and of turn failures.
 _MODES = {"ask": "plan", "edit": "default", "auto": "acceptEdits"}
 _FAILURES = {
     "RateLimited": "rate_limit",
@@ -52,7 +52,7 @@ class Answers:
 
     @property
     def blocked(self) -> str:
-        """Who blocks, and why, or ""."""
+        """The blocking hook and its reason, or ""."""
         return next(
             (f"the hook {hook.name} blocked it: {it.blocked}" for hook, it in self.found if it.blocked), ""
         )
@@ -86,11 +86,9 @@ class Hooks:
     def __init__(self, core: Core, *, part: bool = False) -> None:
         self._core, self._part = core, part
         self._parent: Hooks | None = None
-        #: The agent of a sub-task.
         self._agent = "general-purpose"
-        #: `clear` if the user began this session in the place of another.
+        #: `clear` if this session replaced another on the screen.
         self.source: Literal["startup", "clear"] = "startup"
-        #: The reason of the newest summary.
         self._trigger = "auto"
         self._loading: asyncio.Task[None] | None = None
         self._beginning: asyncio.Task[str] | None = None
@@ -98,7 +96,7 @@ class Hooks:
         self._running: set[asyncio.Task[HookResult]] = set()
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._following = 0
-        #: Whether the text of the `SessionStart` hooks was given to the model.
+        #: Whether the model has the text of the `SessionStart` hooks.
         self._given = False
         self._possible: bool | None = None
         self._told: set[str] = set()
@@ -163,7 +161,7 @@ class Hooks:
 
     @call(changes=False)
     async def close(self, reason: EndReason = "other") -> None:
-        """Runs the `SessionEnd` hooks, within a few seconds, and ends all others."""
+        """Runs the `SessionEnd` hooks, within `ENDS_WITHIN`, and ends all others."""
         if self._beginning is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(ENDS_WITHIN):
@@ -172,8 +170,6 @@ class Hooks:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-    # ── points of a session ──────────────────────────────────────────────────────────────────────────────
 
     @call(changes=False)
     async def submitted(self, text: str, unasked: bool = False) -> str:
@@ -210,7 +206,9 @@ class Hooks:
 
     @call(changes=False)
     async def before_apply(self, changes: Sequence[Change]) -> None:
-        """Raises `SessionError` if a hook blocks it, and `EditFailed` if it changed a file of the changes."""
+        """Raises `SessionError` if a hook blocks it, and `EditFailed` if a hook changed a file of the
+        changes.
+        """
         if self._part or not await self._has("BeforeApply"):
             return
         paths = [path for change in changes for path in (change.path, change.rename_to) if path]
@@ -249,8 +247,6 @@ class Hooks:
             return ""
         return answers.reasons
 
-    # ── calls ────────────────────────────────────────────────────────────────────────────────────────────
-
     async def _before_call(self, call_id: str, tool: str, entries: tuple[Any, ...]) -> BeforeCall:
         from tui_agent.tools.call_hooks import BeforeCall, with_input
 
@@ -274,7 +270,7 @@ class Hooks:
         return BeforeCall(answers.blocked, verdict, entries_now, answers.context)
 
     async def _asked(self, tool: str, entries: tuple[Any, ...]) -> BeforeCall:
-        """Does not use input that a hook changed."""
+        """Ignores input that a hook changed."""
         from tui_agent.tools.call_hooks import BeforeCall
 
         hooked = await self._for_calls("PermissionRequest", tool, entries, {"permission_suggestions": []})
@@ -348,10 +344,8 @@ class Hooks:
                 results.append(await self._run("PostToolUse", fields, name, "propose_changes"))
         await self._core.journal.record(*(event for answers in results for event in _news(answers)))
 
-    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────
-
     def _on_event(self, event: e.Event, state: State) -> None:
-        # The settings of hooks are looked up for these events only, which keeps them off the start.
+        # Hook settings are loaded only for these events, to keep them off the start.
         if not isinstance(
             event, e.CheckpointMade | e.PermissionAsked | e.QuestionAsked | e.ConversationBegun | e.TurnEnded
         ):
@@ -406,7 +400,7 @@ class Hooks:
         await self._run("StopFailure", fields, kind)
 
     async def _begin_again(self, state: State) -> None:
-        """After older messages were replaced by a summary, the model needs the texts of the start again."""
+        """After a summary has replaced older messages, the model needs the start texts again."""
         from tui_agent.model.parts import text_of
 
         stored = [one.blob for one in state.conversation.messages if one.kind == "summary"]
@@ -431,7 +425,7 @@ class Hooks:
         *names: str,
         covers: Callable[[str], bool] = lambda rule: True,
     ) -> Answers:
-        """Matchers are compared with the event's names; `covers` decides about rules."""
+        """Compares matchers with the event's `names`; `covers` decides about rules."""
         await self.read()
         hooks = [
             hook
@@ -482,7 +476,7 @@ class Hooks:
         await self._core.journal.record(*_news(Answers(found)))
 
     async def _transcribed(self) -> str:
-        """ "" if nothing can be written."""
+        """ "" if writing fails."""
         from tui_agent.session.hook_transcript import HookTranscript
 
         if self._transcript is None:
@@ -506,7 +500,7 @@ class Hooks:
             return await run_hook(hook, fields, self._core.workspace.root, self.root)
 
     def _is_same(self, hook: Hook) -> bool:
-        """As it was switched on, with the files of its command."""
+        """Whether the hook and its command's files are unchanged since it was switched on."""
         from tui_agent.extensions.hooks import HOME, STORE
         from tui_agent.extensions.trusted import Switches
 

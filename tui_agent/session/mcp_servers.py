@@ -1,7 +1,8 @@
-"""Servers of the Model Context Protocol in a session: read when the first turn needs them, started when called.
+"""Servers of the Model Context Protocol in a session: read when the first turn needs them, started when
+called.
 
-The first request fixes the list of tools for the session, from the lists that earlier sessions kept. A request never
-waits for a server: one without a kept list is named in the prompt, and its tools are called by name.
+The first request fixes the list of tools, from lists of earlier sessions. A request never waits for a
+server: one without a stored list is named in the prompt, and its tools are called by name.
 """
 
 from __future__ import annotations
@@ -24,18 +25,16 @@ if TYPE_CHECKING:
     from tui_agent.mcp_servers.servers import ConfiguredServers, ToolServer
     from tui_agent.tools.tool import AskPerson, ServerCalls, ServerResult
 
-#: A workspace's file of servers.
 WORKSPACE_FILE = ".mcp.json"
 #: Folder of long results in the session's folder.
 RESULTS = "server-results"
-#: Characters of all schemas together above which tools are called by name.
+#: Characters of all schemas above which tools are called by name.
 MAX_INLINE = 40_000
-#: Maximum number of resources in a message.
 MAX_RESOURCES = 10
 _RESOURCE = re.compile(
     r"(?<![\w@])@([A-Za-z0-9][A-Za-z0-9_-]*):([a-zA-Z][a-zA-Z0-9+.-]*:[^\s\"'<>]*[^\s\"'<>.,;:!?)])"
 )
-#: Maximum number of notices about entries that are left out.
+#: Maximum notices about omitted entries.
 MAX_NOTICES = 5
 
 
@@ -48,9 +47,9 @@ class McpServers:
         self._configured: ConfiguredServers | None = None
         self._parent: McpServers | None = None
         self._asking: dict[str, list[AskPerson]] = {}
-        #: The model's answer to texts of a server: system prompt, messages, most tokens. Raises a `TuiAgentError`.
+        #: Answers a server with the model: system prompt, messages, maximum tokens. Raises a `TuiAgentError`.
         self._sample: Callable[[str, Sequence[dict[str, str]], int], Awaitable[str]] | None = None
-        #: The lists by server: kept from an earlier session, until the server starts.
+        #: By server; from an earlier session until the server starts.
         self.offers: dict[str, ServerOffer] = {}
 
     @property
@@ -87,7 +86,7 @@ class McpServers:
 
     @call(changes=False)
     async def ready(self) -> None:
-        """Fixes the list of tools for a due first request."""
+        """Fixes the list of tools before a first request."""
         await self.read()
         state = self.state
         if (
@@ -116,8 +115,6 @@ class McpServers:
         if self._process is not None:
             await self._process.close()
 
-    # ── for messages ─────────────────────────────────────────────────────────────────────────────────────
-
     @call(changes=False)
     def prompts(self) -> dict[str, str]:
         return {
@@ -129,7 +126,7 @@ class McpServers:
 
     @call(changes=False)
     async def prompt(self, name: str, words: str) -> str:
-        """The last argument takes the rest of `words`. Raises ServerFailed."""
+        """The last argument takes the rest of `words`. Raises `ServerFailed`."""
         at, _, own = name.partition(":")
         server = self._server(at)
         wanted = next(one.arguments for one in self.offers[at].prompts if one.name == own)
@@ -143,7 +140,7 @@ class McpServers:
 
     @call(changes=False)
     def suggest(self, query: str, count: int) -> list[tuple[str, str]]:
-        """As `server:uri`, with names, that begin with the query or hold it after `server:`."""
+        """Pairs of `server:uri` and name that begin with the query, or contain it after `server:`."""
         found = []
         for server in self.servers:
             if server.on and server.name in self.offers:
@@ -157,7 +154,7 @@ class McpServers:
 
     @call(changes=False)
     async def with_resources(self, text: str) -> tuple[str, str]:
-        """The message without `@server:uri`, and their text. Raises ServerFailed."""
+        """The message without `@server:uri`, and the resources' text. Raises `ServerFailed`."""
         names = {server.name for server in self.servers if server.on}
         found: list[str] = []
 
@@ -177,8 +174,6 @@ class McpServers:
             sections.append(f"Resource {number}, {uri} of the server {at}:\n{result.text}{kept}")
         return words, "\n\n".join(sections)
 
-    # ── for tools ────────────────────────────────────────────────────────────────────────────────────────
-
     @call(changes=False)
     async def find(self, name: str) -> ListedTool:
         """Raises ServerFailed."""
@@ -196,7 +191,7 @@ class McpServers:
     async def call_tool(
         self, listed: ListedTool, arguments: dict[str, Any], asking: AskPerson
     ) -> ServerResult:
-        """`asking` answers questions of its server. Raises ServerFailed."""
+        """`asking` answers the server's questions. Raises `ServerFailed`."""
         from tui_agent.tools.tool import ServerResult
 
         now = await self.find(listed.name)
@@ -225,8 +220,6 @@ class McpServers:
     def covers(self, name: str) -> str:
         return next((server.digest for server in self.servers if server.name == name), "")
 
-    # ── inside ───────────────────────────────────────────────────────────────────────────────────────────
-
     def _may_have_any(self) -> bool:
         root = self._core.workspace.root
         return bool(self._core.settings.mcp.servers) or os.path.lexists(root / WORKSPACE_FILE)
@@ -236,7 +229,7 @@ class McpServers:
         unknown = tuple(server.name for server in servers if server.name not in self.offers)
         size = sum(len(str(one.schema)) + len(one.description) for one in known)
         few = len(known) <= self._core.settings.mcp.inline_tools and size <= MAX_INLINE
-        # A structured reply is checked by the provider's schema, which takes no foreign schemas.
+        # The provider's schema for structured replies accepts no other schemas.
         if few and not unknown and self.state.model.protocol == "tools":
             return ServerToolsSlice(inline=tuple(known))
         return ServerToolsSlice(
@@ -305,7 +298,7 @@ class McpServers:
             try:
                 await asyncio.to_thread(store_offer, self._core.folders.cache, server.digest, offer)
             except OSError:
-                pass  # The next session lists them again.
+                pass  # the next session lists them again
             for problem in offer.problems[:MAX_NOTICES]:
                 await self._notice(problem, "warning")
             if before is not None and before.tools != offer.tools:

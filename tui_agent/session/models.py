@@ -1,4 +1,4 @@
-"""Access to the model, the limit of requests, and selectable models of providers with a key or login."""
+"""Access to the model, request limits, and selectable models of providers with a key or login."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class Offer(Struct, frozen=True):
-    """`created` is in seconds since 1970, default 0 (unknown); `ended`: retired, replaced by `follower`."""
+    """`created` is in seconds since 1970, 0 if unknown. An `ended` model is replaced by `follower`."""
 
     provider: str
     model: str
@@ -71,10 +71,10 @@ class Offers:
     def __init__(self, model: Callable[[], Model], environment: Callable[[], Mapping[str, str]]) -> None:
         self._model = model
         self._environment = environment
-        #: Lists by provider; empty if unavailable.
+        #: By provider; empty if unavailable.
         self._lists: dict[str, Listing] = {}
         self._offers: dict[str, tuple[Offer, ...]] = {}
-        #: Providers with a pending request, and errors of failed requests.
+        #: Providers with a pending request, and errors of failed ones.
         self.asking: set[str] = set()
         self.errors: dict[str, str] = {}
 
@@ -198,12 +198,12 @@ def _merged(ours: KnownModel | None, theirs: KnownModel) -> KnownModel:
     )
 
 
-#: Test request, and its maximum tokens for input and output.
+#: Test request, and its maximum input and output tokens.
 TEST, TEST_TOKENS = "Answer with the one word OK.", (20, 10)
 
 
 class ModelAccess:
-    """With `shared` it belongs to a sub-task and counts toward its parent's limits only."""
+    """With `shared` it belongs to a sub-task and counts only toward its parent's limits."""
 
     def __init__(
         self,
@@ -223,7 +223,6 @@ class ModelAccess:
         #: Provider variables besides the environment, and prices per input and output token.
         self._reached: dict[str, str] = {}
         self._prices: tuple[float, float] | None = None
-        #: The last result of `find`.
         self.found: tuple[Suggestion, ...] = ()
         self.offers = Offers(lambda: self.model, lambda: {**os.environ, **self._reached})
         core.journal.store.subscribe(self._on_event)
@@ -312,7 +311,7 @@ class ModelAccess:
 
     @call(changes=False)
     def is_model(self, word: str) -> bool:
-        """The current model, a listed one, or one of a known provider."""
+        """Whether it is the current model, listed, or of a known provider."""
         listed = {offer.name for offer in self.offers.all()}
         return bool(word) and (word == self.name or word in listed or split(word) is not None)
 
@@ -323,8 +322,7 @@ class ModelAccess:
 
     @call(changes=True)
     async def choose(self, name: str, environment: Mapping[str, str] | None = None) -> str:
-        """Restarts the conversation. Returns the result of a test request to a local server, or "". Raises
-        `ModelError`."""
+        """Restarts the conversation. Returns a local server's test result, or "". Raises `ModelError`."""
         if self.state.session.rehearsal:
             raise SessionError(
                 "The rehearsal uses recorded replies", "start `tui-agent --model NAME` for a real model"
@@ -437,7 +435,7 @@ class ModelAccess:
 
     def _on_event(self, event: e.Event, state: State) -> None:
         if isinstance(event, e.ModelChosen):
-            self.name = event.name  # Keeps a turn's fallback.
+            self.name = event.name  # keeps a turn's fallback
 
 
 def make_model(
@@ -447,10 +445,8 @@ def make_model(
     store: Store,
     process: ChildProcess | None = None,
 ) -> tuple[Model, str]:
-    """Starts nothing except for a started `process`; never imports litellm."""
-    name = (
-        settings.model or store.state.model.name
-    )  # A model chosen on the screen takes precedence over the default.
+    """Starts nothing; never imports litellm."""
+    name = settings.model or store.state.model.name  # a choice on the screen takes precedence
     if replay is not None:
         from tui_agent.model.recording import RecordedModel
 

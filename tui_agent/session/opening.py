@@ -1,4 +1,4 @@
-"""Opens a new or stored session, or the session of a sub-task in a copy of the folder."""
+"""Opens a new or stored session, or a sub-task's session in a copy of the folder."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ChildSession:
     """Leaves its parent's model, blobs and workspace child open."""
 
     def __init__(self, session: Session, outside: str = "", part: str = "") -> None:
-        """outside: the agent of another maker that does the turns. part: the hand-over for it."""
+        """`outside`: the other agent that does the turns. `part`: its hand-over."""
         self.session = session
         self._outside, self._part = outside, part
 
@@ -99,9 +99,7 @@ async def open_child(
     agent = await _agent_of(parent, task)
     aliases = await asyncio.to_thread(parent.workspace.gate.linked_secrets)
     settings = settings_of(parent.loaded.settings, task, agent)
-    checks = tuple(
-        await asyncio.to_thread(parent.checks.chosen)
-    )  # Approvals of this folder do not apply to its copy.
+    checks = tuple(await asyncio.to_thread(parent.checks.chosen))  # approvals do not apply to a copy
     core = Core(
         journal,
         Workspace(Path(copy.root), child=parent.workspace.child, watched=False, aliases=aliases),
@@ -144,8 +142,9 @@ async def open_placed(
     contents: Mapping[str, bytes | None],
     more: Sequence[str],
 ) -> PlacedSession | None:
-    """None for an agent of another maker, which runs here. For `contents` and `more` see
-    `SessionPlaces.open_worker`. Raises `SessionError` and `PlaceLost`."""
+    """`None` for another agent, which runs here. For `contents` and `more` see `SessionPlaces.open_worker`.
+    Raises `SessionError` and `PlaceLost`.
+    """
     from tui_agent.places.dask_place import packed
     from tui_agent.subtasks.placed import Assignment, PlacedSession, shared_settings
     from tui_agent.subtasks.run import folder_of
@@ -204,7 +203,7 @@ def _instructions(config: Path, names: Sequence[str]) -> dict[str, str]:
 
 
 async def _agent_of(parent: Session, task: SubTask) -> AgentPrompt | None:
-    """Raises `SessionError` if it is gone."""
+    """Raises `SessionError` if it no longer exists."""
     if not task.agent:
         return None
     from tui_agent.outside_agents.profiles import profile_names  # it imports the proxy
@@ -256,8 +255,7 @@ async def open_session(
     ahead: EarlyChild | None = None,
     model_ahead: ChildProcess | None = None,
 ) -> Session:
-    """A workspace child started `ahead` is adopted, or closed if unsuitable; likewise the model's child.
-    Raises `SessionError`."""
+    """Children started ahead are adopted, or closed if unsuitable. Raises `SessionError`."""
     folders = folders or user_folders()
     found = await asyncio.to_thread(_find, opening, folders)
     state, kept, loaded, workspace = found.state, found.storage, found.loaded, found.workspace
@@ -285,7 +283,7 @@ async def open_session(
         open_placed=_open_placed,
     )
     if opening.interactive:
-        session.workspace.launch()  # Starts in parallel with the creation of the panes.
+        session.workspace.launch()  # parallel to the creation of the panes
     await _begin(session, opening, replay, found)
     return session
 

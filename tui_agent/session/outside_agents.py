@@ -1,4 +1,4 @@
-"""Agents of other makers at work in views: their changes appear in the review, and the user's in their views."""
+"""Other agents at work in views: their changes appear in the review, and the user's in their views."""
 
 from __future__ import annotations
 
@@ -43,19 +43,18 @@ from tui_agent.store.commands import FULL_VIEWS
 from tui_agent.store.state import State
 from tui_agent.workspace.workspace import FileChange
 
-#: Bytes of a file that is kept equal in the folder and the view.
+#: Maximum bytes of a file kept equal in folder and view.
 MOST = 5 << 20
-#: Share of a view's memory for files below which it is reported as nearly full.
+#: Free share of a view's memory below which it is reported as nearly full.
 LEAST_FREE = 0.1
-#: Files of a program that wait in the review.
+#: Maximum files of a program in the review.
 MOST_FILES = 3000
 #: Seconds for a first write in the view, before the agent starts.
 WRITES_WITHIN = 10.0
 
 
 class AgentRun:
-    """A program in a view of its own. The user's saves and applies are merged into the view; its changes are
-    proposed within a second."""
+    """Saves and applies are merged into its view; its changes are proposed within a second."""
 
     def __init__(
         self, core: Core, review: Review, views: TrialViews, profile: AgentProfile, number: int
@@ -73,12 +72,12 @@ class AgentRun:
         self._variables: dict[str, str] = {}
         self._merged: WritableFolder | None = None
         self._since = time.time()
-        #: Hash of each file when folder and view were last equal, of files that the program may have changed.
+        #: Hash of each file when folder and view were last equal, if the program may have changed it.
         self._bases: dict[str, str] = {}
         self._hidden: frozenset[str] = frozenset()
         self._ignored: dict[str, bool] = {}
         self._proposed: set[str] = set()
-        #: Paths beyond `MOST_FILES`, proposed when others are gone.
+        #: Paths beyond `MOST_FILES`, proposed once others are gone.
         self._left_over: set[str] = set()
         self._said: set[str] = set()
         self._following: asyncio.Task[None] | None = None
@@ -86,10 +85,8 @@ class AgentRun:
         self._mirroring: asyncio.Task[None] | None = None
         self._number = 0
 
-    # ── start and end ────────────────────────────────────────────────────────────────────────────────────
-
     async def open(self) -> None:
-        """Raises `SessionError` if there is no view, and `FileError`."""
+        """Raises `SessionError` without a view, and `FileError`."""
         program = await asyncio.to_thread(program_path, self.profile)
         rung = await self._views.rung()
         if rung.isolated not in FULL_VIEWS:
@@ -113,7 +110,7 @@ class AgentRun:
             )
             named = (*self._core.settings.trial.env, *self.profile.environment)
             chosen, _ = variables(plan.root, plan.places, os.environ, named)
-            for name in NO_KEYBOARD:  # It has a keyboard.
+            for name in NO_KEYBOARD:  # it has a keyboard
                 chosen.pop(name, None)
                 if name in os.environ:
                     chosen[name] = os.environ[name]
@@ -144,7 +141,7 @@ class AgentRun:
         self._number = self._view.start_with(argv, self._variables, "terminal", terminal)
 
     def start_command(self, argv: Sequence[str], output: int, source: int | None = None) -> None:
-        """`source` is its input. Raises OSError."""
+        """`source` is its input. Raises `OSError`."""
         assert self._view is not None
         if source is None:
             self._number = self._view.start_with(argv, self._variables, "", output)
@@ -172,10 +169,10 @@ class AgentRun:
         return [self.profile.program, *(prompt if word == PROMPT else word for word in words)]
 
     async def ended(self) -> int:
-        """Returns the exit status, once all changes are in the review."""
+        """Returns the exit status once all changes are in the review."""
         assert self._view is not None
         status = (await self._view.ended(self._number)).status
-        if self._view is not None:  # The session was not closed.
+        if self._view is not None:  # the session is still open
             await self.propose_all()
         return status
 
@@ -218,8 +215,6 @@ class AgentRun:
                 "Programs cannot write to the workspace in a view here", "check its permissions"
             )
 
-    # ── the network ──────────────────────────────────────────────────────────────────────────────────────
-
     def _on_refused(self, target: Target) -> None:
         said = f"{self.profile.name} tried to connect to {target}, which is not allowed; /allow-host {target} allows it"
         self._notify(said)
@@ -231,8 +226,6 @@ class AgentRun:
                 self._journal.record(e.NoticeGiven("warning", text)), name="notice"
             )
             task.add_done_callback(lambda _: None)
-
-    # ── from the view to the review ──────────────────────────────────────────────────────────────────────
 
     async def _follow(self) -> None:
         assert self._view is not None
@@ -334,8 +327,6 @@ class AgentRun:
                 content = self._on_disk(path)
                 self._bases[path] = self._kept_base(None if content is None else content[0])
 
-    # ── from the folder to the view ──────────────────────────────────────────────────────────────────────
-
     def on_batch(self, changes: Sequence[FileChange]) -> None:
         """An empty batch means any file."""
         if self._mirroring is not None:
@@ -365,7 +356,7 @@ class AgentRun:
                 if self._mirror_file(path):
                     again.append(path)
             except (OSError, TuiAgentError, ValueError) as error:
-                # An overlay cannot show a folder under its new name while the program has files under the old one.
+                # An overlay cannot show a renamed folder while the program has files under its old name.
                 if isinstance(error, OSError) and error.errno == errno.ESTALE:
                     error = "it was moved while the agent worked in it; end the agent and start it again"
                 text = f"{path} could not be copied into the view of {self.profile.name}: {error}"
@@ -414,7 +405,7 @@ class AgentRun:
         was = self._bases.get(path)
         theirs = was is not None and was != ("" if view is None else md5(view))
         if was is None and content != view and self._is_written(path):
-            self._bases[path] = self._kept_base(content)  # Its change is so new that it is not proposed yet.
+            self._bases[path] = self._kept_base(content)  # too new to be proposed yet
             return True
         if content != view and not theirs:
             self._write(path, now)
@@ -425,7 +416,7 @@ class AgentRun:
                 self._bases[path] = self._kept_base(content)
             return was is not None
         if content is None or view is None or not was:
-            return True  # One of them removed it: the review shows the conflict.
+            return True  # one side removed it: the review shows the conflict
         base, ours, other = (decode(one, path) for one in (self._blobs.get(was), content, view))
         merged = merge(base.text, ours.text, other.text)
         if not merged.conflicts:
@@ -468,7 +459,7 @@ class AgentRun:
 
 
 class HostAnswers:
-    """One host a line in `data/agents/NAME.hosts`."""
+    """One host per line in `data/agents/NAME.hosts`."""
 
     def __init__(self, data: Path, name: str) -> None:
         self._path = data / "agents" / f"{name}.hosts"
@@ -480,7 +471,7 @@ class HostAnswers:
             return []
 
     def add(self, host: str) -> None:
-        """Blocking; raises OSError."""
+        """Blocking. Raises `OSError`."""
         make_private(self._path.parent)
         replace_private(self._path, "\n".join(dict.fromkeys((*self.load(), host, ""))).encode())
 
@@ -488,9 +479,9 @@ class HostAnswers:
 class OutsideAgents:
     def __init__(self, core: Core, review: Review, views: TrialViews) -> None:
         self._core, self._review, self._views = core, review, views
-        #: Running agents by name, the newest last.
+        #: By name, the newest last.
         self.running: dict[str, AgentRun] = {}
-        #: Proxies by the name of their agent, also of ended agents; the newest last.
+        #: By agent, also of ended agents; the newest last.
         self._proxies: dict[str, list[HostProxy]] = {}
 
     @property
@@ -503,7 +494,7 @@ class OutsideAgents:
 
     @call(changes=True)
     async def open(self, words: Sequence[str], *, by_name: bool = False) -> AgentRun:
-        """For a command, or for the profile that `words[0]` names. Raises `TuiAgentError`."""
+        """Runs a command, or the profile that `words[0]` names. Raises `TuiAgentError`."""
         load = load_profile if by_name else None
         folders = self._core.folders
         profile = await asyncio.to_thread(
@@ -532,7 +523,7 @@ class OutsideAgents:
 
     @call(changes=False)
     def refused_hosts(self) -> list[tuple[str, str, int]]:
-        """Agents, hosts, and the number of tries."""
+        """Agents, hosts, and numbers of attempts."""
         tries: dict[tuple[str, str], int] = {}
         for name, proxies in self._proxies.items():
             for proxy in proxies:
@@ -543,7 +534,7 @@ class OutsideAgents:
 
     @call(changes=True)
     async def allow_host(self, host: str, agent: str = "") -> str:
-        """Permanently, by default for the newest agent. Returns its name. Raises `SessionError`."""
+        """Permanent. Returns the agent, by default the newest. Raises `SessionError`."""
         if not self._proxies:
             raise SessionError("No agent was started", "start one with /agent")
         name = agent or list(self._proxies)[-1]

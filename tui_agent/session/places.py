@@ -1,4 +1,4 @@
-"""The places of a session: those of the settings, and those found in the folder that the person accepted."""
+"""Places of a session, from the settings and from the folder's files that the user accepted."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SessionPlaces:
         self._views = views
         self._original = str(copied or core.workspace.root)
         self._swept = False
-        #: By the address of the scheduler.
+        #: By scheduler address.
         self._clusters: dict[str, Cluster] = {}
         self._accepted: list[PlaceSettings] = []
         self._answers = FolderAnswers(core.folders.data / STORE, core.workspace.root)
@@ -63,8 +63,9 @@ class SessionPlaces:
 
     @call(changes=True)
     async def accept(self) -> None:
-        """Adds the place that the folder describes to the user's settings. Raises `SessionError` if there is none,
-        and `FileError`."""
+        """Adds the folder's place to the user's settings. Raises `SessionError` if there is none, and
+        `FileError`.
+        """
         found = await asyncio.to_thread(self._found)
         if found is None:
             raise SessionError("No new place was found in this folder", "add [[places]] to settings.toml")
@@ -81,13 +82,13 @@ class SessionPlaces:
         return None if found and any(one.name == found[1].name for one in self.settings) else found
 
     def settings_of(self, name: str) -> PlaceSettings:
-        """Raises `SessionError` if there is none of this name."""
+        """Raises `SessionError` for an unknown name."""
         from tui_agent.places.place import settings_named
 
         return settings_named(self.settings, name)
 
     def get(self, name: str, by: By) -> CommandPlace:
-        """Raises `SessionError` if there is none of this name, or if the model may not use it."""
+        """Raises `SessionError` for an unknown name, or one that the model may not use."""
         from tui_agent.places.place import named
 
         place = named(self.settings, name)
@@ -98,7 +99,7 @@ class SessionPlaces:
     async def open(
         self, name: str, by: By, *, pending: bool = True, seeded: Callable[[], object] | None = None
     ) -> PlaceRunner:
-        """Parameters are as in `TrialViews.replaced`. Raises `SessionError`."""
+        """Parameters as in `TrialViews.replaced`. Raises `SessionError`."""
         place = self.get(name, by)
         await self._workspace.ready()
         seeds, paths = await self._views.replaced(pending=pending, seeded=seeded)
@@ -120,8 +121,9 @@ class SessionPlaces:
     async def open_worker(
         self, name: str, replaced: Mapping[str, bytes | None], more: Sequence[str]
     ) -> tuple[Channel, Contents, bool]:
-        """A worker with the folder as on disk, except for `replaced`, and with the files `more`. Returns its
-        channel, the contents, and whether it has them. Raises `SessionError` and `PlaceLost`."""
+        """The worker has the folder as on disk, except for `replaced`, and the files `more`. Returns its
+        channel, the contents, and whether it has them. Raises `SessionError` and `PlaceLost`.
+        """
         from tui_agent.places.worker import ProcessChannel
 
         settings = self.settings_of(name)

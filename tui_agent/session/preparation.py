@@ -1,4 +1,4 @@
-"""Preparation of a turn: starts the model process, imports modules, compiles path tables."""
+"""Prepares a turn: starts the model process, imports modules, compiles path tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tui_agent.store.state import State
 if TYPE_CHECKING:
     from tui_agent.turn.context import TurnContext
 
-#: Imported in a thread, because importing on the loop at the first Enter would block the keyboard.
+#: Imported in a thread, because an import on the loop would block the keyboard at the first Enter.
 MODULES: Final = ("tui_agent.turn.turn",)
 SOME_NEED: Final = ("tui_agent.subtasks.scheduler", "tui_agent.model.login.access")
 
@@ -52,7 +52,7 @@ class Preparation:
         self._interactive = True
 
     def start(self, *, interactive: bool) -> None:
-        """Starts with the first message, or immediately in headless mode."""
+        """Starts with the first message, or at once in headless mode."""
         self._interactive = interactive
         if not interactive:
             self._begin()
@@ -78,7 +78,7 @@ class Preparation:
             self._begin()
             self._index = asyncio.create_task(self._warm_index(), name="preparation: index")
         if self._view is None and state.turn.phase == "streaming":
-            # The request was sent; the model's proposal will run in a view.
+            # For the model's proposal.
             self._view = asyncio.create_task(
                 in_background(partial(_plan_view, self._workspace.root), self._is_open, can_wait=True),
                 name="preparation: view",
@@ -99,7 +99,7 @@ class Preparation:
     async def _prepare(self) -> None:
         await self._models.start()
         for module in MODULES:
-            # Without a screen, no key presses need priority.
+            # Without a screen, no keys need priority.
             await (in_background if self._interactive else asyncio.to_thread)(partial(import_module, module))
         if self._interactive:
             for module in SOME_NEED:
@@ -111,7 +111,7 @@ class Preparation:
     async def _warm_index(self) -> None:
         await self._workspace.ready()
         await in_background(self._workspace.index.warm)
-        await in_background(lambda: (is_secret("a"), governs("a")))  # Compiles their expressions.
+        await in_background(lambda: (is_secret("a"), governs("a")))  # compiles their expressions
         assert self._work is not None, "it begins with this"
         await asyncio.wait([self._work])
         await in_background(partial(_look_ahead, self._context()), self._is_open)
@@ -130,7 +130,7 @@ def _plan_view(root: Path) -> None:
 def _look_ahead(context: TurnContext) -> None:
     from tui_agent.turn.instructions import look_ahead
 
-    with suppress(TuiAgentError, OSError):  # Reported by the request.
+    with suppress(TuiAgentError, OSError):  # reported by the request
         look_ahead(context)
         pause()
         context.secrets.look(context.core.state.secrets, pause)

@@ -1,4 +1,4 @@
-"""Running commands: each is reported from start to end; and the causes of failures inside a view."""
+"""Running commands, reported from start to end, and causes of failures inside a view."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tui_agent.sandbox.run import How, Output, Run, RunResult
     from tui_agent.session.trial_views import PreparedView
 
-#: Maximum number of names in a sentence, and of output paths examined.
+#: Maximum names in a sentence, and output paths examined.
 MOST_NAMED, MOST_PATHS = 8, 100
 _PATH = late(r"(?<![\w/.:-])(/[\w.@+,=-]{1,100}(?:/[\w.@+,=-]{1,100}){0,30})")
 _NOT_THERE = late(r"[Nn]o such file|ENOENT|not found|Not found|[Cc]annot find|[Dd]oes not exist")
@@ -45,7 +45,7 @@ _REFUSED = late(
 
 
 class ViewFacts(NamedTuple):
-    """emptied: files with removed content or keys. left_out: excluded variables."""
+    """`emptied`: files with removed content or keys. `left_out`: omitted variables."""
 
     emptied: tuple[str, ...]
     left_out: tuple[str, ...]
@@ -76,7 +76,7 @@ def facts(prepared: PreparedView, environ: Mapping[str, str]) -> ViewFacts:
 
 
 def explained(result: CommandResult, view: ViewFacts | None, *, full: bool = False) -> CommandResult:
-    """Adds the failure's cause, if it is not the change, and contents missing from the view. Blocking."""
+    """Adds the cause of a failure, if not the change, and contents missing from the view. Blocking."""
     if result.ok or result.how in ("stopped", "proposal", "interrupted", "background"):
         return result
     cause = cause_of(
@@ -87,7 +87,7 @@ def explained(result: CommandResult, view: ViewFacts | None, *, full: bool = Fal
         and cause.kind in ("network", "docker", "service")
         and (view is None or not view.offline)
     ):
-        cause = None  # The view equals the machine.
+        cause = None  # the view equals the machine
     if cause is not None:
         named = missing_programs(result.output)[:MOST_NAMED] if cause.kind == "program" else []
         words = f"{cause.words}: {_listed(named)}" if named else cause.words
@@ -147,7 +147,6 @@ _log = logging.getLogger(__name__)
 
 #: Maximum characters of head and tail in a result; the blob holds more.
 SHOWN = 16_000
-#: The error of a command that cannot start, and its remedy.
 _NO_VIEW = "There is no trial view on this machine", "run it with !!"
 _NO_START = "The command could not be started", "check the variable SHELL"
 #: Number of commands whose written files stay in memory.
@@ -172,12 +171,12 @@ class RunningCommands:
         self._ignored = core.workspace.ignored
         self._blobs = core.blobs
         self._number = 0
-        #: Files written by the newest commands, by id.
+        #: By command id; only of the newest.
         self.written: dict[str, tuple[ChangedPath, ...]] = {}
         self.runs: dict[str, tuple[Run, asyncio.Task[None]]] = {}
 
     def new_id(self) -> str:
-        """Higher than those in the log."""
+        """Higher than all in the log."""
         commands = self._journal.store.state.commands
         known = (whole_number(one.id, 0) for one in (*commands.running, *commands.results))
         self._number = max(self._number, commands.total, *known) + 1
@@ -222,7 +221,7 @@ class RunningCommands:
                     begun.set_exception(error)
                     return
                 (ended,) = (told.result for told in interrupted([ran], f"its result was lost: {error}"))
-            await known.wait()  # A short command may end before its start is recorded.
+            await known.wait()  # a short command may end before its start is recorded
             if unwanted:
                 return
             await self._journal.record(e.CommandEnded(ended), *unread)
@@ -232,7 +231,7 @@ class RunningCommands:
         task.add_done_callback(lambda _: self.runs.pop(number, None))
         try:
             await begun
-        except asyncio.CancelledError:  # Cancelled; the result is unknown.
+        except asyncio.CancelledError:  # result unknown
             unwanted = True
             known.set()
             run.stop()
@@ -245,7 +244,7 @@ class RunningCommands:
             await self._journal.record(started)
         finally:
             known.set()
-        told(run.output)  # Output before the start was recorded.
+        told(run.output)  # output before the start was recorded
         return number
 
     async def stopped(self, number: str, what: CommandStart) -> str:
@@ -296,7 +295,7 @@ class RunningCommands:
         return explained(ended, what.view, full=result.full)
 
     def _masked(self, output: Output) -> Output:
-        """Masks the output before it is cut."""
+        """Masks before the output is cut."""
         from tui_agent.sandbox.run import Output
 
         self._secrets.look(self._journal.store.state.secrets)

@@ -1,5 +1,4 @@
-"""A session: the interface of front ends, and the only source of events. Calls raise a `TuiAgentError` on
-failure."""
+"""A session: the interface of front ends, and the only source of events. Calls raise a `TuiAgentError`."""
 
 from __future__ import annotations
 
@@ -88,7 +87,7 @@ class Todos:
 
     @call(changes=True)
     async def move(self, todo: str, step: int) -> None:
-        """Moves up if negative, within the list."""
+        """Moves within the list; up if negative."""
         at = self.state.todos.index(self._named(todo))
         place = max(0, min(len(self.state.todos) - 1, at + step))
         if place != at:
@@ -101,9 +100,9 @@ class Todos:
         return found
 
 
-#: The message that has a plan of mode `ask` carried out.
+#: Message that carries out a plan of mode `ask`.
 CARRY_OUT = "Carry out the plan above."
-#: The message that has instructions for models proposed.
+#: Message that requests instructions for models.
 INIT = (
     "Propose an AGENTS.md at the top of this folder for agents that work here: the commands that build, test and "
     "check, how the code is arranged, and the conventions that a newcomer needs. Read the README, the build files "
@@ -115,7 +114,8 @@ STILL_RUNS = "waiting for running work to end"
 
 class Session:
     """Bound to the event loop that created it. `part` marks a sub-task's run; `open_child` and `open_placed`
-    open those. `prompts` include those of a trusted workspace."""
+    open those. `prompts` include those of a trusted workspace.
+    """
 
     def __init__(
         self,
@@ -144,13 +144,13 @@ class Session:
         self._cleaning: asyncio.Task[None] | None = None
         self.prompts = prompts
         self._texts, self._sent = Texts(), ConversationCache()
-        #: Values never sent to a model, from the folder and from the original of a copy.
+        #: Never sent to a model; from the folder and the original of a copy.
         copied = part.folder if part else None
         self.secrets = KnownSecrets(str(workspace.root), str(copied or ""), judge=workspace.gate.secrets)
         self._open_files = OpenFiles(core)
         self._freshness = freshness = FreshnessWatch(core, self._open_files)
         own = storage.log.path if storage.log else None
-        #: The log, or None for a session in memory.
+        #: `None` for a session in memory.
         self.log_path = own
         self._shortcuts = SnapshotWriter(core.journal, own, storage.since) if own else None
         self._preparation = Preparation(core, self.models, self._turn_context)
@@ -174,14 +174,14 @@ class Session:
             draft=self._draft,
         )
         if part is not None:
-            self.review.keep_no_versions()  # A sub-task's applies are not undone.
+            self.review.keep_no_versions()  # a sub-task's applies are not undone
         self.todos = Todos(core.journal)
         self.subtasks = SubTasks(core, self._parent, self.models.renew)
         self.commands = Commands(core, self.review, self.secrets, copied)
         self.mcp = McpServers(core, self.notice)
         self.extensions = Extensions(core, self.commands, self.mcp)
         self.mcp.sample_with(self._sample)
-        #: The session's model while a command's answers, and that one.
+        #: The session's own model while a command's model answers, and that model.
         self._lent_model = "", ""
         self.hooks = Hooks(core, part=part is not None)
         turns.on_ready, turns.on_message, turns.on_stop = self._ready, self._submitted, self.hooks.stop
@@ -224,7 +224,7 @@ class Session:
 
     @call(changes=True)
     async def delegate(self, name: str, prompt: str) -> None:
-        """Raises `SessionError` during a turn, and in mode `ask`."""
+        """Raises `SessionError` during a turn and in mode `ask`."""
         if self.mode == "ask":
             raise SessionError("Agents change files, but the mode is ask", "change the mode first")
         await self._turns.submit_to(self.agent_turns.steps(name, prompt), prompt)
@@ -253,12 +253,12 @@ class Session:
 
     @call(changes=False)
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Returns a function that unsubscribes."""
+        """Returns the function that unsubscribes."""
         return self.journal.store.subscribe(listener)
 
     @call(changes=False)
     async def start_services(self) -> None:
-        """Call it after the first frame; returns immediately."""
+        """Returns immediately. Call after the first frame."""
         await self.notify_opening()
         self.workspace.start()
         if self._look_later:
@@ -291,12 +291,12 @@ class Session:
         say: Callable[[str], object] = lambda words: None,
         reason: EndReason = "other",
     ) -> None:
-        """A failure in one step does not affect the others. Steps not finished `within` seconds are
-        abandoned; the session is still stored and released. `say` receives a message for steps over one
-        second."""
+        """A failed step does not affect the others. Steps not finished `within` seconds are abandoned; the
+        session is still stored and released. `say` receives a message for steps over one second.
+        """
         if self.storage.log is not None:
             self.storage.log.sync_at_end()
-        async with AsyncExitStack() as last:  # Callbacks run in reverse order.
+        async with AsyncExitStack() as last:  # callbacks run in reverse order
             last.callback(self.subscribe(partial(_say_what_is_waited_for, say)))
             say(self.state.session.waits_for)
             last.enter_context(self.journal.waits.on(SLOW))
@@ -348,8 +348,6 @@ class Session:
         for fault in filter(None, ended):
             raise fault
 
-    # ── the screen ───────────────────────────────────────────────────────────────────────────────────────
-
     @call(changes=False)
     def set_layout(self, layout: LayoutSlice) -> None:
         """Stored within a second."""
@@ -371,7 +369,7 @@ class Session:
 
     @call(changes=True)
     async def carry_out(self) -> None:
-        """Begins a turn in mode `edit` for the last plan. Raises `SessionError` without one."""
+        """Carries out the last plan in mode `edit`. Raises `SessionError` without one."""
         if not self.state.has_plan or self.mode != "ask":
             raise SessionError("There is no plan to carry out", "ask for one in mode ask first")
         await self.set_mode("edit")
@@ -384,8 +382,9 @@ class Session:
 
     @call(changes=True)
     async def rewind(self, turn: int) -> str:
-        """Takes files back to their state before a message, all or none, and returns the id of a copy of the
-        session as it was then. Raises `SessionError` and `EditFailed`."""
+        """Restores files to before a message, all or none. Returns the id of a copy of the session at that
+        time. Raises `SessionError` and `EditFailed`.
+        """
         from tui_agent.log.transfer import fork, moved_since
 
         if self.state.turn.running:
@@ -406,10 +405,8 @@ class Session:
 
     @call(changes=False)
     async def notice(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:
-        """Outside the conversation."""
+        """Not part of the conversation."""
         await self.journal.record(e.NoticeGiven(level, text))
-
-    # ── for whoever opens it ─────────────────────────────────────────────────────────────────────────────
 
     @call(changes=False)
     async def resume(self) -> None:
@@ -423,11 +420,11 @@ class Session:
         self.start_warnings(await self.review.heal())
         await self.settle_others()
         await self._open_files.restore()
-        self._look_later = True  # After the first frame, when listeners exist.
+        self._look_later = True  # after the first frame, when listeners exist
 
     @call(changes=False)
     def warn_about_unwritten(self) -> None:
-        """Texts held in memory because the disk rejects them."""
+        """Reports texts that stay in memory because the disk rejects them."""
         loop = asyncio.get_running_loop()
 
         def tell(error: FileError) -> None:

@@ -1,4 +1,4 @@
-"""Views for commands of this workspace: isolation, contents, revealed files, and required confirmations."""
+"""Views for this workspace's commands: isolation, contents, revealed files, confirmations."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class RevealedFiles:
         try:
             self._answers.keep(msgspec.to_builtins(kept))
         except OSError:
-            return  # The next session repeats the offer.
+            return  # the next session repeats the offer
 
     def show(self) -> tuple[str, ...]:
         """Blocking. Raises `OSError`."""
@@ -110,13 +110,13 @@ class RevealedFiles:
         return self._found
 
 
-#: File of the last isolation per workspace, in the folder of sessions.
+#: Last isolation per workspace, in the folder of sessions.
 LAST = "rungs.json"
-#: Seconds between notices about waiting commands, and maximum number of files in a sentence.
+#: Seconds between notices about waiting commands, and maximum files in a sentence.
 TOLD_AFTER, MOST_NAMED = 2.0, 5
-#: Maximum seconds a command in the real folder waits for the secret search, from its start.
+#: Seconds from its start for which a command in the folder waits for the secret search.
 KNOWN_WITHIN = 20.0
-#: Programs compared between the view and the machine.
+#: Programs compared between view and machine.
 _COMPARED = ("python", "python3", "node", "ruby", "java", "go", "cargo")
 
 
@@ -163,8 +163,7 @@ class TrialViews:
         self._rung: Rung | None = None
         self._probing = asyncio.Lock()
         self._said: set[str] = set()
-        self.skills: tuple[str, ...] = ()  # Readable folders.
-        #: Confirmations for this session.
+        self.skills: tuple[str, ...] = ()
         self._allowed: set[str] = set()
         journal.store.subscribe(self._on_event)
 
@@ -204,8 +203,9 @@ class TrialViews:
             self._before.keep(rung.isolated)
 
     async def check_allowed(self, command: str, by: By, *, network: bool, allowed: bool) -> Rung:
-        """Raises `AnswerNeeded` with the reason. Checks were named by the user; without a view they raise
-        `SessionError`."""
+        """Raises `AnswerNeeded` with the reason. Checks are already named by the user; without a view they
+        raise `SessionError`.
+        """
         from tui_agent.sandbox.isolation import WORDS
 
         if by == "check":
@@ -239,8 +239,9 @@ class TrialViews:
         pending: bool = True,
         tools: Sequence[str] = (),
     ) -> PreparedView:
-        """Prepares a view with pending and unsaved content, unless `pending` is False. Raises `SessionError`.
-        `seeded` is called once the content is fixed; `tools` are additional readable folders."""
+        """With pending and unsaved content, unless `pending` is `False`. Calls `seeded` once the content is
+        fixed; `tools` are additional readable folders. Raises `SessionError`.
+        """
         from tui_agent.extensions.markdown_files import hidden_config
         from tui_agent.sandbox.folder_copy import RunFolder
         from tui_agent.sandbox.view_plan import Limits, NoView, fitting, plan
@@ -285,8 +286,9 @@ class TrialViews:
     async def replaced(
         self, *, pending: bool = True, seeded: Callable[[], object] | None = None
     ) -> tuple[list[Seed], tuple[str, ...]]:
-        """Contents that differ from the folder, with pending and unsaved ones unless `pending` is False; and
-        the pending paths. `seeded` is called once they are fixed."""
+        """Contents that differ from the folder (pending and unsaved ones unless `pending` is `False`), and
+        the pending paths. Calls `seeded` once they are fixed.
+        """
         await self._scanned()
         found = await self._seeds() if pending else (await asyncio.to_thread(self._judged, {}), ())
         if seeded is not None:
@@ -298,7 +300,7 @@ class TrialViews:
         return await asyncio.to_thread(self._judged, contents)
 
     def shown_secrets(self) -> list[str]:
-        """That commands may read by a setting."""
+        """Readable for commands by a setting."""
         from tui_agent.sandbox.hidden_files import is_revealed
 
         return [one.path for one in self._judge.last if is_revealed(one, self._reveal)]
@@ -337,7 +339,7 @@ class TrialViews:
         return await asyncio.to_thread(_digest, seeds)
 
     async def keeping(self, prepared: PreparedView, command: str, by: By) -> RunLayer | None:
-        """The build cache layer. Read-only for the model's commands, because checks reuse it."""
+        """The build cache, read-only for the model's commands because checks reuse it."""
         from tui_agent.sandbox.build_cache import MARKED, RunLayer, key_of
 
         if prepared.plan.isolated != "overlay" or self._copied or not self._settings.kept:
@@ -357,7 +359,7 @@ class TrialViews:
         return RunLayer(lent, asyncio.create_task(self._workspace.ignored([f"{name}/a" for name in MARKED])))
 
     async def forget_builds(self) -> bool:
-        """False without any. Raises `SessionError` while a command uses it."""
+        """`False` without any. Raises `SessionError` during a command that uses it."""
         try:
             return await asyncio.to_thread(self._kept_layer.delete)
         except OSError as error:
@@ -392,7 +394,7 @@ class TrialViews:
         if not await asyncio.to_thread(lambda: self._revealed.waiting):
             raise SessionError("No tracked test file is hidden", "list other files in trial.reveal")
         paths = await asyncio.to_thread(self._revealed.show)
-        self._git = None  # Recomputed with the new settings.
+        self._git = None  # recomputed with the new settings
         return paths
 
     async def hide_test_files(self) -> tuple[str, ...]:
@@ -573,7 +575,7 @@ def _git_folders(root: str) -> tuple[str, list[str]]:
 
 
 def _hidden_tools(plan: ViewPlan, path: str) -> list[str]:
-    """Tools hidden partly, so that a command finds another program or none."""
+    """Partly hidden tools, for which a command finds another program or none."""
     from tui_agent.sandbox.environment import is_below
 
     shown = (*plan.binds, *plan.overlays, *plan.links)

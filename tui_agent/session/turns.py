@@ -22,9 +22,9 @@ from tui_agent.turn.model_choice import split_effort, with_effort
 _log = logging.getLogger(__name__)
 STOPPED = "Stopped: the partial answer was saved."
 ASK_FOR_THE_REST = "before it was complete: send “continue” for the rest"
-#: Maximum seconds of exclusive processor time for a turn's first request.
+#: Maximum seconds of processor priority for a turn's first request.
 REQUEST_FIRST = 0.1
-#: Seconds between updates of a stream: one or two frames.
+#: Seconds between stream updates: one or two frames.
 TOLD_EVERY = 0.03
 Part = Literal["summary", "message", "reasoning", ""]
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ async def _no_text(text: str, unasked: bool) -> str:
 
 
 class Turns:
-    """`after` is called after each successful turn and returns the next message or ""."""
+    """`after` runs after each successful turn and returns the next message or ""."""
 
     def __init__(
         self,
@@ -60,10 +60,9 @@ class Turns:
         self._tell_level = tell_level
         #: Awaited before each turn of the model, after `get_ready`.
         self.on_ready: Callable[[], Awaitable[None]] = _nothing
-        #: Awaited with each message before its turn, and whether it is automatic. Returns text for the model, and
-        #: raises a `TuiAgentError` for a message that is not sent.
+        #: Awaited with each message, and whether it is automatic. Returns text for the model; a
+        #: `TuiAgentError` stops the message.
         self.on_message: Callable[[str, bool], Awaitable[str]] = _no_text
-        #: Awaited when a turn is stopped.
         self.on_stop: Callable[[], Awaitable[None]] = _nothing
         self._after = after
         #: A whole turn, from first to last record. Only `_work`, the part between them, is cancelled.
@@ -75,11 +74,9 @@ class Turns:
         self._decisions: list[Decision] = []
         #: Conflicts of an apply, sent to the model after the running turn.
         self._conflicts: list[Change] = []
-        #: Number of consecutive automatic turns.
         self._unasked = 0
-        #: Whether a person can see the session.
         self._attended = True
-        #: The next message, and the success, of the turn that ended last without a person.
+        #: Next message and success of the last turn that ended without a terminal.
         self._held: tuple[str, bool] | None = None
 
     @property
@@ -92,16 +89,17 @@ class Turns:
 
     async def submit(self, text: str, attachments: Sequence[str] = (), effort: Effort | None = None) -> None:
         """Returns once the message is on disk. Decides before any await, so that two messages cannot both
-        begin a turn."""
+        begin a turn.
+        """
         if not text.strip():
             return
         draft = self.state.input.draft
         if self.running and self._stopped and self._task is not None:
-            await asyncio.wait([self._task])  # The turn is ending; do not add to its queue.
+            await asyncio.wait([self._task])  # the turn is ending; do not add to its queue
         if self.running:
             await self._journal.record(e.MessageQueued(with_effort(effort, text)))
             if not self.running and not self._stopped:
-                self._begin_next()  # The turn ended during the write.
+                self._begin_next()  # the turn ended during the write
         else:
             await asyncio.shield(self._begin(text, attachments, effort))
         if draft and self.state.input.draft == draft:
@@ -109,7 +107,7 @@ class Turns:
             self._journal.forget(["draft"])
 
     async def submit_to(self, steps: Steps, text: str) -> None:
-        """Done by `steps`, without the model. Raises `SessionError` during a turn."""
+        """Runs `steps` instead of the model. Raises `SessionError` during a turn."""
         if self.running:
             raise SessionError("A turn is running", "wait, or stop it")
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -120,7 +118,7 @@ class Turns:
         await begun
 
     def ask_again(self, conflicts: Sequence[Change]) -> None:
-        """Asks about conflicts of an apply, immediately or after the turn."""
+        """Asks about conflicts of an apply, at once or after the turn."""
         self._conflicts += conflicts
         if not self.running:
             self._stopped = False
@@ -133,7 +131,7 @@ class Turns:
             self._begin_next()
 
     def set_attended(self, attended: bool) -> None:
-        """Holds queued messages and the next batch while False; turns of a goal go on."""
+        """Holds queued messages and the next batch while `False`; turns of a goal continue."""
         self._attended = attended
         if attended and self._held is not None and not self.running and not self._stopped:
             (following, ended_well), self._held = self._held, None
@@ -168,8 +166,9 @@ class Turns:
             await asyncio.wait([self._task])
 
     async def batch_complete(self) -> bool:
-        """Waits until the running turn has proposed all its changes. False if another call already waits.
-        Raises `EditFailed` if the turn failed."""
+        """Waits until the running turn has proposed all changes. `False` if another call already waits.
+        Raises `EditFailed` if the turn failed.
+        """
         if not _is_proposing(self.state):
             return True
         if self._batch_awaited:
@@ -224,7 +223,7 @@ class Turns:
         return decisions
 
     async def decide(self, decision: Decision) -> None:
-        """Raises `SessionError` for an unknown action, and for skipping one already sent."""
+        """Raises `SessionError` for an unknown action, and for a skip after sending."""
         action = decision.action
         if all(slot.action.name != action for slot in self.state.plan.actions):
             raise SessionError(f"The plan has no action “{action}”", "choose one that it shows")
@@ -254,7 +253,7 @@ class Turns:
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         begun.add_done_callback(
             lambda told: told.cancelled() or told.exception()
-        )  # No caller awaits a queued message.
+        )  # no caller awaits a queued message
         self._stopped = False
         self._unasked = self._unasked + 1 if unasked else 0
         started = e.TurnStarted(self.state.next_turn, text, queued, tuple(attachments), effort, unasked)
@@ -343,7 +342,7 @@ class Turns:
 
     async def _ended(self, turn: int, steps: Steps, *, with_model: bool) -> dict:
         self._work = asyncio.create_task(self._drive(steps, with_model=with_model), name=f"turn {turn}")
-        if self._stopped:  # Stopped during its first write.
+        if self._stopped:  # stopped during its first write
             self._work.cancel()
         try:
             limit = await self._work
@@ -358,7 +357,7 @@ class Turns:
             _log.debug("the turn ended", exc_info=True)
             limit = error.limit if isinstance(error, LimitReached) else ""
             return {"ok": False, "error": str(error), "kind": type(error).__name__, "limit": limit}
-        except Exception as error:  # Outermost handler: an internal error must not end the session.
+        except Exception as error:  # an internal error must not end the session
             found = fault("An error in tui-agent ended the turn", error)
             return {"ok": False, "error": str(found), "kind": "Fault"}
         finally:

@@ -1,4 +1,4 @@
-"""The worker's side of a sub-task in a place: the same session, over the folder that is its copy."""
+"""The worker's side of a sub-task in a place: the same session over a copy of the folder."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from tui_agent.workspace.workspace import Workspace
 
 #: Seconds for the session's end.
 PATIENCE = 0.7
-#: Free bytes below which a failure is that of the disk.
+#: Free bytes below which a failure is attributed to the disk.
 ROOM = 1 << 20
 #: Events whose texts the parent needs.
 _WITH_TEXTS = (e.ChangeProposed, e.ChangeReworked, e.ChangeMoved, e.CheckpointMade)
@@ -77,8 +77,6 @@ class StandardStreams:
 
 
 class Worker:
-    """`home` is a folder of its own."""
-
     def __init__(self, channel: StandardStreams, home: Path) -> None:
         self._home = home
         self._archive = home / "copy.tar.gz"
@@ -159,7 +157,9 @@ class Worker:
             raise
 
     def _see_room(self) -> None:
-        """Called for a failure. Raises `PlaceLost` if a disk is full, so that the sub-task starts again elsewhere."""
+        """Called after a failure. Raises `PlaceLost` if a disk is full, so that the sub-task restarts
+        elsewhere.
+        """
         if any(
             shutil.disk_usage(folder).free < ROOM for folder in (self._home, self._opened().workspace.root)
         ):

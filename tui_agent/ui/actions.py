@@ -1,4 +1,4 @@
-"""Actions by id (`pane.name`), available through keys, the palette, the footer and the mouse."""
+"""Actions by id (`pane.name`) for keys, palette, footer and mouse."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from tui_agent.ui.panes import PANES
 if TYPE_CHECKING:
     from tui_agent.store.state import State
 
-#: Contexts other than panes: application keys (active over dialogs too) and keys active anywhere in the
-#: workspace.
+#: Contexts without a pane: keys of the application (over dialogs too) and of the workspace.
 APP, ANYWHERE = "app", ""
 
 
@@ -125,7 +124,7 @@ ACTIONS: dict[str, Action] = {
 }
 
 
-#: Command names that differ from the action name, and actions excluded from the commands.
+#: Commands whose name differs from the action's.
 _SAID = {
     "chat.paste_picture": "paste",
     "session.open": "resume",
@@ -136,7 +135,6 @@ _SAID = {
     "app.stop_everything": "stop-everything",
 }
 _KEYS_ONLY = {"app.leader", "app.palette", "app.close", "pane.next", "pane.previous"}
-#: Commands that are listed first, most used ones first.
 _FIRST = (
     *("session.model", "session.mode", "session.open", "session.new", "changes.apply_all", "changes.undo"),
     *(
@@ -149,8 +147,7 @@ _FIRST = (
     ),
     *("session.fork", "session.rewind", "session.init", "session.status", "app.help", "app.theme"),
 )
-#: Slash commands by name: global actions and some chat actions. Destructive commands are last because Enter
-#: selects the first match.
+#: By name. Destructive commands are last because Enter selects the first match.
 SLASH: dict[str, Action] = {
     _SAID.get(action.id, action.name.replace("_", "-")): action
     for action in sorted(
@@ -160,13 +157,13 @@ SLASH: dict[str, Action] = {
     if (action.pane in (APP, ANYWHERE) and action.id not in _KEYS_ONLY)
     or action.id in ("chat.copy", "chat.reasoning", "chat.btw", "chat.goal", "chat.paste_picture")
 }
-#: Additional words of other agents, by the action they start.
+#: Names that other agents use.
 _ALSO = {"clear": "session.new", "cost": "session.context", "diff": "pane.review", "exit": "app.quit"}
 SLASH |= {word: ACTIONS[action_id] for word, action_id in _ALSO.items()}
 
 
 def slash_commands(words: str) -> list[tuple[str, Action]]:
-    """The command `words` first, then names that start with it, then all others that contain it."""
+    """Exact matches, then prefixes, then matches in the name and in the description."""
     words = words.lower()
     begin = sorted(
         (one for one in SLASH.items() if one[0].startswith(words)), key=lambda one: one[0] != words
@@ -181,7 +178,7 @@ def actions_of(pane: str) -> list[Action]:
 
 
 def bindings_of(pane: str) -> list[BindingType]:
-    """Bindings without keys, which the keymap assigns; those of `APP` have priority over the focused widget."""
+    """Bindings without keys, which the keymap assigns. Those of `APP` precede the focused widget's."""
     return [
         Binding(action.id, action.call, action.words, show=False, id=action.id, priority=pane == APP)
         for action in actions_of(pane)
@@ -192,7 +189,7 @@ Reason = Callable[["State"], str]
 
 
 def why_not(action_id: str, state: State) -> str:
-    """The reason the action is unavailable, or ""."""
+    """ "" if the action is available."""
     pane = action_id.partition(".")[0]
     reason = _REASONS.get(action_id) or _REASONS.get(pane)
     return reason(state) if reason else ""
@@ -244,7 +241,7 @@ _ticked = _unless(
     "none is ticked",
 )
 
-#: By action id, or by pane as a default for its unlisted actions.
+#: By action id, or by pane for its other actions.
 _REASONS: dict[str, Reason] = {
     **dict.fromkeys(
         (

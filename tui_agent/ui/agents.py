@@ -1,4 +1,4 @@
-"""Agents of other makers in the user's terminal: our screen is suspended, and resumes with the review."""
+"""Runs other agents in the user's terminal while our screen is suspended."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 #: Ctrl+], and the same key in kitty's keyboard protocol.
 LEAVES = re.compile(rb"\x1d|\x1b\[93(?::\d*)*;5(?::1)?u")
 _PASTE = re.compile(rb"\x1b\[20([01])~")
-#: Bytes of output that are kept while it is not shown, and that wait for the terminal.
+#: Maximum bytes of hidden output, and of output waiting for the terminal.
 MOST_HIDDEN, MOST_WAITING = 1 << 20, 1 << 18
 _PIECE = 1 << 16
-#: Seconds between two sizes that make a program draw again.
+#: Seconds between two size changes that make a program redraw.
 JIGGLE = 0.05
 
 Outcome = Literal["left", "ended"]
 
 
 class AgentTerminal:
-    """A pseudo-terminal. `program` is its other side, for the program; it is closed by `started`."""
+    """A pseudo-terminal. `program` is the program's descriptor, which `started` closes."""
 
     def __init__(self, columns: int, lines: int) -> None:
         self._ours, self.program = os.openpty()
@@ -90,7 +90,7 @@ class AgentTerminal:
             shown.write(self._filter.leave())
             await shown.drained()
             shown.close()
-            with suppress(termios.error):  # The terminal is gone.
+            with suppress(termios.error):
                 termios.tcsetattr(source, termios.TCSANOW, before)
             if self._is_open:
                 self._read_on()
@@ -117,7 +117,7 @@ class AgentTerminal:
             data = os.read(self._ours, _PIECE)
         except BlockingIOError:
             return
-        except OSError:  # The program has ended.
+        except OSError:
             data = b""
         if not data:
             self._loop.remove_reader(self._ours)
@@ -125,7 +125,7 @@ class AgentTerminal:
         shown = self._filter.feed(data)
         if self._shown is not None:
             if self._shown.write(shown):
-                self._loop.remove_reader(self._ours)  # Until the terminal has taken it.
+                self._loop.remove_reader(self._ours)  # `_read_on` adds it again.
         elif len(self._hidden) + len(shown) > MOST_HIDDEN:
             self._is_too_much = True
             self._hidden.clear()
@@ -137,7 +137,7 @@ class AgentTerminal:
             data = os.read(source, _PIECE)
         except OSError:
             data = b""
-        if not data:  # The terminal is gone.
+        if not data:
             if not left.done():
                 left.set_result(None)
             self._loop.remove_reader(source)
@@ -160,7 +160,6 @@ class AgentTerminal:
             self._is_pasting, at = mark[1] == b"0", mark.end()
 
     def type(self, data: bytes) -> None:
-        """Passes input to the program, and queues the rest if it is slow."""
         if data and self._is_open:
             self._to_program.append(data)
             self._write()
@@ -187,7 +186,7 @@ class _Shown:
 
     def __init__(self, loop: asyncio.AbstractEventLoop, target: int, on_drained: Callable[[], None]) -> None:
         self._loop, self._on_drained = loop, on_drained
-        # A descriptor of our own: the mode would be that of all programs that share the terminal.
+        # `O_NONBLOCK` on the shared descriptor would affect all programs in this terminal.
         self._target = os.open(os.ttyname(target), os.O_WRONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
         self._waiting = bytearray()
         self._empty = asyncio.Event()
@@ -228,19 +227,19 @@ class _Shown:
 
 
 class Agents:
-    """The agent of this screen: one at a time."""
-
     def __init__(self, app: Host, session: Session, show_review: Callable[[], None]) -> None:
         self._app, self._session, self._show_review = app, session, show_review
         self._run: AgentRun | None = None
         self._terminal: AgentTerminal | None = None
         self._ended: asyncio.Future[int] | None = None
         self._starting = self._is_shown = False
-        #: Whether the program ends with an agent that changed nothing.
+        #: Whether the program exits after an agent without changes.
         self.ends_with_it = False
 
     def begin(self, words: Sequence[str] = (), *, by_name: bool = True) -> None:
-        """Runs `/agent NAME [ARGUMENT…]`, or shows the running agent. `by_name`: the first word is a profile."""
+        """Runs `/agent NAME [ARGUMENT…]`, or shows the running agent. `by_name`: the first word is a
+        profile.
+        """
         self._app.run_worker(self._do(words, by_name=by_name), group="agent")
 
     async def _do(self, words: Sequence[str], *, by_name: bool) -> None:

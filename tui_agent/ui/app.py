@@ -1,4 +1,4 @@
-"""The application: opens a session after the first frame, composes the screen, and shuts down."""
+"""Opens a session after the first frame, composes the screen, and shuts down."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from tui_agent.ui.widgets.guide import Guide
 
 OpenSession = Callable[[], Awaitable["Session"]]
-#: Waits until this process has a terminal. Returns None if its screen has to be another one.
+#: Waits for a terminal. Returns `None` if another screen is needed.
 Arrival = Callable[[], Awaitable["Beginning | None"]]
 #: Modules of the chat and the status line, imported during disk waits.
 BEHIND_THE_FIRST_FRAME = (
@@ -68,24 +68,23 @@ BEHIND_THE_FIRST_FRAME = (
     "panes.chat",
     "panes.status",
 )
-#: Seconds allowed between the two presses of the quit key.
+#: Seconds between the two presses of the quit key.
 QUIT_WITHIN = 3.0
-#: Timeout in seconds for pending session calls on quit.
+#: Seconds for pending session calls on quit.
 SETTLE = 10.0
-#: The same timeout after a termination signal.
+#: The same after a termination signal.
 SETTLE_AT_SIGNAL = 0.5
-#: Minimum display time of a notice, in seconds; afterwards any key dismisses it.
+#: Seconds before a key dismisses a notice.
 NOTICE_SECONDS = 1.0
-#: Maximum number of visible notices; older notices are dismissed.
 MOST_NOTICES = 2
-#: Exit status of a command that cannot be started, as shells return it.
+#: Exit status of a command that cannot start, as in shells.
 NOT_STARTED = 127
-#: Notice for a paste without an end sequence, and its timeout in seconds.
+#: Notice for a paste without an end sequence, and its seconds on screen.
 PASTE_WAITS, A_DAY = "paste not finished · Ctrl+C ends it", 86_400
 
 
 class Beginning(NamedTuple):
-    """Arguments of an application that was drawn before its terminal was there."""
+    """Arguments known only when the drawn application gets its terminal."""
 
     open_session: OpenSession
     reopen: Reopen
@@ -97,8 +96,6 @@ class Beginning(NamedTuple):
 class WorkspaceApp(
     FatalErrorsApp[int], TypedKeysApp[int], PlainDisplayApp[int], Host, inherit_bindings=False
 ):
-    """Handles application-wide concerns: session opening, themes and quitting."""
-
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = bindings_of(APP)
     MODES: ClassVar[dict[str, str | Callable[[], Screen[Any]]]] = {"workspace": WorkspaceScreen}
@@ -123,19 +120,18 @@ class WorkspaceApp(
         lent: LentTerminal | None = None,
         arrival: Arrival | None = None,
     ) -> None:
-        """`folders` may contain `keys.toml` and `themes/`; later folders take precedence. `depth` overrides
-        colour detection.
+        """`folders` may contain `keys.toml` and `themes/`; later folders take precedence.
 
-        `reopen` opens a session selected on the screen. With `pick_from` (data folder, workspace) the
-        session picker is shown first. follows_background: use the light theme on a light terminal. begin_with: command
-        of an agent that is shown first. first_action: done when the screen is complete. serve: opens the control
-        socket. lent: the terminal, if a launcher owns it.
+        `depth` overrides colour detection. `reopen` opens a selected session. `pick_from` (data folder,
+        workspace) shows the session picker first. `follows_background`: use the light theme on a light
+        terminal. `begin_with` is an agent's command; `first_action` runs on the complete screen. `serve`
+        opens the control socket. `lent` is a launcher's terminal.
         """
         no_colour = bool(os.environ.get("NO_COLOR"))
         if not no_colour:
             os.environ.pop("NO_COLOR", None)  # Textual treats an empty value as set
         textual_patches.apply()
-        ScrollBar.renderer = ScrollBarCells  # the extension point documented by Textual
+        ScrollBar.renderer = ScrollBarCells
         super().__init__(driver_class=TerminalDriver)
         self._open_session = open_session
         self._depth = depth or depth_of(self.console.color_system)
@@ -148,7 +144,6 @@ class WorkspaceApp(
         self.follows_background = follows_background and not no_colour
         self._theme = theme
         self.palette = self._use(NO_COLOUR if no_colour else theme)
-        #: The rendered rows in plain mode.
         self.plain_screen: PlainScreen | None = None
         if plain:
             self._draw_plainly(plain)
@@ -160,7 +155,6 @@ class WorkspaceApp(
         self.serve = serve
         self._arrival = arrival
         self.lent = lent
-        #: Present after the session is open.
         self.attachment: Attachment | None = None
         self.is_leaving = False
         self.next = None
@@ -168,7 +162,6 @@ class WorkspaceApp(
         self.error: TuiAgentError | None = None
         self._quitting = False
         self._copied = ""
-        #: Number of the received termination signal, or 0.
         self.signal = 0
 
     @property
@@ -176,8 +169,6 @@ class WorkspaceApp(
         screen = self.screen_stack[0]
         assert isinstance(screen, WorkspaceScreen)
         return screen
-
-    # ── the plain screen ─────────────────────────────────────────────────────────────────────────────────
 
     @property
     def plain(self) -> bool:
@@ -213,7 +204,7 @@ class WorkspaceApp(
     async def _rebuild(
         self, session: Session, change: Callable[[], None], said: str, keys: ExitStack
     ) -> None:
-        """Rebuilds the widgets of the same session; `keys` blocks input until then."""
+        """Recreates the widgets; `keys` blocks input until then."""
         with keys:
             await self.workspace_screen.leave()
             change()
@@ -232,14 +223,12 @@ class WorkspaceApp(
         for announcements in lines:
             cast("Announcements", announcements).say([message])
         if not lines:
-            # Place notices opposite the pane's input: at the top for the chat, at the bottom otherwise.
+            # Opposite the pane's input: at the top for the chat, otherwise at the bottom.
             in_chat = self.workspace_screen.arrangement.layout.focus == "chat"
             self.workspace_screen.set_class(self.size.width < MEDIUM_FROM and not in_chat, "-low-notices")
             super().notify(message, **how)
 
     def on_notify(self, event: Notify) -> None:
-        """Dismiss duplicate and excess notices before showing a new one."""
-
         def gone(shown: list[Notification]) -> list[Notification]:
             shown = [it for it in shown if it.message != PASTE_WAITS]
             same = [it for it in shown if it.message == event.notification.message]
@@ -250,8 +239,6 @@ class WorkspaceApp(
     def words_for(self, screen: Screen[Any]) -> str:
         assert self.plain_screen is not None
         return self.plain_screen.update(screen, self.console)
-
-    # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def on_mount(self) -> None:
         self.screen_change_signal.subscribe(self, lambda _: self.keyboard.look(), immediate=True)
@@ -267,7 +254,7 @@ class WorkspaceApp(
             self.call_later(_raise, error)
 
     async def on_event(self, event: events.Event) -> None:
-        """Routes input through the keyboard queue, which calls `_handle` in order."""
+        """Queues input for `_handle`."""
         if isinstance(event, Typed) and not event.is_forwarded:
             self.keyboard.put(event)
             if self.session is None:
@@ -278,7 +265,7 @@ class WorkspaceApp(
             await super().on_event(event)
 
     async def _handle(self, event: Typed) -> None:
-        if isinstance(event, events.Key):  # dismisses older notices
+        if isinstance(event, events.Key):
             now = time.time()
             dismiss_notices(self, lambda shown: [it for it in shown if now - it.raised_at > NOTICE_SECONDS])
         if isinstance(screen := self.screen, WorkspaceScreen):
@@ -289,13 +276,11 @@ class WorkspaceApp(
         await super().on_event(event)
 
     def is_typed(self, key: str) -> bool:
-        # Of the widgets in a workspace only the application has keys before the focus.
+        # Only the application has keys before a workspace's focused widget.
         return (len(key) == 1 or isinstance(self.screen, WorkspaceScreen)) and key not in self.keys.of_app
 
     def _is_urgent(self, event: Typed) -> bool:
         return isinstance(event, events.Key) and event.key in self.keys.of_app
-
-    # ── opening ──────────────────────────────────────────────────────────────────────────────────────────
 
     def on_ready(self) -> None:
         self.run_worker(self._open())
@@ -312,7 +297,7 @@ class WorkspaceApp(
             self.use_theme("")
         opening = asyncio.create_task(self._chosen())
         for module in BEHIND_THE_FIRST_FRAME:
-            await asyncio.sleep(0)  # lets session opening continue
+            await asyncio.sleep(0)  # lets the session open
             import_module(f"tui_agent.ui.{module}")
         try:
             session = await opening
@@ -328,7 +313,7 @@ class WorkspaceApp(
         self._make_attachable(session)
         typed, handled = session.state.input.typed, self.keyboard.handled
         await self.workspace_screen.fill(session)
-        # The folder listing runs in another process while the remaining panes are created here.
+        # The folder listing runs in another process.
         await asyncio.gather(session.start_services(), self.workspace_screen.complete(session))
         if self.attachment is not None and self.serve is not None:
             self.attachment.serve(self.serve)
@@ -362,8 +347,9 @@ class WorkspaceApp(
         return self.session is not None and self.session.state.turn.running
 
     async def _chosen(self) -> Session | None:
-        """Returns the session to show, or `None` if the user cancelled, or for one that another process shows in
-        this terminal. Raises `OpenElsewhere` if that process cannot."""
+        """Returns `None` if the user cancelled or another process shows the session here. Raises
+        `OpenElsewhere` if that process cannot.
+        """
         choice = None
         if self._pick_from:
             from tui_agent.ui.dialogs.sessions import pick
@@ -407,7 +393,7 @@ class WorkspaceApp(
         return self._copied
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copies through tmux inside tmux, which ignores OSC 52 by default."""
+        """Copies through tmux if present, since it ignores OSC 52 by default."""
         if os.environ.get("TMUX"):
             self._copied = text
             self.run_worker(self._copy_in_tmux(text), group="clipboard")
@@ -438,9 +424,8 @@ class WorkspaceApp(
         return names(self._theme_folders)
 
     def use_theme(self, name: str) -> None:
-        """Switch the theme for this run. "" keeps it, with the colours that the terminal's variables name."""
+        """ "" only adopts the colours that the terminal's variables name."""
         if not name:
-            # As Textual makes it, for the variables of the new terminal.
             console = Console(
                 file=self.console.file,
                 highlight=False,
@@ -456,7 +441,7 @@ class WorkspaceApp(
             self.console = console
             self._depth = depth_of(console.color_system)
             self._use(shown)
-            self.mutate_reactive(WorkspaceApp.theme)  # other colours under the same name
+            self.mutate_reactive(WorkspaceApp.theme)  # the colours changed, not the name
             return
         self.follows_background = False
         self._theme = name
@@ -478,7 +463,7 @@ class WorkspaceApp(
         return palette
 
     async def action_quit(self) -> None:
-        """Copy the selection, if any. Otherwise quit on the second press."""
+        """Copies the selection, if any; otherwise quits on the second press."""
         focused = self.focused
         if focused is not None and getattr(focused, "selected_text", ""):
             await self.run_action("copy", focused)
@@ -501,8 +486,6 @@ class WorkspaceApp(
     def action_stop_everything(self) -> None:
         if self.session is not None:
             call_session(self, self.session, self.session.stop_everything())
-
-    # ── suspending, and the end by a signal ──────────────────────────────────────────────────────────────
 
     async def suspend_to_shell(self, *, leave: bool = False) -> None:
         await self.workspace_screen.flush()
@@ -563,7 +546,7 @@ class WorkspaceApp(
         os.kill(os.getpid(), signal.SIGHUP)
 
     def end_by(self, number: int) -> None:
-        """Exit after a signal: save typed text and release the session, without waiting for blocked calls."""
+        """Exits after a signal: saves typed text and releases the session without waiting for blocked calls."""
         if not self.signal:
             self.signal = number
             asyncio.get_running_loop().create_task(self.leave(0))
@@ -572,7 +555,6 @@ class WorkspaceApp(
         self._quitting = False
 
     async def leave(self, status: int) -> None:
-        """Flush input to the session, wait for pending calls, and exit."""
         self.is_leaving = True
         await self.workspace_screen.leave()
         await asyncio.sleep(0)  # starts pending calls

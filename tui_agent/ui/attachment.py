@@ -1,4 +1,4 @@
-"""The terminals of a session: the first one, those that `tui-agent attach` hands over, and the time without any."""
+"""The terminal of a session: attached, detached and replaced, also through `tui-agent attach`."""
 
 from __future__ import annotations
 
@@ -21,30 +21,27 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.ui.host import Host
 
-#: Opens the control socket of a session.
 Serve = Callable[["Session", "Terminals"], "ControlServer"]
-#: Seconds between two looks at the shell's terminal and at running work while there is no terminal.
+#: Seconds between checks of the shell's terminal and of running work.
 LOOK_AGAIN = 0.25
 NOT_SUSPENDED = "Not suspended: no shell started this program, so it could not be resumed."
 _log = logging.getLogger(__name__)
 
 
 class Attachment:
-    """Detaches the session from its terminal, attaches it to another, and ends it after a long time without one."""
+    """Attaches and detaches terminals, and ends a session that has none for a long time."""
 
     def __init__(self, app: Host, driver: TerminalDriver, session: Session) -> None:
         self._app, self._driver, self._session = app, driver, session
         self._server: ControlServer | None = None
         self._client: Client | None = None
-        #: Whether a shell has this program as a job.
         self._is_job = False
         self._waiting: asyncio.Task[None] | None = None
-        #: Ends when another session leaves the terminal of this process.
+        #: Ends when another session leaves this terminal.
         self._lending: asyncio.Task[None] | None = None
-        #: Set when the control socket is open, or cannot be opened; and what the user asked of the launcher before.
+        #: Set when the control socket is open or has failed; `_asked` runs then.
         self._served = asyncio.Event()
         self._asked: list[Callable[[], object]] = []
-        #: The exit status of the program that the launcher runs.
         self._program: asyncio.Future[int] | None = None
 
     @property
@@ -53,7 +50,7 @@ class Attachment:
 
     @property
     def linger(self) -> int:
-        """Seconds without work and without a terminal after which the session ends; 0 ends it with its terminal."""
+        """Idle seconds without a terminal that end the session; 0 ends it with its terminal."""
         state = self._session.state.session
         return 0 if state.rehearsal else self._session.loaded.settings.session.linger
 
@@ -62,7 +59,7 @@ class Attachment:
         return self.linger > 0 and not self._app.is_leaving
 
     def serve(self, serve: Serve) -> None:
-        """Opens the control socket. A failure is logged, and the session is not reachable."""
+        """Opens the control socket. A failure is logged."""
         try:
             self._server = serve(self._session, self)
         except (OSError, SessionError) as error:
@@ -81,12 +78,11 @@ class Attachment:
 
     @property
     def _is_too_early(self) -> bool:
-        """Whether the terminal has a launcher that cannot be asked yet."""
+        """Whether a launcher exists but the control socket is not open yet."""
         return self._app.lent is not None and not self._served.is_set()
 
     def close(self, status: int) -> None:
-        """Ends the connections. The launcher of the terminal returns `status` when this process ends, or waits for the
-        next session."""
+        """Ends the connections. The launcher exits with `status` or waits for the next session."""
         if self._waiting is not None:
             self._waiting.cancel()
         if self._server is not None:
@@ -96,8 +92,6 @@ class Attachment:
             elif client is not None:
                 client.send({"type": "ended", "status": status})
             self._server.close()
-
-    # ── losing the terminal ──────────────────────────────────────────────────────────────────────────────
 
     def hang_up(self) -> None:
         self._is_job = False
@@ -109,7 +103,9 @@ class Attachment:
             self._let_go(self._client)
 
     def detach(self) -> None:
-        """Leaves the terminal; the session continues. Raises `SessionError` if no program would get the terminal."""
+        """Leaves the terminal; the session continues. Raises `SessionError` if no program would get the
+        terminal.
+        """
         client, words = self._client, self._words()
         if self._is_too_early:
             self._asked.append(self.detach)
@@ -130,7 +126,7 @@ class Attachment:
             )
 
     def visit(self, session: str) -> None:
-        """Shows another running session in this terminal, which returns to this session afterwards."""
+        """Shows another running session, which then returns the terminal."""
         client = self._client
         if client is None:
             self._lending = asyncio.create_task(self._lend(session), name="visit")
@@ -150,7 +146,7 @@ class Attachment:
             await process.wait()
             if self._driver.terminals == terminals:
                 self._draw_on(source, target)
-            elif can_be_continued():  # that terminal, or another, has shown this session since
+            elif can_be_continued():  # some terminal has shown this session since
                 self._is_job = True
                 give_to_shell()
         finally:
@@ -160,7 +156,7 @@ class Attachment:
             os.close(target)
 
     def suspend(self) -> bool:
-        """Gives the terminal to its shell, which can bring the session back with `fg`. False without a shell."""
+        """Gives the terminal to its shell, whose `fg` returns. `False` without a shell."""
         client = self._client
         if self._is_too_early:
             self._asked.append(self.suspend)
@@ -196,7 +192,7 @@ class Attachment:
             self._waiting = asyncio.create_task(self._wait(), name="without a terminal")
 
     async def _wait(self) -> None:
-        """Waits for the shell's `fg`, and for the end of the time without work."""
+        """Waits for the shell's `fg`, or until `linger` has passed."""
         idle = monotonic()
         while True:
             await asyncio.sleep(LOOK_AGAIN)
@@ -213,8 +209,6 @@ class Attachment:
                 await self.leave(0)
                 return
 
-    # ── getting one ──────────────────────────────────────────────────────────────────────────────────────
-
     def _take_own(self) -> None:
         try:
             terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
@@ -225,7 +219,7 @@ class Attachment:
         os.close(terminal)
 
     def attach(self, client: Client, descriptors: tuple[int, int], message: Mapping[str, Any]) -> None:
-        """Draws on the client's terminal; the shell of the one in use gets it back."""
+        """Draws on the client's terminal and returns the current one to its shell."""
         if self._app.is_leaving:
             raise SessionError("The session is ending", "resume it with `tui-agent --resume`")
         if client is not self._client:
@@ -262,8 +256,6 @@ class Attachment:
         if self._server is not None:
             self._server.state_changed()
 
-    # ── messages ─────────────────────────────────────────────────────────────────────────────────────────
-
     def on_message(self, client: Client, message: Mapping[str, Any]) -> None:
         if client is not self._client:
             return
@@ -274,7 +266,7 @@ class Attachment:
                 self._end_program(status)
 
     async def run_in_terminal(self, words: Sequence[str]) -> int | None:
-        """Lets the launcher run a program that owns the terminal. Returns its exit status; None without a launcher."""
+        """Returns the program's exit status, or `None` without a launcher."""
         if self._is_too_early:
             await self._served.wait()
         if self._client is None or not self._client.can_run:

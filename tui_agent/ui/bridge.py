@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from tui_agent.store.state import State
 
 INTERVAL = 1 / 30
-#: Maximum delay of the display at the start of a turn, in seconds. Sending the request takes priority, since
-#: layout takes longer than the request. Second value: time for a composed request to leave.
+#: Seconds by which the display yields to a turn's request, since layout takes longer than the request; and
+#: seconds for a composed request to leave.
 REQUEST_FIRST, LEAVES_WITHIN = 0.1, 0.005
 #: Turn phases before the request.
 _BEFORE = ("planning", "finding")
@@ -29,7 +29,7 @@ class StateSource(Protocol):
 
 
 class StateView(Protocol):
-    #: Slices of the state and values derived from them, such as `buffers.tabs`.
+    #: Slices, or derived values such as `buffers.tabs`.
     SLICES: ClassVar[tuple[str, ...]]
 
     def show(self, state: State) -> None: ...
@@ -38,8 +38,8 @@ class StateView(Protocol):
 class Bridge:
     """Updates panes when their slices change, without a timer.
 
-    The first request of a turn delays updates by up to `REQUEST_FIRST`, unless `keys_wait` reports waiting
-    keys. `later` schedules a callback on the screen's queue.
+    The first request of a turn delays updates by up to `REQUEST_FIRST`, unless `keys_wait()`. `later`
+    schedules a callback on the screen's queue.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Bridge:
         self._shown: dict[StateView, tuple[object, ...]] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._last = float("-inf")
-        #: The latest turn seen, and the deadline of its request's priority.
+        #: The latest turn, and the future that ends its request's priority.
         self._turn = session.state.turn.number
         self._request: asyncio.Future[None] | None = None
         self._unsubscribe = session.subscribe(self._on_event)
@@ -77,12 +77,12 @@ class Bridge:
             await asyncio.shield(self._request)
 
     def hurry(self) -> None:
-        """Flush despite a request's priority, for keys that depend on the state."""
+        """Flushes despite a request's priority, for keys that depend on the state."""
         if self._request is not None:
             self._due()
 
     def flush(self) -> bool:
-        """Returns whether there were any."""
+        """Returns whether a pane changed."""
         self._last = asyncio.get_running_loop().time()
         state, changed = self._session.state, False
         for pane, before in list(self._shown.items()):
@@ -130,8 +130,7 @@ def _differs(old: object, new: object) -> bool:
 
 
 class Attention:
-    """Brings panes to the front: the plan with a turn, the review with a pending change, the sub-tasks with new
-    tasks."""
+    """Shows the plan with a turn, the review with a pending change, and new sub-tasks."""
 
     SLICES: ClassVar[tuple[str, ...]] = ("turn", "review", "subtasks")
 

@@ -1,4 +1,4 @@
-"""Global commands: palette and help, session, turn, and bulk change actions."""
+"""Global commands: palette, help, session, turn and bulk changes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST = 5
 
 
 class RecentActions:
-    """Action ids, newest first. Read and write errors are ignored."""
+    """Action ids, newest first. File errors are ignored."""
 
     def __init__(self) -> None:
         self.ids: list[str] = []
@@ -63,10 +63,10 @@ def _write(path: Path, ids: list[str]) -> None:
         make_private(path.parent)
         replace_private(path, json.dumps(ids).encode(), sync=False)
     except OSError:
-        pass  # kept for this run only
+        pass
 
 
-#: Dialogs by action id: a module of `dialogs`, imported on first use, and its function.
+#: By action id: a module of `dialogs`, imported on first use, and its function.
 DIALOGS = {
     "app.notices": "palette:show_notices",
     "app.inbox": "inbox:show_inbox",
@@ -106,9 +106,9 @@ DIALOGS = {
 }
 
 
-#: Seconds allowed between the two presses that stop a turn during a change.
+#: Seconds between the two presses that stop a turn during a change.
 STOP_WITHIN = 3.0
-#: Characters of a reply's framing (braces and names) that belong to no visible text or change.
+#: Characters of a reply's framing, such as braces and names.
 FRAME = 200
 
 
@@ -129,11 +129,9 @@ class CommandHost(Protocol):
 
 
 class ScreenCommands:
-    """Functions by action id."""
-
     def __init__(self, screen: CommandHost) -> None:
         self._screen = screen
-        #: The next press of the close key stops a turn that is writing changes.
+        #: Whether the next press of the close key stops a turn that writes changes.
         self._stopping = False
         self._recent = RecentActions()
         self.table: Mapping[str, Callable[[], object]] = {
@@ -170,7 +168,7 @@ class ScreenCommands:
         }
 
     async def _decide_one(self, verb: str) -> None:
-        """Not from a line of text, in which these keys edit."""
+        """Does nothing in a text line, in which these keys edit."""
         from textual.widgets import Input
 
         if not isinstance(self._screen.host.focused, Input):
@@ -188,7 +186,7 @@ class ScreenCommands:
         actions = self._screen.host.keys.after_leader()
         session = self._screen.session
         can = {key: it for key, it in actions.items() if session and not why_not(it.id, session.state)}
-        if not self._screen.leader.is_attached:  # no part of the first frame
+        if not self._screen.leader.is_attached:
             self._screen.mount(self._screen.leader)
         self._screen.leader.begin(actions, can if session else actions)
 
@@ -259,7 +257,7 @@ class ScreenCommands:
     async def _suspend(self) -> None:
         from textual.widgets import Input
 
-        if not isinstance(self._screen.host.focused, Input):  # the key means undo there
+        if not isinstance(self._screen.host.focused, Input):  # which has its own undo
             await self._screen.host.suspend_to_shell()
 
     def _acts(self, call: Callable[[Session], Coroutine[Any, Any, object]]) -> Callable[[], None]:
@@ -289,9 +287,9 @@ class ScreenCommands:
             self._screen.act(session.chat.stop() if running else session.stop_commands())
 
     def _close(self) -> None:
-        """Close the topmost element; otherwise stop the running work and focus the chat.
+        """Closes the topmost element; otherwise stops the running work and focuses the chat.
 
-        Incomplete changes would be lost, so stopping them requires a second press.
+        Stopping loses incomplete changes, so it needs a second press.
         """
         arrangement, session = self._screen.arrangement, self._screen.session
         if arrangement.layout.zoomed:

@@ -1,4 +1,4 @@
-"""Programs of the user's desktop: an editor for a text or a file, and the reader of the clipboard's picture."""
+"""Desktop programs: the text editor and the reader of the clipboard's picture."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _USUAL = ("vi", "nano")
 
 
 def editor(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """Its command line. Raises `UsageError` if none is configured or installed."""
+    """Raises `UsageError` if none is configured or installed."""
     for name in ("VISUAL", "EDITOR"):
         try:
             if words := shlex.split(environment.get(name, "")):
@@ -71,13 +71,13 @@ async def edited_text(app: Host, text: str) -> str | None:
         await asyncio.to_thread(shutil.rmtree, folder, True)
 
 
-#: Maximum bytes of a picture, and seconds to read it.
+#: Limits of a picture: bytes, and seconds to read it.
 MOST_BYTES, WITHIN = 50 << 20, 5.0
 _PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def readers() -> list[list[str]]:
-    """The command lines that write the clipboard's picture as PNG, for this desktop."""
+    """Command lines that write the clipboard's picture as PNG."""
     found = []
     if os.environ.get("WAYLAND_DISPLAY"):
         found.append(["wl-paste", "--no-newline", "--type", "image/png"])
@@ -89,7 +89,7 @@ def readers() -> list[list[str]]:
 
 
 async def keep_picture(folder: Path) -> Path:
-    """Writes the clipboard's picture into a new file of `folder`. Raises `FileError` if there is none."""
+    """Creates a file. Raises `FileError` without a picture."""
     commands = readers()
     programs = [(shutil.which(words[0], path=search_path()), words[1:]) for words in commands]
     installed = [[program, *words] for program, words in programs if program]
@@ -103,7 +103,7 @@ async def keep_picture(folder: Path) -> Path:
 
 
 async def _output(words: list[str]) -> bytes:
-    """The output; empty if the program fails, takes too long or prints too much."""
+    """Empty if the program fails, takes too long or prints too much."""
     try:
         process = await asyncio.create_subprocess_exec(
             *words, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, start_new_session=True

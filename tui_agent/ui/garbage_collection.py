@@ -1,8 +1,8 @@
 """Garbage collection: none during startup, small steps during work, full collections when idle.
 
-Widgets and their drawings form reference cycles. Python's default collects after 25 % growth, when the rest is
-spread over so many arenas that hardly any returns to the system. Objects that exist once every pane is drawn
-are frozen.
+Widgets and their drawings form reference cycles. Python's default collects after 25 % growth, when the
+rest is spread over so many arenas that hardly any returns to the system. Objects older than the first
+drawing of all panes are frozen.
 """
 
 from __future__ import annotations
@@ -19,28 +19,29 @@ from textual.geometry import Region
 
 from tui_agent.processes.serve import trim_memory
 
-#: Threshold of generation 0, in objects. With the double, generation 1 takes 19 ms while a reply streams.
+#: Objects. With twice as many, generation 1 takes 19 ms while a reply streams.
 COLLECT_AFTER = 5_000
-#: Thresholds of generations 1 and 2; automatic full collections are disabled.
+#: Thresholds of generations 1 and 2; no automatic full collections.
 OFTEN, NEVER = 3, 1_000_000
-#: Idle seconds before collecting after a turn.
+#: Idle seconds before a collection after a turn.
 QUIET = 0.25
 #: Idle seconds before a full collection, which takes 0.1 s.
 AWAY = 60.0
-#: Seconds without a key or a resize before a full collection during a turn: more than between two keys of a word.
+#: Seconds without key or resize before a full collection during a turn; longer than between two keys of a
+#: word.
 NO_KEY = 0.5
 #: Memory blocks (70 bytes on average) added since the last full collection that trigger another: when idle,
-#: during a turn while no key is pressed, and immediately.
+#: during a turn without keys, and immediately.
 MOST_ADDED, MANY_ADDED, TOO_MUCH_ADDED = 30_000, 60_000, 200_000
 #: Maximum share of time spent in collections.
 SHARE = 0.05
 
 
 class Garbage:
-    """`idle` returns the seconds since the last key; `running` returns whether the user follows a turn."""
+    """`idle` returns the seconds since the last key; `running` whether a turn is shown."""
 
-    #: Whether this process shares its oldest objects with others. They stay frozen, because a collection would copy
-    #: their memory.
+    #: Whether other processes share the oldest objects: a collection would copy their memory, so they stay
+    #: frozen.
     shares_memory = False
 
     def __init__(self, idle: Callable[[], float], running: Callable[[], bool] = lambda: False) -> None:
@@ -49,13 +50,12 @@ class Garbage:
         self._loop: asyncio.AbstractEventLoop | None = None
         #: Memory blocks in use after the last full collection.
         self._stayed = 0
-        #: Whether the next collection includes older objects, and the frozen ones.
+        #: Whether the next collection includes older and frozen objects.
         self._older = self._everything = self._collecting = False
         self._not_before = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self) -> None:
-        """Enable the collector and freeze the existing objects."""
         if gc.isenabled():
             return
         self._loop = asyncio.get_running_loop()
@@ -66,13 +66,12 @@ class Garbage:
         self._stayed = sys.getallocatedblocks()
 
     def collect_soon(self) -> None:
-        """Collect at the next idle moment, after work that leaves many objects."""
+        """Collects when idle, after work that leaves many objects."""
         if self._loop is not None and (self._timer is None or self._everything):
             self._cancel()
             self._wait(QUIET)
 
     def close(self) -> None:
-        """Disable the collector."""
         self._cancel()
         if self._loop is not None:
             self._loop = None
@@ -80,7 +79,7 @@ class Garbage:
             gc.disable()
 
     def _on_collection(self, phase: str, info: dict[str, Any]) -> None:
-        """Collector callback, called in any thread after about 20,000 new objects."""
+        """Called in any thread after about 20,000 new objects."""
         if phase == "stop" and info["generation"] == 1 and not self._collecting and self._loop is not None:
             with suppress(RuntimeError):  # the loop is closed
                 self._loop.call_soon_threadsafe(self.collect_soon)
@@ -122,7 +121,7 @@ class Garbage:
         asyncio.get_running_loop().run_in_executor(None, trim_memory)
         self._not_before = end + (end - begin) / SHARE
         if self._older:
-            self._wait(quiet)  # apart from the first, so that a key between them is handled
+            self._wait(quiet)  # separately, so that a key between them is handled
         elif not everything:
             self._wait(AWAY, everything=True)
 

@@ -1,4 +1,4 @@
-"""The application's interface for its screen and dialogs."""
+"""The application as its screen and dialogs see it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class Choice(NamedTuple):
-    """A session to open; "" creates one. `attach` shows a session that runs in another process, on `host` or
-    here, which then draws on this terminal."""
+    """A session to open; "" creates one. `attach`: another process, on `host` or here, runs it and draws on
+    this terminal.
+    """
 
     session: str
     rehearsal: bool = False
-    #: Initial text of the prompt.
     draft: str = ""
     attach: bool = False
     host: str = ""
@@ -38,18 +38,16 @@ class AgentCommands(Protocol):
 
 
 class Host(App[int], inherit_bindings=False):
-    """Holds the keys and the session. With `reopen` it can switch sessions."""
+    """With `reopen` it switches sessions."""
 
     keys: Keys
     keyboard: Keyboard
     session: Session | None
     reopen: Reopen | None
     is_leaving: bool
-    #: The session to open after this one closes.
     next: Choice | None
-    #: The terminal of a launcher while no session uses it.
+    #: A launcher's terminal while no session uses it.
     lent: LentTerminal | None
-    #: The guide of the rehearsal, otherwise `None`.
     guide: Guide | None
 
     async def leave(self, status: int) -> None:
@@ -64,7 +62,7 @@ class Host(App[int], inherit_bindings=False):
         raise NotImplementedError
 
     def show_as(self, *, plain: bool | None = None, keys: str = "") -> None:
-        """Switch the screen reader mode, or the set of keys, for this run."""
+        """For this run."""
         raise NotImplementedError
 
     @property
@@ -72,11 +70,11 @@ class Host(App[int], inherit_bindings=False):
         raise NotImplementedError
 
     def use_theme(self, name: str) -> None:
-        """Switch the theme for this run. "" keeps it, with the colours that the terminal's variables name."""
+        """For this run. "" only adopts the colours that the terminal's variables name."""
         raise NotImplementedError
 
     async def hand_over(self, words: Sequence[str]) -> int:
-        """Run another program in the terminal and return its exit status. Raises `UsageError`."""
+        """Raises `UsageError`."""
         raise NotImplementedError
 
     @property
@@ -84,10 +82,9 @@ class Host(App[int], inherit_bindings=False):
         raise NotImplementedError
 
     async def lend_terminal(self, use: Callable[[int, int], Awaitable[T]]) -> T:
-        """Clears the screen while `use` works with the descriptors (input, output). Raises `UsageError`."""
+        """Clears the screen while `use` has the descriptors (input, output). Raises `UsageError`."""
         raise NotImplementedError
 
     async def suspend_to_shell(self, *, leave: bool = False) -> None:
-        """Give the terminal to its shell, whose `fg` returns. `leave`: a program that has handed its terminal
-        over ends."""
+        """Gives the terminal to its shell, whose `fg` returns. With `leave`, a launcher ends."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""The plain screen for screen readers: rows of words, of which only changes are written, and announcements."""
+"""The plain screen for screen readers: rows of words, updated by difference, and announcements."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from tui_agent.ui.widgets.line_view import LineView, fit
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.waiting import waiting_for_person
 
-#: Line, block and dot drawings, and signs redundant with the adjacent words.
+#: Line, block and dot drawings.
 _DRAWN = re.compile("[\u2500-\u259f\u2800-\u28ff]")
 _BETWEEN_WORDS = re.compile(r"(?<=\S) +[│┃] +(?=\S)")
 _SYMBOLS = re.compile("[\u2190-\u21ff\u22ef\u25a0-\u27bf\u2b00-\u2bff]")
-#: Characters before the first word of a row.
+#: Characters before a row's first word.
 _LEADING = re.compile(r"^[^\w\"'(\[{<+-]+")
 _KEYS = {"←": "Left", "↑": "Up", "→": "Right", "↓": "Down"}
-#: Meanings of signs with a number in titles and the status line.
+#: Signs that precede a number in titles and the status line.
 _COUNTED = {"●": "to decide", "⚠": "in conflict", "✗": "failed", "◌": "silent", "✓": "applied"}
 _MOVED = {"↑": "ahead", "↓": "behind", "±": "changed"}
 
@@ -54,7 +54,6 @@ _ANYWHERE = {
     "–": "missing",
     "≠": "stale",
 }
-#: Meanings of signs, by pane.
 _WORDS: dict[str, Mapping[str, str]] = {
     "status": dict.fromkeys("●⚠✗?◆", ""),
     "title": {"●": "to decide", "⚠": "in conflict", "?": "asks"},
@@ -97,15 +96,14 @@ _WORDS: dict[str, Mapping[str, str]] = {
 
 #: A diff line: hunk state, line number before or after the change or both, sign.
 _DIFF_LINE = re.compile(r"^([▌ ]*[✓–]? *)(?:\d+ {1,7}(\d+) {3}|(\d+) {3,9}(-) |(\d+) ([-+ ]) )")
-#: A drawn task list item.
 _TICK_BOX, _TICKS = re.compile(r"^( *)([✓○])(?= )"), {"✓": "done:", "○": "open:"}
 _LINES = re.compile(r"\+(\d+) −(\d+)")
-#: A column: text surrounded by at least two spaces.
+#: Text between at least two spaces.
 _COLUMN = re.compile(r"\S+(?: \S+)*")
 
 
 def to_speech(text: str, pane: str = "") -> str:
-    """Converts a row to words. `pane` is a pane id, "title", "status" or "dialog"."""
+    """`pane` is a pane id, "title", "status" or "dialog"."""
     words = {**_ANYWHERE, **_WORDS.get(pane, {})}
     drawn = text = _DRAWN.sub(" ", _BETWEEN_WORDS.sub(" | ", text))
     text = re.sub(r"↓ (?=\d+ new)", "", text)
@@ -150,9 +148,9 @@ def around_model_text(text: str) -> str:
     return text.replace("↪", " ")
 
 
-#: Visible rows, and the number of retained sentences.
+#: Visible and retained announcements.
 ROWS, KEPT = 4, 200
-#: Cells of a command in a sentence; the transcript has the whole.
+#: Maximum cells of a command in a sentence.
 _SPOKEN = 60
 _PHASES = {
     "planning": "Making a plan.",
@@ -164,7 +162,7 @@ _PHASES = {
 
 
 def announced(before: State, now: State, keys: Keys, silent_after: int = 30) -> Iterator[str]:
-    """Yields a sentence for each state change that the normal screen shows only as a sign or colour."""
+    """Yields a sentence for each change that the normal screen shows only as a sign or colour."""
     if now.turn.running and now.turn.phase != before.turn.phase:
         yield _PHASES.get(now.turn.phase, "")
     if before.turn.running and not now.turn.running:
@@ -248,7 +246,7 @@ class Announcements(Static):
     )
 
     def __init__(self, keys: Keys, title: Callable[[str], str]) -> None:
-        """`title` returns a pane's title, including its counts."""
+        """`title` returns a pane's title with its counts."""
         super().__init__("", markup=False)
         self._keys = keys
         self._title = title
@@ -270,7 +268,6 @@ class Announcements(Static):
             self.update(plain("\n".join(self.said[-ROWS:])))
 
 
-#: Style sheet for everything under the class `-plain`.
 STYLES = Path(__file__).with_suffix(".tcss")
 _SHOW_CURSOR = "\x1b[?25h"
 
@@ -283,13 +280,12 @@ class Character(NamedTuple):
 class PlainScreen:
     def __init__(self) -> None:
         self._rows: list[list[Character]] = []
-        #: Position of the terminal cursor.
         self.place = Offset(0, 0)
         self._seen: tuple[object, str, int | None] = (None, "", None)
         self._in_list = False
 
     def forget(self) -> None:
-        """Discard the recorded content after external output."""
+        """Discards the recorded rows after external output."""
         self._rows = []
 
     @property
@@ -297,7 +293,7 @@ class PlainScreen:
         return "\n".join("".join(cell.text for cell in row).rstrip() for row in self._rows)
 
     def update(self, screen: Screen[object], console: Console) -> str:
-        """The sequence that updates the terminal and places the cursor at the focus."""
+        """Updates the terminal and puts its cursor at the focus."""
         strips = rows_of(screen)
         width, said = screen.size.width, _announced(screen)
         rows = [_row(strip, _words_at(screen, y), width) for y, strip in enumerate(strips)]
@@ -336,7 +332,7 @@ class PlainScreen:
         return Offset(region.x, min(max(region.y + line, region.y), max(region.bottom - 1, region.y)))
 
     def _choice(self, screen: Screen[object], widget: Input) -> Offset | None:
-        """The highlighted option of a filtered list, until the next input character."""
+        """The highlighted option of a filtered list, until the next character."""
         found = [it for it in screen.query(OptionList) if it.display]
         if not found:
             return None
@@ -361,7 +357,7 @@ def _highlighted(options: OptionList) -> int:
 
 
 def _words_at(screen: Screen[object], y: int) -> Callable[[str], str]:
-    """Returns the function that converts this row to words, depending on the widget at the row."""
+    """Returns the conversion for the widget at the row."""
     try:
         widget: Widget = screen.get_widget_at(1, y)[0]
     except NoWidget:
@@ -400,13 +396,13 @@ def _row(strip: Strip, words: Callable[[str], str], width: int) -> list[Characte
 
 
 def _changed(y: int, old: Sequence[Character], new: Sequence[Character], console: Console) -> str:
-    """Returns the sequence that updates a terminal row, or "" if it is unchanged."""
+    """Returns the sequence that updates a row; "" if unchanged."""
     if old == new:
         return ""
     pairs = list(zip(old, new, strict=False))
     same = next((at for at, (was, now) in enumerate(pairs) if was != now), len(pairs))
     ends = 0
-    if len(old) == len(new):  # with an identical end, whose characters keep their positions
+    if len(old) == len(new):  # an equal end keeps its positions
         backwards = zip(reversed(old[same:]), reversed(new[same:]), strict=True)
         ends = next((at for at, (was, now) in enumerate(backwards) if was != now), 0)
     written = new[same : len(new) - ends]

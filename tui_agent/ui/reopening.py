@@ -1,4 +1,4 @@
-"""Reopens unfinished text fields after a resume, other than the prompt and the editor."""
+"""Reopens unfinished text fields, except the prompt and the editor, after a resume."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.ui.screen import WorkspaceScreen
 
-#: Descriptions of text fields, by the first word of their name.
 _CALLED = {
     "answer": "an answer to a question",
     "check": "the command of a check",
@@ -37,8 +36,9 @@ _CALLED = {
 
 
 async def reopen(screen: WorkspaceScreen, session: Session, kept: Collection[str], at_work: bool) -> None:
-    """Open the newest of the `kept` fields and list the others in a notice. It lists all if the user is already
-    `at_work`, because a dialog would take the keys."""
+    """Opens the newest of the `kept` fields and lists the others in a notice; lists all if the user is
+    `at_work`, because a dialog would take the keys.
+    """
     others = [place for place in kept if place in session.state.input.typed and place != WAITING]
     if others and not at_work:
         with keys_wait(screen):
@@ -82,7 +82,7 @@ async def _open(screen: WorkspaceScreen, session: Session, place: str) -> bool:
             screen.query_one(TodosPane).write_again(about)
         case "comment" | "hunk" | "place":
             change, _, hunk = about.rpartition(":")
-            pane, number = screen.query_one(ReviewPane), whole_number(hunk, 0)  # of a whole change: "None"
+            pane, number = screen.query_one(ReviewPane), whole_number(hunk, 0)  # "None" for a whole change
             if number < 0 or all(one.id != change for one in pane.changes):
                 return False
             screen.focus_pane("review")

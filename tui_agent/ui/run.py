@@ -1,4 +1,4 @@
-"""Runs the screen until the user quits or a signal arrives, once per selected session."""
+"""Runs one screen per selected session until the user quits or a signal arrives."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from tui_agent.session.hooks import EndReason
     from tui_agent.ui.attachment import Serve
 
-#: Timeout in seconds for closing the session after a signal.
+#: Seconds to close the session after a signal.
 CLOSE_AT_SIGNAL = 1.0
-#: Timeout in seconds for flushing the debug log after a signal.
+#: Seconds to flush the debug log after a signal.
 FLUSH_AT_SIGNAL = 0.2
-#: Seconds from a signal to forced process exit.
+#: Seconds from a signal to a forced exit.
 END_WITHIN = 2.6
-#: Thread switch interval, in seconds, to limit the delay of keys and frames; Python's default is 5 ms.
+#: Thread switch interval in seconds, for prompt keys and frames; Python's default is 5 ms.
 MOST_IN_A_ROW = 0.0005
 
 
@@ -56,12 +56,11 @@ def run_app(
     lent: LentTerminal | None = None,
     arrival: Arrival | None = None,
 ) -> int:
-    """Run the screen until the user quits. Returns the exit status, or raises the error that prevented session
-    opening.
+    """Returns the exit status, or raises the error that prevented opening a session.
 
-    The session opens after the first frame and closes after the screen is restored; each further one gets its
-    own screen and loop. The first uses `loop`, which may already run other tasks and is closed after `at_last`,
-    and waits for its terminal if `arrival` is set.
+    The session opens after the first frame and closes after the screen is restored; each further session
+    has its own screen and loop. The first uses `loop`, which may already run tasks and is closed after
+    `at_last`, and waits for its terminal if `arrival` is set.
     """
     while True:
         app = WorkspaceApp(
@@ -95,7 +94,7 @@ def run_app(
 
 
 def _attach(session: str, lent: LentTerminal | None) -> int:
-    """Shows a session of another process in the terminal: this process becomes its launcher, if it has none."""
+    """Shows another process's session in the terminal, as its launcher if it has none."""
     from tui_agent.control import sockets
 
     if lent is not None:
@@ -117,7 +116,7 @@ def _reason(app: WorkspaceApp) -> EndReason:
 
 def _print(words: str) -> None:
     if words:
-        with suppress(OSError):  # the terminal may be closed
+        with suppress(OSError):
             sys.stderr.write(f"tui-agent: {words} …\n")
             sys.stderr.flush()
 
@@ -132,7 +131,7 @@ async def _run(app: WorkspaceApp, at_last: Callable[[], Awaitable[object]] | Non
     loop = asyncio.get_running_loop()
 
     def end(number: int, _: object) -> None:
-        """A signal handler instead of a loop handler, because it also runs when the loop is blocked."""
+        """A signal handler, not a loop handler: it also runs if the loop is blocked."""
         attachment = app.attachment
         if number == signal.SIGHUP and attachment is not None and attachment.outlives_terminal:
             loop.call_soon_threadsafe(attachment.hang_up)

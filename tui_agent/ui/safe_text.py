@@ -1,6 +1,5 @@
-"""Converts external text to text objects for the screen, never to markup.
-
-Control and hidden characters are made visible first (`files.sanitize`).
+"""Converts external text to text objects, never to markup; control and hidden characters become visible
+(`files.sanitize`).
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ CHECK_INKS: dict[CheckLook, str] = {
     "running": "$running",
 }
 
-#: Select Graphic Rendition, the only escape sequence preserved in command output.
+#: Select Graphic Rendition, the only sequence kept in command output.
 _RENDITION = re.compile(r"\x1b\[([0-9;:]*)m")
-#: Theme colours for the terminal's dark and bright colours; black and white use the text colour.
+#: For the terminal's dark and bright colours; black and white use the text colour.
 _COLOURS = ("$muted", "$error", "$success", "$warning", "$accent", "$running", "$accent", "")
-#: Maximum number of codes per sequence, and the largest code; the rest is ignored.
+#: Maximum codes per sequence, and the largest code; the rest is ignored.
 _MOST_CODES, _MOST_CODE = 32, 255
 _ATTRIBUTES = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
 
@@ -56,12 +55,12 @@ def counted(count: int, noun: str) -> str:
 
 
 def plain(text: str, style: str = "") -> Content:
-    """External text. `style` must be internal (`$muted`, `bold $accent`)."""
+    """`style` must be internal (`$muted`, `bold $accent`)."""
     return Content.styled(clean(text), style) if style else Content(clean(text))
 
 
 def coloured(text: str) -> Content:
-    """Command output with its colours; other control characters are made visible."""
+    """Keeps the colours of command output; other control characters are made visible."""
     pieces, style, at = [], dict[str, str](), 0
     for found in _RENDITION.finditer(text):
         pieces.append(plain(text[at : found.start()], " ".join(style.values())))
@@ -71,7 +70,7 @@ def coloured(text: str) -> Content:
 
 
 def _rendered(style: dict[str, str], codes: str) -> dict[str, str]:
-    """The style after a sequence. Background codes are ignored for readability."""
+    """The style after a sequence. Background codes are ignored for legibility."""
     given = [
         whole_number(code, most=_MOST_CODE)
         for code in codes.replace(":", ";").split(";", _MOST_CODES)[:_MOST_CODES]
@@ -111,7 +110,6 @@ def rich_label(text: str, style: str = "") -> Text:
 
 
 def check_pieces(marks: Iterable[CheckMark]) -> list[tuple[str, str]]:
-    """Check marks as coloured pieces, placed after other content."""
     return [(f" {mark.words}", CHECK_INKS[mark.look]) for mark in marks]
 
 

@@ -1,4 +1,4 @@
-"""The workspace screen: composes the panes, moves the focus, and stores the layout."""
+"""The workspace screen: composes panes, moves the focus, stores the layout."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from tui_agent.store.state import State
     from tui_agent.ui.bridge import StateView
 
-#: Maximum delay of mounting a pane due to pending input, in seconds.
+#: Maximum seconds by which input delays mounting a pane.
 KEYS_FIRST = 0.5
-#: Global actions that a pane does wherever the focus is; their keys wait until it is mounted.
+#: Global actions that a pane handles; their keys wait until it is mounted.
 DONE_IN = {
     "changes.apply_all": "review",
     "changes.apply_one": "review",
@@ -51,8 +51,7 @@ DONE_IN = {
 
 @runtime_checkable
 class Pointable(Protocol):
-    """A widget that can move its cursor to the mouse position, in cells from its corner, without side
-    effects."""
+    """A widget that can move its cursor to a position, in cells from its corner, without side effects."""
 
     def point(self, x: int, y: int) -> None: ...
 
@@ -60,9 +59,9 @@ class Pointable(Protocol):
 class WorkspaceScreen(
     KeysFirstScreen[None], FocusStylesScreen[None], LostFocusScreen[None], inherit_bindings=False
 ):
-    """Shows only the layout before `fill`, and a session's panes afterwards."""
+    """Shows the empty layout until `fill`."""
 
-    SCOPED_CSS = False  # identical notices over dialogs
+    SCOPED_CSS = False  # so that notices look the same over dialogs
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
     BINDINGS = bindings_of(ANYWHERE)
 
@@ -72,17 +71,16 @@ class WorkspaceScreen(
         self.arrangement = Arrangement(self.workspace, self.focus_pane)
         self.session: Session | None = None
         self.bridge: Bridge | None = None
-        #: Whether all panes are mounted.
         self.ready = False
         self.leader = Leader()
         self._commands = ScreenCommands(self)
         self._room = RoomMaker(self, self.arrangement)
-        #: Id of the pane awaited by keys, "" if unknown, and the future of its arrival.
+        #: The pane that keys wait for, "" if unknown, and its arrival.
         self._awaited = ""
         self._arriving: asyncio.Future[None] | None = None
         #: Whether the awaited pane gets the focus.
         self._takes_focus = True
-        #: Completes when a screen replacement ends.
+        #: Done when another screen has replaced this one.
         self._replacing: asyncio.Future[None] | None = None
 
     def compose(self) -> Iterable[Widget]:
@@ -102,11 +100,10 @@ class WorkspaceScreen(
     def host(self) -> Host:
         return cast(Host, self.app)
 
-    # ── opening and leaving ──────────────────────────────────────────────────────────────────────────────
-
     async def fill(self, session: Session, *, opened: bool = True) -> None:
-        """Mount the chat and the status line. If the session was `opened` just now, early input becomes the
-        chat's text."""
+        """Mounts the chat and the status line. If the session was just `opened`, early input becomes chat
+        text.
+        """
         from tui_agent.ui.panes.chat import ChatPane
         from tui_agent.ui.panes.status import StatusPane
         from tui_agent.ui.widgets.prompt_lines import ApprovalLine
@@ -127,14 +124,14 @@ class WorkspaceScreen(
             self.workspace.arranged(self.arrangement.layout, self.arrangement.needs)
 
     async def complete(self, session: Session) -> None:
-        """Mount the other panes, visible ones first, one by one: input is handled before each."""
+        """Visible panes first, one by one; input is handled before each."""
         bridge = self.bridge
         assert bridge is not None, "it is filled first"
         seen = self.workspace.front_panes()
         for pane in sorted(AFTER_THE_CHAT, key=lambda pane: pane.id not in seen):
             if self._arriving is None and self._replacing is None:  # otherwise keys wait for these panes
                 await self.host.keyboard.rested(KEYS_FIRST)
-            # Import in a thread to avoid blocking input; the loop draws the existing panes.
+            # Imported in a thread, to not block input; the loop draws meanwhile.
             pane_class, _ = await asyncio.gather(asyncio.to_thread(pane.load), self.wait_for_refresh())
             await self._mount_pane(pane_class(session), bridge)
         await self.wait_for_refresh()
@@ -166,14 +163,13 @@ class WorkspaceScreen(
             await pane.flush()
 
     async def _store_waiting(self, text: str) -> None:
-        """Store the text of keys that wait, except a password. The chat is flushed first, since it holds the
-        keys before them."""
+        """Stores waiting keys, except a password. The chat is flushed first: its keys are older."""
         session = self.session
         if session is None or getattr(self.app.focused, "password", False):
             return
         if text or WAITING in session.state.input.typed:
             if (chat := self.workspace.pane("chat")) is not None:
-                with suppress(NoMatches):  # while it is mounted
+                with suppress(NoMatches):  # not mounted yet
                     await chat.flush()
             session.chat.set_typed(WAITING, text)
 
@@ -185,8 +181,6 @@ class WorkspaceScreen(
         bridge.attach(pane)
         if self._awaited == pane.ID:
             self._arrived(pane)
-
-    # ── keys that something has to be there for ──────────────────────────────────────────────────────────
 
     def on_mount(self) -> None:
         self._arriving = asyncio.get_running_loop().create_future()
@@ -229,7 +223,7 @@ class WorkspaceScreen(
         return self.host.keys.single(ANYWHERE) - {"tab", "shift+tab", "question_mark"}
 
     def typed_early(self) -> None:
-        """Show early input that has no target yet."""
+        """Shows input that has no target yet."""
         for line in self.query("#opening").results(Static):
             line.update(plain(f"opening …  {self.host.keyboard.text[-200:]}"), layout=False)
 
@@ -243,13 +237,14 @@ class WorkspaceScreen(
             self._arriving = None
 
     def make_room(self, event: Typed) -> bool:
-        """Adjust pane sizes before an event, except during text input, since clicks and movement keys depend on
-        positions. Returns whether anything moved."""
+        """Adjusts pane sizes before an event that depends on positions; text input does not. Returns whether
+        anything moved.
+        """
         shown = isinstance(event, events.MouseDown) and self.bridge is not None and self.bridge.flush()
         return self._room.make(event) or shown
 
     async def handle_after_leader(self, event: Typed) -> bool:
-        """Returns whether the event was handled as the second key after the leader."""
+        """Returns whether the event was the second key after the leader."""
         if self.leader.waiting is None or not isinstance(event, events.Key | events.Paste | events.MouseDown):
             return False
         if isinstance(event, events.Key) and is_modifier(event):
@@ -263,10 +258,8 @@ class WorkspaceScreen(
             await self.do(action.id)
         return isinstance(event, events.Key)
 
-    # ── moving between panes ─────────────────────────────────────────────────────────────────────────────
-
     def focus_pane(self, name: str) -> None:
-        """Keys wait for a pane that is not mounted yet."""
+        """Keys wait if the pane is not mounted yet."""
         pane = self.workspace.pane(name)
         if pane:
             self.arrangement.bring_to_front(pane.ID)
@@ -303,7 +296,7 @@ class WorkspaceScreen(
         self.arrangement.resize(message.pane, message.axis, message.cells)
 
     def handle_right_click(self, event: Typed) -> bool:
-        """Moves the cursor and opens the menu of available actions."""
+        """Moves the cursor and opens the menu of actions."""
         if not isinstance(event, events.MouseDown | events.MouseUp) or event.button != 3:
             return False
         if isinstance(event, events.MouseDown):
@@ -316,14 +309,12 @@ class WorkspaceScreen(
                 self._commands.offer(names[0], event.screen_offset)
         return True
 
-    # ── doing ────────────────────────────────────────────────────────────────────────────────────────────
-
     def ask(self, call: Coroutine[Any, Any, object]) -> None:
         if self.session:
             call_session(self, self.session, call)
 
     def act(self, call: Coroutine[Any, Any, object]) -> None:
-        """Like `call_session`, for calls that affect the meaning of the next chat keys."""
+        """Like `ask`, for calls that the next chat keys depend on."""
         chat = self.workspace.pane("chat")
         if chat is not None:
             chat.act(call, text_waits=False)
@@ -368,7 +359,7 @@ def keys_wait(screen: WorkspaceScreen) -> Generator[None]:
 
 
 class AnswersExpected:
-    """State listener that calls `then` once, shortly before the first possible turn."""
+    """Calls `then` once, shortly before the first possible turn."""
 
     SLICES: ClassVar[tuple[str, ...]] = ("input", "turn")
 
@@ -382,5 +373,5 @@ class AnswersExpected:
 
 
 async def _get_ready_for_answers() -> None:
-    """Import the Markdown renderer in a thread; importing it on the loop would delay input."""
+    """Imports the Markdown renderer in a thread, to not block input."""
     await in_background(partial(import_module, "tui_agent.ui.markdown.message_text"))

@@ -1,4 +1,4 @@
-"""Terminal title; bell and notification about a long turn's end or a question if the user is away."""
+"""Terminal title; bell and notification for a long turn's end or a question if the user is away."""
 
 from __future__ import annotations
 
@@ -21,25 +21,26 @@ from tui_agent.ui.textual_patches.driver import driver_of
 if TYPE_CHECKING:
     from tui_agent.store.state import State
 
-#: Seconds without input after which the user counts as away.
+#: Seconds without input before the user counts as away.
 AWAY = 20.0
-#: Timeout in seconds for copying text through tmux.
+#: Seconds to copy text through tmux.
 TMUX_WITHIN = 3.0
-#: Timeout in seconds of the user's `notify` command.
+#: Seconds for the user's `notify` command.
 NOTIFIER_WITHIN = 10.0
 _log = logging.getLogger(__name__)
 
 
 class Signals:
-    """State listener. No bell is needed if the terminal has the focus and received recent input."""
+    """Rings no bell if the terminal has the focus and had recent input."""
 
     SLICES: ClassVar[tuple[str, ...]] = ("turn", "asked", "session")
 
     def __init__(
         self, app: App[int], keyboard: Keyboard, workspace: str, long: float, command: str = ""
     ) -> None:
-        """Turns of at least `long` seconds ring the bell; 0 disables it. `command` notifies instead of the
-        terminal."""
+        """Turns of `long` seconds or more ring the bell; 0 disables it. `command` replaces the terminal's
+        notification.
+        """
         self._app = app
         self._keyboard = keyboard
         self._workspace = one_line(workspace)
@@ -87,7 +88,7 @@ class Signals:
 
 
 def notification(title: str, words: str) -> str:
-    """The sequence for a desktop notification that this terminal understands.
+    """The sequence for a desktop notification in this terminal.
 
     kitty: OSC 99; foot, rxvt and terminals based on VTE: OSC 777; others: OSC 9.
     """
@@ -100,7 +101,7 @@ def notification(title: str, words: str) -> str:
 
 
 async def run_notifier(command: str, message: str) -> None:
-    """Run the user's command with the message as its last argument; a failure is logged."""
+    """The message is the last argument. A failure is logged."""
     try:
         words = [*shlex.split(command), message]
         process = await asyncio.create_subprocess_exec(
@@ -120,7 +121,7 @@ async def run_notifier(command: str, message: str) -> None:
 
 
 async def given_to_tmux(text: str) -> bool:
-    """Copy into the buffer of the surrounding tmux and its terminal's clipboard. Returns whether it succeeded."""
+    """Copies to tmux's buffer and its terminal's clipboard. Returns whether that succeeded."""
     try:
         process = await asyncio.create_subprocess_exec(
             "tmux", "load-buffer", "-w", "-", stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL
@@ -136,7 +137,7 @@ async def given_to_tmux(text: str) -> bool:
 
 
 def passed_on(sequence: str) -> str:
-    """Wraps a sequence for the terminal outside tmux or screen. Returns it unchanged without them."""
+    """Wraps a sequence for the terminal outside tmux or screen, if any."""
     if os.environ.get("TMUX"):
         return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\"
     return f"\x1bP{sequence}\x1b\\" if os.environ.get("STY") else sequence

@@ -1,4 +1,4 @@
-"""Prompt commands with arguments, by name: `/effort high`. A command without arguments is an action."""
+"""Prompt commands with arguments, such as `/effort high`. Without arguments they are actions."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.ui.host import Host
 
-#: A session call that returns a sentence for the user.
+#: Returns a sentence for the user.
 Call = Coroutine[Any, Any, str]
-#: The modes, in the order of the key that changes them.
+#: In the order of the key that changes them.
 MODES: tuple[Mode, ...] = ("edit", "ask", "auto")
 _WRITTEN = re.compile(r"/([\w-]+)\s+(.*)", re.DOTALL)
 
@@ -125,10 +125,8 @@ def _agent(host: Host, words: str) -> None:
         raise SessionError(f"The arguments cannot be read ({error})", "correct their quotes") from error
 
 
-#: Commands of the screen by name.
 HOST_COMMANDS: Mapping[str, Callable[[Host, str], None]] = {"agent": _agent}
-#: Functions by command name. Parameters: session, full text, arguments. They return the call, or `None` for a
-#: message.
+#: Parameters: session, full text, arguments. Returns `None` for a message.
 TEXT_COMMANDS: Mapping[str, Callable[[Session, str, str], Call | None]] = {
     "effort": _effort,
     "model": lambda session, text, words: _choose_model(session, words),

@@ -30,31 +30,30 @@ from tui_agent.ui.textual_patches.sequences import known
 if TYPE_CHECKING:
     from tui_agent.ui.keys.keymap import Keys
 
-#: Maximum queued output in bytes. Excess output is dropped, and the screen is redrawn later.
+#: Maximum queued output in bytes. The rest is dropped, and the screen is redrawn later.
 MOST_WAITING = 2_000_000
-#: Timeout in seconds for flushing the queue before restoring the terminal.
+#: Seconds to flush the queue before restoring the terminal.
 LAST_WORDS = 0.5
-#: Delimiters of a synchronized update (mode 2026), as written by Textual.
+#: Synchronized update (mode 2026), as Textual writes it.
 SYNC_START, SYNC_END = "\x1b[?2026h", "\x1b[?2026l"
-#: Request for in-band size reports. Filtered out: signals report each size, and a late response may be
-#: outdated.
+#: Requests in-band size reports. Filtered out: signals report each size, and a late response may be outdated.
 ASK_SIZES = "\x1b[?2048$p"
 READ_AT_ONCE = 64 * 1024
 
 
 class TerminalWriter(threading.Thread):
-    """Writes to a descriptor in order without blocking callers, until the terminal is closed.
+    """Writes to a descriptor in order without blocking callers.
 
-    Callers write directly if the terminal accepts the data; a handoff of every frame to this thread would cost
-    up to 5 ms. Output waits for the end of an earlier writer to the same terminal.
+    Callers write directly if the terminal accepts the data; handing every frame to this thread would cost
+    up to 5 ms. Output waits for an earlier writer to the same terminal.
     """
 
     _unfinished: ClassVar[list[TerminalWriter]] = []
 
     def __init__(self, descriptor: int, on_drained: Callable[[], None]) -> None:
-        """`on_drained` is called in this thread when the terminal accepts output again after a drop."""
+        """Calls `on_drained` in this thread when the terminal accepts output again after a drop."""
         super().__init__(name="terminal-output", daemon=True)
-        #: A copy, because the original may become another terminal while a write waits.
+        #: A copy, because the original may become another terminal during a write.
         self._descriptor = os.dup(descriptor)
         self._at_once = _opened_apart(descriptor)
         self._on_drained = on_drained
@@ -76,7 +75,7 @@ class TerminalWriter(threading.Thread):
             if not data:
                 return
             if self._size + len(data) > MOST_WAITING:
-                while len(self._waiting) > 1:  # the first chunk may be partially written
+                while len(self._waiting) > 1:  # the first may be partially written
                     self._waiting.pop()
                 self._size, self._left_out = sum(map(len, self._waiting)), True
             else:
@@ -93,7 +92,7 @@ class TerminalWriter(threading.Thread):
             return 0
 
     def stop(self, within: float) -> None:
-        """Stop after the queue is written, or after `within` seconds."""
+        """Stops after the queue is written, or after `within` seconds."""
         with self._changed:
             self._ended = True
             self._changed.notify()
@@ -155,25 +154,24 @@ def _opened_apart(descriptor: int) -> int | None:
 
 
 class TerminalDriver(LinuxDriver):
-    """Draws on standard output, so that standard error can be redirected to a file."""
+    """Draws on standard output, so that standard error can be redirected."""
 
     def __init__(self, app: Any, **options: Any) -> None:
         super().__init__(app, **options)
         assert sys.__stdout__ is not None
         self._program, self._rounds = app, asyncio.get_running_loop()
         self._reports = bool(options.get("debug"))
-        #: Descriptor of the output.
         self.output = sys.__stdout__.fileno()
         self._writer: TerminalWriter | None = None
         self._is_on = self._was_stopped = self._is_given_away = False
-        #: Whether there is no terminal: output is dropped, and the program continues.
+        #: Whether there is no terminal: output is dropped.
         self.is_parked = not os.isatty(self.fileno)
-        #: Number of terminals so far; a late message of an earlier terminal has a lower number.
+        #: Number of terminals so far, to identify messages of an earlier one.
         self.terminals = 0
         self._draws_errors = os.isatty(2)
         signal.signal(signal.SIGTSTP, self._stop)
         signal.signal(signal.SIGCONT, self._go_on)
-        #: The incomplete frame; frames are written as a whole.
+        #: Frames are written as a whole.
         self._frame: list[str] | None = None
 
     @property
@@ -203,8 +201,9 @@ class TerminalDriver(LinuxDriver):
             self._writer.write(data)
 
     def park(self, words: str = "") -> None:
-        """Restores and closes the terminal, and prints `words` there. The program continues without one until
-        `take`."""
+        """Restores and closes the terminal, and prints `words` there. The program continues without one
+        until `take`.
+        """
         if self.is_parked:
             return
         self.is_parked = True
@@ -220,7 +219,7 @@ class TerminalDriver(LinuxDriver):
         os.close(null)
 
     def take(self, source: int, target: int) -> None:
-        """Draws on another terminal, given by descriptors, which are copied."""
+        """Draws on another terminal, whose descriptors are copied."""
         self.park()
         self._use(source, target)
         self.terminals += 1
@@ -235,7 +234,7 @@ class TerminalDriver(LinuxDriver):
             os.dup2(target, 2)
 
     def resized(self) -> None:
-        """Another terminal than that of this process has a new size."""
+        """Handles a new size of a terminal that does not signal this process."""
         if self._is_on or self._is_given_away:
             signal.raise_signal(signal.SIGWINCH)
 
@@ -253,7 +252,7 @@ class TerminalDriver(LinuxDriver):
             self._draw_again()
         if self._asks_background:
             self.write(ASK_BACKGROUND)
-        self.write("\x1b[22;2t")  # save the title on the terminal's stack
+        self.write("\x1b[22;2t")  # saves the title on the terminal's stack
 
     def stop_application_mode(self) -> None:
         if not self._is_on:
@@ -269,7 +268,7 @@ class TerminalDriver(LinuxDriver):
             self._writer = None
 
     def run_input_thread(self) -> None:
-        """Read until stopped, or until the terminal closes, which ends the program."""
+        """Reads until stopped, or until the terminal closes, which ends the program."""
         if not known():
             super().run_input_thread()
             return
@@ -285,7 +284,7 @@ class TerminalDriver(LinuxDriver):
                     if not data:
                         self._rounds.call_soon_threadsafe(self._program.post_message, gone)
                         return
-                    if text := decode(data):  # empty for an incomplete character
+                    if text := decode(data):
                         for event in parser.feed(text):
                             self.process_message(event)
                 for event in parser.tick():
@@ -305,9 +304,8 @@ class TerminalDriver(LinuxDriver):
 
     @contextmanager
     def given_away(self) -> Generator[None]:
-        """Lends the terminal to another program: pauses input and drops output.
-
-        A keyboard interrupt affects only that program.
+        """Lends the terminal to another program: pauses input and drops output. A keyboard interrupt affects
+        only that program.
         """
         before = signal.signal(signal.SIGINT, lambda *_: None)
         self.suspend_application_mode()
@@ -330,7 +328,7 @@ class TerminalDriver(LinuxDriver):
             self._was_stopped = True
 
     def _go_on(self, *_: object) -> None:
-        """Take over the terminal and set its modes again."""
+        """Takes over the terminal and sets its modes again."""
         if not self._is_given_away and not self.is_parked:
             self._give_back()
             self.resume_application_mode()
@@ -340,7 +338,7 @@ class TerminalDriver(LinuxDriver):
 
 
 class TerminalGone(events.Event, bubble=False):
-    """The terminal was closed and can no longer be read; `number` counts the driver's terminals."""
+    """The terminal was closed; `number` is its number in `TerminalDriver.terminals`."""
 
     def __init__(self, number: int) -> None:
         super().__init__()

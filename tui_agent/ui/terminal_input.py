@@ -1,20 +1,20 @@
 r"""Decodes the terminal's output to events: keys, pastes, mouse and focus. Discards the terminal's answers.
 
-A terminal answers the questions of every program, even of one that has ended: late, in pieces, and mixed with keys.
-Every escape sequence that is not a key is such an answer. Its form determines its length (ECMA-48, sections 5.4 and
-5.6):
+A terminal answers the questions of every program, even one that has ended: late, in pieces, and mixed
+with keys. Every escape sequence that is not a key is such an answer. Its form determines its length
+(ECMA-48, sections 5.4 and 5.6):
 
-- CSI: `ESC [`, any number of characters from `0x20` to `0x3F`, one from `0x40` to `0x7E`;
-- OSC, DCS, APC, PM and SOS: `ESC` and one of `] P _ ^ X`, then any text up to `ESC \`, BEL or the 8-bit ST;
+- CSI: `ESC [`, characters from `0x20` to `0x3F`, one from `0x40` to `0x7E`;
+- OSC, DCS, APC, PM and SOS: `ESC` and one of `] P _ ^ X`, then text up to `ESC \`, BEL or the 8-bit ST;
 - each introducer also as its C1 character, as a single byte or in UTF-8.
 
-An unterminated sequence is dropped after `SILENCE` seconds without a byte, after `LONGEST` seconds at typing speed,
-after `MOST` characters, or at the next Esc, Ctrl+C, Ctrl+X or Ctrl+Z. Its text is not stored. A paste has no such
-limit: it ends at its end mark, or at Ctrl+C after `OPEN_PASTE` seconds.
+An unterminated sequence is dropped after `SILENCE` seconds without a byte, after `LONGEST` seconds at
+typing speed, after `MOST` characters, or at the next Esc, Ctrl+C, Ctrl+X or Ctrl+Z. A paste ends only at
+its end mark, or at Ctrl+C after `OPEN_PASTE` seconds.
 
-An Esc is a key if nothing follows for `ESCAPE_DELAY`. Several characters read at once within `SILENCE` after it are
-the rest of a sequence if they have the form of an answer. After `^` and `X` any text is valid: only the end of the
-string distinguishes it from keys, which are reported once that is certain.
+An Esc is a key if nothing follows for `ESCAPE_DELAY`. Several characters read at once within `SILENCE`
+after it are the rest of a sequence if they have the form of an answer. After `^` and `X` any text is
+valid: only the string's end distinguishes it from keys, which are then reported.
 """
 
 from __future__ import annotations
@@ -38,22 +38,20 @@ from tui_agent.ui.textual_patches.sequences import (
 
 #: Seconds without a byte that end a sequence.
 SILENCE = 1.0
-#: Seconds that end it at a slower rate, and that rate in characters per second.
+#: Seconds that end a slower sequence, at this rate in characters per second.
 LONGEST, TYPED = 10.0, 50
-#: Maximum characters of a sequence.
 MOST = 64_000_000
 #: Seconds after which an open paste is reported and Ctrl+C ends it.
 OPEN_PASTE = 2.0
-#: Minimum characters of a read that is not typed. After Ctrl+C in a paste such a read is the rest of the paste.
+#: Minimum characters of a read that is not typed.
 NOT_TYPED = 16
 
 ESC, CTRL_C = "\x1b", "\x03"
 #: Maximum characters of a key's sequence.
 LONGEST_KEY = 256
-#: Placeholder for the discarded text of a string.
 _SOMETHING = "…"
 _PASTE, _PASTE_ENDS = "\x1b[200~", "\x1b[201~"
-#: Ctrl+C as a control character and in the forms with modifiers.
+#: Ctrl+C as a control character and with modifier codes.
 _CTRL_C = re.compile(r"\x03|\x1b\[99;5u|\x1b\[27;5;99~")
 #: C1 characters, decoded or as undecodable bytes (`surrogateescape`).
 _C1 = re.compile("(?<![\udca0-\udcff])[\x80-\x9f\udc80-\udc9f]")
@@ -64,7 +62,7 @@ _PASTE_OR_C1 = re.compile(
 _LONE_BYTE = re.compile("[\udc80-\udcff]")
 _STRING_ENDS = re.compile("[\x03\x07\x18\x1a\x1b]")
 _CSI = re.compile(r"\x1b\[[ -?]*([@-~]?)")
-#: iTerm2's answer to `CSI 1337 n`, which has no standard form and begins with the focus event.
+#: iTerm2's answer to `CSI 1337 n`, which has no standard form and begins like the focus event.
 _ITERM = re.compile(r"\x1b\[ITERM2 [\d.]*(n?)")
 _FOCUS_IN, _BEHIND_FOCUS = "\x1b[I", "TERM2 "
 _MOUSE = re.compile(r"\x1b\[<\d{1,5};\d{1,5};\d{1,5}[Mm]")
@@ -75,24 +73,24 @@ _KEY = re.compile(
 _MODIFIED = re.compile(r"\x1b\[27;(?P<mods>\d{1,3});(?P<code>\d{1,7})~")
 _CURSOR = re.compile(r"\x1b\[\d+;\d+R")
 _FRAMES_AS_ONE = re.compile(r"\x1b\[\?2026;[1-4]\$y")
-#: Beginning of a sequence whose Esc was already reported as a key; and beginnings that are still too short for that.
+#: Beginning of a sequence whose Esc was already reported as a key; below, beginnings too short to tell.
 _WITHOUT_ESC = re.compile(
     r"\[[\d;<=>?A-FHIMOP-SZu]|\][\dlLI]|P(?:[>!@]|\d{1,4}(?:[$+!]|\Z|(?:;\d{0,4}){1,2}q))|_G|[\]P_][^\x1b]*\x1b\\"
 )
 _INTRODUCERS = re.compile(r"[\[\]P_^X][\d;<=>?!]{0,30}")
-#: Introducers of strings with any text. After a late Esc only the end distinguishes them from typed text.
+#: Introducers of strings with any text. After a late Esc only their end distinguishes them from typed text.
 _ANYTHING = ("^", "X")
 #: Characters after which such text is a string even without an end.
 MOST_TYPED = 65_536
 _STRINGS = "]P_^X"
-#: OSC 11: asks for the background colour, answered as `rgb:RRRR/GGGG/BBBB` with one to four digits each.
+#: OSC 11: requests the background colour, answered as `rgb:RRRR/GGGG/BBBB` with one to four digits each.
 ASK_BACKGROUND = "\x1b]11;?\x07"
 _BACKGROUND = re.compile(r"\]11;rgba?:([\da-fA-F]{1,4})/([\da-fA-F]{1,4})/([\da-fA-F]{1,4})")
 _LONGEST_COLOUR = 64
 
 
 class PasteWaits(events.Event, bubble=False):
-    """A paste has been open for `OPEN_PASTE` seconds; or, if not `open`, it has ended."""
+    """A paste has been `open` for `OPEN_PASTE` seconds, or has ended."""
 
     def __init__(self, open: bool) -> None:
         super().__init__()
@@ -100,15 +98,13 @@ class PasteWaits(events.Event, bubble=False):
 
 
 class BackgroundReported(events.Event, bubble=False):
-    """The terminal's answer to `ASK_BACKGROUND`."""
-
     def __init__(self, dark: bool) -> None:
         super().__init__()
         self.dark = dark
 
 
 class TerminalInput:
-    """`feed` decodes input, which can be cut anywhere. Call `tick` several times a second for decisions by time."""
+    """`feed` accepts input cut anywhere. Call `tick` several times a second for decisions by time."""
 
     def __init__(
         self,
@@ -121,26 +117,27 @@ class TerminalInput:
         self._parser = parser(debug)
         self._bound = bound
         self._clock = clock
-        #: Beginning of an incomplete sequence; only the last characters of a string.
+        #: Incomplete sequence; only the last characters of a string.
         self._held = ""
         self._in_string = False
-        #: Whether the background's answer is pending, and the beginning of the current string.
+        #: Whether the background's answer is pending. `_string` is the beginning of the current string.
         self._background = background
         self._string = ""
         self._begun = self._heard = 0.0
         self._size = 0
-        #: Time of the last Esc that was reported as a key, and later input that can still belong to it.
+        #: Time of the last Esc reported as a key, and later input that may belong to it.
         self._escaped = -SILENCE
         self._since_escape = ""
-        #: The first character after that Esc, a key unless more follows at once; and text that is a string or keys.
+        #: The first character after that Esc, a key unless more follows at once; and text that is a string or
+        #: keys.
         self._introducer = self._undecided = ""
-        #: Time of a focus event that can be the beginning of an answer.
+        #: Time of a focus event that may begin an answer.
         self._focused = -SILENCE
-        #: Pieces of an open paste; the last can contain the beginning of the end mark.
+        #: Pieces of an open paste; the last may contain part of the end mark.
         self._pasted: list[str] | None = None
         self._paste_begun = 0.0
         self._paste_told = False
-        #: Whether the end mark of a paste that Ctrl+C ended is missing.
+        #: Whether a paste ended by Ctrl+C has no end mark yet.
         self._end_missing = False
         self._blurred = False
         self._focus: Message | None = None
@@ -215,7 +212,7 @@ class TerminalInput:
             yield from self._end_paste("".join(self._pasted))
 
     def _after_escape(self, text: str, now: float) -> str:
-        """Adds the Esc again if several characters read at once continue a sequence. Returns "" if undecided."""
+        """Restores the Esc if several characters read at once continue a sequence. Returns "" if undecided."""
         came, keys = self._since_escape + text, self._introducer + text
         self._escaped, self._since_escape, self._introducer = now - SILENCE, "", ""
         if len(text) > 1 and _WITHOUT_ESC.match(came):
@@ -231,7 +228,7 @@ class TerminalInput:
         return keys
 
     def _decided(self, text: str, now: float) -> str:
-        """Returns the text after a string of any text, or all if it is not a string; "" if undecided."""
+        """Returns the text after a string, or all if it is not a string; "" if undecided."""
         came = self._in_seven_bits(self._undecided + text)
         typed = self._undecided and len(text) == 1 and now - self._begun >= SILENCE
         self._undecided = ""
@@ -248,7 +245,7 @@ class TerminalInput:
         return came[end.end() :] if end[0] == "\a" else came
 
     def _waited_long_enough(self, now: float) -> str | None:
-        """Undecided text that has become keys, or `None`."""
+        """Undecided text that has become keys."""
         found, silent = self._introducer or self._undecided, now - self._heard
         long = constants.ESCAPE_DELAY if self._introducer else SILENCE
         if not found or (silent < long and (self._introducer or now - self._begun < LONGEST)):
@@ -256,10 +253,8 @@ class TerminalInput:
         self._introducer = self._undecided = ""
         return found
 
-    # ── sequences ────────────────────────────────────────────────────────────────────────────────────────
-
     def _read(self, text: str, at: int, goes_on: int) -> Generator[Message, None, int]:
-        """Reads up to the next change of state, and returns its offset. `goes_on`: number of characters held before."""
+        """Returns the offset of the next change of state. `goes_on`: number of characters held before."""
         while at < len(text):
             if text[at] != ESC:
                 end = text.find(ESC, at)
@@ -284,7 +279,7 @@ class TerminalInput:
         return at
 
     def _hold(self, text: str, goes_on: int) -> None:
-        """Stores the beginning of a sequence; a placeholder if it is too long for a key."""
+        """Stores an incomplete sequence; a placeholder if it is too long for a key."""
         if not goes_on:
             self._begun, self._size = self._clock(), 0
         self._size += len(text) - goes_on
@@ -296,7 +291,7 @@ class TerminalInput:
             yield BackgroundReported(is_dark(*colour.groups()))
 
     def _into_string(self, text: str, at: int) -> int:
-        """Skips the text of a string, and returns its end."""
+        """Returns the end of the string's text, which is skipped."""
         match = _STRING_ENDS.search(text, at)
         if match is None:
             self._size += len(text) - at
@@ -360,23 +355,19 @@ class TerminalInput:
             if event.key != Keys.Ignore:
                 yield from self._with_earlier(event)
 
-    # ── pastes ───────────────────────────────────────────────────────────────────────────────────────────
-
     def _into_paste(self, text: str, at: int) -> Generator[Message, None, int]:
-        """Stores the text of a paste in large pieces: single characters would take almost a second per megabyte."""
+        """Stores text in large pieces: single characters would take almost a second per megabyte."""
         assert self._pasted is not None
         held = self._pasted.pop()
         whole, at = held + text[at:], at - len(held)
         found = _ANY_PASTE_END.search(whole)
         if self._paste_told:
             until = found.start() if found else len(whole)
-            keys = (
-                key for key in _CTRL_C.finditer(whole, 0, until) if key.end() > len(held)
-            )  # Not stored earlier.
+            keys = (key for key in _CTRL_C.finditer(whole, 0, until) if key.end() > len(held))
             if stopped := next(keys, None):
                 self._end_missing, found = True, stopped
         if found is None:
-            rest = max(0, len(whole) - 12)  # Possible beginning of the end mark or of Ctrl+C.
+            rest = max(0, len(whole) - 12)  # May begin the end mark or Ctrl+C.
             self._pasted += [whole[:rest], whole[rest:]]
             return len(text)
         yield from self._end_paste("".join([*self._pasted, whole[: found.start()]]))
@@ -391,9 +382,8 @@ class TerminalInput:
             yield from self._with_earlier(events.Paste(_LONE_BYTE.sub("\ufffd", text.replace("\x00", ""))))
 
     def _rest_of_paste(self, text: str) -> Generator[Message, None, str]:
-        """Reports the rest of a paste that Ctrl+C ended, and returns the text after it.
-
-        Without an end mark, only a read too long for typing is part of the paste.
+        """Returns the text after the rest of a paste that Ctrl+C ended. Without an end mark, only a read of
+        `NOT_TYPED` characters is part of it.
         """
         before, ends, after = text.partition(_PASTE_ENDS)
         begins = text.find(_PASTE)
@@ -407,8 +397,6 @@ class TerminalInput:
         if before:
             yield from self._with_earlier(events.Paste(_LONE_BYTE.sub("\ufffd", before.replace("\x00", ""))))
         return after
-
-    # ── events ───────────────────────────────────────────────────────────────────────────────────────────
 
     def _with_earlier(self, event: Message) -> Iterator[Message]:
         """A character with Alt (sent as Esc and the character) inserts nothing if it has a function."""
@@ -440,7 +428,7 @@ def _as_escape(match: re.Match[str]) -> str:
 
 
 def _end_of(text: str, at: int) -> int:
-    """The end of a sequence that begins with Esc; 0 if it is incomplete."""
+    """Returns the end of an escape sequence, or 0 if it is incomplete."""
     after = text[at + 1 : at + 2]
     if not after:
         return 0
@@ -466,7 +454,7 @@ def _end_of_csi(text: str, at: int) -> int:
     end = match.end()
     if not match[1]:  # An invalid character ends it.
         return 0 if end == len(text) else end
-    if text[at:end] == "\x1b[M":  # A button in three bytes; two can be decoded as one character.
+    if text[at:end] == "\x1b[M":  # Three bytes follow; two can be decoded as one character.
         size = 0
         while size < 3:
             if end == len(text):
@@ -479,8 +467,8 @@ def _end_of_csi(text: str, at: int) -> int:
 
 
 def _key_sequence(text: str) -> str:
-    """Returns the sequence of a key in Textual's form; "" for others."""
-    if _CURSOR.fullmatch(text):  # Shift+F3 in one terminal; a cursor position in all.
+    """Returns a key's sequence in Textual's form; "" for others."""
+    if _CURSOR.fullmatch(text):  # Shift+F3 in one terminal, a cursor position in all.
         return ""
     known = ANSI_SEQUENCES_KEYS.get(text)
     if known is not None:
@@ -509,6 +497,6 @@ def _is_character(code: str) -> bool:
 
 
 def is_dark(red: str, green: str, blue: str) -> bool:
-    """Whether a background needs light text: luma below one half (ITU-R BT.601). Hexadecimal components."""
+    """Whether the luma of a background (hexadecimal components) is below one half (ITU-R BT.601)."""
     parts = [int(part, 16) / (16 ** len(part) - 1) for part in (red, green, blue)]
     return 0.299 * parts[0] + 0.587 * parts[1] + 0.114 * parts[2] < 0.5

@@ -1,6 +1,5 @@
-"""Converts palettes from `themes/*.toml` to Textual themes with one variable per meaning.
-
-A file has one table per colour depth: `[colors]`, `[colors-256]` and `[colors-16]`.
+"""Converts palettes from `themes/*.toml`, with a table per colour depth, to Textual themes with one variable
+per meaning.
 """
 
 from __future__ import annotations
@@ -25,19 +24,18 @@ if TYPE_CHECKING:
 DEFAULT = "dark"
 LIGHT = "light"
 NO_COLOUR = "no-colour"
-#: Table of a theme file, by the terminal's colour depth.
 Depth = Literal["colors", "colors-256", "colors-16"]
 FULL: Depth = "colors"
 _DEPTHS: dict[str, Depth] = {"256": "colors-256", "standard": "colors-16", "windows": "colors-16"}
 
 
 def depth_of(color_system: str | None) -> Depth:
-    """The depth for Rich's detected colour system; full if unknown."""
+    """Full if Rich detects no colour system."""
     return _DEPTHS.get(color_system or "", FULL)
 
 
 class Palette(Struct, frozen=True):
-    """Colours by meaning. `faults` are sentences about unusable entries of the file."""
+    """Colours by meaning. `faults` are sentences about invalid entries of the file."""
 
     name: str
     dark: bool
@@ -81,7 +79,7 @@ def theme_of(palette: Palette) -> Theme:
 
 
 def editor_theme(name: str, colors: Mapping[str, str]) -> TextAreaTheme:
-    """Syntax colours of the editor: maps tree-sitter names to the palette's `syntax-…` entries."""
+    """Maps tree-sitter names to the palette's `syntax-…` entries."""
     from textual.widgets.text_area import TextAreaTheme
 
     def style(meaning: str, bold: bool = False, italic: bool = False) -> Style:
@@ -134,7 +132,7 @@ def _read(path: Path, depth: Depth) -> Palette:
 
 
 def _filled(name: str, dark: bool, colors: dict[str, str], faults: list[str], depth: Depth) -> Palette:
-    """Replaces missing and invalid colours with those of the shipped dark or light palette."""
+    """Replaces missing and invalid colours with those of the shipped palette."""
     shipped: dict[str, str] = _shipped("dark" if dark else "light")[depth]
     usable = {key: color for key, color in colors.items() if _is_color(color)}
     faults += [
@@ -163,8 +161,7 @@ def _is_color(text: str) -> bool:
 
 
 def _textual_names(colors: dict[str, str]) -> dict[str, str]:
-    """Variables of Textual's own widgets, and the border of unfocused panes, visible only if pane and
-    background have the same shade."""
+    """For Textual's widgets. Unfocused panes have a border only if pane and background have the same shade."""
     flat = colors["background"] == colors["surface"]
     return {
         "edge": colors["line"] if flat else colors["surface"],

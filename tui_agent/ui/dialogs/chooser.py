@@ -16,13 +16,13 @@ from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.safe_text import label, parts
 
 MOST = 200
-#: Width of a menu at the pointer, and the rows of a chooser around its list, in cells.
+#: Width of a menu at the pointer, and rows around a chooser's list.
 MENU, _AROUND = 70, 5
 _ON_ROWS = ("chooser.choose", "chooser.up", "chooser.down", "chooser.page_up", "chooser.page_down")
 
 
 def room_of(width: int) -> int:
-    """Row width in cells for a screen width."""
+    """Row width in cells."""
     return min(92, int(width * 0.94)) - 5
 
 
@@ -32,7 +32,7 @@ class ChooserRow(NamedTuple):
 
 
 class _Typed(Input):
-    """The filter input. While it is empty, the yes key answers immediately."""
+    """The yes key answers at once while the filter is empty."""
 
     def on_key(self, event: events.Key) -> None:
         chooser = self.screen
@@ -41,7 +41,7 @@ class _Typed(Input):
 
 
 class Chooser(Dialog[Any]):
-    """Returns the value of the selected row, or `None`. `rows` builds the rows for a filter text."""
+    """Returns the selected row's value, or `None`. `rows` builds the rows for a filter text."""
 
     ID = "chooser"
     DEFAULT_CSS = """
@@ -72,13 +72,11 @@ class Chooser(Dialog[Any]):
         text: str = "",
         at: Offset | None = None,
     ) -> None:
-        """`to_type` is the placeholder of the filter, with `{choose}` and `{yes}` for these keys; `text` is its
-        initial content. `getting` loads the data of `rows`; `following` subscribes a callback to their
-        changes and returns the unsubscribe function. `seen` gets the value at the cursor, `hint` returns a
-        line about it, `first` the initial one. `yes` is the value of the yes key while the filter is empty.
-        `at` is the pointer that opened the list.
-
-        The first `most` rows are built at once, the others if the cursor reaches them.
+        """`to_type` is the filter's placeholder, with `{choose}` and `{yes}` for these keys; `text` is its
+        initial content. `getting` loads the data of `rows`; `following` subscribes to their changes and
+        returns the unsubscribe function. `seen` receives the value at the cursor, `hint` describes it,
+        `first` returns the initial one. `yes` is the yes key's value while the filter is empty. `at` is
+        the pointer that opened the list. The rows after `most` are built if the cursor reaches them.
         """
         super().__init__(title)
         self._following = following
@@ -122,7 +120,7 @@ class Chooser(Dialog[Any]):
 
     @on(events.Resize)
     def _resized(self, event: events.Resize) -> None:
-        """Rows are cut to the width of the screen."""
+        """Rows are cut to the screen's width."""
         if self._across not in (0, event.size.width):
             self._follow()
         self._across = event.size.width
@@ -133,7 +131,6 @@ class Chooser(Dialog[Any]):
             self._unfollow()
 
     def _follow(self, *_: object) -> None:
-        """Update the rows; the selection stays."""
         self._all = self._make(self.query_one(Input).value)
         rows = list(self._all[: max(self._most, len(self._rows))])
         if rows == self._rows:
@@ -169,7 +166,7 @@ class Chooser(Dialog[Any]):
         self._rows = rows
         options = self.query_one(OptionList)
         options.set_options([row.words for row in rows])
-        if not rows:  # otherwise an emptied list keeps its height and catches clicks
+        if not rows:  # an emptied list would keep its height and catch clicks
             options.refresh(layout=True)
             self._show_hint()
 
@@ -221,7 +218,7 @@ def question(
     to_type: str = "",
     yes: str = "",
 ) -> Chooser:
-    """A list of answers that returns the selected key; "" or `None` means no action."""
+    """Returns the key of the selected answer; "" or `None` means no action."""
     rows = [ChooserRow(value, label(words)) for value, words in answers.items()]
     rows += [ChooserRow("", parts(("  ", ""), (line, "$muted"))) for line in below]
     return Chooser(title, lambda _: rows, to_type, yes=yes)

@@ -1,4 +1,4 @@
-"""Commit dialog: files to stage, their diffs, the message, and whether hooks run."""
+"""Commit dialog: files, their diffs, the message, and whether hooks run."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ from tui_agent.ui.safe_text import counted, label, plain
 from tui_agent.ui.widgets.line_view import Line, LineView, Piece, Row, Rows
 from tui_agent.ui.widgets.pane import call_session
 
-#: Minimum width for files and diff side by side, in columns.
+#: Minimum columns for files and diff side by side.
 BESIDE = 110
-#: Key of the saved message draft.
 PLACE = "commit"
 _WORDS = {"?": "new", "A": "new", "D": "deleted"}
 
@@ -85,7 +84,6 @@ class CommitDialog(Form[None]):
         )
 
     def say(self, words: Content | str = "") -> None:
-        """The message is above the keys."""
         super().say(
             Content("\n").join([Content(words) if isinstance(words, str) else words, self.hint()])
             if words
@@ -105,7 +103,7 @@ class CommitDialog(Form[None]):
         self.set_class(event.size.width >= BESIDE, "-beside")
 
     def needs_content(self, event: events.Event) -> bool:
-        """False if there is no file to commit: the dialog then closes and ignores keys."""
+        """`False` without a file to commit: the dialog then closes and ignores keys."""
         return self._committing or super().needs_content(event)
 
     async def _load(self) -> None:
@@ -120,14 +118,12 @@ class CommitDialog(Form[None]):
         self._show_diff()
         if self.ticked:
             self.action_draft()
-        elif not self.query_one(KeptArea).text:  # no message typed or restored
+        elif not self.query_one(KeptArea).text:
             self.query_one(Rows).focus()
 
     @on(events.DescendantFocus)
     def _focus_moved(self) -> None:
         self.say()
-
-    # ── what goes in ─────────────────────────────────────────────────────────────────────────────────────
 
     def on_line_view_moved(self, event: LineView.Moved) -> None:
         event.stop()
@@ -190,10 +186,8 @@ class CommitDialog(Form[None]):
             return
         view.show_undecided(diff)
 
-    # ── the message ──────────────────────────────────────────────────────────────────────────────────────
-
     def action_draft(self) -> None:
-        """Draft the message for the ticked files, in place of an earlier draft."""
+        """Drafts the message for the ticked files."""
         if self.ticked and self.query_one(WritingArea).text == self.before:
             self.run_worker(self._draft(self._plan.of(self.ticked)), group="draft", exclusive=True)
 

@@ -1,4 +1,4 @@
-"""The content of requests: sizes, the exact requests, and the summary and memory, which the user can edit."""
+"""The content of requests: sizes, exact requests, and the editable summary and memory."""
 
 from __future__ import annotations
 
@@ -24,11 +24,10 @@ from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.dialogs.form import TextDialog
 from tui_agent.ui.safe_text import clean, counted, label, one_line, parts
 
-#: Number of touches shown, newest first.
 TOUCHES_SHOWN = 100
 PARTS = ("system", "instructions", "files", "history", "reply")
 
-#: (text, ink) pairs of one line.
+#: Pairs of text and ink.
 Row = tuple[tuple[str, str], ...]
 
 
@@ -124,7 +123,7 @@ def _timeline(touches: tuple[Touch, ...]) -> Iterator[Row]:
 
 
 class SentView(Dialog[None]):
-    """The requests, and what the selected one adds, with its response."""
+    """The requests, and the additions and response of the selected one."""
 
     DEFAULT_CSS = """
     SentView {
@@ -216,7 +215,7 @@ async def edit_summary(app: App[object], session: Session) -> None:
 
 
 async def edit_memory(app: App[object], session: Session, text: str) -> bool:
-    """Edit the memory and send it with `text`, or “continue”. Returns whether it was sent."""
+    """Sends the edited memory with `text`, or “continue”. Returns whether it was sent."""
     words = text if asks_to_go_on(text, 2) else GO_ON[0]
 
     async def get() -> str | None:

@@ -24,21 +24,19 @@ from tui_agent.ui.textual_patches.keys_first import KeysFirstScreen
 if TYPE_CHECKING:
     from tui_agent.ui.host import Host
 
-#: Maximum seconds that a key waits for the dialog's content.
+#: Maximum seconds that a key waits for content.
 AT_MOST = 1.0
 
 
 class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], inherit_bindings=False):
-    """A title, the widgets of `body`, and a hint line. It opens before its content is loaded; keys that need
-    the content wait.
-
-    `ID` is its key table (`keymap.DIALOGS`).
+    """Opens before its content is loaded; keys that need the content wait. `ID` is its key table
+    (`keymap.DIALOGS`).
     """
 
     ID: ClassVar[str] = ""
-    #: Keys of the hint line, as ids of actions, with their effects.
+    #: Action ids and their effects.
     HINTS: Sequence[tuple[str, str]] = ()
-    #: Whether the hint line is above the body, safe from overlapping notices.
+    #: Whether the hint line is above the body, where no notice covers it.
     HINT_ON_TOP: ClassVar[bool] = False
     BINDINGS = view_bindings(*DIALOGS[ID])
     DEFAULT_CSS = """
@@ -74,14 +72,13 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
         return ()
 
     def hint(self) -> Content | None:
-        """`None`: no hint line."""
         return label(self.keys_for(*self.HINTS)) if self.HINTS else None
 
     def retitle(self, words: str) -> None:
         self.query_one(".title", Static).update(label(words))
 
     def say(self, words: Content | str = "") -> None:
-        """Replace the hint line by a message; without one, restore it."""
+        """Replaces the hint line by a message, or restores it."""
         self.query_one(".hint", Static).update(words or self.hint() or "")
 
     def _key(self, name: str) -> str:
@@ -98,7 +95,7 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
         self.dismiss(None)
 
     def fill(self, call: Coroutine[Any, Any, object]) -> None:
-        """Load content; an unfinished load is cancelled."""
+        """Loads content instead of an unfinished load."""
         done = asyncio.get_running_loop().create_future()
         self._filling.add(done)
 
@@ -117,14 +114,14 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
         self.run_worker(then(), group="fill", exclusive=True)
 
     def run_worker(self, work: Any, *args: Any, **options: Any) -> Worker[Any]:
-        """Suppresses lookup errors in workers of a closed dialog."""
+        """Suppresses lookup errors after the dialog has closed."""
         return super().run_worker(work if options.get("thread") else self._while_open(work), *args, **options)
 
     async def _while_open(self, work: Any) -> None:
         try:
             await (work() if callable(work) else work)
         except NoMatches:
-            # Child widgets are removed before the dialog itself, also at program exit.
+            # Child widgets are removed before the dialog, also at program exit.
             if self.app.is_running and self.is_attached and self in self.app.screen_stack:
                 raise
 
@@ -136,9 +133,8 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
         return next(iter(self._filling), None) if self.needs_content(event) else None
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
-        """Close the dialog; no effect if it is closed or covered by another."""
+        """Does nothing if the dialog is closed or covered by another."""
         if self.app.screen is not self:
             return AwaitComplete.nothing()
-        # Later content has no place to be shown.
         self.workers.cancel_group(self, "fill")
         return super().dismiss(result)

@@ -1,4 +1,4 @@
-"""Forms: dialogs with text input or checkboxes and a save key."""
+"""Dialogs with text input or checkboxes and a save key."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 
 
 class Form(Dialog[ScreenResultType]):
-    """Returns the result of `keep`; after a refusal the form stays open. Its text is saved until then.
-
-    With `asks_twice`, closing with changes requires a second key press.
+    """Returns the result of `keep`; a refusal keeps the form open. Its text is saved until then. With
+    `asks_twice`, closing with changes needs a second press.
     """
 
     ID = "text"
@@ -37,14 +36,12 @@ class Form(Dialog[ScreenResultType]):
 
     def __init__(self, heading: str) -> None:
         super().__init__(heading)
-        #: The initial text, and whether closing was already requested.
         self.before = ""
         self._leaving = False
-        #: Keys of the ticked rows.
         self.ticked: set[str] = set()
 
     async def keep(self) -> ScreenResultType | None:
-        """Apply the input. Raises `TuiAgentError` if refused."""
+        """Raises `TuiAgentError` to refuse the input."""
         raise NotImplementedError
 
     async def action_keep(self) -> None:
@@ -80,8 +77,6 @@ class Form(Dialog[ScreenResultType]):
 
     def action_next_field(self, step: int) -> None:
         self.focus_next() if step > 0 else self.focus_previous()
-
-    # ── ticks ────────────────────────────────────────────────────────────────────────────────────────────
 
     def tickable(self) -> Collection[str]:
         return ()
@@ -130,8 +125,9 @@ class TextDialog(Form[str | None]):
         wrap: bool = False,
         kept: tuple[Session, str] | None = None,
     ) -> None:
-        """Keys wait for an awaitable `text`; `None` closes the dialog. `kept` is the session and place of the
-        draft."""
+        """Keys wait for an awaitable `text`; `None` closes the dialog. `kept` is the draft's session and
+        place.
+        """
         super().__init__(title)
         self._text = text
         self.keeps = keep

@@ -1,4 +1,4 @@
-"""The inbox: everything that waits for the user, here and in the user's other sessions."""
+"""The inbox: items that wait for the user, here and in other sessions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.ui.host import Host
 
-#: Order and colours of the states of other sessions.
+#: In the order of the list.
 STATES = {
     "asks": "$warning",
     "checks failed": "$error",
@@ -37,9 +37,8 @@ STATES = {
     "works": "$running",
     "idle": "$muted",
 }
-#: Rows of this session for one kind of item; a last row has the number of the others.
+#: Maximum rows per kind of item; one more row has the number of the others.
 MOST_OF_KIND = 5
-#: Columns of the key and of the state.
 _KEY, _STATE = 13, 13
 
 
@@ -58,7 +57,7 @@ class InboxRow(NamedTuple):
 
 
 def inbox_rows(state: State, others: Sequence[OtherSession]) -> list[InboxRow]:
-    """Items of this session, most urgent first, then other sessions by state."""
+    """This session's items, most urgent first, then other sessions by state."""
     order = list(STATES)
     known = sorted(others, key=lambda it: (order.index(it.state) if it.state in order else len(order), it.id))
     return [*_own(state), *map(_of_other, known)]
@@ -72,7 +71,7 @@ def _own(state: State) -> Iterator[InboxRow]:
         yield InboxRow("asks", place, place, "asks", "$warning", asks)
     for kind, colour in (("conflict", "$warning"), ("failed", "$failed")):
         found = [change for change in state.review.changes if change.state == kind]
-        most = MOST_OF_KIND if len(found) > MOST_OF_KIND + 1 else len(found)  # no row for *and 1 other*
+        most = MOST_OF_KIND if len(found) > MOST_OF_KIND + 1 else len(found)  # avoids *and 1 other*
         for change in found[:most]:
             why = change.reason.partition(":")[0] if kind == "conflict" else change.reason
             words = f"{change.path} · {why}" if why else change.path
@@ -113,7 +112,7 @@ def _of_other(other: OtherSession) -> InboxRow:
 
 
 class Inbox(Chooser):
-    """Returns the chosen row and its action or place. The key of an item's next action also chooses it."""
+    """Returns the chosen row and its action or place. The key of a row's action also chooses it."""
 
     ID = "inbox"
 
@@ -130,7 +129,7 @@ class Inbox(Chooser):
         self._session = session
         self._hosts = session.loaded.settings.remote.hosts
         self._remote: list[OtherSession] = []
-        #: Hosts that have not answered, and why others could not.
+        #: Hosts without an answer so far, and errors of others.
         self._asked, self._faults = set(self._hosts), dict[str, str]()
         self._at = ""
 
@@ -139,7 +138,7 @@ class Inbox(Chooser):
         return label(self.keys_for(*keys, gap=" · "))
 
     def needs_content(self, event: events.Event) -> bool:
-        return False  # rows of this machine are there at once
+        return False  # this machine's rows need no loading
 
     async def _ask_hosts(self) -> None:
         self._remote.clear()
@@ -154,7 +153,7 @@ class Inbox(Chooser):
                 found = []
             self._asked.discard(host)
             for line in found:
-                with suppress(msgspec.ValidationError):  # of another version
+                with suppress(msgspec.ValidationError):  # another version's answer
                     self._remote.append(msgspec.convert(line, OtherSession))
             self._follow()
 
@@ -222,7 +221,6 @@ class Inbox(Chooser):
             self.notify(str(error), severity="error", markup=False)
 
 
-#: Words of the answers to a permission question.
 _ANSWERS = {
     "once": "Allow this once",
     "session": "Allow exactly this for the rest of that session",

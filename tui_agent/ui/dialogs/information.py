@@ -1,4 +1,4 @@
-"""Lists about the session, its configuration and this machine, narrowed by typing."""
+"""Filterable lists about the session, its configuration and this machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.ui.host import Host
 
-#: A name and a description.
 Fact = tuple[str, str]
 _INKS = {"ok": "$success", "note": "$warning", "problem": "$error"}
 
@@ -118,12 +117,12 @@ def _figures(session: Session) -> list[Fact]:
             log = directory.existing(data, entry.id) / directory.LOG
             total = total.plus(figures_over_time(timed_events_of(log, []), entry.id))
         except TuiAgentError:
-            continue  # It was deleted meanwhile.
+            continue
     return list(total.in_words())
 
 
 async def choose_instructions(app: App[object], session: Session) -> None:
-    """The files in force; opens the chosen one."""
+    """Opens the chosen file."""
     files = [
         (
             file.path,
@@ -152,7 +151,7 @@ async def show_servers(app: App[object], session: Session) -> None:
 
 
 async def choose_hooks(app: App[object], session: Session) -> None:
-    """Switches the chosen one on or off if it is of a `settings.json`."""
+    """Switches a hook of a `settings.json` on or off."""
     from tui_agent.extensions.hooks import switch
 
     await session.hooks.read()
@@ -175,7 +174,7 @@ async def choose_hooks(app: App[object], session: Session) -> None:
 
 
 async def choose_agent(app: App[object], session: Session) -> None:
-    """Puts the chosen prompt or program into the prompt."""
+    """Inserts the chosen prompt or program."""
     programs: list[str] = []
 
     async def get() -> list[Fact]:
@@ -206,7 +205,7 @@ async def choose_skill(app: App[object], session: Session) -> None:
 
 
 async def show_commands(app: App[object], session: Session) -> None:
-    """The commands, newest first; a chosen one shows its output."""
+    """Newest first; a chosen command shows its output."""
     if not session.state.commands.running and not session.state.commands.results:
         await session.notice("No command has run yet: type one in the chat, such as !pytest", "info")
         return

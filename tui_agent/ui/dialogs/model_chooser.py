@@ -29,7 +29,7 @@ _PER_MILLION = 1_000_000
 
 
 class OfferRows(Sequence[ChooserRow]):
-    """Rows that are built on access."""
+    """Built on access."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ def fits(words: str, text: str) -> bool:
 
 
 def fitting(words: str, offers: Sequence[Offer], left_out: frozenset[str]) -> list[Offer]:
-    """Without words, retired models are excluded."""
+    """Retired models match only if `words` is set."""
     if not words.strip():
         return [offer for offer in offers if not offer.ended and offer.name not in left_out]
     return [
@@ -74,7 +74,9 @@ def fitting(words: str, offers: Sequence[Offer], left_out: frozenset[str]) -> li
 
 
 def offer_row(offer: Offer, width: int, mark: str = "") -> ChooserRow:
-    """Name, date, window, price and abilities (or retirement) in `width` cells. `mark` marks the current model."""
+    """Name, date, window, price and abilities (or retirement) in `width` cells. `mark` is for the current
+    model.
+    """
     wide = width >= WIDE
     name = max(LEAST_NAME, min(MOST_NAME, width - (70 if wide else 37)))
     shown = offer.name.ljust(name) if len(offer.name) <= name else f"{offer.name[: name - 1]}…"
@@ -142,7 +144,7 @@ WIDTH, BESIDE, MOST = 120, 5, 100
 
 
 class ModelChooser(Chooser):
-    """Returns the value of a row. ← and → change the effort; Tab asks the providers again."""
+    """← and → change the effort; Tab asks the providers again."""
 
     ID = "model_list"
     DEFAULT_CSS = """
@@ -166,18 +168,15 @@ class ModelChooser(Chooser):
         self._keyless = keyless
         self._others = others
         self._model_of = model_of
-        #: Models detected apart from the provider lists.
+        #: Models not from provider lists.
         self.found: Sequence[Suggestion] = models.found or models.offers.suggested()
         self._looked = bool(self.found)
-        #: Enter was pressed on an empty list: selects the first row to appear.
+        #: Whether Enter on an empty list selects the first row to appear.
         self._waits = False
-        #: All models of all providers, also by name.
         self._offers: list[Offer] = []
         self._by_name: dict[str, Offer] = {}
-        #: Efforts changed in this dialog, by model name.
+        #: Changed efforts by model.
         self._efforts: dict[str, Effort] = {}
-
-    # ── what there is ────────────────────────────────────────────────────────────────────────────────────
 
     async def _look(self) -> None:
         async def kept() -> None:
@@ -212,8 +211,6 @@ class ModelChooser(Chooser):
             super().choose(at)
         self._waits = not self._looked
 
-    # ── rows ─────────────────────────────────────────────────────────────────────────────────────────────
-
     @property
     def _width(self) -> int:
         return min(WIDTH, int(self.app.size.width * 0.94)) - BESIDE
@@ -235,7 +232,7 @@ class ModelChooser(Chooser):
         return OfferRows((), offers, [*keyless, *others], self._offer)
 
     def _in_use(self, words: str) -> str:
-        """The current model if it is the first row; a filtered list has its own order."""
+        """The current model, unless a filter gives the list its own order."""
         name = self._models.name
         if not name or not fits(words, name) or (words.strip() and name in self._by_name):
             return ""
@@ -255,8 +252,6 @@ class ModelChooser(Chooser):
         if offer is not None and self._width >= WIDE:
             return offer_row(offer, self._width, it.because)
         return ChooserRow(it.model, label(f"{it.model}   {it.because}"))
-
-    # ── the lines above them ─────────────────────────────────────────────────────────────────────────────
 
     def _facts(self, value: str) -> Content:
         offer = self._by_name.get(value)
@@ -284,10 +279,8 @@ class ModelChooser(Chooser):
             ]
         )
 
-    # ── effort ───────────────────────────────────────────────────────────────────────────────────────────
-
     def effort(self, name: str) -> Effort:
-        """Including changes that are not in use yet."""
+        """Including changes not in use yet."""
         return self._efforts.get(name) or self._models.effort(name)
 
     def action_change_effort(self, step: int) -> None:
@@ -309,7 +302,7 @@ class ModelChooser(Chooser):
         )
 
     def _with_levels(self, value: str) -> str:
-        """ "" if there is none or its provider has no effort levels."""
+        """ "" without a model or effort levels."""
         name = self._model_of(value)
         return name if name and self._models.level("max", name) else ""
 

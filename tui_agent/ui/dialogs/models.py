@@ -1,4 +1,4 @@
-"""Choice of a model, a provider with a key, or a login; a trial request; the default."""
+"""Choice of a model, a provider with a key, or a login; test request; default."""
 
 from __future__ import annotations
 
@@ -31,12 +31,11 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.settings.schema import Effort
 
-#: Value prefix of service rows.
 LOGIN = "login:"
 
 
 def login_rows(session: Session, words: str) -> Sequence[ChooserRow]:
-    """A row per service without login and key."""
+    """One per service without login and key."""
     logins = LoginStore(session.folders.state).names()
     words = words.strip().lower()
     rows = []
@@ -90,7 +89,7 @@ class LoginDialog(Dialog[bool]):
         self._service = chosen
         self._store = store
         self._pasted: asyncio.Queue[str] = asyncio.Queue()
-        #: Texts to copy, by binding name; empty until known.
+        #: Texts to copy, by binding.
         self._shown: dict[str, str] = {}
         self._failed = False
 
@@ -101,7 +100,6 @@ class LoginDialog(Dialog[bool]):
         self.action_again(first=True)
 
     def action_again(self, first: bool = False) -> None:
-        """Start the login, or again after a failure."""
         if first or self._failed:
             self._failed = False
             self._shown, self._pasted = {}, asyncio.Queue()
@@ -167,7 +165,6 @@ class LoginDialog(Dialog[bool]):
         self.say(label(self.keys_for(*keys, ("dialog.close", "cancels"))))
 
 
-#: Value prefixes of a provider without a key, and of the rehearsal.
 _PROVIDER, _REHEARSAL = "provider:", "rehearsal:"
 
 
@@ -181,7 +178,7 @@ async def choose_model(app: Host, session: Session) -> None:
 
 
 async def use_model_option(app: Host, session: Session, value: str) -> None:
-    """Use a selection of the welcome screen: a model, an account or the rehearsal; "" opens the list."""
+    """`value` is a model, an account or the rehearsal; "" opens the list."""
     if value == LOGIN:
         await choose_login(app, session)
     elif value:
@@ -199,7 +196,7 @@ async def _use(
         return
     environment = next((it.environment for it in found if it.model == name), {})
     turns, draft, key = session.state.turn.number, session.state.input.draft.strip(), ""
-    writes = draft and not draft.startswith("/")  # the draft can be the command that led here
+    writes = draft and not draft.startswith("/")  # a command may have led here
     try:
         if name.startswith(_PROVIDER):
             provider = next(it for it in all_providers() if it.name == name.removeprefix(_PROVIDER))
@@ -239,7 +236,7 @@ async def _use(
 
 
 async def _keep_key(session: Session, name: str, key: str) -> None:
-    """In the system's keyring, otherwise in memory: never in a file."""
+    """In the system's keyring, otherwise in memory; never in a file."""
     if not store.keyring_available():
         await session.notice(
             f"{name} is stored for this run only; `pip install keyring` stores it permanently"
@@ -253,7 +250,7 @@ async def _keep_key(session: Session, name: str, key: str) -> None:
 
 
 async def _try_and_keep(app: Host, session: Session, name: str) -> None:
-    """Offer a trial request and saving as the default; Esc limits the choice to this session."""
+    """Offers a test request and saving as the default."""
     title, tried = f"{name} is chosen for this session", False
     while True:
         price = session.models.price_of_a_test()
@@ -281,7 +278,6 @@ async def _try_and_keep(app: Host, session: Session, name: str) -> None:
 
 
 def _model_of(value: str) -> str:
-    """ "" if none."""
     if value in ("", _REHEARSAL) or value.startswith(LOGIN):
         return ""
     if not value.startswith(_PROVIDER):

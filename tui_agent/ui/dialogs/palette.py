@@ -1,4 +1,4 @@
-"""Lists to choose from: actions, keys, themes, messages, and symbols of a file."""
+"""Lists of actions, keys, themes, messages, and symbols of a file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _COLOURS = {"info": "$muted", "warning": "$warning", "error": "$error"}
 def palette_rows(
     words: str, keys: Keys, pane: str, recent: Sequence[str], why_not: Callable[[str], str], room: int
 ) -> list[ChooserRow]:
-    """Matching actions: recent ones, then those of the pane. An unavailable one shows the reason."""
+    """Recent actions first, then those of the pane. Unavailable ones show the reason."""
     order = {name: at for at, name in enumerate(recent)}
     found = [action for action in ACTIONS.values() if _holds(action, words)]
     found.sort(key=lambda it: (order.get(it.id, MOST), it.pane != pane, it.pane != ANYWHERE))
@@ -61,7 +61,7 @@ def _palette_row(action: Action, keys: Keys, why: str, recent: bool, room: int) 
 
 
 def help_rows(words: str, keys: Keys, first: str, room: int) -> list[ChooserRow]:
-    """The keys of the focused pane first."""
+    """The focused pane's keys first."""
     places = dict.fromkeys((first, APP, ANYWHERE, *PANES))
     return [
         ChooserRow(
@@ -96,7 +96,7 @@ def theme_rows(words: str, names: Sequence[str], now: str) -> list[ChooserRow]:
 
 
 def notice_rows(words: str, notices: Sequence[Notice]) -> list[ChooserRow]:
-    """Matching notices, newest first."""
+    """Newest first."""
     found = [notice for notice in reversed(notices) if words.lower() in notice.text.lower()]
     return [
         ChooserRow(str(notice.number), parts((f"{notice.level:<8}", _COLOURS[notice.level]), notice.text))
@@ -116,14 +116,14 @@ async def show_notices(app: App[object], session: Session) -> None:
     await app.push_screen_wait(Chooser("Messages", rows, following=session.subscribe))
 
 
-#: Maximum number of symbols shown; a filter finds the rest.
+#: Maximum symbols shown; a filter finds the rest.
 MOST_SYMBOLS = 2_000
 #: Cells per nesting level, and after a name.
 _STEP, _BEHIND = 2, 19
 
 
 def symbol_chooser(path: str, lines: Sequence[str], row: int, room: int) -> Chooser:
-    """Returns the selection as zero-based `row:column`; the initial symbol contains `row`."""
+    """Returns zero-based `row:column`. The initial symbol contains `row`."""
     found: list[Symbol] = []
 
     async def get() -> None:

@@ -40,7 +40,7 @@ class DiffPreview(Dialog[ScreenResultType]):
 
     def __init__(self, heading: str) -> None:
         super().__init__(heading)
-        #: The diff, or a message instead, and the current hunk.
+        #: The diff, or a message instead.
         self.diff: Diff | str = ""
         self._hunk = 0
 
@@ -219,7 +219,7 @@ class History(DiffPreview[str | None]):
             words = f"{count}{preview.diff.path}: {_preview_text(preview)}"
             self.diff = preview.diff if preview.diff.hunks else ""
         self.query_one(".said", Static).update(label(words))
-        self._hunk = -1  # everything is undone
+        self._hunk = -1
         self.draw()
 
     async def _fetch(self, name: str) -> None:
@@ -251,7 +251,8 @@ def _row(point: Checkpoint) -> Row:
 
 class Merge(DiffPreview[ConflictChoices | None]):
     """Returns the complete choices, or `None`. The diff shows the merge against the unsaved text, with the
-    disk's side at conflicts."""
+    disk's side at conflicts.
+    """
 
     ID = "merge"
     DEFAULT_CSS = "Merge ConflictLines { height: 1fr; }"
@@ -263,7 +264,7 @@ class Merge(DiffPreview[ConflictChoices | None]):
         super().__init__(f"{view.path}: {about}")
         self._session = session
         self._yours = yours
-        #: Whether the diff is shown instead of the conflicts.
+        #: Whether the diff replaces the conflicts.
         self._in_diff = not view.conflicts
         step, cancel = "preview.next_hunk preview.previous_hunk", ("dialog.close", "cancel")
         self.HINTS = (("answer.accept", "merge"), (step, "change"), cancel)
@@ -288,7 +289,7 @@ class Merge(DiffPreview[ConflictChoices | None]):
         await self.show_diff(await asyncio.to_thread(diff_of, view.path, self._yours, merged))
         last = next(reversed(self._session.state.input.typed), "")
         for place in range(self._choices.count):
-            if last == f"merge:{view.path}:{place}":  # restores an interrupted edit
+            if last == f"merge:{view.path}:{place}":
                 self._choices.place = place
                 self.action_edit()
 

@@ -32,13 +32,12 @@ ANSWERS = {
     "always": "Allow exactly this in this workspace, always",
     "no": "Do not allow it",
 }
-#: Answers to whether a turn may continue.
 GO_ON_ANSWERS = {"once": "Continue: do not ask again in this turn", "no": "Stop: keep the partial answer"}
 _ALL = "all"
 
 
 async def answer_permission(app: App[object], session: Session) -> None:
-    """Show a call's exact effect. Typed text is the reason for the model, and is stored until the answer."""
+    """Shows a call's exact effect. Typed text is the reason for the model, stored until the answer."""
     question = session.state.asked
     if question is None:
         await session.notice("There is no permission question.", "info")
@@ -62,7 +61,7 @@ async def answer_permission(app: App[object], session: Session) -> None:
                 question.words,
                 "type the answer; {choose} selects" if question.typed else "{choose} selects",
             )
-        elif not question.tool:  # no reason is requested, so a single key can be an answer
+        elif not question.tool:  # needs no reason, so a single key can answer
             title, hint, yes = question.words, "{yes} continues, {choose} selects", "once"
         chosen = await app.push_screen_wait(Chooser(title, rows, hint, yes=yes, text=typed))
         if chosen == _ALL:
@@ -123,7 +122,7 @@ async def show_permissions(app: App[object], session: Session) -> None:
 
 
 def decision_words(decision: PermissionDecision) -> str:
-    """E.g. `allowed always · search_text “x”`, `denied by a rule · …`."""
+    """Such as `allowed always · search_text “x”`, `denied by a rule · …`."""
     by = {"rule": " by a rule", "hook": " by a hook", "nobody": ": a confirmation was not possible"}.get(
         decision.by, ""
     )
@@ -132,7 +131,7 @@ def decision_words(decision: PermissionDecision) -> str:
 
 
 async def may_run_here(app: App[object], session: Session, command: str) -> bool:
-    """Asks whether a command may write to the real folder, unless that is always allowed."""
+    """Asks unless the user always allows it."""
     if session.commands.may_run_here():
         return True
     answers = {
@@ -155,7 +154,7 @@ async def may_run_here(app: App[object], session: Session, command: str) -> bool
 
 
 async def run_asked(app: App[Any], run: Callable[..., Awaitable[object]]) -> bool:
-    """Run a command, after a question if it cannot be isolated as configured. Returns whether it ran."""
+    """Asks first if the command cannot be isolated as configured. Returns whether it ran."""
     try:
         await run()
     except AnswerNeeded as needed:
@@ -174,7 +173,7 @@ async def run_asked(app: App[Any], run: Callable[..., Awaitable[object]]) -> boo
 
 
 async def save_pastes(app: App[Any], session: Session, refused: PasteTooLong) -> dict[str, str]:
-    """Returns the paths of the saved texts by placeholder line."""
+    """Returns the saved paths by placeholder line."""
     each = "it" if len(refused.lines) == 1 else "each"
     answers = {
         "": "Leave it in the prompt",
@@ -190,7 +189,7 @@ async def save_pastes(app: App[Any], session: Session, refused: PasteTooLong) ->
 
 
 async def run_checks(app: App[object], session: Session) -> None:
-    """In a view of the proposed changes, or in the real folder after a question."""
+    """Runs them in a view of the changes, or after a question in the real folder."""
     names = await asyncio.to_thread(session.checks.names)
     here = bool(names) and not session.state.review.open
     if here and not await may_run_here(app, session, f"the checks ({', '.join(names)})"):
@@ -262,7 +261,7 @@ def trust_rows(
     files: Sequence[str],
     programs: Sequence[tuple[str, str]] = (),
 ) -> list[ChooserRow]:
-    """First the choice that changes nothing, then all commands of filters, hooks and servers, and the files."""
+    """First the choice that changes nothing, then all commands of filters, hooks and servers, and files."""
     match standing:
         case "nothing to trust":
             return [ChooserRow("", label("It has no settings or filters of its own"))]
@@ -292,7 +291,7 @@ def trust_rows(
 
 
 _FILE = "file:"
-#: Characters shown of a filter's setting, so that its command remains visible.
+#: Maximum characters, to keep a filter's command visible.
 _MOST_OF_NAME = 40
 
 
@@ -339,7 +338,7 @@ def cleanup_summary_text(done: CleanupResult, limit: int) -> str:
 
 
 async def return_conflict(app: App[object], session: Session, change: Change) -> None:
-    """Ask which of the two sub-tasks reworks the conflict, the later one first."""
+    """Asks which sub-task reworks the conflict, the later one first."""
     rival = session.state.review.change(change.rival)
     if change.state != "conflict" or rival is None:
         await session.notice(f"{change.path} is not a conflict of two sub-tasks")

@@ -29,7 +29,7 @@ from tui_agent.ui.safe_text import counted, label, one_line, parts, plain
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
-#: Value of the whole session in the list of turns.
+#: Value for the whole session.
 WHOLE = "whole"
 
 
@@ -106,8 +106,6 @@ class SessionPicker(Chooser):
     def _entry(self) -> SessionEntry | None:
         return self._entries.get(self.value)
 
-    # ── showing ──────────────────────────────────────────────────────────────────────────────────────────
-
     def needs_content(self, event: events.Event) -> bool:
         moves = isinstance(event, events.Key) and not event.is_printable
         return (moves and not self.matches(event, "dialog.close")) or isinstance(event, events.MouseEvent)
@@ -120,7 +118,7 @@ class SessionPicker(Chooser):
         where = None if self._everywhere else self._workspace
         entries = await asyncio.to_thread(list_sessions, self._data, where, words)
         if not self.query(OptionList):
-            return  # closed during the listing
+            return
         self._before = self.value
         self._entries = {entry.id: entry for entry in sorted_by(entries, self._sort)[:MOST]}
         self.narrow("")
@@ -152,10 +150,8 @@ class SessionPicker(Chooser):
         entry = self._entry
         if entry:
             lines = await asyncio.to_thread(catalog.preview, self._data, entry.id)
-            for preview in self.query("#preview").results(Static):  # removed on close
+            for preview in self.query("#preview").results(Static):
                 preview.update(_preview_of(entry, lines))
-
-    # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _look_for(self, words: str) -> None:
         self._look()
@@ -326,13 +322,13 @@ async def rename_this(app: Host, session: Session) -> None:
         await session.rename(name)
 
 
-#: Number of newest messages searched, and characters of context around a match.
+#: Messages searched, newest first, and characters of context around a match.
 LOOKED_THROUGH, AROUND = 5_000, 60
 _WHO = {"person": "you", "agent": "agent", "note": "note", "command": "command"}
 
 
 async def find_in_transcript(app: App[object], session: Session) -> int | None:
-    """The number of the selected message, or `None`."""
+    """Returns the selected message's number."""
     messages: list[ChatMessage] = list(session.state.chat.messages)
 
     async def get() -> None:
@@ -379,7 +375,7 @@ async def rewind(app: Host, session: Session) -> None:
 
 
 async def edit_earlier(app: Host, session: Session, *, files: bool = False) -> None:
-    """Fork before an earlier message, with its text in the prompt; `files` also takes the files back."""
+    """Forks before an earlier message, with its text in the prompt; `files` also restores the files."""
     if app.reopen is None:
         app.notify("A copy can be started only from `tui-agent` itself.", severity="warning")
         return

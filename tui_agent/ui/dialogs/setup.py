@@ -1,4 +1,4 @@
-"""Setup: the steps of the first screen in one list, and the checks of a folder."""
+"""Setup: the first steps as a list, and the checks of a folder."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.ui.host import Host
 
-#: Maximum length of a name derived from a command, in characters.
+#: Maximum characters of a name derived from a command.
 MOST_OF_NAME = 40
 _INKS = {"passed": "done", "failed": "warning", "missing": "muted", "ended": "warning"}
 
@@ -54,7 +54,7 @@ class ChecksDialog(Form[None]):
         super().__init__(f"Checks in {session.workspace.root.name}")
         self._session = session
         self._checks: dict[str, CheckCommand] = {}
-        #: Results by command; the command being tried; the name being edited.
+        #: Results by command, the running one, and the name being edited.
         self._attempts: dict[str, BaselineResult] = {}
         self._trying = self._editing = ""
 
@@ -89,8 +89,6 @@ class ChecksDialog(Form[None]):
             if f"check {name}" in self._session.state.input.typed:
                 self._write(name, self._checks[name].command if name else "")
 
-    # ── what runs ────────────────────────────────────────────────────────────────────────────────────────
-
     def tickable(self) -> Collection[str]:
         return self._checks
 
@@ -120,10 +118,8 @@ class ChecksDialog(Form[None]):
         else:
             self.dismiss(None)
 
-    # ── what they find in the folder as it is ────────────────────────────────────────────────────────────
-
     def action_attempt(self) -> None:
-        """Try all checks in sequence, or cancel the trial."""
+        """Tries all checks in sequence, or cancels the trial."""
         if self._trying:
             self._end_attempts()
         elif self._checks:
@@ -151,8 +147,6 @@ class ChecksDialog(Form[None]):
                 self.ticked.discard(check.name)
         self._trying = ""
         self.draw()
-
-    # ── commands ─────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def _writing(self) -> bool:
@@ -203,8 +197,6 @@ class ChecksDialog(Form[None]):
         self.remove_class("-writing")
         self.query_one(Rows).focus()
         self.draw()
-
-    # ── the look ─────────────────────────────────────────────────────────────────────────────────────────
 
     def needs_content(self, event: events.Event) -> bool:
         return not self._checks and super().needs_content(event)
@@ -302,7 +294,7 @@ async def set_up(app: Host, session: Session) -> None:
                 return
             case model:
                 await use_model_option(app, session, "" if model == _LIST else model)
-                if app.next is not None:  # the rehearsal takes the place of this session
+                if app.next is not None:  # the rehearsal replaces this session
                     return
                 first = _CHECKS
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 async def open_chat(app: App[object], session: Session, task: SubTask) -> None:
-    """Show the chat of a task's newest run."""
+    """Shows the latest run."""
     if task.runs:
         await app.push_screen_wait(SubTaskView(session, task.id))
     else:
@@ -88,7 +88,6 @@ class RunTranscript(Vertical):
 class SubTaskView(Dialog[None]):
     SLICES: ClassVar[tuple[str, ...]] = ("subtasks",)
     ID = "subtask_chat"
-    # Same message style as in the chat.
     DEFAULT_CSS = (
         Path(chat.__file__).with_suffix(".tcss").read_text(encoding="utf-8")
         + """
@@ -109,7 +108,6 @@ class SubTaskView(Dialog[None]):
         self._session = session
         self._about = task
         self._above: Bridge | None = None
-        #: The displayed run, and whether it is active.
         self._drawn: object = None
         self._clock: Timer | None = None
 
@@ -312,7 +310,7 @@ async def edit(app: App[object], session: Session, task: SubTask) -> None:
 
 
 async def connect(app: App[object], session: Session, task: SubTask) -> None:
-    """Edit a task's dependencies."""
+    """Edits the dependencies."""
 
     async def keep(names: tuple[str, ...]) -> None:
         await session.subtasks.connect(task.id, names)
@@ -333,10 +331,10 @@ async def remove(app: App[object], session: Session, task: SubTask) -> None:
         await session.subtasks.remove(task.id)
 
 
-#: Columns of the terminal that an attempt needs.
+#: Minimum columns of an attempt.
 LEAST = 36
 
-#: The change of each file of an attempt by path, or a sentence about it.
+#: Changes by path, or a sentence instead.
 Changes = dict[str, Diff | str]
 
 
@@ -486,7 +484,7 @@ def _only_mode(before: str, after: str) -> str:
 
 
 def head(task: SubTask, current: bool) -> Content:
-    """Name, checks, size, time and cost, a line each, and the summary."""
+    """Lines of name, checks, size, time and cost, and the summary."""
     checks, size, said = (
         report_parts(task.summary) if task.state == "completed" else (task.state, "", task.reason)
     )

@@ -27,7 +27,7 @@ _PARTS: tuple[Part, ...] = ("base", "yours", "theirs")
 
 
 class ConflictLine(NamedTuple):
-    """A screen line. `place` is the number of its conflicting region, or -1; `side` belongs to headings."""
+    """`place` is the conflicting region's number, or -1; headings have a `side`."""
 
     part: Part
     text: str
@@ -91,8 +91,6 @@ _GROUNDS = {"theirs": "theirs", "yours": "yours"}
 
 
 class ConflictLines(LineView):
-    """A click on a heading chooses that side."""
-
     COMPONENT_CLASSES: ClassVar[set[str]] = {"ground--theirs", "ground--yours", "ground--fold"}
     DEFAULT_CSS = """
     ConflictLines > .ground--theirs { background: $added-surface; }
@@ -101,7 +99,7 @@ class ConflictLines(LineView):
     """
 
     class SidePressed(Message):
-        """The user clicked a region; `side` is `yours` or `theirs` for a heading, otherwise empty."""
+        """`side` is `yours` or `theirs` for a heading, which chooses it; otherwise empty."""
 
         def __init__(self, place: int, side: str) -> None:
             super().__init__()

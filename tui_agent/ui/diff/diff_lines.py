@@ -12,14 +12,14 @@ from rich.cells import split_graphemes
 from tui_agent.edits.change import Diff, Hunk
 from tui_agent.ui.safe_text import one_line
 
-#: Unchanged lines that stay on either side of a hunk.
+#: Unchanged lines on each side of a hunk.
 CONTEXT = 3
 TAB = 4
-#: Maximum length for word comparison; longer lines are compared as a whole.
+#: Characters up to which words of lines are compared.
 LONGEST_COMPARED = 400
-#: Maximum shown length; longer lines (for example in minified files) are cut.
+#: Characters after which lines (such as minified code) are cut.
 LONGEST_SHOWN = 10_000
-#: Minimum similarity of two versions of one edited line.
+#: Minimum similarity of a line's two versions.
 LIKE = 0.4
 _WORDS = re.compile(r"\w+|\s+|.")
 
@@ -27,8 +27,9 @@ Span = tuple[int, int]
 
 
 class DiffLine(NamedTuple):
-    """`hunk` is -1 between hunks; `at` counts from 0 in the base, or in the hunk's `removed` or `added`;
-    `number` counts from 1 on its side. A `fold` hides `number` lines from base line `at`."""
+    """`hunk` is -1 between hunks. `at` counts from 0 in the base, or in the hunk's `removed` or `added`;
+    `number` counts from 1 on its side. A `fold` hides `number` lines from base line `at`.
+    """
 
     kind: Literal["same", "removed", "added", "fold"]
     hunk: int
@@ -37,7 +38,7 @@ class DiffLine(NamedTuple):
 
 
 class DiffLines:
-    """The lines of one diff, in order; `firsts` and `lasts` are where each hunk begins and ends among them."""
+    """`firsts` and `lasts` are each hunk's first and last line."""
 
     def __init__(self, diff: Diff, unfolded: Collection[int] = ()) -> None:
         self.diff = diff
@@ -45,20 +46,20 @@ class DiffLines:
         self.lasts: list[int] = []
         self.lines: list[DiffLine] = []
         self._unfolded = unfolded
-        #: Whether a hunk has mixed line endings, cached per hunk.
+        #: By hunk: whether its line endings are mixed.
         self._mixed: dict[int, bool] = {}
         self._build()
         self.digits = len(str(max((line.number for line in self.lines if line.kind != "fold"), default=1)))
 
     def tops(self, room: int) -> list[int]:
-        """The first row of each line at `room` cells a row, and the number of rows."""
+        """Each line's first row at `room` cells a row, and the number of rows."""
         tops = [0]
         for line in self.lines:
             tops.append(tops[-1] + self._height(line, max(room, 1)))
         return tops
 
     def breaks(self, line: DiffLine, room: int) -> list[int]:
-        """The cells at which rows begin, and the end of the last one; no character is divided."""
+        """Cells at which rows begin, and the end of the last; no character is divided."""
         ending = self.ending(line)
         text = f"{self.text(line)}  {ending}" if ending else self.text(line)
         if text.isascii():
@@ -71,7 +72,7 @@ class DiffLines:
         return [*breaks, at]
 
     def text(self, line: DiffLine) -> str:
-        """Without the ending, tabs as spaces."""
+        """Without line ending, tabs as spaces."""
         return one_line(_bare(self._raw(line)))
 
     def column(self, line: DiffLine, character: int) -> int:
@@ -79,7 +80,7 @@ class DiffLines:
         return len(raw[:character].expandtabs(TAB)) if "\t" in raw else character
 
     def ending(self, line: DiffLine) -> str:
-        """Label of the line's ending, only within hunks with mixed endings."""
+        """A label of the line ending in hunks with mixed endings; otherwise ""."""
         if line.kind not in ("removed", "added"):
             return ""
         if line.hunk not in self._mixed:
@@ -99,7 +100,7 @@ class DiffLines:
         if line.kind == "fold":
             return 1
         raw = self._raw(line)
-        # short plain lines need no measuring, even with a label of their ending
+        # fits even with a label, without measuring
         if len(raw) + _ENDING_ROOM <= room and raw.isascii() and "\t" not in raw:
             return 1
         return len(self.breaks(line, room)) - 1
@@ -150,7 +151,7 @@ def new_lines(diff: Diff) -> list[str]:
 
 
 def changed_words(before: str, after: str) -> tuple[list[Span], list[Span]]:
-    """The spans of each line missing in the other; none if the lines are too long or too different."""
+    """Spans of each line missing in the other; none for lines too long or too different."""
     if before == after or max(len(before), len(after)) > LONGEST_COMPARED:
         return [], []
     old, new = _WORDS.findall(before), _WORDS.findall(after)

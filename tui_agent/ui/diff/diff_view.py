@@ -30,9 +30,9 @@ from tui_agent.ui.widgets.syntax import (
 _BAR = "▌"
 _STATES: dict[HunkState, str] = {"pending": " ", "applied": "✓", "skipped": "–"}
 _SIGNS = {"same": " ", "removed": "-", "added": "+"}
-#: Minimum width for two columns of numbers, in cells.
+#: Minimum cells for two columns of numbers.
 TWO_NUMBERS_FROM = 50
-#: Maximum number of cached lines, several screens.
+#: Maximum cached lines, several screens.
 _KEPT = 512
 
 
@@ -64,15 +64,14 @@ class DiffView(LineView):
         self._drawn: LRUCache[int, Strip] = LRUCache(_KEPT)
         self._colours: DiffColours | None = None
         self._awaited: Diff | None = None
-        #: First row of each line, at the current width.
         self._tops: list[int] = [0]
         self._room = 0
         self._laid_out: DiffLines | None = None
-        #: A layout prepared in advance: lines, width, and first row of each line.
+        #: The prepared layout: lines, width, and each line's first row.
         self._ready: tuple[DiffLines, int, list[int]] | None = None
 
     async def get_ready(self, diff: Diff) -> None:
-        """Lay out the next diff in a thread, since a long one would block input."""
+        """Lays out the next diff in a thread, since a long one would block input."""
         lines = await asyncio.to_thread(DiffLines, diff)
         room = self._room_of(lines) if self.across else 0
         self._ready = lines, room, await asyncio.to_thread(lines.tops, room) if room else []
@@ -84,7 +83,7 @@ class DiffView(LineView):
             ready = self._ready[0] if self._ready else None
             self.shown = ready if ready is not None and ready.diff is diff else DiffLines(diff)
             self._words = ""
-            self._colours = self._awaited = None  # pending colours belong to the previous diff
+            self._colours = self._awaited = None  # those pending belong to the previous diff
             self.scroll_to(0, 0, animate=False)
         moved = fresh or current != self._current
         self._states, self._current = tuple(states), current
@@ -93,7 +92,7 @@ class DiffView(LineView):
             self.call_after_refresh(self._reveal)
 
     def show_undecided(self, diff: Diff, current: int = -1) -> None:
-        """Without decisions, or a sentence if no line differs."""
+        """Shows no decisions, and a sentence if no line differs."""
         if diff.hunks:
             self.show_diff(diff, (), current)
         else:
@@ -184,7 +183,7 @@ class DiffView(LineView):
         return max(self.across - numbers - 5, 1)
 
     def _gutter(self, line: DiffLine, index: int, part: int, *, before: bool = False) -> Strip:
-        """Continuation rows only show the bar. `before`: the single number is that before the change."""
+        """Continuation rows show only the bar. `before`: the single number is from before the change."""
         assert self.shown is not None
         current = line.hunk >= 0 and line.hunk == self._current
         state = self.state_of(line.hunk)
@@ -240,14 +239,14 @@ class DiffView(LineView):
         return segments
 
     def _layers(self, line: DiffLine) -> list[StyleSpan]:
-        """The marks of changed words; in unchanged lines, whose colours mean nothing but syntax, the syntax colours."""
+        """Changed words; in unchanged lines the syntax colours."""
         shown = self.shown
         assert shown is not None
         if self._colours is None and self._awaited is not shown.diff:
             self._awaited = shown.diff
             self.run_worker(self._colour(shown.diff))
         if line.hunk >= 0:
-            # a ground that differs, and where the terminal has few grounds a line below
+            # underlined if the terminal has few background colours
             mark = self.ground(f"{line.kind}-word") + Style(underline=True if self._is_flat else None)
             return [StyleSpan(start, end, mark) for start, end in shown.words(line)]
         return [
@@ -315,7 +314,7 @@ class DiffView(LineView):
         self.scroll_to(y=max(first - min(3, height // 4), 0), animate=False)
 
 
-#: Indices of the left and right line in `DiffLines.lines`; `None` for an empty side.
+#: Indices of the left and right line; `None` for an empty side.
 Pair = tuple[int | None, int | None]
 
 
@@ -336,8 +335,6 @@ def pairs(shown: DiffLines) -> Iterator[Pair]:
 
 
 class DiffSides(DiffView):
-    """The same diff, hunks and marks as `DiffView`, in two columns."""
-
     @property
     def two_numbers(self) -> bool:
         return False
@@ -345,7 +342,6 @@ class DiffSides(DiffView):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._pairs: list[Pair] = []
-        #: Index of each line's pair.
         self._pair_of: dict[int, int] = {}
 
     def render_line(self, y: int) -> Strip:

@@ -1,4 +1,4 @@
-"""Editor of one open file: line numbers, syntax colours, cursor shared with the session."""
+"""Editor of an open file: line numbers, syntax colours, cursor shared with the session."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from tui_agent.ui.editor.writing_area import StyledOnce, WritingArea
 from tui_agent.ui.safe_text import parts
 from tui_agent.ui.widgets.syntax import LineHighlights, Point, characters, grammar_of, language_of, query_of
 
-#: Characters of context on each side of a replacement preview.
+#: Characters of context on each side of a replacement.
 _AROUND = 30
-#: Line comment signs by language; the default is `#`.
+#: By language; the default is `#`.
 COMMENTS = {
     **dict.fromkeys(("javascript", "typescript", "tsx", "java", "go", "rust", "css"), "//"),
     "sql": "--",
@@ -42,7 +42,7 @@ def _rows(area: TextArea) -> range:
 
 
 def _change_lines(area: TextArea, rows: range, lines: list[str], down: int = 0) -> None:
-    """In one undo step; the selection moves with the lines."""
+    """A single undo step; the selection moves with the lines."""
     start, end = area.selection
     old = [area.document.get_line(row) for row in rows]
     last = area.document.get_line(rows[-1])
@@ -133,12 +133,12 @@ def replaced_in(line: str, here: Occurrence, new: str) -> Content:
 
 
 class EditorColours(LineHighlights):
-    """Colours by line of the document, and highlights by line of the whole text."""
+    """Colours by document line, and highlights by line of the whole text."""
 
     def __init__(self, area: WritingArea) -> None:
         super().__init__(self)
         self._area = area
-        #: Styles by tree-sitter capture name.
+        #: By tree-sitter capture name.
         self.styles: Mapping[str, Style] = MappingProxyType({})
         self._found: Sequence[Occurrence] = ()
 
@@ -167,32 +167,28 @@ class EditorColours(LineHighlights):
         return tuple((one.start, one.end) for one in here)
 
 
-#: Debounce between the last edit and the next parse, in seconds; longer than the pause between two typed
-#: keys.
+#: Seconds between the last edit and the next parse; longer than between two typed keys.
 PARSED_AFTER = 0.25
-#: Minimum number of cells visible before the cursor.
+#: Minimum cells visible before the cursor.
 LEFT_IN_VIEW = 8
-#: Texts with more lines are read-only and shown in parts of `PART` lines. Drawing and wrapping all of them
-#: takes seconds, and each key a large part of a second.
+#: Longer texts are read-only and shown in parts of `PART` lines: drawing and wrapping them takes seconds, and
+#: each key a large part of a second.
 MOST_LINES, PART = 50_000, PartedLines.PART
-#: Texts with more characters have no colours: each pause in typing would compute them again.
+#: Characters up to which a text has colours: each pause in typing computes them again.
 COLOURED_TO = 400_000
 
 
 class Editor(WritingArea):
-    """View of one buffer of the session."""
-
     class Scrolled(Message):
         pass
 
     TYPES_COMMANDS = True
     COMPONENT_CLASSES: ClassVar[set[str]] = {"editor--found", "editor--current"}
-    #: Only the scrollbar shows a new size; a layout change would lay out the whole screen.
+    #: A new size changes only the scrollbar; a layout change would lay out the whole screen.
     virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False, repaint=False)
-    #: Whether the mouse made the last cursor movement.
     _by_mouse = False
     _parsing: Timer | None = None
-    #: Length of the text on disk in characters; -1 if unknown.
+    #: Characters on disk; -1 if unknown.
     saved_length = -1
 
     DEFAULT_CSS = """
@@ -204,7 +200,7 @@ class Editor(WritingArea):
     """
 
     def __init__(self, buffer: Buffer, theme: TextAreaTheme) -> None:
-        #: Language of the text, or `None` without colours.
+        #: `None` without colours.
         self.code_language: str | None = None
         self.colours = EditorColours(self)
         super().__init__(soft_wrap=False, tab_behavior="indent", show_line_numbers=True, compact=True)
@@ -212,10 +208,10 @@ class Editor(WritingArea):
         self.revision = -1
         #: Text of the last exchange with the session, in either direction.
         self.agreed = ""
-        #: Last cursor and anchor known to the session.
+        #: Cursor and anchor that the session knows.
         self.told = (buffer.cursor, buffer.anchor)
         self._first = theme
-        #: All lines of a text shown in parts, and the index of the first visible line.
+        #: All lines of a text shown in parts, and the first visible one.
         self.whole: PartedLines | None = None
         self.first_line = 0
         self.watch(self, "virtual_size", self._resize_bar, init=False)
@@ -224,7 +220,7 @@ class Editor(WritingArea):
 
     @property
     def length(self) -> int:
-        """Number of characters."""
+        """In characters."""
         return self.document.length if isinstance(self.document, ExactDocument) else len(self.text)
 
     def _point(self, place: Place) -> Point:
@@ -253,7 +249,7 @@ class Editor(WritingArea):
             self.document.release()
 
     def edit(self, edit: Edit) -> EditResult:
-        """Applies `edit` and shifts the colours by it; the next parse corrects them."""
+        """Shifts the colours by the edit; the next parse corrects them."""
         self._parse_soon()
         top, bottom = self._point(edit.top), self._point(edit.bottom)
         result = super().edit(edit)
@@ -278,7 +274,7 @@ class Editor(WritingArea):
 
     @work(group="parse")
     async def _parse(self) -> None:
-        """Parses in a task of its own, so that keys do not wait."""
+        """Parses in a separate task, so that keys do not wait."""
         document = self.document
         if not isinstance(document, CodeDocument):
             return
@@ -306,13 +302,11 @@ class Editor(WritingArea):
     @on(events.Mount)
     def _prepare(self) -> None:
         self.colours.use(self._first)
-        if self.revision < 0:  # import the grammar before the text arrives
+        if self.revision < 0:  # imports the grammar before the text arrives
             self._speak(language_of(self.path))
 
-    # ── what the session has ─────────────────────────────────────────────────────────────────────────────
-
     def take(self, buffer: Buffer) -> None:
-        """Copies text and cursor of `buffer` if the session has changed them."""
+        """Copies text and cursor if the session has changed them."""
         place = (buffer.cursor, buffer.anchor)
         if buffer.revision != self.revision:
             self._take_text(buffer)
@@ -348,7 +342,7 @@ class Editor(WritingArea):
             self.call_after_refresh(self._scroll_back, buffer.scroll)
 
     def _change_text(self, overlay: Overlay) -> None:
-        """In one undo step; cursor and scroll position move with their lines."""
+        """A single undo step; cursor and scroll position move with their lines."""
 
         before, ending = self.document, ending_of(overlay.text)
         lines = overlay.text.split(ending)
@@ -379,15 +373,13 @@ class Editor(WritingArea):
 
     @property
     def changed_text(self) -> str | None:
-        """Returns `None` for a read-only part of a text."""
+        """`None` for a read-only part of a text."""
         return None if self.whole is not None else self.text
 
     @property
     def place(self) -> tuple[Place, Place]:
         (row, column), (anchor_row, anchor_column) = self.selection.end, self.selection.start
         return (row + self.first_line, column), (anchor_row + self.first_line, anchor_column)
-
-    # ── what is in view ──────────────────────────────────────────────────────────────────────────────────
 
     @property
     def scroll_place(self) -> Place:
@@ -399,11 +391,9 @@ class Editor(WritingArea):
     def _tell_scrolled(self) -> None:
         self.post_message(self.Scrolled())
 
-    # ── writing ──────────────────────────────────────────────────────────────────────────────────────────
-
     @on(events.Key)
     async def _indent(self, event: events.Key) -> None:
-        """Enter keeps the indentation of the line; Shift+Tab removes one step."""
+        """Enter keeps the line's indentation; Shift+Tab removes one step."""
         self._by_mouse = False
         if self._taken_by_vim(event) or self.read_only:
             return  # the base class refuses the key
@@ -417,8 +407,6 @@ class Editor(WritingArea):
             event.stop()
             event.prevent_default()
             dedent(self)
-
-    # ── moving ───────────────────────────────────────────────────────────────────────────────────────────
 
     @property
     def lines(self) -> Sequence[str]:
@@ -460,7 +448,7 @@ class Editor(WritingArea):
         return line
 
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
-        """Also keeps `LEFT_IN_VIEW` cells before the cursor visible, except under a pressed mouse button."""
+        """Also shows `LEFT_IN_VIEW` cells before the cursor, except under a pressed mouse button."""
         scrolled = super().scroll_cursor_visible(center, animate)
         left, (x, _) = round(self.scroll_x), self.wrapped_document.location_to_offset(self.cursor_location)
         room = self.scrollable_content_region.width - self.gutter_width

@@ -1,4 +1,4 @@
-"""Documents behind an editor: exact characters, and edits at the cost of their lines."""
+"""Documents of an editor: exact characters, and edits at the cost of their lines."""
 
 from __future__ import annotations
 
@@ -16,29 +16,28 @@ from tree_sitter import Language, Node, Parser, Query, QueryCursor, Tree
 
 from tui_agent.workspace.syntax_trees import parse
 
-#: Maximum number of lines for which every key measures all of them.
+#: Maximum lines that every key measures again.
 MEASURED_WHOLE = 500
 #: Number of longest lines, by characters, whose cells are measured.
 _MEASURED = 64
-#: Seconds of processor time: limit of the first parse, which blocks the screen; limit of all slow parses of
-#: one text together; and the time above which a parse counts as slow. A text with a slow first parse is slow
-#: after each edit.
+#: Seconds of processor time: limit of the first parse, which blocks the screen; limit of all slow parses of a
+#: text; duration of a slow parse. If the first parse is slow, the text is slow after each edit.
 AT_ONCE, GIVEN_UP_AFTER, SLOW = 0.01, 2.0, 0.2
 
 
 class ExactDocument(DocumentBase):
-    """A text with one kind of line ending, which preserves every other character. Textual's documents also
-    break lines at form feeds and Unicode separators."""
+    """One kind of line ending, otherwise exact characters. Textual's documents also break lines at form
+    feeds and Unicode separators.
+    """
 
     def __init__(self, text: str = "") -> None:
         self._newline = ending_of(text)
         self._rows = text.split(self._newline)
-        #: Number of characters.
+        #: In characters.
         self.length = len(text)
-        #: Prepared text of the next insertion: text, lines, cells of the widest line.
+        #: The next insertion: text, lines, cells of the widest line.
         self._ahead: tuple[str, list[str], int] | None = None
-        #: Tab width and cells of the widest line; first row, last row and prepared cells of each edit since
-        #: then.
+        #: Tab width and cells of the widest line; first row, last row and prepared cells of each later edit.
         self._widest: tuple[int, int] | None = None
         self._touched: list[tuple[int, int, int]] = []
 
@@ -82,8 +81,7 @@ class ExactDocument(DocumentBase):
         return self._newline.join([rows[top][left:], *rows[top + 1 : bottom], rows[bottom][:right]])
 
     def get_size(self, indent_width: int) -> Size:
-        """Width of the widest line and number of lines. A long text is measured only at its edits and never
-        becomes narrower."""
+        """A long text is measured only at its edits and never becomes narrower."""
         known = self._widest
         whole = len(self._rows) <= MEASURED_WHOLE or len(self._touched) > 1
         if known is None or known[0] != indent_width or whole:
@@ -119,23 +117,20 @@ class ExactDocument(DocumentBase):
 
 
 class CodeDocument(ExactDocument):
-    """A text with a syntax tree that edits shift; the editor decides when to parse again.
-
-    A parse takes 50 ms for 5,000 lines, half as long as in Textual's own document. If the first one takes
-    longer than a frame, a thread does it.
+    """Edits shift the syntax tree; the editor decides when to parse again. A parse takes 50 ms for 5,000
+    lines, half as long as in Textual's document; a thread does it if the first takes longer than a frame.
     """
 
     def __init__(self, text: str, language: Language, query: Query | None = None) -> None:
         super().__init__(text)
         self.language = language
-        #: Highlight query.
         self.query = query
         self._parser = Parser(language)
-        #: Number of edits, and the number at the last parse; -1 before the first one.
+        #: Number of edits, now and at the last parse (-1: none).
         self.edits, self.parsed = 0, -1
-        #: Whether parsing exceeded its limit; the text keeps its last colours.
+        #: Whether parsing exceeded its limit; the last colours stay.
         self.given_up = False
-        #: Seconds spent in slow parses, and the edits since the start of the running one.
+        #: Seconds of slow parses, and the edits since the start of the running one.
         self._spent = 0.0
         self._since: list[dict[str, Any]] | None = None
         tree = parse(self._parser, self.text.encode(errors="replace"), AT_ONCE)
@@ -192,8 +187,7 @@ class CodeDocument(ExactDocument):
         return len(above) if above.isascii() else len(above.encode(errors="replace"))
 
     async def parse(self) -> bool:
-        """Parses in a thread; edits in between are applied to the new tree. Returns whether it is up to date or
-        abandoned."""
+        """Parses in a thread and applies edits in between. Returns whether the tree is current or abandoned."""
         if self.given_up or self._syntax_tree is None or self._since is not None:
             return True
         edits, text = self.edits, self.text.encode(errors="replace")
@@ -221,7 +215,7 @@ class CodeDocument(ExactDocument):
 
 
 class PartedLines(Sequence[str]):
-    """Lines of a long text, split on demand in parts of `PART` lines."""
+    """Splits a long text on demand in parts of `PART` lines."""
 
     PART = 10_000
     _PART_OF_TEXT = re.compile(rf"(?:[^\n]*+\n){{{PART}}}")
@@ -262,7 +256,7 @@ class PartedLines(Sequence[str]):
 
 
 def ending_of(text: str) -> str:
-    """Returns the one line ending of `text`, or a line feed if endings are mixed."""
+    """A line feed if endings are mixed."""
     feeds = text.count("\n")
     if not feeds:
         return "\r" if "\r" in text else "\n"

@@ -29,11 +29,10 @@ from tui_agent.ui.widgets.line_view import Hint, HintLine
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
-#: Draft key of the replacement text.
 PLACE = "replace"
 
 FindMode = Literal["find", "replace", "line"]
-#: Debounce between an edit and the next search, in seconds.
+#: Seconds between an edit and the next search.
 AGAIN_AFTER = 0.2
 _WORDS: dict[FindMode, str] = {"find": "find", "replace": "find", "line": "line"}
 _SWITCHES = {"find_case": "case", "find_regex": "regex", "find_selection": "in selection"}
@@ -63,7 +62,7 @@ class FindBar(Vertical):
         self._mode: FindMode = "find"
         self._editor: Editor | None = None
         self._switched: set[str] = set()
-        #: Selection of the editor at the time of opening.
+        #: The editor's selection before opening.
         self._selected: tuple[Place, Place] | None = None
         self._search: Search | None = None
         self._found = Occurrences()
@@ -75,7 +74,6 @@ class FindBar(Vertical):
         self._gone: tuple[tuple[Place, Place], tuple[Place, Place]] | None = None
         self._again: Timer | None = None
         self._doing: asyncio.Future[None] | None = None
-        #: Whether the preview of the replacement is outdated.
         self._due = False
 
     def compose(self) -> Iterable[Widget]:
@@ -88,8 +86,6 @@ class FindBar(Vertical):
             yield KeptInput(id="find-with", compact=True)
         yield Static("", id="find-note", markup=False)
         yield HintLine()
-
-    # ── opening and closing ──────────────────────────────────────────────────────────────────────────────
 
     @property
     def editor(self) -> Editor | None:
@@ -140,8 +136,6 @@ class FindBar(Vertical):
         self._show_hints()
         if self._editor is not None:
             self.search_again(here=True)
-
-    # ── the keyboard ─────────────────────────────────────────────────────────────────────────────────────
 
     def busy(self, event: events.Event) -> asyncio.Future[None] | None:
         """The running search if `event` depends on its result; printable keys do not."""
@@ -203,8 +197,6 @@ class FindBar(Vertical):
         else:
             self._say("A line, or line:column", "$warning")
 
-    # ── finding ──────────────────────────────────────────────────────────────────────────────────────────
-
     def text_changed(self) -> None:
         if self._editor is None or self._mode == "line":
             return
@@ -214,7 +206,7 @@ class FindBar(Vertical):
         self._again = self.set_timer(AGAIN_AFTER, self.search_again)
 
     def search_again(self, here: bool = False) -> None:
-        """If `here` is set, it selects the first match after the cursor."""
+        """With `here`, selects the first match after the cursor."""
         self._stale, self._goes = True, self._goes or here
         if self._doing is None and self._editor is not None:
             self._do(self._find())
@@ -233,7 +225,7 @@ class FindBar(Vertical):
             except EditFailed as error:
                 self._say(str(error), "$warning")
             except NoMatches:
-                if self.is_attached:  # otherwise the program has ended
+                if self.is_attached:  # false at the program's end
                     raise
             finally:
                 self._doing = None
@@ -298,8 +290,6 @@ class FindBar(Vertical):
         if self._editor is not None:
             self._editor.select((row, start), (row, end))
 
-    # ── replacing ────────────────────────────────────────────────────────────────────────────────────────
-
     async def _replace(self) -> None:
         """Replaces the selected match and selects the next; without one it only selects."""
         editor, search, here = self._editor, self._search, self._current
@@ -323,8 +313,9 @@ class FindBar(Vertical):
             self._selected = start, (last + lines, column + columns if row == last and not lines else column)
 
     async def replace_all(self) -> None:
-        """Shows the diff of all replacements, and applies it if the user confirms. Raises `EditFailed` for
-        too many matches."""
+        """Shows the diff of all replacements, and applies it if confirmed. Raises `EditFailed` for too many
+        matches.
+        """
         from tui_agent.ui.dialogs.preview import Replacements
 
         while self._doing is not None:
@@ -367,8 +358,6 @@ class FindBar(Vertical):
                 line, template = editor.lines[here.row], self.query_one("#find-with", Input).value
                 new = await asyncio.to_thread(search.replaced, line, here, template)
                 self._say(replaced_in(line, here, new))
-
-    # ── showing ──────────────────────────────────────────────────────────────────────────────────────────
 
     def _show_count(self) -> None:
         found, here = self._found.found, self._current

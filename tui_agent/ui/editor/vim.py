@@ -1,4 +1,4 @@
-"""Vim keys for a text area: modes, counts, operators, registers and the repetition of a change."""
+"""Vim keys for a text area: modes, counts, operators, registers and repetition."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from tui_agent.ui.editor.vim_motions import (
 from tui_agent.ui.safe_text import parts
 
 Mode = Literal["insert", "normal", "visual", "visual line"]
-#: Maximum count of a command, and maximum length of the text that a count inserts.
+#: Maximum count of a command, and characters that a count inserts.
 _MOST_TIMES, _MOST_TEXT = 100_000, 1_000_000
-#: A command: register, counts around the operator, and the rest.
+#: Register, counts around the operator, and the rest.
 _COMMAND = re.compile(r'(?:"(.))?([1-9]\d*)?(?:"(.))?(g[uU~]|[dcy<>])?([1-9]\d*)?(.*)', re.DOTALL)
 #: Commands with a character as argument.
 _PREFIXES = frozenset("grfFtTq@\"m`'")
-#: Keys that move in all modes but insert mode.
+#: Keys that move in all modes except insert mode.
 _SAME_AS = {
     "left": "h",
     "right": "l",
@@ -48,15 +48,14 @@ _SAME_AS = {
 }
 #: Commands that `.` repeats, besides operators.
 _REPEATED = frozenset("xXsSDCpPJ~rioaIAO")
-#: Commands that change nothing.
 _HARMLESS = frozenset("vVnN*#/?:qm@`'")
-#: Signs before a line that Enter ends, and its most letters.
+#: Signs before a line that Enter ends, and its maximum characters.
 _LINE_SIGNS, _MOST_TYPED = (":", "/", "?"), 200
 _TOO_LONG = "The text would become too long: use a smaller count"
 
 
 class VimDisplay(NamedTuple):
-    """Display of the mode: typed part of a command, and a sentence about a refused one."""
+    """Typed part of a command, or a sentence about a refused one."""
 
     mode: Mode
     typed: str = ""
@@ -71,8 +70,9 @@ class Vim:
         go_to_line: Callable[[int], bool] = lambda _line: False,
         on_command: Callable[[str], str] | None = None,
     ) -> None:
-        """`go_to_line` returns whether it moved outside the area; -1 is the last line. `on_command` runs a `:`
-        command and returns why it cannot; `None` in the prompt, where Enter sends."""
+        """`go_to_line` returns whether it moved outside the area; -1 is the last line. `on_command` runs a
+        `:` command and returns its error; `None` in the prompt, where Enter sends.
+        """
         self._area = area
         self._on_shown = on_shown
         self._go_to_line = go_to_line
@@ -86,9 +86,9 @@ class Vim:
         #: Column that `j` and `k` keep.
         self._column: int | None = None
         self._last_find = ""
-        #: Last change: its command, and the text that was inserted after it.
+        #: Last change: its command, and the text inserted after it.
         self._change = ("", "")
-        #: Running insertion: its command, its count, its offset, and the text before it.
+        #: Running insertion: command, count, offset, and the text before it.
         self._insertion: tuple[str, int, int, str] | None = None
         self._running = ""
         self._register = ""
@@ -109,7 +109,7 @@ class Vim:
         self._show()
 
     def take(self, event: events.Key) -> bool:
-        """Returns False if the key has no meaning in this mode; insert mode handles only Esc."""
+        """Returns whether the key has a meaning in this mode; insert mode handles only Esc."""
         if event.key == "escape":
             waited = bool(self._typed) or self.mode != "normal"
             if waited:
@@ -171,7 +171,7 @@ class Vim:
             self.shown = shown
             self._on_shown(shown)
 
-    # ── the text as one string ───────────────────────────────────────────────────────────────────────────
+    # ── offsets ────────────────────────────────────────────────────────────────────────────────────────────
 
     def _read(self) -> None:
         self._text = "\n".join(self._area.document.lines)
@@ -212,7 +212,7 @@ class Vim:
         first, last = sorted((self._anchor, at))
         if self.mode == "visual line":
             first, last = line_at(self._text, first)[0], line_at(self._text, last)[1]
-            # The cursor stays on its line: Textual's selection ends at the cursor.
+            # The cursor stays on its line, since it ends Textual's selection.
             far = self._place(first if at >= self._anchor else last)
             self._area.selection = Selection(far, self._place(at))
         else:
@@ -222,7 +222,7 @@ class Vim:
     # ── commands ─────────────────────────────────────────────────────────────────────────────────────────
 
     def _run(self, typed: str) -> bool:
-        """Returns False if it is incomplete."""
+        """Returns `False` if it is incomplete."""
         found = _COMMAND.fullmatch(typed)
         assert found is not None
         register, first, again, operator, second, rest = found.groups()
@@ -416,7 +416,7 @@ class Vim:
         self.enter("insert")
 
     def _end_insertion(self) -> None:
-        """Keeps the inserted text for `.`, and inserts it again for a count."""
+        """Keeps the inserted text for `.`, and repeats it for a count."""
         insertion, self._insertion = self._insertion, None
         self._area.history.checkpoint()
         if insertion is None:
@@ -490,7 +490,7 @@ class Vim:
     # ── motions ──────────────────────────────────────────────────────────────────────────────────────────
 
     def _move(self, rest: str, count: int, counted: bool) -> bool:
-        """Returns False if `rest` is not a motion."""
+        """Returns `False` if `rest` is not a motion."""
         if self._rows_over(rest, count, counted) is not None:
             self._move_rows(rest, count, counted)
             return True
@@ -535,7 +535,7 @@ class Vim:
         return target is not None
 
     def _rows_over(self, rest: str, count: int, counted: bool) -> int | None:
-        """Returns the target row of a motion over lines, `None` for other motions."""
+        """The target row of a motion over lines."""
         row, last = self._area.cursor_location[0], self._area.document.line_count - 1
         half = max(1, self._area.size.height // 2) * count
         targets = {
@@ -577,7 +577,7 @@ class Vim:
 
 
 class _Refused(Exception):
-    """A command that cannot run, with a sentence for the line of the mode."""
+    """A refused command, with a sentence for the line of the mode."""
 
 
 def _number(digits: str | None) -> int:

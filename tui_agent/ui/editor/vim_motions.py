@@ -46,12 +46,12 @@ class Registers:
         self._by_name['"'] = register
 
 
-#: Most repetitions of a search.
+#: Maximum repetitions of a search.
 _MOST = 1_000
 
 
 class Places:
-    """The last search and the marks of a text area. Marks do not move with the text."""
+    """Marks do not move with the text."""
 
     def __init__(self) -> None:
         self._search = ""
@@ -59,8 +59,9 @@ class Places:
         self._marks: dict[str, tuple[int, int]] = {}
 
     def target(self, command: str, count: int, text: str, at: int) -> int | None:
-        """The offset of a search (`/text`, `?text`, n, N, *, #) or mark; `None` for other commands. Raises
-        LookupError with a sentence if there is none."""
+        """Offset of a search (`/text`, `?text`, n, N, *, #) or mark; `None` for other commands. Raises
+        `LookupError` with a sentence.
+        """
         sign, rest = command[0], command[1:]
         match sign:
             case "/" | "?":
@@ -81,7 +82,7 @@ class Places:
         return None
 
     def _found(self, text: str, at: int, count: int, backward: bool) -> int:
-        """The place after `count` steps, past the end or the beginning too."""
+        """Wraps around at the text's ends."""
         edge = r"\b" if self._whole else ""
         found = re.finditer(f"{edge}{re.escape(self._search)}{edge}", text) if self._search else ()
         places = [place.start() for place in found]
@@ -117,25 +118,25 @@ def _word_at(text: str, at: int) -> tuple[str, int]:
     raise LookupError("There is no word here")
 
 
-#: Words of `w` and of `W`; an empty line is a word too.
+#: Words of `w`; an empty line is also one.
 _WORD = re.compile(r"\w+|[^\w\s]+|^$", re.MULTILINE)
 _BIG_WORD = re.compile(r"\S+|^$", re.MULTILINE)
 #: Words and blanks of `iw` and `iW`.
 _PIECE = re.compile(r"\w+|[^\S\n]+|[^\w\s]+")
 _BIG_PIECE = re.compile(r"[^\S\n]+|\S+")
-#: First part of the text that a backward search reads, in characters.
+#: Characters that a backward search reads first.
 _READ_BACK = 2_000
-#: Maximum distance of a bracket, in characters.
+#: Maximum characters to a bracket.
 _SEARCHED = 200_000
 _BRACKETS = {sign: pair for pair in ("()", "[]", "{}", "<>") for sign in pair} | {"b": "()", "B": "{}"}
 _QUOTES = "\"'`"
 _PARTNERS = {sign: pair for sign, pair in _BRACKETS.items() if sign in "()[]{}"}
-#: Motions whose last character belongs to the range of an operator.
+#: Motions whose last character belongs to an operator's range.
 _INCLUSIVE = frozenset("eEftg%")
 
 
 class TextRange(NamedTuple):
-    """Range of an operator: offsets, the end excluded. `lines` is set for whole lines."""
+    """Offsets, the end excluded. `lines`: whole lines."""
 
     start: int
     end: int
@@ -154,8 +155,7 @@ def indent_of(text: str, start: int) -> int:
 
 
 def moved(text: str, at: int, motion: str, count: int, operated: bool = False) -> int | None:
-    """The target of a motion, or `None`. With `operated`, `l`, `w` and `$` may reach the end of the line or the
-    text."""
+    """With `operated`, `l`, `w` and `$` may reach the end of the line or text."""
     start, end = line_at(text, at)
     last = end if operated else max(start, end - 1)
     match motion:
@@ -197,13 +197,13 @@ def moved(text: str, at: int, motion: str, count: int, operated: bool = False) -
 
 
 def range_of(text: str, at: int, motion: str, count: int, changed: bool) -> TextRange | None:
-    """Returns the range from `at` over a motion. With `changed`, `w` ends with the word (`cw`)."""
+    """With `changed`, `w` ends with the word (`cw`)."""
     if changed and motion in ("w", "W") and at < len(text) and not text[at].isspace():
         return TextRange(at, word_end(text, at - 1, motion == "W", count) + 1)
     target = moved(text, at, motion, count, operated=True)
     if target is None:
         return None
-    if motion in ("w", "W"):  # the last word of a line does not take the line ending with it
+    if motion in ("w", "W"):  # the last word of a line excludes the line ending
         words = len(text[at:target].rstrip()) + at
         ending = text.find("\n", words, target)
         target = ending if ending >= 0 else target
@@ -250,7 +250,7 @@ def _goes_on(text: str, at: int, big: bool) -> bool:
 
 
 def _paragraph(text: str, at: int, count: int, *, forward: bool) -> int:
-    """Returns the next empty line after a paragraph, or the end of the text."""
+    """The empty line after a paragraph, or the end of the text."""
     for _ in range(count):
         start, end = line_at(text, at)
         if forward:
@@ -296,11 +296,8 @@ def _found(text: str, at: int, motion: str, count: int) -> int | None:
     return place + {"t": -1, "T": 1}.get(motion[0], 0)
 
 
-# ── text objects ─────────────────────────────────────────────────────────────────────────────────────────
-
-
 def text_object(text: str, at: int, kind: str, *, around: bool) -> TextRange | None:
-    """Returns the range of a word, paragraph, quoted or bracketed text; `around` includes its limits."""
+    """A word, paragraph, quoted or bracketed text; `around` includes its limits."""
     if kind in "wW":
         return _word_object(text, at, kind == "W", around=around)
     if kind == "p":
@@ -311,7 +308,7 @@ def text_object(text: str, at: int, kind: str, *, around: bool) -> TextRange | N
         return None
     here = text[at : at + 1]
     opening = at if here == pair[0] else _enclosing(text, at - (here == pair[1]), pair)
-    if opening is None:  # The next pair, as in Vim 9.
+    if opening is None:  # the next pair, as in Vim 9
         following = text.find(pair[0], at, at + _SEARCHED)
         opening = following if following >= 0 else None
     closing = None if opening is None else _closing(text, opening, pair)

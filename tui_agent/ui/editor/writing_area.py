@@ -46,15 +46,15 @@ class KeyedPane(Protocol):
     async def run_action(self, action: str) -> None: ...
 
 
-#: Textual's keys for selecting all or a line; here they move between panes.
+#: Textual's keys for selections, which here move between panes.
 _NOT_OURS = {"f6", "f7", "ctrl+a"}
 
 
-#: Pastes of at least this many characters are split in a thread.
+#: Characters from which pastes are split in a thread.
 PASTED_LONG = 100_000
 _BRACKETS = re.compile(r"[][(){}]")
 _PARTNERS = dict(zip("([{)]}", ")]}([{", strict=True))
-#: Maximum distance of a matching bracket, in lines.
+#: Maximum lines to a matching bracket.
 SEARCHED_LINES = 2_000
 
 
@@ -74,7 +74,7 @@ _EDITING = {key: binding.action for binding in _KEYS for key in binding.key.spli
 
 
 class StyledOnce(TextAreaTheme):
-    """Computes its styles once per style sheet and not for each drawing."""
+    """Computes its styles once per style sheet, not for each drawing."""
 
     _styled: int | None = -1
 
@@ -82,14 +82,13 @@ class StyledOnce(TextAreaTheme):
         styled = getattr(text_area, "styled", None)
         if styled is None or styled != self._styled:
             super().apply_css(text_area)
-            # Only the background: syntax colours stay visible.
+            # Only the background, to keep syntax colours visible.
             self.cursor_line_style = _ground_of(self.cursor_line_style)
             self.selection_style = _ground_of(self.selection_style)
             self._styled = styled
 
     @classmethod
     def like(cls, theme: TextAreaTheme, name: str = "") -> StyledOnce:
-        """Returns a copy of `theme`, renamed if `name` is set."""
         values: dict[str, Any] = {one.name: getattr(theme, one.name) for one in fields(theme) if one.init}
         if name:
             values["name"] = name
@@ -97,7 +96,7 @@ class StyledOnce(TextAreaTheme):
 
 
 class WritingArea(TextArea, inherit_bindings=False):
-    """Text area without a blinking cursor. Without soft wrap, a key redraws only the changed lines."""
+    """Has no blinking cursor. Without soft wrap, a key redraws only the changed lines."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*_KEYS]
     cursor_blink = reactive(False, init=False)
@@ -122,24 +121,19 @@ class WritingArea(TextArea, inherit_bindings=False):
             self.shown = shown
 
     class VimCommand(Message):
-        """A `:` command, and its argument."""
-
         def __init__(self, name: str, words: str) -> None:
             super().__init__()
             self.name, self.words = name, words
 
-    #: Whether the Vim keys have searches and `:` commands, which Enter ends.
+    #: Whether Vim keys include searches and `:` commands, which Enter ends.
     TYPES_COMMANDS: ClassVar[bool] = False
     TYPED_COMMANDS: ClassVar[tuple[str, ...]] = ("w", "q", "q!", "wq", "x", "e", "e!")
-    #: Vim keys, `None` with the default keys.
     vim: Vim | None = None
 
     def __init__(self, text: str = "", **options: Any) -> None:
-        #: Number of applied style sheets.
         self.styled = 0
-        #: Drawn lines by all inputs of the drawing.
+        #: By all inputs of the drawing.
         self._drawn_lines: LRUCache[tuple[object, ...], Strip] = LRUCache(1024)
-        #: Last position of the matching bracket.
         self._bracket: Location | None = None
         super().__init__(**options)
         css = TextAreaTheme.get_builtin_theme("css")
@@ -251,12 +245,11 @@ class WritingArea(TextArea, inherit_bindings=False):
             self.move_cursor(self._type_in(self.app.clipboard).end_location)
 
     def watch_has_focus(self, _has_focus: bool) -> None:
-        """Only the cursor depends on the focus; the base class would compute the styles of the widget and of
-        ten components."""
+        """Only the cursor depends on the focus; the base class would compute the styles of ten components."""
         self.refresh()
 
     def use_vim(self) -> None:
-        from tui_agent.ui.editor.vim import Vim  # loaded only with these keys
+        from tui_agent.ui.editor.vim import Vim
 
         self.vim = self.vim or Vim(
             self,
@@ -278,7 +271,7 @@ class WritingArea(TextArea, inherit_bindings=False):
         return False
 
     def _taken_by_vim(self, event: events.Key) -> bool:
-        """Outside insert mode, no key reaches the text, except those of the workspace."""
+        """Outside insert mode, only keys of the workspace reach the text."""
         vim = self.vim
         if vim is None:
             return False
@@ -300,7 +293,7 @@ class WritingArea(TextArea, inherit_bindings=False):
 
     @on(events.Paste)
     async def _insert_pasted(self, event: events.Paste) -> None:
-        """A long one is split in a thread; later keys wait in the queue."""
+        """Splits a long paste in a thread; later keys wait in the queue."""
         if not self.read_only:
             event.prevent_default()
             if len(event.text) < PASTED_LONG:
@@ -318,8 +311,9 @@ class WritingArea(TextArea, inherit_bindings=False):
 
     @on(events.Key)
     async def _run_key(self, event: events.Key) -> None:
-        """Runs the pane's action before that of the text, except for printable keys. A binding would run only
-        after the key has bubbled up, behind later characters of the same burst."""
+        """Except for printable keys, the pane's action precedes that of the text. A binding would run after
+        bubbling, behind later characters of the same burst.
+        """
         if event.is_printable:
             return
         pane = next((node for node in self.ancestors if isinstance(node, KeyedPane)), None)
@@ -349,7 +343,7 @@ class WritingArea(TextArea, inherit_bindings=False):
         return ()
 
     def render_line(self, y: int) -> Strip:
-        """Cached if possible: Textual's own method reads the whole text for each line."""
+        """Cached: Textual's own method reads the whole text for each line."""
         document = self.document
         if document.line_count == 1 and not document.get_line(0):
             # Textual wraps the placeholder, which raises at a width of 0.

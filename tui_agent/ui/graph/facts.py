@@ -1,4 +1,4 @@
-"""Status facts of a sub-task: mark, duration, tokens, cost, or blocking reason."""
+"""Status of a sub-task: mark, duration, tokens, cost, or blocking reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tui_agent.store.state import SubTaskProgress
 from tui_agent.ui.widgets.line_view import TASKS, Piece
 
 SILENT = Piece("◌", "warning")
-#: Marks of pending tasks: selected for the batch, and queued to start.
+#: Pending tasks: selected for the batch, and queued.
 TICKED, WANTED = Piece("◉", "accent"), Piece("◎", "running")
 _NOT_BEGUN = frozenset({"pending", "ready"})
 PHASES = {
@@ -25,8 +25,9 @@ PHASES = {
 
 
 class Fact(NamedTuple):
-    """Status of one sub-task: `short` for a few cells, `long` with details, `full` with the usage. `silent` is
-    the seconds without output, 0 below the limit."""
+    """`short` fits a few cells, `long` has details, `full` the usage. `silent`: seconds without output, 0
+    below the limit.
+    """
 
     mark: Piece
     long: Piece = Piece("")
@@ -37,7 +38,7 @@ class Fact(NamedTuple):
 
 
 class Facts(Mapping[str, Fact]):
-    """By id of the task; each is computed when it is first read, because few of a large graph are on the screen."""
+    """By task id; computed on access, because few of a large graph are visible."""
 
     def __init__(
         self,
@@ -47,8 +48,9 @@ class Facts(Mapping[str, Fact]):
         silent_after: int,
         why_blocked: Callable[[SubTask], str] = lambda _: "",
     ) -> None:
-        """`now` is in seconds since 1970, `silent_after` in seconds without output. `why_blocked` returns the reason
-        why a queued task without open dependencies does not start, or ""."""
+        """`now` is in seconds since 1970, `silent_after` in seconds without output. `why_blocked` returns
+        why a queued task without open dependencies does not start, or "".
+        """
         self._tasks = {task.id: task for task in tasks}
         self._running, self._now, self._silent_after = running, now, silent_after
         self._why_blocked = why_blocked
@@ -60,7 +62,7 @@ class Facts(Mapping[str, Fact]):
 
     @property
     def silent(self) -> int:
-        """Number of running tasks without output."""
+        """Number of silent tasks."""
         return sum(
             bool(silence(progress, self._now, self._silent_after))
             for name, progress in self._running.items()
@@ -129,7 +131,7 @@ def short_count(count: int) -> str:
 
 
 def dollars(cost: float | None) -> str:
-    """`$0.02`, or "" if the cost is unknown or zero."""
+    """`$0.02`, or "" if unknown or zero."""
     if cost is None:
         return ""
     return f"${cost:.2f}" if cost >= 0.005 else "<1¢" if cost > 0 else ""

@@ -1,4 +1,4 @@
-"""Sub-tasks as a graph: layers from left to right, dependencies as lines, a cursor on one task."""
+"""Sub-tasks as a graph: layers from left to right, dependencies as lines, a cursor on a task."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tui_agent.ui.widgets.line_view import LineView, Piece, column, fit
 
 _LEFT, _RIGHT, _UP, _DOWN = 1, 2, 4, 8
 _GLYPHS = dict(zip(range(1, 16), "───│┘└┴│┐┌┬│┤├┼", strict=True))
-#: Cells of edge before the first lane and after the last one, arrow and space included.
+#: Cells of edge before the first lane and after the last.
 _BEFORE, _AFTER = 2, 3
 
 
@@ -41,7 +41,7 @@ class LineGlyph(NamedTuple):
 
 
 class Canvas:
-    """The drawn graph; `lefts` and `rights` are the first and last cells of each layer."""
+    """`lefts` and `rights` are each layer's first and last cell."""
 
     def __init__(
         self,
@@ -138,13 +138,13 @@ class Canvas:
         self._names[row, x] = self._names.get((row, x), frozenset()) | {name}
 
 
-#: Maximum length of a name in characters; the details show the full name.
+#: Maximum characters of a name; the details show it in full.
 _LONGEST = 16
-#: Candidate widths of the facts beside a name, in cells; the widest that fits the graph is used. From the first on
-#: the facts have the goal, and all the room that there is up to `_WIDEST`.
+#: Widths of the facts beside a name, in cells; the widest that fits is used. The first includes the goal and
+#: extends up to `_WIDEST`.
 _ROOMS = (20, 8, 0)
 _WIDEST = 60
-#: Minimum free cells for a goal after the last name of a row.
+#: Minimum free cells for a goal after a row's last name.
 _GOAL_FROM = 12
 
 
@@ -171,7 +171,7 @@ class GraphView(LineView):
     def show_tasks(
         self, tasks: Sequence[SubTask], cursor: str, facts: Mapping[str, Fact] | None = None
     ) -> None:
-        """The layout is recomputed only if the dependencies or the available width change."""
+        """Computes the layout only if dependencies or width change."""
         by_id, facts = {task.id: task for task in tasks}, facts or {}
         before, canvas = (self._tasks, self._facts), self.canvas
         moved = cursor != self._cursor
@@ -299,7 +299,7 @@ class GraphView(LineView):
         return [*segments, Segment(" ", Style.null())]
 
     def _mark_and_facts(self, name: str) -> tuple[Piece, Piece]:
-        """For a running task its time and activity, for others the reason to wait and the goal."""
+        """A running task's time and activity; otherwise its reason to wait and its goal."""
         task = self._tasks[name]
         fact = self._facts.get(name) or Fact(mark_of(task))
         if self._room < _ROOMS[0]:
@@ -332,7 +332,7 @@ def _name(task: str) -> str:
 
 
 def _lines(marks: Mapping[int, LineGlyph], cursor: str) -> Iterator[tuple[int, str, bool]]:
-    """Pieces with their start, and whether the line connects to the cursor."""
+    """Pieces with their start, and whether they connect to the cursor."""
     start, line, lit = 0, "", False
     for x, mark in marks.items():
         here = cursor in mark.names

@@ -1,9 +1,9 @@
-"""Node order with few line crossings, and the positions of nodes and lines in cells.
+"""Node order with few line crossings, and positions of nodes and lines in cells.
 
-Layers are side by side. Each node has one lane to its left, a vertical line that joins its dependencies; a
-longer line has a row of its own in the layers that it skips. Sweeps place each item at the barycentre of its
-neighbours (Sugiyama, Tagawa and Toda, 1981) and keep the best order; adjacent items are then swapped while this
-reduces crossings.
+Layers are side by side. Each node has one lane to its left, a vertical line that joins its dependencies;
+a longer line has its own row in the layers that it skips. Sweeps place each item at the barycentre of its
+neighbours (Sugiyama, Tagawa and Toda, 1981) and keep the best order; then adjacent items are swapped
+while this reduces crossings.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class LayerItem:
     row: int = 0
     sources: list[LayerItem] = field(default_factory=list)
     targets: list[LayerItem] = field(default_factory=list)
-    #: The lane before the item, from 0; -1 if its only line is straight.
+    #: From 0; -1 if its only line is straight.
     lane: int = -1
 
     @property
@@ -76,7 +76,7 @@ def _sweep(layers: list[list[LayerItem]], *, forth: bool) -> None:
 
 
 def _swap(layers: list[list[LayerItem]]) -> bool:
-    """Returns whether any were swapped."""
+    """Returns whether it swapped any."""
     swapped = False
     for index, layer in enumerate(layers):
         before = _rows(layers[index - 1]) if index else {}
@@ -108,7 +108,7 @@ def _rows(layer: Sequence[LayerItem]) -> dict[int, int]:
 
 @dataclass(slots=True)
 class Layout:
-    """The layers, and the number of lanes in front of each."""
+    """`lanes` is the number of lanes in front of each layer."""
 
     layers: list[list[LayerItem]]
     lanes: list[int]
@@ -116,7 +116,7 @@ class Layout:
 
 
 def assign_positions(layers: Sequence[Sequence[str]], waits_for: Mapping[str, Sequence[str]]) -> Layout:
-    """Place `layers` of names; each name may wait for names of earlier layers."""
+    """Each name may wait for names of earlier layers."""
     items = _with_passes(layers, waits_for)
     order_layers(items)
     _place(items)
@@ -175,7 +175,7 @@ def _place(items: list[list[LayerItem]]) -> None:
 
 
 def _part_lines(items: list[list[LayerItem]]) -> None:
-    """Shift later layers by half a row if departing and arriving lines would overlap."""
+    """Shifts later layers by half a row if departing and arriving lines would overlap."""
     shift, shifts = 0, [0] * len(items)
     for index, layer in enumerate(items[:-1]):
         shift ^= not _is_clear(layer)
@@ -199,8 +199,9 @@ def _is_clear(layer: Sequence[LayerItem]) -> bool:
 
 
 def _assign_lanes(layer: Sequence[LayerItem]) -> int:
-    """Assign each item the first lane with free rows. Only items with the same single dependency share a
-    lane."""
+    """Assigns each item the first lane with free rows. Only items with the same single dependency share a
+    lane.
+    """
     groups: dict[int, list[LayerItem]] = {}
     for item in layer:
         if item.sources and item.span[0] != item.span[1]:

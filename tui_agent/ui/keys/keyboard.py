@@ -1,7 +1,7 @@
 """Handles keys, pastes and mouse events strictly in input order.
 
-Textual's queues could send keys of one read to the previous focus; here each event waits for the effects of the
-one before. Events never wait for the session, a disk or a model, except keys whose meaning depends on running
+Textual's queues could send keys of one read to the previous focus; here each event waits for the effects
+of the one before, but not for the session, a disk or a model, unless the key's meaning depends on running
 work: see `Busy`.
 """
 
@@ -21,17 +21,17 @@ from textual.message_pump import MessagePump
 
 from tui_agent.ui.textual_patches.quiet import at_rest, calls_wait, layout_waits, version_of
 
-#: Maximum wait for the previous event, in seconds, in case a handler hangs.
+#: Maximum seconds to wait for the previous event, in case a handler hangs.
 AT_MOST = 5.0
-#: Idle loop iterations required, so that a worker can start and push its dialog.
+#: Idle loop iterations that let a worker start and push its dialog.
 QUIET_ROUNDS = 3
 #: Iterations before polling with a sleep.
 SPIN_ROUNDS = 200
-#: Delay before text in the queue is stored, in seconds; a key that is handled at once is stored by its widget.
+#: Seconds before queued text is stored; a key handled at once is stored by its widget.
 STORED_AFTER = 0.2
-#: Name of that text among the texts of the session's inputs; the next start appends it to the prompt.
+#: Place of that text in the session; the next start appends it to the prompt.
 WAITING = "waiting"
-#: Timeout in seconds for the layout of a new screen or pane.
+#: Seconds for the layout of a new screen or pane.
 DRAWN_WITHIN = 1.0
 
 Typed = events.InputEvent | events.Paste | events.AppFocus | events.AppBlur
@@ -42,11 +42,11 @@ class Busy(Protocol):
     """A widget or screen whose running work affects the meaning of keys."""
 
     def busy(self, event: Typed) -> asyncio.Future[None] | None:
-        """The future to await before the event, of about a second at most, or `None`."""
+        """The future to await before the event, for about a second at most."""
 
 
 class Keyboard:
-    """`urgent` selects events that are handled at once while the first queued event waits."""
+    """`urgent` selects events that do not wait in the queue."""
 
     def __init__(
         self,
@@ -61,17 +61,17 @@ class Keyboard:
         self._came = asyncio.Event()
         self._waited_for: asyncio.Future[None] | None = None
         self._handling = False
-        #: Number of handled keys, pastes and clicks.
+        #: Keys, pastes and clicks.
         self.handled = 0
         self._rested = asyncio.Event()
         self._rested.set()
         self._read_at = time.monotonic()
-        #: Awaited between two events with the unhandled text of keys that wait for `STORED_AFTER` or longer, and
-        #: with "" afterwards.
+        #: Awaited between two events with the text of keys that have waited for `STORED_AFTER`, and with ""
+        #: afterwards.
         self.on_waiting: Callable[[str], Awaitable[None]] | None = None
         self._storing: asyncio.TimerHandle | None = None
         self._is_to_be_stored = False
-        #: All message pumps of the screens, and the version of that list.
+        #: Message pumps of all screens, and the version of that list.
         self._pumps: list[MessagePump] = []
         self._pumps_of: list[object] = []
 
@@ -96,7 +96,6 @@ class Keyboard:
         return time.monotonic() - self._read_at if self.at_rest else 0.0
 
     def touch(self) -> None:
-        """Restart `idle`."""
         self._read_at = time.monotonic()
 
     def put(self, event: Typed) -> None:
@@ -122,11 +121,10 @@ class Keyboard:
                 await self._rested.wait()
 
     def look(self) -> None:
-        """Check again whether the first event must wait."""
+        """Checks again whether the first event must wait."""
         self._came.set()
 
     async def run(self) -> None:
-        """Handle events until cancelled."""
         while True:
             event = await self._next()
             self._handling = True
@@ -163,7 +161,7 @@ class Keyboard:
                 settled = False
             elif settled or self._is_quiet():
                 return self._queue.popleft()
-            else:  # pending effects of the awaited work
+            else:  # effects of the awaited work
                 await self._effects()
                 settled = True
 
@@ -209,7 +207,7 @@ class Keyboard:
             self._pumps_of = shown
             self._pumps = [*nodes, self._app]
         for at, pump in enumerate(self._pumps):
-            if not at_rest(pump):  # likely to be busy at the next check too
+            if not at_rest(pump):  # probably busy at the next check too
                 self._pumps[0], self._pumps[at] = pump, self._pumps[0]
                 return False
         return True

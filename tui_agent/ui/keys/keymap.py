@@ -17,15 +17,16 @@ from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, Action
 
 
 class ViewKey(NamedTuple):
-    """A name in a table of `config/keys.toml` and its action, by default of the same name. A `first` key runs
-    before the focused widget."""
+    """A name in a table of `config/keys.toml`, and its action if named differently. A `first` key runs
+    before the focused widget.
+    """
 
     name: str
     call: str = ""
     first: bool = False
 
 
-#: Keys by table; `keys.toml` has their descriptions.
+#: By table; `keys.toml` has their descriptions.
 VIEW_KEYS: dict[str, tuple[ViewKey, ...]] = {
     "dialog": (ViewKey("close", first=True),),
     "form": (ViewKey("keep", first=True),),
@@ -116,7 +117,7 @@ VIEW_KEYS: dict[str, tuple[ViewKey, ...]] = {
         ViewKey("previous_file", "next_file(-1)"),
     ),
 }
-#: Tables of each dialog. Within them a key has only one meaning.
+#: Tables of each dialog. A key has only one meaning within them.
 DIALOGS: dict[str, tuple[str, ...]] = {
     "": ("dialog",),
     "chooser": ("dialog", "chooser"),
@@ -143,7 +144,7 @@ VIEW_IDS = frozenset(f"{table}.{key.name}" for table, keys in VIEW_KEYS.items() 
 
 
 def view_bindings(*tables: str) -> list[BindingType]:
-    """A `first` key also has a normal binding, because a character never runs before the focused widget."""
+    """A `first` key also has a normal binding, because characters never run before the focused widget."""
     return [
         Binding(id, key.call or key.name, show=False, id=id, priority=first)
         for table in tables
@@ -163,7 +164,7 @@ _MOVING = """
     review.next_hunk review.previous_hunk review.next_file review.previous_file chat.older chat.newer chat.page_up
     chat.page_down chat.bottom chat.reasoning chat.copy subtasks.next subtasks.previous subtasks.chat subtasks.changes
     """
-#: Actions whose keys a workspace may set: navigation and display only.
+#: Actions whose keys a workspace may set: only navigation and display.
 FOR_WORKSPACES = frozenset(
     name for name in ACTIONS if name.startswith(("pane.", "files.", "known.")) or name in _MOVING.split()
 )
@@ -189,11 +190,10 @@ _SHOWN = {
 
 
 class Keys(Struct, frozen=True, dict=True):
-    """Keys by action id; `leader ` precedes the second of two keys. `faults` are sentences about ignored entries."""
+    """By action id; `leader ` precedes the second of two keys. `faults` are sentences about ignored entries."""
 
     by_action: dict[str, tuple[str, ...]]
     faults: tuple[str, ...] = ()
-    #: Vim mode: characters are commands until an insert key.
     modal: bool = False
 
     def keymap(self) -> dict[str, str]:
@@ -215,7 +215,7 @@ class Keys(Struct, frozen=True, dict=True):
 
     @cached_property
     def of_app(self) -> frozenset[str]:
-        """The keys that the application handles before the focused widget; asked for each key."""
+        """Cached, since every key needs it."""
         return self.single(APP)
 
     def matches(self, key: str, *names: str) -> bool:
@@ -267,8 +267,9 @@ def load_keys(name: str = DEFAULT, folders: Sequence[Path] = ()) -> Keys:
 def _harmless(
     path: Path, found: dict[str, tuple[str, ...]], before: Mapping[str, tuple[str, ...]], faults: list[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Navigation and display actions on free keys: a repository must not assign keys that write, send, commit
-    or run, nor override a stop key."""
+    """Navigation and display actions on free keys: a repository must not assign keys that write, send,
+    commit or run, nor override a stop key.
+    """
     guarded = [name for name in before if name not in FOR_WORKSPACES]
     kept = {}
     for name, keys in found.items():
@@ -294,7 +295,7 @@ def _meet(name: str, other: str) -> bool:
 
 
 def conflicts(by_action: Mapping[str, Iterable[str]]) -> list[str]:
-    """A sentence for each key assigned twice in a context, or assigned in a pane and globally."""
+    """A sentence for each key assigned twice in a context, or both in a pane and globally."""
     owners: dict[tuple[str, str], str] = {}
     found = []
     for name, keys in by_action.items():

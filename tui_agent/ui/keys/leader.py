@@ -1,4 +1,4 @@
-"""The leader key: the next key is the second of two. A delayed menu shows the possible keys."""
+"""The leader key, the first of two, and its delayed menu of second keys."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from tui_agent.ui.panes import PANES
 from tui_agent.ui.safe_text import parts
 from tui_agent.ui.textual_patches.sequences import MODIFIER_FUNCTIONAL_KEYS
 
-#: Delay of the menu after the leader key, in seconds.
+#: Seconds after the leader key.
 SHOWN_AFTER = 0.3
-#: The key that turns to the next page of the menu.
 PAGE = "tab"
-#: Minimum column width in cells, and the menu's maximum share of the screen's rows.
+#: Minimum cells of a column, and the menu's maximum share of the screen's rows.
 _COLUMN, _SHARE = 34, 0.75
-#: Titles of menu groups, by the first part of the action id.
+#: By first part of the action id.
 _GROUPS = {
     "changes": "Changes",
     "checks": "Changes",
@@ -44,7 +43,7 @@ class MenuItem(NamedTuple):
 
 
 class Leader(Static):
-    """A state of the workspace screen, without a focus change."""
+    """Does not change the focus."""
 
     DEFAULT_CSS = """
     Leader {

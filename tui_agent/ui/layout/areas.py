@@ -1,8 +1,8 @@
 """Responsive pane layout in one, two or three columns.
 
-The *centre* is the column of the pane in use: the chat, the review or the editor, with 90 columns of text if
-possible. Empty panes fold to their title: a tab if they share a row, one line in a column, or a line below the
-next column if the whole column folds. The focused pane never folds.
+The *centre* is the column of the pane in use: the chat, the review or the editor, with 90 columns of text
+if possible. Empty panes fold to their title: a tab if they share a row, one line in a column, or a line
+below the next column if the whole column folds. The focused pane never folds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tui_agent.ui.panes import PANES
 if TYPE_CHECKING:
     from tui_agent.store.state import ActionSlice, State
 
-#: Rows or columns of a pane that uses all available space.
+#: Needs all available space.
 ANY = 999
 
 
@@ -33,18 +33,17 @@ class SpaceNeed(NamedTuple):
 
 Needs = Mapping[str, SpaceNeed]
 NOTHING = SpaceNeed(0, 0)
-#: Needs of a new session.
 AT_FIRST: Needs = {"files": SpaceNeed(), "chat": SpaceNeed()}
-#: Rows and columns per task in the graph, and rows around the graph (limits, details, actions).
+#: Rows and columns per task in the graph, and rows around it (limits, details, actions).
 _TASK_ROWS, _TASK_COLUMNS, _AROUND = 3, 24, 10
-#: Characters of a todo per line if it shares its row with the sub-tasks.
+#: Characters of a todo per line beside the sub-tasks.
 _TODO_LETTERS = 20
-#: Plan rows: files listed per action, alternative files, and a question without its choices.
+#: Plan rows: files per action, alternative files, and a question without its choices.
 _FILES, _OTHERS, _QUESTION = 6, 3, 6
 
 
 def needs_of(state: State) -> Needs:
-    """Needs by pane; panes not in the result are empty."""
+    """Panes not in the result are empty."""
     found = {
         "plan": _plan(state),
         "known": SpaceNeed(len(state.known.files) + 2) if state.known.files else NOTHING,
@@ -87,21 +86,21 @@ def _subtasks(state: State) -> SpaceNeed:
 
 Mode = Literal["wide", "medium", "narrow"]
 WIDE_FROM, MEDIUM_FROM = 160, 120
-#: Cells of the centre, of which a message leaves 90 for its text, and its share of a wider screen.
+#: Cells of the centre, of which a message has 90 for its text, and its share of a wider screen.
 CENTRE, CENTRE_SHARE = 96, 0.56
-#: Key in the layout's `tabs` for the pane that is the centre.
+#: Key in the layout's `tabs` of the centre's pane.
 IN_USE = "centre"
-#: Panes that a wide screen opens at the start, with what they know before the first request.
+#: Panes open at the start of a wide screen.
 OPENED: Needs = {"plan": SpaceNeed(3), "known": SpaceNeed(4), "review": SpaceNeed()}
 #: Minimum cells of todos and of sub-tasks beside each other.
 TASKS_LEAST = 26
-#: Cells between adjacent panes.
 GAP = 1
 
 
 class Area(NamedTuple):
-    """A screen region that `panes` share as tabs. `key` is its id in the layout's `tabs`. If all panes are
-    folded, `front` is "" and the body is empty."""
+    """A screen region that `panes` share as tabs. `key` is its id in the layout's `tabs`. `front` is "" if
+    all panes are folded.
+    """
 
     key: str
     panes: tuple[str, ...]
@@ -111,7 +110,7 @@ class Area(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """Panes that share a place; `share` is relative to the column's height or the row's width."""
+    """`share` is relative to the column's height or the row's width."""
 
     share: float
     panes: tuple[str, ...]
@@ -124,7 +123,7 @@ OWN_TITLE = frozenset({"buffers"})
 
 
 class LayoutColumn(NamedTuple):
-    """A column: its share of the width with bounds in cells, and its rows."""
+    """Share of the width with bounds in cells, and rows."""
 
     share: float
     least: int
@@ -188,7 +187,6 @@ def mode_of(width: int) -> Mode:
     return "medium" if width >= MEDIUM_FROM else "narrow"
 
 
-#: All panes are non-empty.
 FULL: Needs = dict.fromkeys(PANES, SpaceNeed())
 
 
@@ -238,8 +236,9 @@ def columns_of(size: Size, layout: LayoutSlice, needs: Needs) -> list[tuple[Layo
 def rows_of(
     column: LayoutColumn, size: Size, layout: LayoutSlice, needs: Needs
 ) -> list[tuple[Row, int, int]]:
-    """The non-empty rows of a column with their upper edges and heights. A row gets its set size or its share,
-    capped by its need; the first row absorbs the rest."""
+    """Non-empty rows with their upper edges and heights. A row gets its set size or its share, up to its
+    need; the first absorbs the rest.
+    """
     found = [(share, row) for share, row in column.rows if any(_shown(cell, layout) for cell in row)]
     folded = [not _opened(row, layout, needs) for _, row in found]
     room = size.height - sum(folded)
@@ -259,7 +258,7 @@ def rows_of(
     for at, (_, row) in enumerate(opened):
         if any(
             layout.focus in cell.panes for cell in row
-        ):  # a low column leaves the focused pane its least height
+        ):  # leaves the focused pane its least height in a low column
             largest = max(range(len(lengths)), key=lengths.__getitem__)
             lack = max(0, min(LEAST_HEIGHT - lengths[at], lengths[largest] - 1))
             lengths[at] += lack
@@ -270,7 +269,7 @@ def rows_of(
 
 
 def cells_of(row: Row, width: int, layout: LayoutSlice, needs: Needs) -> list[tuple[Cell, int, int]]:
-    """Empty cells become tabs of a neighbour, and all cells tabs of one if they would be too narrow."""
+    """Empty cells become tabs of a neighbour; all become tabs of one if they would be too narrow."""
     cells = [cell for cell in row if _shown(cell, layout)]
     opened = [cell for cell in cells if _opened((cell,), layout, needs)]
     if len(opened) < 2 or width < len(opened) * TASKS_LEAST:
@@ -294,7 +293,6 @@ def _fair(wanted: Sequence[int], width: int) -> list[float]:
 
 
 def _unfolded(columns: Sequence[LayoutColumn], layout: LayoutSlice, needs: Needs) -> Sequence[LayoutColumn]:
-    """The columns with an open pane."""
     kept: list[LayoutColumn] = []
     titles: tuple[str, ...] = ()
     for column in columns:
@@ -362,7 +360,7 @@ def _shown(cell: Cell, layout: LayoutSlice) -> tuple[str, ...]:
 
 
 def _columns(columns: Sequence[LayoutColumn], width: int) -> tuple[list[int], list[int]]:
-    """Left edges and widths by share within bounds; the widest column absorbs the rest."""
+    """Left edges, and widths by share within bounds; the widest column absorbs the rest."""
     total = sum(column.share for column in columns) or 1
     widths = [min(max(round(width * c.share / total), c.least), c.most) for c in columns]
     over = sum(widths) - width
@@ -391,7 +389,7 @@ def _starts(lengths: Sequence[int], gap: int) -> list[int]:
 Axis = Literal["width", "height"]
 #: Cells per key press.
 STEPS: dict[Axis, int] = {"width": 4, "height": 2}
-#: Minimum sizes of a row, of a cell beside another, and of a column whose size the user sets.
+#: Minimum sizes of a row, of a cell beside another, and of a column set by the user.
 LEAST_HEIGHT, LEAST_WIDTH, LEAST_COLUMN = 4, 10, 20
 
 
@@ -404,8 +402,9 @@ class Part(NamedTuple):
 def resized(
     size: Size, layout: LayoutSlice, pane: str, axis: Axis, cells: int, needs: Needs = FULL
 ) -> LayoutSlice:
-    """Grows the part of `pane` by `cells` at the expense of the next part, or the previous one for the last, if
-    that can shrink."""
+    """Grows the part of `pane` at the expense of the next part (the previous one for the last), if that can
+    shrink.
+    """
     parts, at = _beside(size, layout, _opened_at(size, needs), pane, axis)
     if layout.zoomed or len(parts) < 2:
         return layout

@@ -1,4 +1,4 @@
-"""The container of the panes, which places each pane and its title, and the changes of the layout by the user."""
+"""Places each pane and its title, and applies the user's layout changes."""
 
 from __future__ import annotations
 
@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.store.state import State
 
-#: Cells between two titles.
 _GAP = 3
-#: State symbols in titles, with their colours.
 _COLOURS = {"●": "accent", "⚠": "warning", "?": "warning", "✗": "failed", "◌": "warning"}
 _MARKS = re.compile(rf" [{''.join(_COLOURS)}]\d*")
 _COUNTED = re.compile(rf"\S+( [\d,/]+\b| [{''.join(_COLOURS)}]\d*)*")
@@ -58,7 +56,7 @@ _SHORTER = [partial(_cut, letters) for letters in (6, 4, 3, 2, 1)]
 
 
 class TabLine(Widget):
-    """A row of pane titles; clicking one requests its pane."""
+    """A click requests its pane."""
 
     DEFAULT_CSS = """
     TabLine { height: 1; background: $background; color: $muted; padding: 0 1 0 2; }
@@ -74,7 +72,7 @@ class TabLine(Widget):
         self._tabs: list[tuple[str, str | Content]] = []
         self._front = ""
         self._focused = False
-        #: Pane whose title received the mouse press; titles may move before the release.
+        #: Pane of the pressed title; titles may move before the release.
         self._pressed = ""
 
     def show(self, tabs: list[tuple[str, str | Content]], front: str, focus: str) -> None:
@@ -94,7 +92,7 @@ class TabLine(Widget):
         return _GAP if needed <= self.size.width else 1
 
     def _labels(self) -> list[Content]:
-        """If they do not fit, all drop their details, then shorten their names; counts remain."""
+        """If space is short, all drop their details, then shorten their names; counts remain."""
         titles = [title.plain if isinstance(title, Content) else title for _, title in self._tabs]
         titles = [
             title if pane == self._front else title.partition(" · ")[0]
@@ -131,12 +129,12 @@ class TabLine(Widget):
             self.post_message(self.TabPressed(self._pressed))
 
 
-#: Screen rows below the workspace: the status line.
+#: Rows below the workspace: the status line.
 ROWS_BELOW = 1
 
 
 class Blank(Widget):
-    """A pane's placeholder in the first frame."""
+    """Placeholder in the first frame."""
 
     DEFAULT_CSS = "Blank { background: $surface; color: $text; border-left: wide $edge; padding: 0 1; }"
 
@@ -144,7 +142,7 @@ class Blank(Widget):
         super().__init__(id=f"blank-{pane}")
 
     def render(self) -> Content:
-        """Empty: without `render`, a widget draws its own name."""
+        """Without `render`, a widget draws its own name."""
         return Content()
 
 
@@ -165,8 +163,7 @@ class RegionLayout(Layout):
 
 class PaneContainer(Widget):
     class Dragged(Message):
-        """The part after a pane was dragged by a number of cells, by the gap beside it or the title below
-        it."""
+        """The part after a pane was dragged by `cells`, at the gap beside it or the title below it."""
 
         def __init__(self, pane: str, axis: Axis, cells: int) -> None:
             super().__init__()
@@ -178,7 +175,7 @@ class PaneContainer(Widget):
 
     def __init__(self) -> None:
         super().__init__(id="workspace")
-        #: Mounted panes, and placeholders for visible panes not yet mounted.
+        #: Mounted panes, and placeholders of visible ones.
         self._by_id: dict[str, Widget] = {}
         self._composed = False
         self._lines: list[TabLine] = []
@@ -186,17 +183,16 @@ class PaneContainer(Widget):
         self.needs: Needs = AT_FIRST
         self._in_places = RegionLayout()
         self._found: list[Area] = []
-        #: Arguments of the cached `areas` result: titles, sizes and layout all request it for the same state.
+        #: Arguments of the cached `areas`, which titles, sizes and layout request for the same state.
         self._asked: tuple[Size, LayoutSlice, Needs, bool] | None = None
         self._areas: list[Area] = []
-        #: Whether a single pane fills the container.
         self.one_at_a_time = False
-        #: Pane before the dragged gap or above the dragged title, and the drag axis.
+        #: Pane before the dragged gap or above the dragged title, and the axis.
         self._held = ""
         self._axis: Axis = "width"
 
     def compose(self) -> Iterable[Widget]:
-        # Arranged before the container has a size, so that the first frame is drawn once, titles included.
+        # Without the container's size, so that the first frame is drawn once.
         self._place_areas(self.areas(self.app.size - Size(0, ROWS_BELOW)))
         self._composed = True
         yield from self._lines
@@ -213,7 +209,7 @@ class PaneContainer(Widget):
         return super().refresh(*regions, repaint=repaint and not layout, layout=layout, recompose=recompose)
 
     async def put(self, pane: Pane) -> None:
-        """In the placeholder's position, so that no other pane is redrawn."""
+        """Replaces the placeholder, so that no other pane is redrawn."""
         blank = self._by_id.get(pane.ID)
         pane.display = blank is not None and blank.display
         self._by_id[pane.ID] = pane
@@ -261,7 +257,7 @@ class PaneContainer(Widget):
             pane, shared = self._by_id.get(place.front), len(place.panes) > 1
             if pane is not None and pane.has_class("-shared") != shared:
                 pane.set_class(shared, "-shared", update=False)
-                # Avoids Textual's restyling of the pane's whole subtree.
+                # Avoids restyling the pane's whole subtree.
                 self.app.stylesheet.update_nodes(pane.query_children("FileTabs"))
         self._title_lines(found)
         if found != self._found:
@@ -334,13 +330,13 @@ class PaneContainer(Widget):
         return pane.title_text if pane else PANES[name].title
 
 
-#: Panes that are worked in, and the pane whose column is the centre then.
+#: Panes to work in, and the pane whose column is then the centre.
 WORK = {"chat": "chat", "review": "review", "buffers": "review", "todos": "chat", "subtasks": "chat"}
-#: Seconds without a key press that count as a pause in typing.
+#: Seconds without a key that count as a pause in typing.
 PAUSE = 0.8
-#: Non-printable keys that edit text or move the cursor in it.
+#: Non-printable keys of text input.
 _WRITING = frozenset({"backspace", "delete", "left", "right"})
-#: Actions whose meaning depends on screen positions.
+#: Input whose effect depends on screen positions.
 _BY_PLACE = (
     events.Key,
     events.Paste,
@@ -352,8 +348,6 @@ _BY_PLACE = (
 
 
 class Arrangement:
-    """The session's layout. `focus` moves the focus to a pane."""
-
     def __init__(self, container: PaneContainer, focus: Callable[[str], None]) -> None:
         self._container = container
         self._focus = focus
@@ -385,7 +379,7 @@ class Arrangement:
 
     @property
     def needs(self) -> Needs:
-        """Possibly newer than the screen."""
+        """May be newer than the screen."""
         return needs_of(self.session.state) if self.session else AT_FIRST
 
     def catch_up(self) -> bool:
@@ -397,7 +391,7 @@ class Arrangement:
         return True
 
     def bring_to_front(self, name: str, *, follow: bool = True) -> None:
-        """Show and focus a pane. Without `follow` nothing becomes wider, so that a click ends where it began."""
+        """Without `follow` nothing becomes wider, so that a click ends where it began."""
         layout = self.layout
         if follow and name in WORK:
             layout = replace(layout, tabs={**layout.tabs, IN_USE: WORK[name]})
@@ -411,7 +405,7 @@ class Arrangement:
         self._arrange(replace(layout, tabs={**layout.tabs, **tabs}))
 
     def suggest(self, name: str) -> None:
-        """Bring a pane to the front unless the user works in its place."""
+        """Brings a pane to the front unless the user works in its place."""
         layout = self.layout
         for area in areas(self._container.size, layout, self.needs):
             if name in area.panes and layout.focus not in area.panes:
@@ -487,7 +481,7 @@ class RoomMaker:
         return isinstance(event, _BY_PLACE) and self._arrangement.catch_up()
 
     def _writes(self, event: events.Key | events.Paste) -> bool:
-        """Whether the event only edits the focused text, independent of screen positions."""
+        """Whether the event only edits text, independent of screen positions."""
         from textual.widgets import Input, TextArea  # already imported if a text widget has the focus
 
         if not isinstance(self._screen.focused, TextArea | Input):

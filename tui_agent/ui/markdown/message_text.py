@@ -1,7 +1,7 @@
 """The text of a message, of any length, also while it streams.
 
-Textual's Markdown has one widget per block, a millisecond each. Here a thread turns the text into lines, and
-only visible lines become cells.
+Textual's Markdown has a widget per block, a millisecond each. Here a thread makes lines, and only visible
+lines become cells.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ from tui_agent.ui.textual_patches.styles_cache import forget_lines
 from tui_agent.ui.widgets.error_guard import WORDS, Guarded, logged
 from tui_agent.ui.widgets.line_view import fit
 
-#: Maximum number of characters to parse or wrap in the event loop; longer texts use a thread.
+#: Maximum characters to parse or wrap in the event loop; longer texts use a thread.
 AT_ONCE = 4_000
-#: The same limit for the new part of a growing text: 1.5 ms.
+#: The same for the new part of a growing text: 1.5 ms.
 MORE_AT_ONCE = 1_000
-#: Maximum number of lines with cached cells.
+#: Maximum lines with cached cells.
 MOST_STRIPS = 300
 
-#: Key of the style of a code block's copy mark; its value is the block's first line.
+#: Style key of a code block's copy mark; its value is the block's first line.
 _COPIED = "copied"
 
-#: One lock per screen: texts far from the view are measured one after another.
+#: By screen: texts far from the view are measured one after another.
 _TURNS: WeakKeyDictionary[Screen[object], asyncio.Lock] = WeakKeyDictionary()
 
 
 class MessageText(Guarded, GrowsAtEnd):
-    """Markdown, or plain text if `parsed` is false. `growing` means that the text is incomplete."""
+    """Markdown, or plain text unless `parsed`. A `growing` text is incomplete."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"message-text--code"}
     DEFAULT_CSS = """
@@ -78,7 +78,7 @@ class MessageText(Guarded, GrowsAtEnd):
             self.run_worker(partial(self.show, self._text, growing=self._growing), exit_on_error=False)
 
     async def show(self, text: str, *, growing: bool = False) -> None:
-        """Draws `text`. Returns after scheduling the repaint; long code is highlighted later."""
+        """Returns after scheduling the repaint; long code is highlighted later."""
         self._text, self._growing = text, growing
         async with self._drawing:
             if text != self._text:
@@ -105,7 +105,7 @@ class MessageText(Guarded, GrowsAtEnd):
     async def _show_lines(self, drawn: DrawnLines) -> None:
         kept = _same(self._drawn.lines, drawn.lines, min(drawn.kept, len(self._drawn.lines)))
         fresh, width, heights = drawn.lines[kept:], 0, []
-        while width != self._width:  # the width may change during the measurement
+        while width != self._width:
             width = self._width
             heights = await _heights(fresh, width)
         self._drawn = drawn
@@ -133,8 +133,6 @@ class MessageText(Guarded, GrowsAtEnd):
                 await self._show_lines(drawn)
         self._colouring = False
 
-    # ── size ─────────────────────────────────────────────────────────────────────────────────────────────
-
     def get_content_width(self, container: Size, viewport: Size) -> int:
         return container.width
 
@@ -146,7 +144,7 @@ class MessageText(Guarded, GrowsAtEnd):
     def resized(self, size: Size, container: Size) -> None:
         self._wanted = width = max(size.width - self.gutter.width, 0)
         if width:
-            # For an earlier width Textual uses its cached height and does not ask again.
+            # For an earlier width Textual uses its cached height.
             self.get_content_height(container, container, width)
         if width not in (0, self._width) and not self._measuring:
             self._measuring = True
@@ -157,8 +155,9 @@ class MessageText(Guarded, GrowsAtEnd):
         return getattr(self.parent, "near", True)
 
     async def _measure(self) -> None:
-        """Measures until the width is current. Texts far from the view take turns, since each working thread
-        slows the event loop."""
+        """Until the width is current. Texts far from the view take turns, since each working thread slows
+        the event loop.
+        """
         try:
             while (width := self._wanted) not in (0, self._width):
                 turn = _TURNS.setdefault(self.screen, asyncio.Lock())
@@ -174,8 +173,6 @@ class MessageText(Guarded, GrowsAtEnd):
         self._width = width
         self._ends = _sums(heights)
         self._strips.clear()
-
-    # ── drawing ──────────────────────────────────────────────────────────────────────────────────────────
 
     def render_lines(self, crop: Region) -> list[Strip]:
         if forget_lines(self, 3 * MOST_STRIPS) or len(self._strips) > MOST_STRIPS:
@@ -200,7 +197,7 @@ class MessageText(Guarded, GrowsAtEnd):
         return strips[from_top] if from_top < len(strips) else Strip.blank(self.size.width, self.rich_style)
 
     def _strip(self, row: DrawnRow, line: int) -> Strip:
-        """Cells with their text offsets, which mouse selection needs."""
+        """Cells with their text offsets, for mouse selection."""
         style = self.visual_style
         if row.code:  # a partial visual style has no opaque background
             ground = style + Style(background=self.get_component_styles("message-text--code").background)
@@ -220,12 +217,12 @@ class MessageText(Guarded, GrowsAtEnd):
                 strips += self._head(row.head, line, room - sum(one.cell_length for one in strips), ground)
             inner = Strip.join(strips)
             last = next(reversed([*inner]), Segment("")).style
-            filling = last if last and last.bgcolor else ground.rich_style  # a line of a diff fills its row
+            filling = last if last and last.bgcolor else ground.rich_style  # a diff line fills its row
             return Strip.join([edge, inner.extend_cell_length(room, filling), edge])
         return Strip.join(strips) if strips else Strip([Segment("", style.rich_style)])
 
     def _head(self, language: str, line: int, room: int, ground: Style) -> list[Strip]:
-        """The language of a code block, and the keys that copy it; a click on them copies too."""
+        """The language of a code block, and a clickable hint of the keys that copy it."""
         key = keys.shown("chat.blocks") if (keys := getattr(self.app, "keys", None)) else ""
         copies = f"{key} y copies" if key else "copy"
         left, gap = fit(language, room), room - cell_len(language) - cell_len(copies)
@@ -243,10 +240,8 @@ class MessageText(Guarded, GrowsAtEnd):
         super().notify_style_update()
         self._strips.clear()
 
-    # ── links, selecting ─────────────────────────────────────────────────────────────────────────────────
-
     def on_click(self, event: events.Click) -> None:
-        """Opening it could happen by accident, or on the wrong machine."""
+        """Copies code or a link: opening links could happen by accident, or on the wrong machine."""
         address, head = event.style.meta.get("address"), event.style.meta.get(_COPIED)
         if address:
             event.stop()
@@ -264,7 +259,7 @@ class MessageText(Guarded, GrowsAtEnd):
         return "\n".join(line.plain for line in self._drawn.lines)
 
     def select_code(self, code: str) -> Region | None:
-        """Selects the lines of `code`. Returns their region, or `None` if they are not drawn."""
+        """Returns the region of `code`, or `None` if it is not drawn."""
         wanted, lines = code.rstrip("\n").split("\n"), self._drawn.lines
         for at in range(len(self._ends) - len(wanted) + 1):
             found = lines[at : at + len(wanted)]

@@ -1,5 +1,6 @@
 """Draws parsed Markdown blocks as lines. Input too complex for the parser (thousands of brackets, endless
-lines) stays plain text."""
+lines) stays plain text.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +22,17 @@ from tui_agent.files.text import clean
 from tui_agent.processes.background import pause
 from tui_agent.ui.markdown.text_lines import AnyLine, Table, TableLine, TextLine
 
-#: Maximum nesting of quotes and lists; a list counts as two levels. Deeper text is shown plain.
+#: Maximum nesting of quotes and lists; a list counts twice. Deeper text is shown plain.
 MOST_NESTED = 40
-#: Maximum number of markup signs in a paragraph, characters in a line, columns in a table.
+#: Maximum markup signs in a paragraph, characters in a line, columns in a table.
 MOST_SIGNS = 2_000
 MOST_IN_LINE = 10_000
 MOST_COLUMNS = 100
-#: Maximum length of a line; longer ones are split.
+#: Characters after which a line is split.
 MOST_TOGETHER = 3_000
 #: Code lengths above which highlighting runs after drawing, or not at all.
 COLOURED_AT_ONCE, MOST_COLOURED = 3_000, 200_000
-#: Maximum line length of highlighted code.
+#: Maximum characters of a highlighted line.
 LONGEST_COLOURED = 1_000
 
 _SIGNS = re.compile(r"[\[\]*_`~<&!|\\]")
@@ -68,7 +69,7 @@ PARSER.core.ruler.enableOnly(["normalize", "block"])
 
 
 def _pause_in_parsing(*_: object) -> bool:
-    """A rule without matches, tried at each possible start of a block or inline element."""
+    """Matches nothing; tried at each possible start of a block or inline element."""
     pause()
     return False
 
@@ -78,8 +79,7 @@ PARSER.inline.ruler.before("text", "pause", _pause_in_parsing)
 
 
 class Blocks:
-    """Draws blocks in order, with the prefixes of their quotes and lists. `source` are the parsed lines,
-    `links` maps names to addresses."""
+    """Draws blocks in order, with the prefixes of their quotes and lists. `links` maps names to addresses."""
 
     def __init__(
         self, source: Sequence[str], links: dict[str, Any], begun: bool, within: ListContext | None
@@ -94,7 +94,7 @@ class Blocks:
         self._fresh = False  # the innermost quote or item is empty so far
         self._lists: list[_List] = []
         self._style = ""
-        #: Whether any block was too long or too dense for the parser.
+        #: Whether a block was too long or too dense for the parser.
         self.plain = False
         self.uncoloured: list[UnhighlightedCode] = []
         self._made, self._colours = 0, True
@@ -104,14 +104,14 @@ class Blocks:
         return self._lists[0].number if self._lists else None
 
     def lines(self, tokens: Sequence[Token], first: int, colours: bool = True) -> Iterator[AnyLine]:
-        """`first` is the index of the first line, recorded for later highlighting."""
+        """`first` is the index of the first line, for later highlighting."""
         self._made, self._colours = first, colours
         for line in self._lines(tokens):
             self._made += 1
             yield line
 
     def code(self, code: str, info: str, first: int) -> list[TextLine]:
-        self._made = first + 1  # below its head
+        self._made = first + 1
         return [*self._code(code, info)]
 
     def skip(self, tokens: Sequence[Token]) -> None:
@@ -142,7 +142,7 @@ class Blocks:
                     self._enter_item(tokens[at + 1 : at + 3])
                 case "blockquote_close" | "list_item_close":
                     if self._fresh:
-                        yield from self._add_block([Content()])  # an empty quote or item
+                        yield from self._add_block([Content()])
                     self._marks.pop()
                     self._first.pop()
                 case "bullet_list_close" | "ordered_list_close":
@@ -181,7 +181,7 @@ class Blocks:
             return
         lists = len(self._lists)
         if token.type == "list_item_open" and not self._lists[-1].begun:
-            lists -= 1  # the space before the list itself
+            lists -= 1
         if lists and token.map:
             start = token.map[0]
             blank = (
@@ -207,7 +207,7 @@ class Blocks:
             self._lists.append(_List(number))
 
     def _enter_item(self, ahead: Sequence[Token]) -> None:
-        """Opens an item; a task mark replaces the bullet."""
+        """A task mark replaces the bullet."""
         there = self._lists[-1]
         levels = sum(one.number is None for one in self._lists)
         mark = f"{_BULLETS[(levels - 1) % len(_BULLETS)]} " if there.number is None else f"{there.number}. "
@@ -262,7 +262,7 @@ class Blocks:
         table = Table.of(rows, sides=sides)
         marks = "".join(self._first)
         if marks != "".join(self._marks):
-            yield from self._add_block([Content()])  # the bullet gets its own line
+            yield from self._add_block([Content()])
         self._fresh, self._begun = False, True
         hang = "".join(self._marks)
         yield from (TableLine(table, row, not at, hang) for at, row in enumerate(rows))
@@ -327,7 +327,7 @@ def _faint(marks: str) -> Content:
     return Content.styled(marks, "$faint")
 
 
-#: Built-in languages of pygments; for others it would read the metadata of every installed package.
+#: Built into pygments, which for others reads the metadata of every installed package.
 LANGUAGES = frozenset(alias for _, aliases, *_ in get_all_lexers(plugins=False) for alias in aliases)
 #: Languages with a loaded lexer; loading takes at least 50 ms.
 LOADED: set[str] = set()
@@ -341,7 +341,7 @@ def coloured(code: str, language: str) -> list[Content]:
     words, spans, length = [], [], 0
     for kind, token in lexer.get_tokens(
         f"{code}\n"
-    ):  # Rules of some lexers, such as that of diffs, end with it.
+    ):  # rules of some lexers, such as that of diffs, end with it
         pause()
         style = _style_of(kind)
         for number, part in enumerate(token.split("\n")):
@@ -367,7 +367,7 @@ def _style_of(kind: Any) -> str:
 
 
 def _styled(tokens: Sequence[Token], style: str) -> Content:
-    """Decoded entities make another `clean` necessary."""
+    """Decoded entities need another `clean`."""
     words: list[str] = []
     spans: list[Span] = []
     open_at: list[tuple[str, int]] = []

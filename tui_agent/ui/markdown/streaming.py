@@ -1,5 +1,6 @@
 """Incremental Markdown reader: complete blocks are drawn once, the last block again. An open block grows by
-lines, list items or table rows."""
+lines, list items or table rows.
+"""
 
 from __future__ import annotations
 
@@ -36,8 +37,9 @@ _LABEL = re.compile(r"\[([^\[\]]+)\]")
 
 
 class Unit(Struct):
-    """A top-level block or an unindented list item: tokens, first line, line after the last. `sign`
-    distinguishes lists."""
+    """A top-level block or unindented list item: tokens, first line, line after the last. `sign`
+    distinguishes lists.
+    """
 
     tokens: list[Token]
     start: int
@@ -59,7 +61,7 @@ class Unit(Struct):
 
 
 def units_of(tokens: Sequence[Token], source: Sequence[str]) -> list[Unit]:
-    """Splits tokens into top-level blocks, and lists before their unindented items."""
+    """Top-level blocks, with lists split before their unindented items."""
     units: list[Unit] = []
     at = 0
     while at < len(tokens):
@@ -90,8 +92,7 @@ def units_of(tokens: Sequence[Token], source: Sequence[str]) -> list[Unit]:
 
 
 def is_open_fence(unit: Unit, source: Sequence[str], growing: bool) -> bool:
-    """Whether `unit` is a code block without its closing fence. While the text grows, the opening line must
-    be complete."""
+    """While the text grows, the opening line must be complete."""
     if unit.kind != "fence" or (growing and unit.start >= len(source) - 1):
         return False
     found = FENCE.match(source[unit.start])
@@ -99,7 +100,7 @@ def is_open_fence(unit: Unit, source: Sequence[str], growing: bool) -> bool:
 
 
 def may_change(units: Sequence[Unit], source: Sequence[str]) -> int:
-    """The number of last blocks that more text may change."""
+    """Number of last blocks that more text may change."""
     if len(units) > 1 and source[-1] and units[-1].start >= len(source) - 2:
         return 2
     return min(len(units), 1)
@@ -111,7 +112,7 @@ def closes(line: str, sign: str) -> bool:
 
 
 def complete_rows(unit: Unit, source: Sequence[str], skip: int) -> Unit | None:
-    """Returns the complete rows of a table, or `None` if all of them are settled."""
+    """The complete rows of a table, or `None` if all of them are settled."""
     if unit.kind != "table_open" or unit.too_deep:
         return None
     last = len(source) - 1
@@ -138,10 +139,10 @@ def labels_of(tokens: Sequence[Token]) -> set[str]:
     }
 
 
-#: Limits of one drawn message.
+#: Limits of a drawn message.
 MOST_LINES = 20_000
 MOST_CHARACTERS = 2_000_000
-#: Initial size of a parsed part, in characters.
+#: Initial characters of a parsed part.
 WINDOW = 64_000
 
 TOO_DEEP = "Shown as plain text: its Markdown is too long or nested too deeply."
@@ -151,7 +152,7 @@ _LONG = re.compile(rf"^.{{{MOST_IN_LINE + 1},}}$", re.MULTILINE)
 
 
 class DrawnLines(Struct, frozen=True):
-    """Lines of a text; the first `kept` are unchanged since the last reading."""
+    """The first `kept` lines are unchanged since the last reading."""
 
     lines: tuple[AnyLine, ...] = ()
     kept: int = 0
@@ -176,7 +177,7 @@ class _Rows(Struct):
 
 
 class Reading:
-    """Reader of one growing text. `read` belongs in a thread for long additions."""
+    """Call `read` in a thread for long additions."""
 
     def __init__(self, *, parsed: bool = True) -> None:
         self._parsed = parsed
@@ -216,7 +217,7 @@ class Reading:
         return DrawnLines(tuple(lines), min(self._kept, len(self._settled), MOST_LINES))
 
     def colour(self, of: UnhighlightedCode, contents: Sequence[Content], before: DrawnLines) -> DrawnLines:
-        """Returns `before` with highlighted code, or unchanged if the code has disappeared."""
+        """`before` with highlighted code, or unchanged if the code has disappeared."""
         if of not in self.uncoloured:
             return before
         self.uncoloured.remove(of)
@@ -227,8 +228,6 @@ class Reading:
             return before
         below = before.lines[of.line + len(shown) :]
         return DrawnLines((*before.lines[: of.line], *shown, *below), min(of.line, before.kept))
-
-    # ── from the first character that is not settled ─────────────────────────────────────────────────────
 
     def _go_on(self, growing: bool) -> list[AnyLine]:
         """Returns the lines of the open blocks."""
@@ -271,8 +270,9 @@ class Reading:
             self._read = len(self._text) if end < 0 else end + 1
 
     def _read_blocks(self, part: str, growing: bool) -> list[AnyLine]:
-        """Settles the complete blocks and table rows of `part`. Returns the lines of the open blocks, or none
-        if the next call reads the rest."""
+        """Settles the complete blocks and rows of `part`. Returns the lines of the open blocks, or none if
+        the next call reads the rest.
+        """
         head = self._rows.head if self._rows else ""
         skip = head.count("\n")
         source = (head + part).split("\n")
@@ -293,7 +293,7 @@ class Reading:
             return []
         if end <= skip and open_:
             if open_[0].start >= skip:
-                self._rows = None  # end of the table
+                self._rows = None
             return self._open_blocks(open_, source, env["references"])
         self._settle([*closed, rows] if rows else closed, source, skip, open_[0] if open_ else None)
         self._advance(end - skip)
@@ -367,8 +367,6 @@ class Reading:
                 lines += _drawn(drawer, unit, source, 0, colours=False)
         self._tail_plain = drawer.plain
         return lines
-
-    # ── code that is open at the end, and lines that are too long ────────────────────────────────────────
 
     def _enter_fence(self, info: str, line: str) -> None:
         found = FENCE.match(line)

@@ -17,20 +17,20 @@ GOES_ON = "↪ "
 MARGIN = 1
 TAB = 8
 EDGE = " │ "
-#: Minimum width of a column, and the longest word that can widen this minimum.
+#: Minimum width of a column, and the longest word that can widen it.
 NARROWEST, LONGEST_WORD = 3, 30
 _WORD = re.compile(r"\s*\S+\s*")
 
 
 class Fragment(NamedTuple):
-    """Part of a row; `at` is its offset in the text of the line, -1 if it is not part of that text."""
+    """Part of a row; `at` is its offset in the line's text, or -1."""
 
     content: Content
     at: int = -1
 
 
 class DrawnRow(NamedTuple):
-    """A screen row; `head` is the language of the code block that begins there."""
+    """`head` is the language of the code block that begins there."""
 
     pieces: Sequence[Fragment]
     code: bool = False
@@ -38,8 +38,9 @@ class DrawnRow(NamedTuple):
 
 
 class TextLine(Struct, frozen=True, gc=False):
-    """A line before wrapping. Its first `marks` characters are bullets and bars, which `hang` replaces in later
-    rows. `head` is the language above a code block, not part of the text."""
+    """A line before wrapping. Its first `marks` characters are bullets and bars, which `hang` replaces in
+    later rows. `head` is a code block's language, not part of the text.
+    """
 
     content: Content
     code: bool = False
@@ -59,7 +60,7 @@ class TextLine(Struct, frozen=True, gc=False):
         return len(self._cuts(width)) + 1
 
     def rows(self, width: int, content: Content) -> Iterator[DrawnRow]:
-        """Yields the rows of `content`, which has the text of the line and possibly other styles."""
+        """Yields the rows of `content`, which has the line's text and possibly other styles."""
         marks, ends = self.marks, [self.marks, *self._cuts(width), len(content)]
         hang = Content.styled(self.hang if self._hangs(width) else "", "$faint")
         for number, (start, end) in enumerate(pairwise(ends)):
@@ -110,7 +111,7 @@ class Table(Struct, frozen=True):
     def of(
         cls, rows: Sequence[Sequence[Content]], before: Table | None = None, sides: tuple[str, ...] = ()
     ) -> Table:
-        """Returns the table of `rows`, added to the table `before`."""
+        """Adds `rows` to the table `before`."""
         names = before.names if before else tuple(cell.plain for cell in rows[0])
         widest = list(before.widest) if before else [1] * len(names)
         words = list(before.words) if before else [1] * len(names)
@@ -250,7 +251,7 @@ def _chopped(text: str, room: int) -> Iterator[str]:
 
 
 def _divided(text: str, width: int) -> list[int]:
-    """Returns the start of each row after the first. Words stay whole if they fit, as in Rich."""
+    """The start of each row after the first. Words stay whole if they fit, as in Rich."""
     starts: list[int] = []
     used = 0
     for word in _WORD.finditer(text):

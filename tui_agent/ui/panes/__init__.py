@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 
 class Slot(NamedTuple):
-    """A screen region (positions: `layout.areas`) and the tab order in it."""
+    """A screen region (see `layout.areas`) and the tab order in it."""
 
     name: str
     tab: int = 0
 
 
 class Key(NamedTuple):
-    """A key action of a pane. `hint` is its footer label."""
+    """`hint` is its footer label."""
 
     name: str
     words: str
@@ -22,14 +22,14 @@ class Key(NamedTuple):
 
 
 class RegisteredPane(NamedTuple):
-    """A pane. `source` is its module and class; `slots` are for wide, medium and narrow screens."""
+    """`source` is its module and class; `slots` are for wide, medium and narrow screens."""
 
     id: str
     title: str
     source: str
     slots: tuple[Slot, Slot, Slot]
     keys: tuple[Key, ...]
-    #: Name used in sentences if it differs from the id.
+    #: Name in sentences, if not the id.
     called: str = ""
 
     def load(self) -> type[Any]:
@@ -220,7 +220,7 @@ PANES = {
         ),
     )
 }
-#: Panes mounted after the chat, hidden ones last.
+#: Hidden panes last.
 AFTER_THE_CHAT = sorted(
     (pane for pane in PANES.values() if pane.id != "chat"), key=lambda pane: pane.slots[0].tab > 0
 )

@@ -48,7 +48,7 @@ class FileTabs(Widget):
     def __init__(self) -> None:
         super().__init__(classes="-empty")
         self._buffers = BuffersSlice()
-        #: File under the pressed mouse button; its tab may move before the release.
+        #: File of the pressed tab, which may move before the release.
         self._pressed = ""
 
     def show(self, buffers: BuffersSlice) -> None:
@@ -95,7 +95,7 @@ class FileTabs(Widget):
             self.post_message(self.FilePressed(self._pressed))
 
 
-#: Delay after the first key press before the text is passed to the session, in seconds.
+#: Seconds between the first key and passing the text to the session.
 HAND_OVER_AFTER = 0.1
 _ON_CLASH = (("merge", "compare and merge"), ("reload", "use the disk's"), ("overwrite", "overwrite it"))
 
@@ -109,7 +109,6 @@ class BuffersPane(Pane):
         self._editors: dict[str, Editor] = {}
         self._timer: Timer | None = None
         self._banner = Content()
-        #: The open files as last displayed.
         self._tabs: object = None
 
     can_focus = True
@@ -162,8 +161,6 @@ class BuffersPane(Pane):
     @property
     def entry(self) -> Widget:
         return self.editor or self
-
-    # ── showing ──────────────────────────────────────────────────────────────────────────────────────────
 
     def show(self, state: State) -> None:
         buffers = state.buffers
@@ -278,7 +275,7 @@ class BuffersPane(Pane):
             )
         banner.display = bool(words)
         self.query_one(HintLine).display = bool(buffer and buffer.clash)
-        if not words.is_same(self._banner):  # each update triggers a full screen layout
+        if not words.is_same(self._banner):  # each update lays out the whole screen
             self._banner = words
             banner.update(words)
 
@@ -298,11 +295,9 @@ class BuffersPane(Pane):
         for editor in self._editors.values():
             editor.colours.use(theme)
 
-    # ── what the person types ────────────────────────────────────────────────────────────────────────────
-
     def on_text_area_changed(self, message: WritingArea.Changed) -> None:
         """Updates the tab's mark at once, since it shifts the targets of clicks."""
-        message.stop()  # no ancestor handles it, and bubbling visits each one
+        message.stop()  # bubbling would visit each ancestor for nothing
         editor = message.text_area
         buffer = self.session.state.buffers.get(editor.path) if isinstance(editor, Editor) else None
         if (
@@ -355,8 +350,6 @@ class BuffersPane(Pane):
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
-
-    # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _on_file(
         self, call: Callable[[str], Coroutine[Any, Any, object]], *, text_waits: bool = True

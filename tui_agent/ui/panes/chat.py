@@ -47,10 +47,10 @@ if TYPE_CHECKING:
     from tui_agent.ui.editor.vim import VimDisplay
     from tui_agent.ui.host import Host
 
-#: Draft save delay after the first key press, in seconds.
+#: Seconds between the first key and saving the draft.
 DRAFT_AFTER = 0.1
 
-#: Characters shown of the selected transcript item's name.
+#: Maximum characters of the selected item's name.
 _NAMED = 24
 
 _MODE_INK = {"ask": "$accent", "edit": "$muted", "auto": "$warning"}
@@ -68,7 +68,7 @@ class ChatPane(Pane):
         super().__init__(session)
         self._draft = self._unsent = ""  # typed text; text waiting for a model choice
         self._draft_timer: Timer | None = None
-        #: End of the last displayed turn: a turn can start and fail between two frames.
+        #: Last displayed end of a turn: a turn can start and fail between two frames.
         self._ended = session.state.turn
         self._vim: VimDisplay | None = None
         self._writes = False
@@ -120,7 +120,9 @@ class ChatPane(Pane):
         yield PromptLine("mode")
 
     def _digit(self, number: int) -> str | None:
-        """In the empty prompt: an answer to the open question (""), a suggestion or next step as text, or `None`."""
+        """In the empty prompt: an answer to the open question (""), a suggestion or next step as text, or
+        `None`.
+        """
         state = self.session.state
         if state.asked is not None:
             answer = self.query_one(PermissionLine).answer_of(number)
@@ -202,7 +204,7 @@ class ChatPane(Pane):
         self._show_mode()
 
     def _show_mode(self) -> None:
-        """The mode with its key, or the key that carries out a plan, behind the mode of the Vim keys."""
+        """The mode with its key, or the key that carries out a plan."""
         mode = self.session.mode
         plan = mode == "ask" and self.session.state.has_plan
         key, does = (
@@ -220,7 +222,7 @@ class ChatPane(Pane):
         self.query_one("#mode", PromptLine).say(line, layout=False)
 
     def _one_change(self) -> str:
-        """The keys that decide about the review's current change while the prompt is empty, or ""."""
+        """Keys that decide about the review's current change from the empty prompt, or ""."""
         state = self.session.state
         if self.prompt.text or why_not("changes.apply_one", state):
             return ""
@@ -232,7 +234,7 @@ class ChatPane(Pane):
     def _show_going_on(self) -> None:
         self.query_one(ContinueLine).show(self.prompt.text, self.session.state)
 
-    # ── the draft ────────────────────────────────────────────────────────────────────────────────────────
+    # ── draft ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def on_descendant_focus(self) -> None:
         self._show_mode()
@@ -302,7 +304,7 @@ class ChatPane(Pane):
                 self.act(self.send(text), text_waits=False, opens=PASTED.search(text) is not None)
 
     def _missing(self) -> str:
-        """The reason why no message can be sent."""
+        """The reason, or ""."""
         try:
             self.session.models.check()
         except TuiAgentError as error:
@@ -450,7 +452,7 @@ class ChatPane(Pane):
         self.prompt.choose(message.step.input_text)
         self.prompt.focus()
 
-    # ── files and commands to pick ───────────────────────────────────────────────────────────────────────
+    # ── pickers ────────────────────────────────────────────────────────────────────────────────────────────
 
     @on(Prompt.Picking)
     def _offer(self, message: Prompt.Picking) -> None:
@@ -488,7 +490,7 @@ class ChatPane(Pane):
         self.prompt.set_value("")
         self.post_message(self.ActionAsked(SLASH[name].id))
 
-    # ── the transcript ───────────────────────────────────────────────────────────────────────────────────
+    # ── transcript ─────────────────────────────────────────────────────────────────────────────────────────
 
     @work
     async def _find_message(self) -> None:

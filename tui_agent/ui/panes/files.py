@@ -18,14 +18,14 @@ from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.safe_text import label, rich_label
 from tui_agent.ui.widgets.pane import Pane
 
-#: Maximum number of files shown per folder; finding by name has no limit.
+#: Maximum files shown per folder; finding by name has no limit.
 MOST = 2_000
 
 Folder = Callable[[str], tuple[list[str], list[str]]]
 
 
 class TreeEntry(NamedTuple):
-    """Path of a file or folder; `more` is the number of omitted files."""
+    """A file or folder; `more` is the number of omitted files."""
 
     path: str
     is_folder: bool
@@ -38,14 +38,14 @@ NO_GIT_MARK: GitMark = ((" ", ""), (" ", ""))
 
 
 class FileMark(NamedTuple):
-    """`git` before the name, `after` behind it, each with a colour name."""
+    """`git` is before the name, `after` behind it, each with a colour name."""
 
     git: GitMark = NO_GIT_MARK
     after: tuple[tuple[str, str], ...] = ()
 
 
 class FileTree(Tree[TreeEntry]):
-    """`folder(path)` returns the sorted folders and files of a folder."""
+    """`folder(path)` returns sorted folders and files."""
 
     ICON_NODE = "▸ "
     ICON_NODE_EXPANDED = "▾ "
@@ -73,15 +73,13 @@ class FileTree(Tree[TreeEntry]):
         self.auto_expand = True
 
     def on_mount(self) -> None:
-        # Drawing records pseudo classes that Textual needs for a click, which may precede the first frame.
+        # Records pseudo classes that Textual needs for a click, which may precede the first frame.
         self.render_lines(Region())
 
     def point(self, x: int, y: int) -> None:
         line = y + self.scroll_offset.y
         if line <= self.last_line:
             self.cursor_line = line
-
-    # ── filling ──────────────────────────────────────────────────────────────────────────────────────────
 
     def update_files(self) -> None:
         """Cursor and expansion stay."""
@@ -146,8 +144,6 @@ class FileTree(Tree[TreeEntry]):
     @property
     def current(self) -> TreeEntry | None:
         return self.cursor_node.data if self.cursor_node else None
-
-    # ── marks ────────────────────────────────────────────────────────────────────────────────────────────
 
     def mark(self, marks: dict[str, FileMark], colours: dict[str, str]) -> None:
         """`colours` maps colour names of the palette."""
@@ -220,8 +216,6 @@ class FilesPane(Pane):
             self._revision = where.revision
             self.files.update_files()
         self.files.mark(marks_of(state), self.app.theme_variables)
-
-    # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def on_tree_node_selected(self, event: Tree.NodeSelected[TreeEntry]) -> None:
         entry = event.node.data

@@ -21,7 +21,7 @@ from tui_agent.ui.widgets.pane import Pane
 
 _LEAST_FILE = 28
 _GAP = 2
-#: Maximum share of spare width for the first column, for user-assigned file names.
+#: Maximum cells that the first column gains, for user-assigned file names.
 _MORE = 14
 
 
@@ -48,7 +48,7 @@ COLUMNS = (
 
 
 def columns_for(width: int) -> tuple[KnownColumn, ...]:
-    """The columns that fit beside a file name of minimum readable width."""
+    """Those that fit beside a readable file name."""
     room = width - _LEAST_FILE
     fitting: list[KnownColumn] = []
     for each in COLUMNS:
@@ -102,7 +102,7 @@ def _cells(name: str, words: list[str], width: int) -> list[str]:
     return [column(name, max(room, 1), "start"), *cells]
 
 
-#: Maximum number of timeline entries per file.
+#: Maximum timeline entries per file.
 SHOWN = 200
 
 
@@ -134,11 +134,11 @@ def _line(touch: Touch) -> Line:
 
 
 def clock(at: float) -> str:
-    """Local time of day of an epoch timestamp; "" if unknown."""
+    """Local time of day; "" if unknown."""
     return time.strftime("%H:%M:%S", time.localtime(at)) if at else ""
 
 
-#: Minimum height in rows for a timeline beside the table; it uses a third.
+#: Minimum rows for a timeline beside the table; it uses a third.
 ROOM_FROM = 12
 _EMPTY = "Files that the model has read, and whether they have changed since."
 
@@ -152,7 +152,6 @@ class KnownPane(Pane):
         self._known, self._buffers = KnownSlice(), BuffersSlice()
         self._stale_only = False
         self._at_length = False
-        #: Timeline height, in rows.
         self._room = 0
 
     @cached_property
@@ -212,7 +211,7 @@ class KnownPane(Pane):
         count = f" {len(files)}" if files else ""
         warning = f" ⚠{stale}" if stale else ""
         self.title_text = label(f"{self.TITLE}{count}{warning}")
-        # minus the cursor bar and the scrollbar
+        # without cursor bar and scrollbar
         width = max(self.size.width - 2, 1)
         rows = known_rows([file for file in files if file.stale or not self._stale_only], width)
         if gone := len(self._known.dropped):
@@ -229,7 +228,7 @@ class KnownPane(Pane):
         rows = timeline_rows(self._files.cursor, self._known.touches)
         room = min(self.size.height // 3, len(rows)) if self.size.height >= ROOM_FROM else 0
         if self._at_length and rows:
-            room = max(self.size.height - 2, 0)  # minus the headings and the current row
+            room = max(self.size.height - 2, 0)  # without headings and current row
         timeline.display = room > 0
         timeline.set_rows(rows)
         if room != self._room:

@@ -22,10 +22,9 @@ from tui_agent.ui.safe_text import counted, label, parts
 from tui_agent.ui.widgets.line_view import ACTIONS, ATTEMPTS, UNTRIED, Line, LineView, Piece, Row, Rows, note
 from tui_agent.ui.widgets.pane import Pane
 
-#: File lists longer than this are folded.
+#: Files up to which lists are unfolded.
 _SHOWN = 5
 _OTHERS_SHOWN = 3
-#: Answers to a question about a secret.
 _CHOICES = {"mask": "the file with masked secrets", "send": "the complete file"}
 _INDENT = Piece("  ")
 _DEEPER = Piece("    ")
@@ -33,7 +32,8 @@ _DEEPER = Piece("    ")
 
 def plan_rows(plan: PlanSlice, waiting_for: str, unfolded: Collection[int]) -> list[Row]:
     """Keys: `action:I`, `file:I:PATH`, `left:I:PATH`, `choice:I:PATH`, `let_go:I`, `all:I`, `more:I`,
-    `other:I:PATH`."""
+    `other:I:PATH`.
+    """
     rows = []
     for index, action in enumerate(plan.actions):
         rows += _action(index, action, action.action.name == waiting_for, index in unfolded)
@@ -45,7 +45,7 @@ def plan_rows(plan: PlanSlice, waiting_for: str, unfolded: Collection[int]) -> l
 
 def _action(index: int, action: ActionSlice, asking: bool, unfolded: bool) -> Iterator[Row]:
     yield _head(index, action)
-    marked = action.action.by == "model"  # the built-in planner generates all its patterns itself
+    marked = action.action.by == "model"  # the built-in planner generates all its patterns
     yield from (_attempt(attempt, marked) for attempt in action.earlier)
     tried = {attempt.step: attempt for attempt in action.attempts}
     count: Counter[str] = Counter()
@@ -196,7 +196,6 @@ def duration(ms: float) -> str:
 
 _EMPTY = "Files that a request needs, and how they were found."
 _PATH, _PATTERNS = "or type its path", "patterns, best first"
-#: Separator of editable patterns.
 _BETWEEN = " | "
 
 
@@ -386,7 +385,7 @@ class PlanPane(Pane):
         self._input.display = bool(self._typing) or self._asks_for_path
 
 
-#: Maximum number of visible lines, the newest.
+#: Maximum visible lines, the newest.
 MOST = 8
 _LOOKS = frozenset({"waiting", "looking", "asking"})
 #: Rows that belong only to the plan pane.
@@ -401,7 +400,6 @@ class PlanBlock(Static, can_focus=True):
     def __init__(self) -> None:
         super().__init__("", classes="plan", markup=False)
         self._plan = PlanSlice()
-        #: The user's choice, or `None`.
         self._unfolded: bool | None = None
         self._drawn_open = False
 
@@ -432,7 +430,7 @@ class PlanBlock(Static, can_focus=True):
     def _is_open(self) -> bool:
         if self._unfolded is not None:
             return self._unfolded
-        # One more update may arrive during the unmounting of the screen.
+        # Another update may arrive during the screen's unmounting.
         workspace = getattr(self.screen, "workspace", None) if self.is_attached else None
         pane = workspace.pane("plan") if workspace is not None else None
         return self._looks and not (pane is not None and pane.display and pane.region.height > 1)
@@ -448,7 +446,7 @@ class PlanBlock(Static, can_focus=True):
 
 
 def in_short(plan: PlanSlice) -> str:
-    """Returns a summary such as `2 of 3 files found · 7 patterns tried · not found: Schema`."""
+    """Such as `2 of 3 files found · 7 patterns tried · not found: Schema`."""
     actions = plan.actions
     found = sum(action.state == "loaded" for action in actions)
     tried = sum(len(action.attempts) for action in actions)

@@ -65,14 +65,12 @@ class ReviewPane(ListPane):
         self.body = ReviewBody(session, self.act)
         self.changes: tuple[Change, ...] = ()
         self.position: ReviewPosition | None = None
-        #: Newest turn whose changes were displayed.
         self._turn = 0
         self._drawn: tuple[ReviewSlice, object, list[CheckMark], Sequence[str]] | None = None
         self._decisions = ReviewDecisions(self)
         self.lead = self._lead
-        #: Ids of conflicts and failed changes already shown to the user.
+        #: Ids of displayed conflicts and failed changes.
         self._looked_at: set[str] = set()
-        #: Target of the comment being written.
         self._commented: Pick | None = None
 
     def compose(self) -> ComposeResult:
@@ -195,7 +193,7 @@ class ReviewPane(ListPane):
         if change := change_at(self.changes, self.position):
             self.app.push_screen(FileDiff(self.session, change.path))
 
-    # ── the mouse ────────────────────────────────────────────────────────────────────────────────────────
+    # ── mouse ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def on_line_view_moved(self, event: LineView.Moved) -> None:
         event.stop()
@@ -252,13 +250,13 @@ _Call = Callable[[Sequence[Pick]], Awaitable[None]]
 
 
 class ReviewDecisions:
-    """Decisions in order; each applies to the changes on the screen at its key press."""
+    """Decisions in order, each about the changes on the screen at its key press."""
 
     def __init__(self, pane: ReviewPane) -> None:
         self._pane = pane
         self._session = pane.session
         self._deciding = asyncio.Lock()
-        #: The last warning before apply-all, and the content it applied to.
+        #: The last warning before apply-all, and its content.
         self._doubted: tuple[str, Content] | None = None
 
     @property
@@ -288,7 +286,7 @@ class ReviewDecisions:
         }
 
     def take(self, side: Side) -> None:
-        """At the current place; the last choice resolves the conflict."""
+        """For the current place; the last choice resolves the conflict."""
         if choosing := self._pane.body.choosing:
             choosing.take(side)
             self._chosen()
@@ -304,7 +302,7 @@ class ReviewDecisions:
         self._pane.show(self._session.state)
 
     def _when_fetched(self, call: Callable[[], object]) -> None:
-        """Call once the current diff or conflict is fetched, unless another change is current by then."""
+        """Unless another change is current by then."""
         change, position = self._change, self._pane.position
         if change is None or self._pane.body.has(change):
             call()
@@ -317,10 +315,10 @@ class ReviewDecisions:
 
         self._pane.act(fetched(), opens=True)
 
-    # ── deciding ─────────────────────────────────────────────────────────────────────────────────────────
+    # ── decisions ──────────────────────────────────────────────────────────────────────────────────────────
 
     async def _decide(self, call: _Call, seen: Sequence[Change], *, file: bool) -> None:
-        """Then go to the next pending hunk. `seen` are the changes on the screen at the key press."""
+        """Then moves to the next pending hunk. `seen` are the changes on the screen at the key press."""
         async with self._deciding:
             self._show()
             change, position = self._change, self._pane.position
@@ -362,12 +360,12 @@ class ReviewDecisions:
 
     @property
     def confirm_hint(self) -> str:
-        """`F8 again applies anyway` if a warning awaits confirmation, else ""."""
+        """`F8 again applies anyway` if a warning awaits confirmation, otherwise ""."""
         again = self._doubted is not None and self._doubt() == self._doubted
         return f"{self._pane.keys.shown('changes.apply_all')} again applies anyway" if again else ""
 
     def _doubt(self) -> tuple[str, Content]:
-        """The reason to hesitate ("" if none), and the content it applies to."""
+        """The reason ("" if none), and its content."""
         state = self._session.state
         says = [f"{change.path} loses {change.drops} lines" for change in state.review.open if change.drops]
         words = ". ".join(filter(None, (state.check_doubt, *says)))
@@ -382,7 +380,7 @@ class ReviewDecisions:
                 await call(())
                 self._show()
 
-    # ── taking back ──────────────────────────────────────────────────────────────────────────────────────
+    # ── undo ───────────────────────────────────────────────────────────────────────────────────────────────
 
     async def _undo(self) -> None:
         async with self._deciding:
@@ -431,7 +429,7 @@ class ReviewDecisions:
                 self._session.review.redo(checkpoint) if undone else self._session.review.undo(checkpoint)
             )
 
-    # ── by hand ──────────────────────────────────────────────────────────────────────────────────────────
+    # ── editing ────────────────────────────────────────────────────────────────────────────────────────────
 
     def _edit(self) -> None:
         change, position, app = self._change, self._pane.position, self._pane.app
@@ -456,7 +454,7 @@ class ReviewDecisions:
             try:
                 await self._session.review.edit_hunk(which, new)
             except TuiAgentError:
-                app.push_screen(TextDialog(about, new, kept=kept), edited)  # keeps the typed text
+                app.push_screen(TextDialog(about, new, kept=kept), edited)
                 raise
 
         def edited(new: str | None) -> None:

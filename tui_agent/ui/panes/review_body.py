@@ -18,12 +18,12 @@ from tui_agent.ui.diff.diff_view import DiffSides, DiffView
 from tui_agent.ui.panes.review_rows import ReviewPosition, hunk_states, without_diff
 from tui_agent.ui.widgets.line_view import LineView
 
-#: Minimum width for a two-column diff, in cells.
+#: Minimum cells for a two-column diff.
 TWO_FROM = 60
 
 
 class ConflictChoices:
-    """Choices for one conflict, unsaved until the last place is decided."""
+    """Choices for a conflict, unsaved until the last place is decided."""
 
     def __init__(self, view: ConflictView) -> None:
         self.view = view
@@ -41,7 +41,7 @@ class ConflictChoices:
 
     @property
     def sides(self) -> list[Side]:
-        """A side per place; irrelevant where a text replaces it."""
+        """One per place; irrelevant if a text replaces it."""
         return [
             cast("Side", "theirs" if self.chosen[place] == "by hand" else self.chosen[place])
             for place in range(self.count)
@@ -52,7 +52,7 @@ class ConflictChoices:
         return {place: text for place, text in self._texts.items() if self.chosen.get(place) == "by hand"}
 
     def take(self, side: Side) -> None:
-        """Choose for the current place and move to the next open one."""
+        """For the current place; moves to the next open one."""
         self.chosen[self.place] = side
         self._go_on()
 
@@ -62,7 +62,7 @@ class ConflictChoices:
         self._go_on()
 
     def step(self, step: int) -> bool:
-        """Move to the next or previous place. Returns whether it exists."""
+        """Returns whether there is a next (1) or previous (-1) place."""
         wanted = self.place + step
         if not 0 <= wanted < self.count:
             return False
@@ -83,7 +83,7 @@ class ConflictChoices:
 
 
 _Key = tuple[str, str, str]
-#: Maximum number of cached diffs of hidden changes: each holds whole files.
+#: Maximum cached diffs of hidden changes: each holds whole files.
 MOST_KEPT = 20
 
 
@@ -100,7 +100,6 @@ class ReviewBody(Vertical):
         self._ask = ask
         self._diffs: dict[_Key, Diff | str] = {}
         self._conflicts: dict[_Key, ConflictChoices | None] = {}
-        #: Locks of the running fetches.
         self._fetching: dict[_Key, asyncio.Lock] = {}
         self._shown: tuple[Change, ReviewPosition] | None = None
         self._in_two = False
@@ -119,7 +118,7 @@ class ReviewBody(Vertical):
 
     @property
     def choosing(self) -> ConflictChoices | None:
-        """Returns `None` for a diff."""
+        """`None` for a diff."""
         if self._shown is None or self._shown[0].state != "conflict":
             return None
         return self._conflicts.get(_key(self._shown[0]))
@@ -138,7 +137,7 @@ class ReviewBody(Vertical):
         self._columns.show_words(text)
 
     def show_change(self, change: Change, place: ReviewPosition, others: Collection[Change]) -> None:
-        """Others than `others` leave the cache."""
+        """Only `others` stay in the cache."""
         self._shown = change, place
         kept = {_key(other) for other in others}
         self._diffs = {key: diff for key, diff in self._diffs.items() if key in kept}
@@ -152,7 +151,7 @@ class ReviewBody(Vertical):
         return _key(change) in (self._conflicts if change.state == "conflict" else self._diffs)
 
     def forget_conflict(self, change: Change) -> None:
-        """Invalidate a conflict after a file change or its resolution."""
+        """Drops a conflict from the cache after a file change or its resolution."""
         self._conflicts.pop(_key(change), None)
 
     def draw(self) -> None:
@@ -198,7 +197,7 @@ class ReviewBody(Vertical):
             view.show_diff(diff, hunk_states(change, len(diff.hunks)), place.hunk)
 
     async def fetch(self, change: Change) -> None:
-        """Unless it is cached; drawn if its change is still the current one."""
+        """Unless cached; drawn if its change is still the current one."""
         key = _key(change)
         async with self._fetching.setdefault(key, asyncio.Lock()):
             if self.has(change):
@@ -224,7 +223,7 @@ class ReviewBody(Vertical):
                 del kept[key]
 
     async def _choices(self, change: Change) -> ConflictChoices | None:
-        """Returns `None` if it is already resolved or unreadable."""
+        """`None` if it is already resolved or unreadable."""
         try:
             view = await self._session.review.conflict(change.id)
         except TuiAgentError:

@@ -37,7 +37,7 @@ def shown_changes(review: ReviewSlice) -> tuple[Change, ...]:
 
 
 def change_at(changes: Sequence[Change], position: ReviewPosition | None) -> Change | None:
-    """The change at a position, or `None` if it no longer exists."""
+    """`None` if it no longer exists."""
     return next((change for change in changes if position and change.id == position.change), None)
 
 
@@ -59,7 +59,7 @@ def waiting(changes: Sequence[Change]) -> list[ReviewPosition]:
 
 
 def restored_position(changes: Sequence[Change], saved: object) -> ReviewPosition | None:
-    """The saved position if valid, or the first pending one, or the first."""
+    """The saved position if valid, otherwise the first pending one, or the first."""
     wanted = _read(saved)
     there = places_of(changes)
     if wanted in there:
@@ -68,7 +68,7 @@ def restored_position(changes: Sequence[Change], saved: object) -> ReviewPositio
 
 
 def next_waiting(changes: Sequence[Change], place: ReviewPosition | None) -> ReviewPosition | None:
-    """The next pending position, wrapping around; `place` itself if none is pending."""
+    """The next pending position, wrapping around; `place` if none is pending."""
     order = places_of(changes)
     due = set(waiting(changes))
     start = order.index(place) + 1 if place in order else 0
@@ -88,7 +88,7 @@ def step_hunk(
 
 
 def step_file(changes: Sequence[Change], place: ReviewPosition | None, step: int) -> ReviewPosition | None:
-    """The first pending hunk of the next or previous file, or its first, wrapping around."""
+    """The first pending hunk of the next or previous file, or its first; wraps around."""
     if not changes:
         return None
     ids = [change.id for change in changes]
@@ -97,7 +97,7 @@ def step_file(changes: Sequence[Change], place: ReviewPosition | None, step: int
 
 
 def of_todo(changes: Sequence[Change], change: Change | None) -> list[Change]:
-    """The changes of the same todo; only `change` itself if it has none."""
+    """The changes of the same todo; only `change` if it has none."""
     if change is None:
         return []
     return [
@@ -160,7 +160,7 @@ _CONFLICT = (
     ("comment", "comment"),
     ("open", "open"),
 )
-#: Descriptions of match methods whose names are not self-explanatory.
+#: Match methods whose names need a description.
 _FOUND = {"anchored": "placed by the lines around it", "near": "placed by similarity"}
 _DECIDED = (
     ("undo", "undo"),
@@ -174,7 +174,7 @@ _DECIDED = (
 
 
 def title(name: str, changes: Sequence[Change], place: ReviewPosition | None) -> str:
-    """E.g. `Review · api.py 1 of 3 · change 1 of 2`; inapplicable parts are omitted."""
+    """Such as `Review · api.py 1 of 3 · change 1 of 2`, without inapplicable parts."""
     index = next((i for i, change in enumerate(changes) if place and change.id == place.change), None)
     if index is None or place is None:
         return name
@@ -197,7 +197,7 @@ def decision_counts(changes: Sequence[Change]) -> str:
 
 
 def change_rows(changes: Sequence[Change], untold: Sequence[str] = ()) -> list[Row]:
-    """A row per change (key: its id), its problem and its remarks. `untold` facts go with the next request."""
+    """A row per change (key: its id), its problem and remarks. `untold` facts are for the next request."""
     rows = []
     turns = {change.turn for change in changes}
     newest = max(turns) if len(turns) > 1 else None
@@ -217,12 +217,12 @@ def change_rows(changes: Sequence[Change], untold: Sequence[str] = ()) -> list[R
     return rows
 
 
-#: Maximum number of failing locations in the review.
+#: Maximum failing locations in the review.
 MOST_PLACES = 8
 
 
 def place_rows(state: State) -> list[Row]:
-    """A row per check failure in the displayed changes; clicking one opens the file there."""
+    """A row per check failure in the displayed changes; a click opens the file there."""
     places = {
         place: said or result.name
         for result in state.checks.results
@@ -243,7 +243,7 @@ _PLACE = "place "
 
 
 def place_of(key: str) -> tuple[str, int] | None:
-    """Returns `None` for other rows."""
+    """`None` for other rows."""
     if not key.startswith(_PLACE):
         return None
     path, _, line = key.removeprefix(_PLACE).rpartition(":")
@@ -251,7 +251,7 @@ def place_of(key: str) -> tuple[str, int] | None:
 
 
 def hints(changes: Sequence[Change]) -> list[Hint]:
-    """If no change is pending, the last decision and its undo key."""
+    """Without pending changes, the last decision and its undo key."""
     if not changes:
         return []
     if waiting(changes):
@@ -261,13 +261,13 @@ def hints(changes: Sequence[Change]) -> list[Hint]:
 
 
 def conflict_hints(change: Change) -> list[Hint]:
-    """Keys that resolve a conflict; one between two sub-tasks can also be returned to either."""
+    """Keys that resolve a conflict, or return it to one of two sub-tasks."""
     names = _CONFLICT if not change.rival else (*_CONFLICT[:4], ("give_back", "return"), *_CONFLICT[4:])
     return [Hint(f"review.{name}", text) for name, text in names]
 
 
 def outcome(changes: Sequence[Change]) -> str:
-    """E.g. `2 files written, 1 skipped`."""
+    """Such as `2 files written, 1 skipped`."""
     counts: dict[str, int] = {}
     for change in changes:
         if change.state == "skipped" and change.reason.startswith("replaced by "):
@@ -298,7 +298,7 @@ def without_diff(change: Change) -> str:
 
 
 def progress(change: Change) -> str:
-    """E.g. `2/3 ✓1`; "" if none or all are decided."""
+    """Such as `2/3 ✓1`; "" if none or all are decided."""
     applied, skipped = change.hunks.count("applied"), change.hunks.count("skipped")
     if not change.is_open or not applied + skipped:
         return ""
@@ -306,7 +306,7 @@ def progress(change: Change) -> str:
 
 
 def _row(change: Change, newest: int | None) -> Row:
-    """Changes of the `newest` turn are marked as new if older turns are still pending."""
+    """Changes of the `newest` turn are marked if older ones are pending."""
     if change.path == UNNAMED:
         words = Piece(change.reason, "failed")
         return Row(change.id, Line((CHANGES[change.state], Piece(" "), words)), wraps=True, hang=2)

@@ -30,11 +30,11 @@ from tui_agent.ui.widgets.waiting import stalled
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
-#: Toast severity and duration in seconds by notice level.
+#: Toast severity and seconds by notice level.
 _SEVERITY: dict[str, SeverityLevel] = {"info": "information", "warning": "warning", "error": "error"}
 _STAYS = {"info": 5, "warning": 8, "error": 12}
 
-#: Maximum length of a displayed command and of a toast, in characters.
+#: Maximum characters of a command and of a toast.
 SHOWN, TOAST = 16, 240
 
 Piece = tuple[str, str]
@@ -60,7 +60,6 @@ class StatusPane(Pane):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._told: int | None = None
-        #: The pane whose keys appear here.
         self._keys_of = ""
         self._facts = Content()
         #: Ticks for running commands and silent sub-tasks.
@@ -75,7 +74,7 @@ class StatusPane(Pane):
         self.screen.screen_layout_refresh_signal.subscribe(self, lambda _: self._follow())
 
     def _follow(self) -> None:
-        """A pane shows or hides its own keys with its layout."""
+        """The layout decides whether a pane shows its own keys."""
         state = self.session.state
         if self._keys_of != self._told_here(state.layout.focus):
             self.show(state)
@@ -97,7 +96,7 @@ class StatusPane(Pane):
         now = models.effort()
         effort = in_short(now, models.level(now)) if now != "auto" else ""
         facts = facts_line(state, self.app.size.width - width - 4, models.name, quiet, effort)
-        if not facts.is_same(self._facts):  # each update triggers a full screen layout
+        if not facts.is_same(self._facts):  # each update lays out the whole screen
             self._facts = facts
             self.query_one("#facts", Static).update(facts)
         self._toast_notices(state.notices)
@@ -124,9 +123,9 @@ class StatusPane(Pane):
             self._counting = None
 
     def _told_here(self, name: str) -> str:
-        """The pane whose keys appear here: "" if the pane shows its own."""
+        """ "" if the pane shows its own keys."""
         try:
-            # An id lookup is faster than a path query.
+            # An id is found faster than a path.
             pane = self.screen.query_one(f"#pane-{name}", Pane)
         except NoMatches:
             return name
@@ -144,7 +143,7 @@ class StatusPane(Pane):
         self.show(self.session.state)
 
     def _toast_notices(self, notices: NoticesSlice) -> None:
-        """Show each notice once as a toast; notices from earlier runs are only recorded."""
+        """Shows each notice once; those of earlier runs are only recorded."""
         before = notices.total if self._told is None else self._told
         self._told = notices.total
         for notice in notices.items:
@@ -163,7 +162,8 @@ class StatusPane(Pane):
 
 def facts_line(state: State, width: int, model: str = "", quiet: int = 0, effort: str = "") -> Content:
     """As many facts as fit, most important first. `model` is used until the state has one; `quiet` counts
-    silent sub-tasks."""
+    silent sub-tasks.
+    """
     line = Content()
     for piece in _facts(state, model, quiet, effort):
         more = parts(piece) if not line else parts((" · ", "$faint"), piece)
@@ -178,7 +178,8 @@ def hint_words(
     keys: Keys, pane: str, width: int, pending: bool = False, can: Callable[[str], bool] = lambda action: True
 ) -> list[Hint]:
     """Keys of a pane, then global ones, as many as fit; the apply key first while changes are pending. `can`
-    tests availability."""
+    tests availability.
+    """
     last = [ACTIONS["app.palette"], ACTIONS["app.help"]]
     wanted = [
         it

@@ -41,9 +41,9 @@ from tui_agent.ui.widgets.pane import noticed
 
 _Call = Coroutine[Any, Any, object]
 _NONE_SEEN = "The filter hides all sub-tasks."
-#: Minimum pane heights for the limits, the actions and the details.
+#: Minimum rows for the limits, the actions and the details.
 _LIMITS_FROM, _WORDS_FROM, _DETAILS_FROM = 6, 16, 9
-#: Minimum width for the graph; wider graphs scroll.
+#: Minimum cells for the graph; wider graphs scroll.
 _LIST_BELOW = 40
 
 
@@ -57,7 +57,6 @@ class SubTasksPane(ListPane):
         self._slice = SubTasksSlice()
         self._used = Usage()
         self._look: ViewOptions | None = None
-        #: The visible tasks.
         self.shown: tuple[SubTask, ...] = ()
         self._facts = Facts((), {}, 0.0, 0)
         self._clock: Timer | None = None
@@ -195,8 +194,6 @@ class SubTasksPane(ListPane):
     def rows(self) -> Rows:
         return self.query_one("#layers", Rows)
 
-    # ── keys ──────────────────────────────────────────────────────────────────────────────────────────────
-
     def _go(self, task: str) -> None:
         if task and task != self.look.cursor:
             self.set_view(replace(self.look, cursor=task, follows=False))
@@ -221,7 +218,7 @@ class SubTasksPane(ListPane):
         self.run_worker(noticed(self.session, call), group="subtask", exclusive=True)
 
     def _show_changes(self) -> None:
-        """At the task's first pending change, or else its last decided one."""
+        """At the task's first pending change, or its last decided one."""
         task = self._current
         if task is None:
             return
@@ -237,8 +234,6 @@ class SubTasksPane(ListPane):
         layout = self.session.state.layout
         self.session.set_layout(replace(layout, place={**layout.place, "review": place.saved()}))
         self.go_to("review")
-
-    # ── the mouse, and what is written ───────────────────────────────────────────────────────────────────
 
     def on_line_view_moved(self, event: LineView.Moved) -> None:
         event.stop()

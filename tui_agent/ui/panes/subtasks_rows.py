@@ -1,4 +1,4 @@
-"""View options, visible tasks, and the texts of the sub-tasks pane."""
+"""View options, visible tasks, and texts of the sub-tasks pane."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def moved_to(look: ViewOptions, tasks: Sequence[SubTask]) -> ViewOptions:
 
 
 def _first(tasks: Sequence[SubTask]) -> str:
-    """Tasks that wait for the user rank before those that run, and these before all others."""
+    """Tasks that wait for the user rank before running ones, and these before all others."""
     first = sorted(tasks, key=lambda task: (not waits_for_user(task), task.state != "running"))
     return first[0].id if first else ""
 
@@ -89,15 +89,16 @@ _BY_ITSELF = {
     "ticked": "starts only what you tick",
     "auto": "starts automatically",
 }
-#: Fraction of a limit at which the warning colour applies.
+#: Share of a limit from which the warning colour applies.
 _NEAR = 0.9
 
 
 def title(
     name: str, tasks: Sequence[SubTask], shown: int, silent: int = 0, changes: Sequence[Change] = ()
 ) -> str:
-    """E.g. `Sub-tasks 12/60 ?2 ●3 ✗1 ⚠2 ◌1 · 4 stalled · 9 hidden`: ? wait for the user, ⚠ have conflicting
-    `changes`, ◌ are silent; zeros are left out."""
+    """Such as `Sub-tasks 12/60 ?2 ●3 ✗1 ⚠2 ◌1 · 4 stalled · 9 hidden`: ? wait for the user, ⚠ have
+    conflicting `changes`, ◌ are silent; without zeros.
+    """
     if not tasks:
         return name
     states = [task.state for task in tasks]

@@ -71,7 +71,7 @@ class TodosPane(ListPane):
             self.act(self.session.todos.add(text))
 
     def write_again(self, todo: str) -> None:
-        """Restore an interrupted edit: `todo` is its id, "" for a new one."""
+        """Restores an interrupted edit: `todo` is its id, "" for a new one."""
         found = next((one for one in self._todos if one.id == todo), None)
         if found is not None or not todo:
             self._write_todo(todo, found.text if found else "")

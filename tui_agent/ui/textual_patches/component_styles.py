@@ -5,11 +5,9 @@ of four rule look-ups at startup and most of a focus change, even for invisible 
 
 Figure: processor time until the first paint and until ready for keys.
 
-Checked with: Textual 8.2.8.
-
 Upstream report: "`Stylesheet.apply` processes all component classes of a node each time.
 `get_component_styles` could process only the requested class, and `_process_component_classes` only
-previously requested classes."
+previously requested ones."
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
 """Access to an application's driver for output other than frames.
 
-Defect: an application can write a title, a bell or copied text to its terminal only through its private
-driver.
-
-Figure: none; without the patch the terminal has no title, and the program cannot be suspended.
-
-Checked with: Textual 8.2.8.
+Defect: only the private driver writes a title, a bell or copied text to the terminal. Without the patch
+the terminal has no title, and the program cannot be suspended.
 
 Upstream report: "`App.driver` could be public, as `Driver.write` is."
 """
@@ -21,5 +17,5 @@ from tui_agent.ui.textual_patches.guard import missing, usable
 
 
 def driver_of(app: App[Any]) -> Driver | None:
-    """Returns `None` before the screen exists, or if the name is missing."""
+    """`None` before the screen exists, or if the name is missing."""
     return app._driver if usable("driver", missing(App, "_driver")) else None

@@ -1,11 +1,7 @@
-"""An internal error ends the screen with a one-sentence message.
+"""Ends the screen with a one-sentence message after an internal error.
 
 Defect: Textual prints every frame of an unhandled exception with its local values, including any open
 text. Without the patch these are not printed either, but the error has no sentence.
-
-Figure: none.
-
-Checked with: Textual 8.2.8.
 
 Upstream report: "A public hook for unhandled exceptions would let an application control the printed
 text."

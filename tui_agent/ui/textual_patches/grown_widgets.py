@@ -1,10 +1,8 @@
-"""Preserves the drawn lines of a widget that grows at its end, and avoids a second layout.
+"""Keeps the drawn lines of a widget that grows at its end, and avoids a second layout.
 
 Defect: `Widget._size_updated` redraws the whole widget for each new height and requests another layout.
 
 Figure: share of a core while 100 tokens a second stream; time of a frame (docs/notes/performance.md).
-
-Checked with: Textual 8.2.8.
 
 Upstream report: "A widget that draws its own lines could keep them if only its height changes."
 """
@@ -40,8 +38,9 @@ class GrowsAtEnd(Widget):
 
     @property
     def size(self) -> Size:
-        """The content's size in the last layout. Textual's looks for the widget on the screen: if it is out of view,
-        it lays the screen out again after each scroll."""
+        """Size in the last layout. Textual finds it through the screen, and for a widget out of view lays
+        the screen out again after each scroll.
+        """
         (width, height), gutter = self.outer_size, self.gutter
         return Size(max(width - gutter.width, 0), max(height - gutter.height, 0))
 

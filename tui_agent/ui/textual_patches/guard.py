@@ -17,7 +17,7 @@ _Class = TypeVar("_Class", bound=type)
 
 
 def usable(patch: str, *problems: str) -> bool:
-    """Whether a patch is usable, given the results of `missing`; the debug log records the reasons."""
+    """Whether a patch is usable, given the results of `missing`; the debug log has the reasons."""
     problem = "switched off" if os.environ.get(SWITCH) == "none" else next(filter(None, problems), "")
     if problem:
         _log_skip(patch, problem)
@@ -45,7 +45,7 @@ def plain_unless(patch: str, *problems: str) -> Callable[[_Class], _Class]:
 
 
 def module_of(name: str) -> ModuleType | None:
-    """Returns `None` if a required private module or name is missing."""
+    """`None` if a required private module or name is missing."""
     try:
         return import_module(f"{__package__}.{name}")
     except (ImportError, AttributeError) as error:
@@ -55,8 +55,9 @@ def module_of(name: str) -> ModuleType | None:
 
 @cache  # some patches ask at each key and frame
 def missing(owner: type, attributes: str = "", **methods: str) -> str:
-    """Describes the missing members of a class, or returns "". `attributes` is a space-separated list of
-    names set or declared by the class."""
+    """Describes the missing members of a class, or returns "". `attributes` are space-separated names set or
+    declared by the class.
+    """
     for name, parameters in methods.items():
         function = inspect.unwrap(getattr(owner, name, None) or _nothing)
         if " ".join(inspect.signature(function).parameters) != parameters:

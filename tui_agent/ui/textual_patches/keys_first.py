@@ -1,13 +1,13 @@
-"""Prioritizes key echo over frames.
+"""Gives key echo priority over frames.
 
-Defect: Textual shows a key with the next frame, and a frame is laid out and drawn in one step of the loop.
+Defect: Textual shows a key with the next frame, and a frame is laid out and drawn in one step of the
+loop.
 
-Figure: echo of a key, 4.3 ms with the patch, 26 ms without (docs/notes/performance.md, "A frame, and a key").
-
-Checked with: Textual 8.2.8.
+Figure: echo of a key, 4.3 ms with the patch, 26 ms without (docs/notes/performance.md, "A frame, and a
+key").
 
 Upstream report: "A screen could draw the focused widget before the next frame, and handle a key between
-the layout of a frame and its drawing."
+layout and drawing of a frame."
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-#: Delay of a frame during key handling, in seconds, and the maximum number of delays: half a frame's time in
+#: Seconds by which a pending key delays a frame, and the maximum number of delays: half a frame's time in
 #: total.
 PUT_OFF, MOST_PUT_OFF = 0.002, 4
 
@@ -49,8 +49,8 @@ _spans = module_of("spans")
     missing(App, "_batch_count", _handle_exception="self error"),
 )
 class KeysFirstScreen(Screen[ScreenResultType]):
-    """Draws the focused widget and scrolling before the frame, and separates layout from drawing while no key
-    is handled.
+    """Draws the focused widget and scrolling before the frame, and separates layout from drawing while no
+    key is handled.
 
     Layout and drawing together would delay a key by 15 ms, ten times a second during a streamed reply.
     """
@@ -82,7 +82,8 @@ class KeysFirstScreen(Screen[ScreenResultType]):
 
     def _screen_resized(self, size: Size) -> None:
         """Two resizes since the last layout invalidate the terminal's content, even if the size is
-        unchanged."""
+        unchanged.
+        """
         self._compositor._dirty_regions.add(size.region)
         super()._screen_resized(size)
 
@@ -105,7 +106,7 @@ class KeysFirstScreen(Screen[ScreenResultType]):
             self._due = asyncio.get_running_loop().call_later(seconds, self._draw_frame, put_off)
 
     def _draw_frame(self, put_off: int) -> None:
-        """Draw the laid-out frame, after at most `put_off` delays for pending keys."""
+        """Draws the laid-out frame, after at most `put_off` delays for pending keys."""
         self._due = None
         if self.app._batch_count:
             self._draw_frame_later(PUT_OFF, put_off)
@@ -120,8 +121,9 @@ class KeysFirstScreen(Screen[ScreenResultType]):
                 self.app._handle_exception(error)
 
     def _paint_focused(self) -> None:
-        """Draw changes of the focused widget before the pending frame, at most 1/60 s ahead. If its position
-        changes too, it is drawn with that frame."""
+        """Draws changes of the focused widget before the pending frame, at most 1/60 s ahead. A moved widget
+        is drawn with that frame.
+        """
         focused, waiting = self.focused, self._dirty_widgets
         if focused is None or focused not in waiting or self.app._batch_count or not self.is_current:
             return

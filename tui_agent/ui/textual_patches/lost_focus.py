@@ -1,10 +1,6 @@
 """Chooses the next focus after removal or hiding of the focused widget.
 
-Defect: Textual focuses the adjacent widget, regardless of its pane.
-
-Figure: none; without the patch the focus may leave the current pane.
-
-Checked with: Textual 8.2.8.
+Defect: Textual focuses the adjacent widget, even in another pane.
 
 Upstream report: "A screen could choose the next focus when the focused widget is removed."
 """

@@ -1,14 +1,12 @@
 """Removes notices with their holder, also before they expire.
 
-Defect: dismissing a notice leaves its `ToastHolder`, which remains part of every layout. A single notice
-cannot be dismissed before its timeout, only all of them.
+Defect: dismissing a notice leaves its `ToastHolder` in every layout. Before its timeout, a single notice
+cannot be dismissed, only all of them.
 
 Figure: time of a frame after many notices; the number of widgets remains constant.
 
-Checked with: Textual 8.2.8.
-
-Upstream report: "`ToastRack.show` removes an expired toast but leaves its holder. Removing the holder,
-which contains only the toast, removes both. A public `App.unnotify(notification)` could dismiss one."
+Upstream report: "`ToastRack.show` removes an expired toast but leaves its holder. Removing the holder
+removes both. A public `App.unnotify(notification)` could dismiss one."
 """
 
 from __future__ import annotations

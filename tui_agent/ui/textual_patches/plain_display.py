@@ -1,11 +1,7 @@
 """Replaces a frame's output for the plain screen.
 
-Defect: an application cannot replace the output of a frame.
-
-Figure: none; without the patch the plain layout is drawn as usual, with more output than the changed
-words.
-
-Checked with: Textual 8.2.8.
+Defect: an application cannot replace a frame's output. Without the patch the plain layout is drawn as
+usual, with more output than the changed words.
 
 Upstream report: "`App._display` could be public, for programs that write to screen readers."
 """

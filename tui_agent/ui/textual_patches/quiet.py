@@ -5,8 +5,6 @@ Defect: Textual passes a key from queue to queue and does not report when its ef
 Figure: order of keys that arrive in one read. Without the patch only queued messages are detected, not
 running handlers.
 
-Checked with: Textual 8.2.8.
-
 Upstream report: "A public `MessagePump.is_idle` would report that a pump waits for a message; tests need
 it too."
 """
@@ -41,7 +39,7 @@ def at_rest(pump: MessagePump) -> bool:
 
 
 def version_of(screen: Screen[Any]) -> object:
-    """A value that changes when widgets are added to or removed from the screen."""
+    """Changes when widgets are added to or removed from the screen."""
     return screen._nodes._updates if _known() else tuple(screen.walk_children())
 
 

@@ -1,14 +1,12 @@
 """The drawn rows of one screen, for the plain screen, and the row of an option in a list.
 
-Defect: Textual has no public access to a screen's rows; `export_screenshot` makes a picture. `OptionList`
-does not expose the first line of an option.
+Defect: Textual has no public access to a screen's rows (`export_screenshot` makes a picture), nor to the
+first line of an option in an `OptionList`.
 
 Figure: a row of the plain screen, drawn once; without the patch each widget is redrawn for each update.
 
-Checked with: Textual 8.2.8.
-
-Upstream report: "A public `Screen.render_strips()` would give programs for screen readers the displayed
-text; a public `OptionList.line_of(index)`, the position of their cursor."
+Upstream report: "Programs for screen readers need a public `Screen.render_strips()` for the displayed
+text and a public `OptionList.line_of(index)` for their cursor."
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ except ImportError:
 
 
 def rows_of(screen: Screen[Any]) -> list[Strip]:
-    """The rows of this screen alone, without the screens behind it."""
+    """Without the screens behind it."""
     if not _known() or visible_screen_stack is None:
         return _composed(screen)
     visible_screen_stack.set([])
@@ -56,7 +54,7 @@ def _known() -> bool:
 
 
 def _composed(screen: Screen[Any]) -> list[Strip]:
-    """Fallback with public names: draws each widget over the previous widgets."""
+    """Fallback with public names: draws each widget over the previous ones."""
     size = screen.size
     rows = [Strip.blank(size.width) for _ in range(size.height)]
     for widget in screen.walk_children(Widget, with_self=True):

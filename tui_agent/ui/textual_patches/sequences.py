@@ -1,12 +1,8 @@
 """Textual's tables of key sequences, and its parser for one complete sequence.
 
 Defect: `XTermParser.feed` treats late or split terminal responses as keys. `ui/terminal_input.py`
-therefore splits the input and uses Textual only to interpret complete sequences. Without the patch Textual
-reads the terminal.
-
-Figure: none; a late response is never a key (docs/reliability.md).
-
-Checked with: Textual 8.2.8.
+therefore splits the input and uses Textual only to interpret complete sequences. Without the patch
+Textual reads the terminal.
 
 Upstream report: "The meaning of a complete key sequence could be a public function beside the parser that
 finds sequences."

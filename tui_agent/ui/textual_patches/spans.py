@@ -3,9 +3,8 @@
 Defect: Textual's compositor draws every widget on the changed lines completely and then crops: a typed
 character costs a file tree, four borders and the background.
 
-Figure: echo of a key, 4.3 ms with the patch, 26 ms without (docs/notes/performance.md, "A frame, and a key").
-
-Checked with: Textual 8.2.8.
+Figure: echo of a key, 4.3 ms with the patch, 26 ms without (docs/notes/performance.md, "A frame, and a
+key").
 
 Upstream report: "The compositor could request only the visible changed lines from each widget, front to
 back."
@@ -76,8 +75,9 @@ class SpanCompositor(Compositor):
         self._seen: dict[Widget, tuple[Region, Region]] = {}
 
     def reflow(self, parent: Widget, size: Size) -> ReflowResult:
-        """Lay the screen out. A position query between a scroll and the layout makes Textual build the map
-        early and report no changes; this method reports shown and resized widgets in that case."""
+        """A position query between a scroll and the layout makes Textual build the map early and report no
+        changes; this method then reports shown and resized widgets.
+        """
         before = self._told
         made_meanwhile = self._full_map is not before
         result = super().reflow(parent, size)
@@ -98,15 +98,16 @@ class SpanCompositor(Compositor):
             self._dirty_regions = to_draw
 
     def find_widget(self, widget: Widget) -> MapGeometry:
-        """Textual would lay the screen out again if the first question after a scroll is about a hidden widget."""
+        """Textual would lay the screen out again if the first query after a scroll is about a hidden widget."""
         asks = self._full_map_invalidated and widget not in (self._visible_map or ())
         if asks and not all(one.display for one in widget.ancestors_with_self if isinstance(one, Widget)):
             raise NoWidget("Widget is not in layout")
         return super().find_widget(widget)
 
     def mark_moved(self) -> None:
-        """Mark the cells of widgets that were added, removed, moved or resized since the last call,
-        regardless of when the map was built."""
+        """Marks the cells of widgets added, removed, moved or resized since the last call, regardless of
+        when the map was built.
+        """
         seen = self.visible_widgets
         if seen is not self._seen:
             changed = seen.items() ^ self._seen.items()

@@ -1,16 +1,13 @@
 """Replaces a Textual cache that retains removed widgets.
 
 Defect: `StylesCache.get_inner_outer` is cached over all widgets with `self` in the key: it retains the
-newest thousand widgets through their drawn lines, including removed widgets. Its result depends on two
-colours only. A widget's own cache keeps every line ever drawn.
+newest thousand widgets through their drawn lines, including removed ones. Its result depends only on two
+colours. A widget's own cache keeps every line ever drawn.
 
 Figure: memory of the interface after 500 turns.
 
-Checked with: Textual 8.2.8.
-
-Upstream report: "`lru_cache` on the method `StylesCache.get_inner_outer` keeps `self` alive. A cached
-function of the two colours does the same work without references. The lines of a widget could be kept up
-to a limit."
+Upstream report: "`lru_cache` on `StylesCache.get_inner_outer` keeps `self` alive. A cached function of
+the two colours does the same without references. A widget's lines could be kept up to a limit."
 """
 
 from __future__ import annotations
@@ -50,7 +47,7 @@ def apply() -> bool:
 
 
 def forget_lines(widget: Widget, most: int) -> bool:
-    """Drop the drawn lines of a widget if they exceed `most`. Returns whether they were dropped."""
+    """Drops the drawn lines of a widget if they exceed `most`. Returns whether they were dropped."""
     if not usable(
         "drawn lines",
         missing(Widget, "_styles_cache"),

@@ -1,11 +1,9 @@
 """Constant layout time for widgets with thousands of lines.
 
-Defect: `StylesCache.set_dirty` records every line of a region, and `SpatialMap.insert` every 20 lines of a
-widget: for a message of 20,000 lines this takes longer than the rest of a frame.
+Defect: `StylesCache.set_dirty` records every line of a region, and `SpatialMap.insert` every 20 lines of
+a widget: for a message of 20,000 lines this takes longer than the rest of a frame.
 
 Figure: longest stall while a reply streams and while it is resized, at 20,000 lines.
-
-Checked with: Textual 8.2.8.
 
 Upstream report: "`StylesCache.set_dirty` could record only cached lines. `SpatialMap` could keep regions
 that span more than a hundred cells of its grid in a list that each query scans."
@@ -22,7 +20,7 @@ from textual.geometry import Region
 
 from tui_agent.ui.textual_patches.guard import missing, usable
 
-#: Minimum number of lines of a tall widget.
+#: Minimum lines of a tall widget.
 TALL = 2_000
 
 

@@ -5,10 +5,8 @@ text for each drawn line.
 
 Figure: a typed character in 50,000 lines, 6 ms at most.
 
-Checked with: Textual 8.2.8.
-
 Upstream report: "`TextArea.render_line` could check `self.placeholder` first, and `document.line_count ==
-1` instead of `self.text`, which is the whole document."
+1` instead of `self.text`."
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ the focus.
 
 Figure: echo of a key; the search takes a millisecond.
 
-Checked with: Textual 8.2.8.
-
 Upstream report: "The existence of a priority binding for a key could be cached with the chain of
 bindings."
 """

@@ -18,14 +18,14 @@ from tui_agent.ui.keys.keymap import view_bindings
 from tui_agent.ui.safe_text import CHECK_INKS, coloured, label, parts
 from tui_agent.ui.widgets.error_guard import GuardedText, or_broken
 
-#: With bounds, since it is tried at each word of an output.
-#: `src/a.py:12`, `File "src/a.py", line 12`, `a.ts(12,3)`: a path and a line as compilers and test runners print them.
+#: A path and a line as compilers and test runners print them: `src/a.py:12`, `File "src/a.py", line 12`,
+#: `a.ts(12,3)`. Bounded, since it is tried at each word.
 _PLACE = late(
     r"(?<![\w/.@+-])(?P<path>(?:\.{1,2}/|/)?[\w.@+-]{1,255}(?:/[\w.@+ -]{0,100}[\w.@+-]){0,20}\.\w{1,20})"
     r"(?:\", line |:|\()(?P<line>[1-9]\d{0,6})\b"
 )
 _LINK = "place"
-#: Output lines of a user's command shown while folded, and characters per line.
+#: Output lines of a folded command by the user, and characters per line.
 INLINE, LONGEST = 8, 300
 _ENDINGS = {
     "stopped": "stopped",
@@ -55,7 +55,7 @@ class PlacePressed(Message):
 
 
 class PlaceLink(Static, can_focus=True):
-    """A line where a check failed; Enter or a click opens the file there."""
+    """A failing line of a check; Enter or a click opens the file there."""
 
     BINDINGS = view_bindings("block")
 
@@ -99,7 +99,7 @@ class FoldLine(GuardedText, can_focus=True):
 
 
 class CommandOutput(FoldLine):
-    """Folded, a user's command shows its first output lines, or the last ones on failure."""
+    """Folded, a user's command shows its first output lines, or the last on failure."""
 
     BINDINGS = view_bindings("output")
 
@@ -160,7 +160,7 @@ class CommandOutput(FoldLine):
 
 
 def _with_both_ends(line: Content) -> Content:
-    """The line, without its middle if it is long: an error is often at its end."""
+    """Shortens the middle of a long line: an error is often at its end."""
     left = len(line) - LONGEST
     if left <= 0:
         return line
@@ -191,7 +191,7 @@ def _lines(result: CommandResult) -> int:
 
 
 def outcome(result: CommandResult) -> Iterable[str]:
-    """`exit 1`, `3.2 s`, `12 lines`, `2 files changed`."""
+    """Such as `exit 1`, `3.2 s`, `12 lines`, `2 files changed`."""
     lines, files = _lines(result), len(result.changed)
     found = (
         _ENDINGS.get(result.how, "" if result.ok and result.by != "person" else result.ending),

@@ -1,4 +1,4 @@
-"""Error line in place of a block that fails to draw; the program continues."""
+"""Replaces a block that fails to draw by an error line; the program continues."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ else:
 
 
 class Guarded(_Base):
-    """Widget whose errors during layout or drawing are caught and logged once."""
+    """Errors during layout or drawing are caught and logged once."""
 
     _is_broken = False
 

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 
 class GuideTask(NamedTuple):
-    """A task. `{action}` in `words` becomes the action's key; `done` tests the state and the performed
-    actions."""
+    """`{action}` in `words` becomes the action's key; `done` tests the state and the performed actions."""
 
     words: str
     done: Callable[[State, frozenset[str]], bool]
@@ -39,7 +38,7 @@ def _undone(state: State) -> bool:
 
 
 def _committed(state: State, acted: frozenset[str]) -> bool:
-    """True if a commit was made; without a repository, once an undo shows that the user has moved on."""
+    """Without a repository, `True` once an undo shows that the user has moved on."""
     return "committed" in acted or (_undone(state) and not state.workspace.is_repository)
 
 

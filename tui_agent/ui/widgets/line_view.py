@@ -1,4 +1,4 @@
-"""Views of lines: text fitted to cells, symbols of states, lists of rows with a cursor, and key hints."""
+"""Views of lines: text fitted to cells, state symbols, rows with a cursor, and key hints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from textual.strip import Strip
 from tui_agent.ui.keys.keymap import view_bindings
 from tui_agent.ui.safe_text import one_line
 
-#: Maps a theme role (`muted`, `added`, …; "" is plain) to its style.
+#: Style of a theme role (`muted`, `added`, …; "" is plain).
 Inks = Callable[[str], Style]
 ELLIPSIS = "…"
 #: Minimum cells of a shrinkable piece before the line is cut at its end.
@@ -27,8 +27,7 @@ _SPACES = re.compile(r"( +)")
 
 
 class Piece(NamedTuple):
-    """Text and its theme role. `gives` is the end cut first on narrow lines; `all` marks a piece shown only
-    in spare cells."""
+    """`gives` is the end cut first on narrow lines; `all` marks a piece shown only in spare cells."""
 
     text: str
     ink: str = ""
@@ -43,7 +42,7 @@ class Line(NamedTuple):
 
 
 def fit(text: str, width: int, gives: str = "end") -> str:
-    """`text` in at most `width` cells, with an ellipsis at the cut end."""
+    """At most `width` cells, with an ellipsis at the cut end."""
     if cell_len(text) <= width:
         return text
     if width <= 1:
@@ -59,14 +58,14 @@ def fit(text: str, width: int, gives: str = "end") -> str:
 
 
 def column(text: str, width: int, gives: str = "end") -> str:
-    """`text` in exactly `width` cells: cut or padded."""
+    """Exactly `width` cells, cut or padded."""
     if len(text) <= width and text.isascii() and text.isprintable():
         return text.ljust(width)
     return set_cell_size(fit(one_line(text), width, gives), width)
 
 
 def draw(line: Line, width: int, inks: Inks, base: Style | None = None) -> Strip:
-    """The line in exactly `width` cells; `base` is the background style of all pieces, e.g. of the cursor."""
+    """Exactly `width` cells; `base` is the background of all pieces, such as the cursor's."""
     base = base or Style.null()
     left = [piece._replace(text=one_line(piece.text)) for piece in line.left]
     needed = sum(cell_len(piece.text) for piece in left if piece.gives != "all")
@@ -85,7 +84,7 @@ def draw(line: Line, width: int, inks: Inks, base: Style | None = None) -> Strip
 
 
 def wrap(text: str, width: int, hang: int = 0) -> list[str]:
-    """`text` in lines of at most `width` cells, broken at spaces; a hanging indent of `hang` cells."""
+    """Lines of at most `width` cells, broken at spaces, with a hanging indent of `hang` cells."""
     hang = min(hang, width // 2)
     lines = [""]
     for number, paragraph in enumerate(text.split("\n")):
@@ -115,7 +114,7 @@ def _in_free(text: str, room: int) -> str:
 
 
 def _right(choices: Sequence[Piece], width: int, left: int) -> Piece:
-    """The longest variant that keeps the left side whole, or else the shortest if it fits."""
+    """The longest variant that keeps the left side whole, or the shortest if it fits."""
     cleaned = [piece._replace(text=one_line(piece.text)) for piece in choices]
     for piece in cleaned:
         if left + 1 + cell_len(piece.text) <= width:
@@ -161,7 +160,7 @@ ACTIONS = {
     "create": Piece("+", "added"),
     "failed": Piece("✗", "failed"),
 }
-#: Attempts of an action; a miss is part of the search, not a failure.
+#: A miss is part of the search, not a failure.
 ATTEMPTS = {
     "looking": Piece("●", "running"),
     "hit": Piece("✓", "done"),
@@ -209,8 +208,6 @@ _INKS = (
 
 
 class LineView(ScrollView, can_focus=True):
-    """A ScrollView with a style per theme role, drawn line by line."""
-
     COMPONENT_CLASSES = {f"ink--{name}" for name in _INKS} | {
         "ink--strong",
         "ground--cursor",
@@ -227,7 +224,7 @@ class LineView(ScrollView, can_focus=True):
     )
 
     class Moved(Message):
-        """The cursor is at this key, or is requested there (graph)."""
+        """The cursor is at this key; in the graph, its move is requested."""
 
         def __init__(self, view: LineView, key: str) -> None:
             super().__init__()
@@ -258,7 +255,7 @@ class LineView(ScrollView, can_focus=True):
         return self.scrollable_content_region.height
 
     def ink(self, name: str) -> Style:
-        """Foreground and weight of a theme role; "" is plain text."""
+        """ "" is plain text."""
         style = self._inks.get(name)
         if style is None:
             full = self.get_component_rich_style(f"ink--{name}") if name else self._plain
@@ -278,12 +275,12 @@ class LineView(ScrollView, can_focus=True):
         return style
 
     def scroll_to(self, x: float | None = None, y: float | None = None, **how: Any) -> None:
-        """Scroll without animation: each frame would delay key handling."""
+        """No animation: each frame would delay key handling."""
         how["animate"] = False
         super().scroll_to(x, y, **how)
 
     def forget_drawn(self) -> None:
-        """Called on a theme change: subclasses drop cached lines here."""
+        """Called on a theme change: subclasses drop cached lines."""
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
@@ -304,14 +301,15 @@ class LineView(ScrollView, can_focus=True):
 
 
 _BAR = "▌"
-#: Minimum width of text beside the right end of a line, in cells; narrower text gets the whole line.
+#: Minimum cells beside the right end of a line; narrower text gets the whole line.
 _LEAST_BESIDE = 8
 
 
 class Row(NamedTuple):
-    """The cursor skips rows without a `key`. A `line` function is called only for visible rows. `wraps` wraps
-    the text of `line.left`, indented by `hang`; `marked` makes the first piece a clickable mark. With both
-    only the last piece wraps."""
+    """The cursor skips rows without a `key`. A `line` function is called only for visible rows. `wraps`
+    wraps the text of `line.left`, indented by `hang`; `marked` makes the first piece a clickable mark.
+    With both only the last piece wraps.
+    """
 
     key: str
     line: Line | Callable[[], Line]
@@ -321,7 +319,7 @@ class Row(NamedTuple):
 
 
 def note(words: str, ink: str = "muted", hang: int = 0) -> Row:
-    """A sentence between rows, which the cursor skips."""
+    """A sentence that the cursor skips."""
     return Row("", Line((Piece(words, ink),)), wraps=True, hang=hang)
 
 

@@ -15,7 +15,7 @@ from tui_agent.ui.widgets.pane import Pane
 
 
 class ListPane(Pane):
-    """`EMPTY` is shown in place of an empty list; `take` receives the submitted line."""
+    """`EMPTY` replaces an empty list; `take` receives the submitted line."""
 
     EMPTY: ClassVar[str] = ""
 

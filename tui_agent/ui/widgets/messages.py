@@ -30,31 +30,31 @@ if TYPE_CHECKING:
     from tui_agent.ui.markdown.message_text import MessageText
     from tui_agent.ui.panes.plan import PlanBlock
 
-#: Seconds from which the duration of a call and of a turn is shown.
+#: Duration from which a call or turn shows it.
 SECONDS_FROM = 1.0
-#: Seconds between two redraws of a streaming response.
+#: Seconds between redraws of a streaming response.
 STREAM_INTERVAL = 0.1
 #: Minimum pause as a multiple of the last redraw's duration, so that long responses leave time for input.
 REST = 3
-#: Maximum number of characters drawn at once.
+#: Maximum characters drawn at once.
 SHORT = 2_000
-#: Characters shown of reasoning and of a streaming summary: the newest.
+#: Last characters shown of reasoning and of a streaming summary.
 SHOWN = 8_000
-#: Maximum number of check failures listed below the check.
+#: Maximum check failures listed below the check.
 MOST_LINKS = 5
 #: Consecutive reads merged into one line.
 LONG_RUN = 3
-#: If a message has more than `MOST_LINES` call lines, only the `NEWEST` newest are shown.
+#: With more than `MOST_LINES` call lines, a message shows only the `NEWEST` newest.
 MOST_LINES, NEWEST = 8, 4
-#: Maximum number of calls per line with listed results.
+#: Maximum calls per line with listed results.
 MOST_DETAILS = 20
 READS = frozenset({"read_files", "list_directory", "search_text", "find_files"})
-#: Names of files that are shown while a call is folded; of more, only their number.
+#: Maximum file names of a folded call; of more, only their number.
 MOST_NAMES = 3
 
 
 class CallWords(NamedTuple):
-    """Words for a tool: done, running, and its calls in a count. `counts` is the noun of many subjects."""
+    """Done, running, and the calls in a count. `counts` is the noun of many subjects."""
 
     done: str
     doing: str
@@ -75,9 +75,9 @@ WORDS = {
     "fetch_page": CallWords("fetched", "fetching", "pages"),
     "use_skill": CallWords("used the skill", "reading the skill", "skills"),
 }
-#: Speaker labels for display without colour.
+#: For display without colour.
 _SPEAKERS = {"person": "You:", "agent": "The model:"}
-#: Matches text other than a single plain paragraph on one line.
+#: Text other than a single plain paragraph on one line.
 _MARKDOWN = re.compile(r"[*_`#\[\]|<>~&\\\n]|^\s|^([-+=]|\d+[.)])|  |.{2000}")
 
 
@@ -99,11 +99,9 @@ class MessageBlock(Vertical, GrowsAtEnd):
         self._due: Timer | None = None
         self._took = 0.0
         self._plan: PlanBlock | None = None
-        #: The plan to show when the block is ready.
         self._planned = PlanSlice()
-        #: Whether the block is composed, so that lines can be added to it.
         self._ready = False
-        #: Whether the block is near the viewport, which gives it priority when widths change.
+        #: Whether the block is near the viewport and is measured first when widths change.
         self.near = True
 
     def compose(self) -> Iterable[Widget]:
@@ -173,7 +171,7 @@ class MessageBlock(Vertical, GrowsAtEnd):
         return lines[at] if 0 <= at < len(lines) else None
 
     def show_facts(self, facts: str) -> None:
-        """Update the outcome; safe before composition and during removal."""
+        """Updates the outcome; safe before composition and during removal."""
         if facts == self.facts:
             return
         self.facts = facts
@@ -199,8 +197,6 @@ class MessageBlock(Vertical, GrowsAtEnd):
             self.mount(self._plan)
         if self._plan is not None:
             self._plan.show(plan)
-
-    # ── while it streams ─────────────────────────────────────────────────────────────────────────────────
 
     def grow(self, reply: ReplySlice) -> None:
         self._reply = reply
@@ -292,7 +288,7 @@ class Reasoning(GuardedText):
 
 
 class CallLine(FoldLine):
-    """Name, duration and size; results when unfolded."""
+    """Name, duration and size; results if unfolded."""
 
     def __init__(self, uses: Sequence[ToolUse]) -> None:
         super().__init__()
@@ -336,7 +332,7 @@ def _use(use: ToolUse) -> list[str | tuple[str, str]]:
 
 
 def call_words(use: ToolUse) -> str:
-    """A call in words: `changed 12 files +119 −59`, `searched for timeout`, `noted 2 todos`."""
+    """Such as `changed 12 files +119 −59`, `searched for timeout`, `noted 2 todos`."""
     words = WORDS.get(use.name)
     if words is None:
         return f"{use.name} {use.shown}".strip()
@@ -350,8 +346,9 @@ def call_words(use: ToolUse) -> str:
 
 
 def grouped(uses: Sequence[ToolUse]) -> list[list[ToolUse]]:
-    """Groups long runs of successful reads, and all but the newest of many calls. Suggested steps are left out:
-    they are listed above the prompt."""
+    """Groups long runs of successful reads, and all but the newest of many calls. Omits suggested steps,
+    which are above the prompt.
+    """
     groups: list[list[ToolUse]] = []
     for use in uses:
         if use.ok and use.name == "suggest_next":
@@ -370,8 +367,9 @@ def grouped(uses: Sequence[ToolUse]) -> list[list[ToolUse]]:
 
 
 def facts_of(message: ChatMessage, review: ReviewSlice) -> str:
-    """E.g. `2 changes · 1 todo · 2 applied · 12 s · 14k tokens · $0.02`: contents and outcome, and the cost at
-    the end of a turn. Counts that a call shows are left out."""
+    """Such as `2 changes · 1 todo · 2 applied · 12 s · 14k tokens · $0.02`: contents and outcome, and the
+    cost at the end of a turn. Omits counts that a call shows.
+    """
     changes = [change for name in message.changes if (change := review.change(name))]
     changes = [change for change in changes if not change.reason.startswith("replaced by ")] or changes[-1:]
     shown = {use.name for use in message.calls}
@@ -403,7 +401,7 @@ def _decided(changes: Sequence[Change]) -> Iterable[str]:
 
 
 def markdown(text: str, *, parsed: bool = True, growing: bool = False, classes: str = "") -> MessageText:
-    """Imported on first use."""
+    """Imports `MessageText` on first use."""
     from tui_agent.ui.markdown.message_text import MessageText
 
     return MessageText(text, parsed=parsed, growing=growing, classes=classes)
@@ -452,7 +450,9 @@ _ENDINGS = {
 
 
 class TextBlock(NamedTuple):
-    """`ending` is the file extension of such a text, `line` the index of the message's expandable line, or -1."""
+    """`ending` is the file extension of such a text; `line` the index of the message's expandable line, or
+    -1.
+    """
 
     message: int
     text: str

@@ -42,9 +42,10 @@ async def call_and_await(command: Callable[[], object]) -> None:
 
 
 class Pane(Container):
-    """A subclass defines its id (`ID`), the fields of the state it shows (`SLICES`) and `show`. Its stylesheet
+    """A subclass defines its id (`ID`), the slices that it shows (`SLICES`) and `show`. Its stylesheet
     (`plan.tcss` for `plan.py`) is scoped to it. The action `review.apply` calls the entry `apply` of
-    `commands`."""
+    `commands`.
+    """
 
     ID: ClassVar[str] = ""
     TITLE: ClassVar[str] = ""
@@ -79,7 +80,7 @@ class Pane(Container):
             super().__init__()
             self.action = action
 
-    #: Title line with counts, e.g. `Plan 2/3`.
+    #: Title with counts, such as `Plan 2/3`.
     title_text: var[str | Content] = var("", init=False)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -94,10 +95,10 @@ class Pane(Container):
 
     def __init__(self, session: Session) -> None:
         super().__init__(id=f"pane-{self.ID}")
-        #: Called before the pane gets focus by its key, to select the item that awaits the user.
+        #: Called before the pane's key focuses it, to select the item that awaits the user.
         self.lead: Callable[[], object] = lambda: None
         self.session = session
-        #: Pending calls that affect the meaning of later keys, with the keys that wait for each.
+        #: Pending calls that affect the meaning of later keys, and the keys that wait for each.
         self._doing: dict[asyncio.Future[None], Waiting] = {}
         self.set_reactive(Pane.title_text, self.TITLE)
 
@@ -113,7 +114,7 @@ class Pane(Container):
         return next((child for child in self.query("*") if child.focusable), self)
 
     def enter(self) -> None:
-        """Take the focus synchronously: a message would arrive after the previous pane is hidden."""
+        """Takes the focus synchronously: a message would arrive after the previous pane is hidden."""
         self.screen.set_focus(self.entry)
 
     def go_to(self, name: str, *, focus: bool = True) -> None:
@@ -134,7 +135,7 @@ class Pane(Container):
 
     @cached_property
     def commands(self) -> Mapping[str, Callable[[], object]]:
-        """Handlers by action name."""
+        """By action name."""
         return {}
 
     async def action_do(self, action_id: str) -> None:
@@ -158,10 +159,9 @@ class Pane(Container):
         text_waits: bool = True,
         opens: bool = False,
     ) -> None:
-        """Like `call_session`, for calls that affect the meaning of later keys: keys to this pane and to those
-        in `changes` wait until the result is shown.
-
-        If `text_waits` is false, only action keys wait; if `opens` is true, all keys wait for the dialog.
+        """Like `call_session`, for calls that affect the meaning of later keys: keys to this pane and to
+        `changes` wait for the result. Without `text_waits` only action keys wait; with `opens` all keys
+        wait for the dialog.
         """
         others = (self.screen.query_one_optional(f"#pane-{name}", Pane) for name in changes)
         panes = [self, *filter(None, others)]
@@ -191,7 +191,6 @@ class Pane(Container):
         self.ask(then())
 
     def waits_for(self, keys: Waiting) -> asyncio.Future[None] | None:
-        """The pending call that keys of this kind wait for, if any."""
         least = _WAITING.index(keys)
         return next((done for done, waiting in self._doing.items() if _WAITING.index(waiting) >= least), None)
 
@@ -208,15 +207,14 @@ class HoldsTyping(Protocol):
 
 
 def call_session(node: DOMNode, session: Session, call: Coroutine[Any, Any, object]) -> None:
-    """Run a session call in the background, after a flush of typed text. An error becomes a notice.
-
-    The task belongs to the application: closing a pane does not interrupt a write.
+    """Runs a session call in the background, after a flush of typed text. An error becomes a notice. The
+    task belongs to the application: closing a pane does not interrupt a write.
     """
     node.app.run_worker(_notify_result(node.app, session, call), group=GROUP)
 
 
 async def noticed(session: Session, call: Awaitable[object]) -> None:
-    """Await a call; a user-facing error becomes a notice."""
+    """Awaits a call; a user-facing error becomes a notice."""
     try:
         await call
     except TuiAgentError as error:
@@ -231,7 +229,7 @@ async def _notify_result(app: App[Any], session: Session, call: Coroutine[Any, A
                 await pane.flush()
         await call
     except NoMatches:
-        # A widget may be unmounted before the call ends, if the program ends.
+        # At the program's end a widget may be unmounted before the call ends.
         if app.is_running:
             raise
     except TuiAgentError as error:

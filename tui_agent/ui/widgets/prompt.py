@@ -24,17 +24,16 @@ from tui_agent.ui.widgets.line_view import column
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
-#: Longer pastes are displayed as one line.
+#: Characters from which a paste is displayed as one line.
 FOLD_FROM = 2_000
 _MENTION = re.compile(r"(?:^|(?<=\s))@([^\s@]*)$")
-#: A slash command without arguments.
 _COMMAND = re.compile(r"/([\w:-]*)")
-#: Longer pastes are stored outside the text.
+#: Characters from which a paste is stored outside the text.
 KEEP_FROM = 100_000
 _FOLDED = re.compile(r"\[pasted text (\d+): [\d,]+ characters\]")
 
 
-#: Actions whose keys edit a text with words.
+#: Actions only of the empty prompt, since their keys edit text.
 _IN_EMPTY = ("changes.apply_one", "changes.skip_one")
 
 
@@ -46,10 +45,7 @@ class ChosenStep(NamedTuple):
 
 
 class Prompt(WritingArea):
-    """Input of the chat.
-
-    A digit in an empty input chooses a next step; if a character follows, the digit was text.
-    """
+    """A digit in an empty input chooses a next step; if a character follows, the digit was text."""
 
     BINDINGS = view_bindings("prompt")
 
@@ -78,8 +74,9 @@ class Prompt(WritingArea):
             self.meant = meant
 
     def __init__(self, step: Callable[[int], str | None], keep: Callable[[str], str] | None = None) -> None:
-        """`step` returns the text of a next step, "" for one without text, or `None`. `keep` stores a very long
-        paste and returns its placeholder."""
+        """`step` returns a next step's text, "" for one without text, or `None`. `keep` stores a very long
+        paste and returns its placeholder.
+        """
         super().__init__(
             id="prompt",
             soft_wrap=True,
@@ -99,14 +96,11 @@ class Prompt(WritingArea):
         self.picked_for = ("", "")
         #: Whether the last key was Ctrl+X without a selection.
         self._after_x = False
-        #: An undo has emptied the text.
         self._undone = False
 
     def undo(self) -> None:
         super().undo()
         self._undone = not self.text
-
-    # ── the whole text ───────────────────────────────────────────────────────────────────────────────────
 
     @property
     def value(self) -> str:
@@ -132,8 +126,6 @@ class Prompt(WritingArea):
     def _unfolded(self, found: re.Match[str]) -> str:
         number = whole_number(found[1])
         return self._pastes[number - 1] if 0 < number <= len(self._pastes) else found[0]
-
-    # ── history ──────────────────────────────────────────────────────────────────────────────────────────
 
     def set_history(self, history: Sequence[str]) -> None:
         if history != self._history:
@@ -165,11 +157,9 @@ class Prompt(WritingArea):
         else:
             self.newer()
 
-    # ── files and commands to pick ───────────────────────────────────────────────────────────────────────
-
     @property
     def command(self) -> str | None:
-        """The typed command name if the text has nothing else."""
+        """The typed command name, if there is no other text."""
         found = _COMMAND.fullmatch(self.text)
         return found[1] if found else None
 
@@ -204,8 +194,6 @@ class Prompt(WritingArea):
     def _meant_for_change(self, key: str) -> str:
         keys: Keys | None = getattr(self.app, "keys", None)
         return next((name for name in _IN_EMPTY if keys and keys.matches(key, name)), "")
-
-    # ── keys ─────────────────────────────────────────────────────────────────────────────────────────────
 
     @on(events.Key)
     async def _take_key(self, event: events.Key) -> None:
@@ -243,7 +231,7 @@ class Prompt(WritingArea):
         return False
 
     def _after_choice(self, chosen: ChosenStep, event: events.Key) -> None:
-        """Handles the first key after a choice: revert it, or turn it into typed text."""
+        """Handles the first key after a choice: reverts it, or turns it into typed text."""
         if is_modifier(event):
             return
         self._chosen = None
@@ -304,7 +292,7 @@ class CompletionList(OptionList, can_focus=False):
                 self.close()
 
     def move(self, meant: str) -> bool:
-        """Whether a list key (`offers` in keys.toml) moved the cursor or closed the list."""
+        """Returns whether a key of the `offers` table moved the cursor or closed the list."""
         match meant:
             case "up":
                 self.action_cursor_up()
@@ -356,7 +344,7 @@ def command_rows(query: str, keys: Keys | None) -> list[tuple[str, Content]]:
 
 
 def extension_rows(query: str, names: Mapping[str, tuple[str, str]]) -> list[tuple[str, Content]]:
-    """Commands, skills and prompts whose name holds the query, those that begin with it first, with their origin."""
+    """Commands, skills and prompts whose name contains the query, prefixes first, with their origin."""
     found = [name for name in names if query.lower() in name.lower()]
     found.sort(key=lambda name: not name.lower().startswith(query.lower()))
     return [

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class PromptLine(Static):
-    """A line above the prompt, visible while non-empty. Unchanged text triggers no layout."""
+    """Visible while non-empty. Unchanged text triggers no layout."""
 
     def __init__(self, id: str) -> None:
         super().__init__("", id=id, markup=False)
@@ -46,7 +46,7 @@ class PromptLine(Static):
     def say(self, words: str | Content, *, layout: bool = True) -> None:
         words = label(words) if isinstance(words, str) else words
         self.display = bool(words)
-        if not words.is_same(self._words):  # each update triggers a full screen layout
+        if not words.is_same(self._words):  # each update lays out the whole screen
             self._words = words
             self.update(words, layout=layout)
 
@@ -67,7 +67,6 @@ class ApprovalLine(PromptLine):
         self.post_message(Pane.GoneTo("subtasks"))
 
     def _approval_text(self, tasks: Sequence[SubTask]) -> str:
-        """Empty if no task awaits approval."""
         waiting = [task for task in tasks if task.state in ("pending", "ready") and not task.wanted]
         ticked = sum(task.auto_execute for task in waiting)
         begin = self._session.loaded.settings.subtasks.begin
@@ -82,12 +81,12 @@ class ApprovalLine(PromptLine):
         return f"{_count(waiting)} for you · {go} look, then {one} run"
 
 
-#: Most lines of an effect that are shown above the prompt, and the seconds before a digit answers.
+#: Maximum lines of an effect, and the seconds before a digit answers.
 SHOWN_LINES, SEEN_FROM = 3, 0.5
 
 
 class PermissionLine(PromptLine, can_focus=True):
-    """A tool call that waits for permission. If the line has all of the effect, digits in the empty prompt answer."""
+    """If the line shows the call's whole effect, digits in the empty prompt answer."""
 
     BINDINGS = view_bindings("block")
 
@@ -116,7 +115,7 @@ class PermissionLine(PromptLine, can_focus=True):
 
     @property
     def _answers(self) -> Sequence[tuple[str, str]]:
-        """Answers by digit; none if the effect is too long for the line, or if an answer is written."""
+        """By digit; none if the effect is too long for the line, or if an answer is being written."""
         question = self._question
         if question is None or question.answers or len(question.preview.splitlines()) > SHOWN_LINES:
             return ()
@@ -125,7 +124,7 @@ class PermissionLine(PromptLine, can_focus=True):
         return ("once", "allow once"), ("session", "in this session"), ("always", "always"), ("no", "deny")
 
     def answer_of(self, number: int) -> str:
-        """ "" if there is none, or if the question has only just appeared: the digit may then belong to a message."""
+        """ "" if there is none, or if the question has just appeared: the digit may belong to a message."""
         if time.monotonic() - self._since < SEEN_FROM or not 0 < number <= len(self._answers):
             return ""
         return self._answers[number - 1][0]
@@ -221,7 +220,6 @@ class ProgressLine(PromptLine):
     def __init__(self) -> None:
         super().__init__("progress")
         self._state: State | None = None
-        #: Updates the elapsed seconds.
         self._counting: Timer | None = None
         #: Number of the running turn and its first `time.monotonic` timestamp.
         self._turn, self._since = 0, 0.0
@@ -316,8 +314,7 @@ def fit_path(path: str, room: int) -> str:
 
 
 def fitted(doing: str, facts: Sequence[str], stops: str, room: int) -> str:
-    """Activity, facts and stop key in `room` cells: drops the last facts, then cuts the activity; keeps the
-    key."""
+    """Drops the last facts, then cuts the activity; keeps the key that `stops` it."""
     facts = list(facts)
     while facts and cell_len(doing + "".join(facts) + stops) > room:
         facts.pop()
@@ -382,7 +379,7 @@ class QueuedMessages(Static):
 
 
 def step_text(label: str) -> str:
-    """Plain text of a next step that can contain HTML: strips tags, decodes entities."""
+    """Strips tags and decodes entities of a next step, which can contain HTML."""
     from html import unescape  # loads a table of two thousand entities
 
     return unescape(_ELEMENT.sub("", label)).strip() or label
@@ -419,7 +416,7 @@ class NoModelLine(Static):
         self.display = False
 
     def show(self, *, told: bool) -> None:
-        """Show the line without a model, unless `told` elsewhere."""
+        """Visible without a model, unless another widget has `told` the user."""
         missing = not self._session.models.name
         self.display = missing and not told
         if missing and not self._looked:

@@ -1,6 +1,6 @@
 """Syntax colours of visible lines, in editors and in read-only text.
 
-The tree is queried in chunks: a chunk takes about 1 ms in any file, the whole tree 35 ms at 500 lines.
+The tree is queried in chunks: a chunk takes 1 ms in any file, the whole tree 35 ms at 500 lines.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 #: Lines per query.
 CHUNK = 24
-#: Maximum number of inserted lines for which colours are shifted; larger edits discard them.
+#: Maximum inserted lines for which colours are shifted; larger edits discard them.
 MOVED = 1_000
 LANGUAGES = {
     ".py": "python",
@@ -71,7 +71,7 @@ class HasSyntaxTree(Protocol):
 
 
 class LineHighlights(defaultdict[int, list[Highlight]]):
-    """Lazily queried colours by line; `clear` empties the cache."""
+    """Queried on access; `clear` empties the cache."""
 
     def __init__(self, editor: HasSyntaxTree) -> None:
         super().__init__(list)
@@ -86,7 +86,9 @@ class LineHighlights(defaultdict[int, list[Highlight]]):
         return self[row]
 
     def move(self, top: Point, bottom: Point, end: Point, grows: bool) -> None:
-        """Shifts the colours after an edit. If `grows` is set, text at the end of a coloured word gets its colour."""
+        """Shifts the colours after an edit. With `grows`, text at the end of a coloured word gets its
+        colour.
+        """
         right = _behind(self.get(bottom[0], []), bottom[1], end[1])
         left = [(start, stop, name) for start, stop, name in self.get(top[0], []) if start < top[1]]
         known = top[0] in self, bottom[0] in self
@@ -141,7 +143,7 @@ def _behind(highlights: Iterable[Highlight], bottom: int, end: int) -> list[High
 
 
 def _stop(stop: int, top: int, bottom: int, more: int, grows: bool) -> int:
-    """Returns the new end of a highlight after an edit of `top`–`bottom` that adds `more` bytes."""
+    """The new end of a highlight after an edit of `top`–`bottom` that adds `more` bytes."""
     if stop > bottom or (stop == bottom and grows):
         return stop + more
     return min(stop, top)
@@ -151,9 +153,9 @@ def _start_of(node: Any) -> int:
     return node.start_byte
 
 
-#: Maximum number of lines of coloured read-only text; parsing more would be noticeable.
+#: Maximum lines of coloured read-only text; parsing more would be noticeable.
 LONGEST = 1_000
-#: Limit of a parse in seconds of processor time.
+#: Limit of a parse, in seconds of processor time.
 SECONDS = 0.2
 
 
@@ -172,7 +174,6 @@ def grammar_of(language: str) -> Language | None:
 
 @cache
 def query_of(language: str) -> Query | None:
-    """Textual's highlight query, or `None`."""
     grammar = grammar_of(language)
     file = files("textual") / "tree-sitter" / "highlights" / f"{language}.scm"
     if grammar is None or not file.is_file():
@@ -207,7 +208,7 @@ class ParsedText:
     def query_syntax_tree(
         self, query: Any, start_point: tuple[int, int], end_point: tuple[int, int]
     ) -> dict[str, list[Any]]:
-        """Returns the captures between two points, each a row and a column in bytes."""
+        """The captures between two points, each a row and a column in bytes."""
         from tree_sitter import QueryCursor
 
         cursor = QueryCursor(query)
@@ -216,7 +217,7 @@ class ParsedText:
 
 
 class SyntaxColours:
-    """Lazily computed colours of a text; `styles` maps tree-sitter capture names."""
+    """Computed on access; `styles` maps tree-sitter capture names."""
 
     def __init__(self, lines: Sequence[str], language: str, styles: Mapping[str, Style]) -> None:
         self._lines = lines
@@ -224,7 +225,7 @@ class SyntaxColours:
         self._found = LineHighlights(ParsedText(lines, language))
 
     def of(self, row: int) -> list[StyleSpan]:
-        """Returns the coloured ranges of a line in characters; later ones cover earlier ones."""
+        """Coloured ranges of a line in characters; later ones cover earlier ones."""
         text = self._lines[row].rstrip("\r\n")
         size = len(text.encode(errors="replace"))
         found = []
@@ -238,7 +239,7 @@ class SyntaxColours:
 
 
 class DiffColours:
-    """Colours of a diff: removed lines from the base, all others from the new text."""
+    """Removed lines have the base's colours, all others those of the new text."""
 
     def __init__(self, diff: Diff, styles: Mapping[str, Style]) -> None:
         self._base = self._new = None
@@ -259,7 +260,7 @@ class DiffColours:
 
 
 def layered(text: str, style: Style, layers: Iterable[StyleSpan]) -> list[Segment]:
-    """Returns the text with `layers` on top of `style`, the last layer uppermost."""
+    """The text with `layers` on top of `style`, the last layer uppermost."""
     layers = [StyleSpan(max(start, 0), min(end, len(text)), over) for start, end, over in layers]
     edges = sorted({0, len(text), *(edge for layer in layers for edge in layer[:2])})
     segments = []

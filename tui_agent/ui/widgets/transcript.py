@@ -19,7 +19,7 @@ from tui_agent.ui.widgets.messages import MessageBlock, Reasoning, TextBlock, bl
 
 
 class ScrollPosition(NamedTuple):
-    """Number of the topmost visible message, and the number of its lines above the view."""
+    """Number of the topmost visible message, and of its lines above the view."""
 
     message: int
     line: int = 0
@@ -39,7 +39,7 @@ def read_position(saved: object, total: int) -> ScrollPosition | None:
 
 
 def messages_around(stand: ScrollPosition, total: int, count: int) -> tuple[int, int]:
-    """Returns the first and last of about `count` messages to draw, two thirds of them below the position."""
+    """The first and last of about `count` messages to draw, two thirds of them below the position."""
     last = min(stand.message + count - count // 3, total)
     return max(1, min(stand.message - count // 3, last - count + 1)), last
 
@@ -78,29 +78,26 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             self.what = what
 
     class BlockSelected(Message):
-        """The selected block changed; `None`: no selection."""
+        """`None` means no selection."""
 
         def __init__(self, block: TextBlock | None) -> None:
             super().__init__()
             self.block = block
 
     class NewMessagesBelow(Message):
-        """Number of new messages below the viewport."""
-
         def __init__(self, count: int) -> None:
             super().__init__()
             self.count = count
 
     def __init__(self, source: Source, stand: ScrollPosition | None = None) -> None:
-        """`stand` is the scroll position to restore; `None`: the newest message."""
+        """Restores the scroll position `stand`; `None` means the newest message."""
         super().__init__(id="transcript")
         self._source = source
         self._blocks: dict[int, MessageBlock] = {}
         self._live: MessageBlock | None = None
         self._unfolded = False
-        #: A page is being loaded.
         self._paging = False
-        #: Messages exist below the last mounted one.
+        #: Whether messages exist below the last mounted one.
         self._apart = False
         self._behind = 0
         #: Position to restore until the user scrolls: late layout moves the content below.
@@ -111,7 +108,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         #: Size and position at the last user scroll, restored after a resize.
         self._seen: tuple[Size, ScrollPosition | None] = Size(), None
         self._chosen: TextBlock | None = None
-        #: Older messages are mounted on the first resize.
+        #: Whether the first resize mounts older messages.
         self._fills_late = False
 
     def on_mount(self) -> None:
@@ -121,14 +118,13 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         self.screen.screen_layout_refresh_signal.subscribe(self, lambda _: self._go_back())
 
     def pre_layout(self, layout: Layout) -> None:
-        """Measure visible and nearby messages first on a width change."""
+        """Measures visible and nearby messages first on a width change."""
         first, reach = self.scroll_y, self.outer_size.height
         for block, top, end in self._lines_of_blocks():
             block.near = top - first < 2 * reach and -reach < end - first
 
     def _lines_of_blocks(self) -> Iterator[tuple[MessageBlock, int, int]]:
-        """Yields each block with its lines in the last layout. `virtual_region` would lay the screen out again
-        after each scroll."""
+        """Lines are those of the last layout. `virtual_region` would lay the screen out after each scroll."""
         top, live = 0, filter(None, [self._live])
         for block in [*(self._blocks[number] for number in sorted(self._blocks)), *live]:
             end = top + block.outer_size.height
@@ -137,7 +133,6 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
 
     @property
     def following(self) -> bool:
-        """Whether the view is anchored at the newest message."""
         at_the_end = not self.max_scroll_y or self.scroll_y >= self.max_scroll_y - 1
         return at_the_end and not self._apart and self._back_to is None
 
@@ -170,7 +165,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         self.scroll_end(animate=False)
 
     def go_to(self, number: int) -> None:
-        """Scroll to a message, mounting it if necessary."""
+        """Mounts the message if necessary."""
         self.release_anchor()
         self._back_to = ScrollPosition(number)
         self._seen = self.size, self._back_to
@@ -182,10 +177,8 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         self._blocks = {}
         self._page_once(self._draw_around(self._back_to))
 
-    # ── blocks ───────────────────────────────────────────────────────────────────────────────────────────
-
     def walk(self) -> None:
-        """Select the newest block, of an answer its text or code, and take the focus."""
+        """Selects the newest block, of an answer its text or code, and takes the focus."""
         found = self._all_blocks()
         if found:
             self.focus()
@@ -245,8 +238,6 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         else:
             self.post_message(self.BlockAsked(block, "leave" if meant == "unfold" else meant))
 
-    # ── showing ──────────────────────────────────────────────────────────────────────────────────────────
-
     def show(self, state: State) -> None:
         messages = state.chat.messages
         newest = max(self._blocks, default=0)
@@ -283,7 +274,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             self._page_once(self._page(oldest))
 
     def _add(self, messages: list[ChatMessage], review: ReviewSlice) -> None:
-        """Append messages; a streamed response becomes its message in place, without a redraw."""
+        """Appends messages; a streamed response becomes its message in place, without a redraw."""
         followed = self.following
         live = self._live
         reply = next((message for message in messages if message.kind == "agent"), None)
@@ -330,8 +321,6 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         for reasoning in self.query(Reasoning):
             reasoning.unfold(self._unfolded)
 
-    # ── other messages ───────────────────────────────────────────────────────────────────────────────────
-
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
         if not self._going_back and self._seen[0] in (Size(), self.size):
@@ -357,7 +346,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             self.run_worker(page)
 
     async def _page(self, before: int) -> None:
-        """Prepend a page of older messages, keeping the viewport in place."""
+        """Prepends older messages, keeping the viewport in place."""
         height = None if self.following else self.virtual_size.height
         older = await self._source.earlier(before, PAGE)
         newer = self._blocks
@@ -377,7 +366,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         await self._draw(after + 1, min(after + PAGE, self._source.state.chat.total))
 
     async def _draw(self, first: int, last: int) -> None:
-        """Append these messages, and newer ones if contiguous."""
+        """Appends these messages, and newer ones if contiguous."""
         state = self._source.state
         messages = tuple(message for message in state.chat.messages if first <= message.number <= last)
         if len(messages) < last - first + 1:
@@ -391,11 +380,9 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         self._paging = False
         self.show(state)
 
-    # ── where the person is ──────────────────────────────────────────────────────────────────────────
-
     @property
     def scroll_place(self) -> ScrollPosition | None:
-        """Returns `None` while following."""
+        """`None` while following."""
         if self._back_to is not None or self.following:
             return self._back_to
         first = round(self.scroll_y)

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 
 class WaitingItem(NamedTuple):
-    """An item that needs the user: sign, text and pane."""
-
     sign: str
     words: str
     pane: str
@@ -62,7 +60,7 @@ def broken_now(state: State) -> list[Change]:
 
 
 class WaitingLines(Static):
-    """One line per waiting item, with the key of its pane; a click opens the pane."""
+    """One line per item, with the key of its pane; a click opens the pane."""
 
     MOST = 4
 
@@ -74,7 +72,7 @@ class WaitingLines(Static):
         self.display = False
 
     def show(self, state: State) -> None:
-        """Updates the lines; while sub-tasks run, a timer repeats this to detect stalls."""
+        """While sub-tasks run, a timer repeats this to detect stalls."""
         if state.subtasks.running and self._timer is None:
             self._timer = self.set_interval(5, lambda: self.show(self._session.state))
         elif not state.subtasks.running and self._timer is not None:

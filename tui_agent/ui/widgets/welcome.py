@@ -32,7 +32,7 @@ _WHAT = (
     "Change this folder together with a language model. The model names the files that it needs and proposes "
     "changes. Nothing is written until you apply it."
 )
-#: Actions whose keys are shown to beginners, with labels.
+#: Actions whose keys beginners see.
 _KEYS = (
     ("chat.send", "send"),
     ("session.model", "choose a model"),
@@ -41,18 +41,17 @@ _KEYS = (
     ("app.palette", "every action"),
     ("app.help", "every key"),
 )
-#: Height below which only suggestions are shown, and maximum width in cells.
+#: Rows below which only suggestions are shown, and maximum width in cells.
 _SHORT, _WIDEST = 16, 72
 
 
-#: Maximum number of detected models offered.
 MOST_OFFERED = 6
 _LOGIN = ("login:", "log in to an account", "")
 _REHEARSAL = ("rehearsal:", "rehearse", "recorded replies, no key")
 
 
 class ModelOption(NamedTuple):
-    """A model option: its value in the model list, description and reason."""
+    """Value in the model list, description and reason."""
 
     value: str
     words: str
@@ -103,7 +102,7 @@ class Welcome(Center):
     def __init__(self) -> None:
         super().__init__(id="welcome")
         self._model = ""
-        #: Model options while none is selected; `None` until known.
+        #: `None` until known.
         self._ways: Sequence[ModelOption] | None = None
         self._first, self._typed = 0, False
         self._shown = WelcomeLines(self._lines)
@@ -112,7 +111,7 @@ class Welcome(Center):
         return [self._shown]
 
     def show(self, state: State, model: str) -> bool:
-        """Show until the first message. Returns whether visible. `model` is the selected one, "" if none."""
+        """Visible until the first message. Returns whether it is. `model` is the selected one, or ""."""
         self.display = not (state.chat.total or state.turn.number)
         recorded = "recorded replies" if state.session.rehearsal or state.session.replay else ""
         before, self._model = self._model, recorded or state.model.name or model
@@ -121,7 +120,6 @@ class Welcome(Center):
         return self.display
 
     def offer(self, found: Sequence[Suggestion]) -> None:
-        """Offer detected models while none is selected."""
         self._ways = ways(found, rehearses=getattr(self.app, "reopen", None) is not None)
         self._shown.refresh(layout=True)
 
@@ -133,11 +131,10 @@ class Welcome(Center):
 
     @property
     def offers(self) -> bool:
-        """Whether a model choice is offered."""
         return bool(self.display and not self._model and self._ways)
 
     def text_of(self, number: int) -> str | None:
-        """Prompt text of a suggestion (1-based); none for model options."""
+        """Prompt text of a suggestion (from 1); "" after selecting a model option, `None` without either."""
         if not self.display:
             return None
         if self.offers:
