@@ -1,4 +1,4 @@
-"""Failures that a change causes: those with it minus those without it, and other causes of a failed command."""
+"""Failures that a change causes: those with it minus those without it; other causes of a failed command."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ class Difference(Struct, frozen=True):
 
 
 def finding(ok: bool, status: int, output: str, report: Outcome) -> Finding:
-    """Returns the results by the runner's report, by default by its output. Blocking."""
+    """Reads the runner's report, otherwise its output. Blocking."""
     printed = outcome_of(output)
     if printed.failed is None and (begin := output.find("<testsuite")) >= 0:  # The report is the output.
         printed = outcome_of_report(output[begin : output.rfind(">") + 1])
     passed, failed = (report if report.failed is not None else printed)[:2]
-    # Only names from the output can be used to rerun those tests.
+    # Only names from the output can select tests.
     names = printed.failures if len(printed.failures) >= len(report.failures) else report.failures
     lines = wrong_lines(output) if not ok and not names else ()
     return Finding(ok, status, passed, failed, names, lines)
@@ -80,7 +80,6 @@ def difference(now: Finding, before: Finding) -> Difference:
 
 
 def _apart(now: tuple[str, ...], before: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Multiset difference and intersection."""
     left = Counter(before)
     new, old = [], []
     for name in now:
@@ -98,7 +97,8 @@ def _unnamed(found: Finding) -> int:
 
 def still_there(first: Difference, now: Finding, before: Finding) -> tuple[Difference, tuple[str, ...]]:
     """Returns the difference after a second run, and the flaky failures: new in the first run, absent in the
-    second."""
+    second.
+    """
     again = difference(now, before)
     if not first.new_names:
         return again, ()
@@ -109,7 +109,7 @@ def still_there(first: Difference, now: Finding, before: Finding) -> tuple[Diffe
     if now.ok:
         return Difference(0, first.old, (), first.old_names), gone
     if not now.ok and not now.failures:
-        return first, ()  # that run broke, so it proves nothing
+        return first, ()  # a broken run proves nothing
     if not again.new_names:
         return again if again.new else Difference(0, first.old, (), first.old_names), gone
     return Difference(len(new), first.old, new, first.old_names), gone
@@ -118,7 +118,6 @@ def still_there(first: Difference, now: Finding, before: Finding) -> tuple[Diffe
 _WITH_VALUE = frozenset(
     ("-k", "-m", "-n", "-p", "-c", "-o", "-W", "-r", "--tb", "--maxfail", "--rootdir", "--cov")
 )
-#: With more failures, the whole check is repeated.
 MOST_ALONE = 20
 
 
@@ -128,8 +127,9 @@ def has_run(found: Finding, names: tuple[str, ...]) -> bool:
 
 
 def limited_to(command: str, failures: tuple[str, ...], script_runner: str = "") -> str:
-    """The command (the last one joined by `&&`) limited to these failures; unchanged if its runner is unknown
-    or does not support it. script_runner: the runner of the package script in the command."""
+    """Limits the command (the last one joined by `&&`) to these failures, if its runner is known and
+    supports it. script_runner: the runner of the package script in the command.
+    """
     before, joined, last = command.rpartition(" && ")
     if not failures or len(failures) > MOST_ALONE or any(sign in last for sign in "|&;<>$`\n(){}*?"):
         return command
@@ -209,7 +209,8 @@ Kind = Literal[
 
 class Cause(NamedTuple):
     """words: a clause for the user. excused: the output shows no other problem, so no change of the files
-    could fix it."""
+    could fix it.
+    """
 
     kind: Kind
     words: str
@@ -234,7 +235,7 @@ _LIMITS: Final[dict[str, str]] = {
     "output": "it exceeded its output limit",
     "keyboard": _WORDS["keyboard"],
 }
-#: Databases and queues in "connection refused" messages.
+#: Databases and queues.
 _PORTS = r"(?:5432|3306|6379|27017|5672|9200|9092|11211|1433|1521|2181|4222|9042|26257|8123)"
 _NETWORK = "|".join(
     (
@@ -249,7 +250,7 @@ _NETWORK = "|".join(
         r"blocked because of your configuration settings|^ssh: connect to host",
     )
 )
-#: Patterns of output lines; the first match decides.
+#: The first match in output lines decides.
 _SIGNS: Final[tuple[tuple[Kind, LazyRegex], ...]] = tuple(
     (kind, late(pattern))
     for kind, pattern in (
@@ -291,7 +292,7 @@ _SIGNS: Final[tuple[tuple[Kind, LazyRegex], ...]] = tuple(
 )
 #: An output that ends with a question.
 _QUESTION = late(r"[?:](?: (?:\[[^\]\n]{1,40}\]|\([^)\n]{1,40}\)))?:? ?\Z")
-#: Errors of code: then a failure is not excused.
+#: Errors of code, for which a failure is not excused.
 _FAULT = late(
     r"^(?:E\s{1,20})?\s{0,20}(?:\w{1,80}\.){0,8}(?:Assertion|Syntax|Type|Name|Attribute|Import|ModuleNotFound|Reference|"
     r"Indentation|Key|Index|Value|ZeroDivision|Range)Error\b|^E\s{1,20}assert\b|assertion .{0,400}failed|panicked at"
@@ -302,7 +303,6 @@ _ASSERTED = late(
     r"^(?:E\s{1,20})?\s{0,20}(?:\w{1,80}\.){0,8}AssertionError\b|^E\s{1,20}assert\b|expect\(received\)"
     r"|assertion .{0,400}failed"
 )
-#: Lines read from the end, and their length.
 _MOST_LINES, _WIDEST = 2_000, 2_000
 
 
@@ -348,7 +348,7 @@ def cause_of(
 
 
 def missing_programs(output: str) -> list[str]:
-    """Returns the programs that a shell, make or a runner did not find."""
+    """Returns programs that a shell, make or a runner did not find."""
     found = (next(filter(None, one.groups())) for one in _MISSING.finditer(output[-_MOST_LINES * 80 :]))
     return list(dict.fromkeys(found))
 

@@ -21,12 +21,12 @@ MOST_FOUND = 20
 #: Files that make a folder a project of its own.
 _MANIFESTS = ("package.json", "pyproject.toml", "setup.py", "manage.py", "Cargo.toml", "go.mod", "pom.xml",
               "build.gradle", "build.gradle.kts", "mix.exs", "Gemfile", "composer.json", "CMakeLists.txt")  # fmt: skip
-#: The check that runs all hooks, if no hook is a separate check.
+#: Runs all hooks, if no hook is a separate check.
 HOOKS = "pre-commit"
 
 
 def concerns(check: CheckCommand, paths: Iterable[str]) -> bool:
-    """Whether a file is matched by a glob of its `files`, and by none with a `!`."""
+    """Whether a file is matched by a glob of `files`, and by none with a `!`."""
     wanted = [glob for glob in check.files if not glob.startswith("!")]
     unwanted = [glob[1:] for glob in check.files if glob.startswith("!")]
     return not check.files or any(
@@ -69,7 +69,8 @@ def _found(project: Project, *, top: bool = True) -> Iterator[PlainCommand]:
 
 def _declared_commands(project: Project) -> tuple[list[PlainCommand], set[str]]:
     """Returns plain commands from CI files, recipes and tasks, and the kinds of checks that a recipe runs in
-    its own way."""
+    its own way.
+    """
     ci = [
         found for line in ci_lines(project) if (found := plain(line.text, project, line.folder)) is not None
     ]
@@ -91,7 +92,7 @@ def _declared_commands(project: Project) -> tuple[list[PlainCommand], set[str]]:
 
 
 def _of_folders(project: Project) -> Iterator[PlainCommand]:
-    """Yields the checks of folders such as `backend` and `frontend`."""
+    """Yields checks of folders such as `backend` and `frontend`."""
     for folder in project.matching(".", "[!._]*"):
         inside = Project(project.root / folder)
         named = re.fullmatch(r"[\w.-]{1,60}", folder) and folder not in APART
@@ -130,7 +131,7 @@ _FAIL_FAST = r"--?fail-?fast(?:=\S+)?"
 _RUNNERS: Sequence[_Stopping] = (
     _Stopping(
         _program(r"pytest|py\.test"),
-        r"-(?P<before>[qvsl]*)x(?P<behind>[\w=]*)"  # letters in front of the `x` are options without a value
+        r"-(?P<before>[qvsl]*)x(?P<behind>[\w=]*)"  # options without a value may precede the `x`
         r"|--exitfirst|--maxfail(?:=| +)\d+|--sw(?:-skip)?|--stepwise(?:-skip)?",
     ),
     _Stopping(_program(r"unittest|nose2|(?:bin/)?rails test"), rf"-f|{_FAIL_FAST}"),
@@ -153,11 +154,9 @@ _RUNNERS: Sequence[_Stopping] = (
     _Stopping(_program("lerna run"), "--bail", "--no-bail"),
     _Stopping(_program("turbo (?:run )?test"), "--continue=(?:never|dependencies-successful)", "--continue"),
 )
-#: Options with the effect of the added one.
 _GOES_ON = late(
     r"(?<!\S)(?:--no-fail-fast|-fae|--fail-at-end|-fn|--fail-never|--continue(?:=always)?|--no-bail)(?!\S)"
 )
-#: Runners' statements of an early end.
 _ENDED_EARLY = late(
     r"^!{3,} stopping after \d{1,9} failures? !{3,}$|ERR_PNPM_RECURSIVE_RUN_FIRST_FAIL|Cancelling due to test failure"
     r"|^\s*Bailing out after|^Bail out!",
@@ -166,7 +165,7 @@ _ENDED_EARLY = late(
 
 
 def going_on(command: str, project: Project) -> str:
-    """Returns the command that goes on after a failure; unchanged if its runner is unknown. Blocking."""
+    """Makes a command go on after a failure, if its runner is known. Blocking."""
     if in_all := in_all_packages(command, project):
         return in_all
     for runner in _RUNNERS:

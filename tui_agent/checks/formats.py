@@ -1,4 +1,4 @@
-"""Summaries and failures of known runners and linters, as expressions."""
+"""Summaries and failures of known runners and linters."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ MOST_FAILURES, LONGEST_NAME = 500, 300
 class Outcome(NamedTuple):
     """As stated by a runner.
 
-    passed, failed: counts; None if not stated. failures: names in order, stable between runs, without line
-    numbers, repeated for each failure.
+    passed, failed: counts; None if not stated. failures: names in order, stable between runs, without
+    line numbers, repeated for each failure.
     """
 
     passed: int | None = None
@@ -28,11 +28,11 @@ class Outcome(NamedTuple):
 
 #: A count, and seconds; longer numbers are neither.
 _PIECES = {"<N>": r"(?<![\d.])\d{1,9}(?!\d)", "<S>": r"(?<![\d.])[\d.]{1,12}(?![\d.])"}
-#: `3 failed, 1 skipped`: number and word, in any order, between other words.
+#: Number and word of `3 failed, 1 skipped`, in any order, between other words.
 _ITEM = late(rf"({_PIECES['<N>']})[ \t]{{1,20}}(?:tests?[ \t]{{1,20}})?([a-z]{{2,20}})", re.IGNORECASE)
 #: `Tests run: 3, Failures: 1`, `failures=1`.
 _FIELD = late(rf"((?:(?:un)?expected[ _]?)?[A-Za-z]{{3,20}})[:=][ \t]{{0,20}}({_PIECES['<N>']})")
-#: Meaning of words in such summaries; others are ignored.
+#: Other words are ignored.
 _COUNTED: Mapping[str, str] = {
     word: kind
     for kind, words in {
@@ -45,7 +45,6 @@ _COUNTED: Mapping[str, str] = {
 } | {"expectedfailures": "left", "unexpectedsuccesses": "failed"}
 _MARK = late("<[NS]>")
 _PATH = r"([\w./@+-]{1,400})"
-#: At the end of a name.
 _LINE = late(r" \(line \d{1,9}\)$")
 SPACES = late(r"\s{1,400}")
 
@@ -84,7 +83,7 @@ class RunnerFormat:
         return summary, failures, [_compiled(self._uncounted)] if self._uncounted else []
 
     def read(self, output: str) -> Outcome | None:
-        """None for another runner's output."""
+        """Returns None for another runner's output."""
         if self._sign and self._sign not in output:
             return None
         summary, failures, uncounted = self._expressions
@@ -92,9 +91,7 @@ class RunnerFormat:
         if not runs:
             return None
         if self._each:
-            runs = list(
-                {run[0]: run for run in runs}.values()
-            )  # some runners print everything again at the end
+            runs = list({run[0]: run for run in runs}.values())  # some runners print everything twice
             return Outcome(None, len(runs), names_of(runs))
         counted = [_numbers(run) for run in (runs if self._adds else runs[-1:])]
         passed = [one[0] for one in counted if one[0] is not None]
@@ -113,7 +110,6 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _numbers(run: re.Match[str]) -> tuple[int | None, int]:
-    """Passed and failed counts."""
     groups = run.groupdict()
     numbers: dict[str, int] = {}
     said = groups.pop("counts", None) or ""
@@ -137,7 +133,7 @@ def _numbers(run: re.Match[str]) -> tuple[int | None, int]:
 
 
 def names_of(found: Iterable[re.Match[str]]) -> tuple[str, ...]:
-    """Returns names with repetitions, up to `MOST_FAILURES`."""
+    """Returns at most `MOST_FAILURES` names, with repetitions."""
     names: list[str] = []
     for match in found:
         listed = (
@@ -372,12 +368,10 @@ RUNNERS: Sequence[RunnerFormat] = (
         r"^[ \t]{1,8}✘ \[fail\]: ([^\n]{1,300})$",
     ),
 )
-#: A message with its path in the next line.
 _ABOVE_PLACE = (
     r"^((?:error(?:\[[\w-]{1,80}\])?:|ERROR|[A-Z]{1,5}\d{2,5}) [^\n]{1,300})\n[ \t]{1,8}--> "
     rf"{_PATH}:"
 )
-#: Linters and compilers.
 LINTERS: Sequence[RunnerFormat] = (
     RunnerFormat(
         "rustc",

@@ -21,7 +21,6 @@ REPORT = ".tui-agent-report.xml"
 REPORTING = {"PYTEST_ADDOPTS": f"--junitxml={REPORT} --maxfail=0"}
 
 _ANSI = late(r"\x1b(?:\[[0-9;:?]{0,60}[@-~]|\][^\n\x07\x1b]{0,2000}(?:\x07|\x1b\\)?|[()]\w)")
-#: The first column.
 _LINE_START = late(r"\x1b\[[01]?G")
 _GO_PACKAGE = late(
     r"^(?:[ \t]{0,80}--- (?P<how>PASS|FAIL): (?P<test>\S{1,300})"
@@ -53,13 +52,13 @@ _TAP_TIME = late(r"[ \t]{0,80}(?:# time=[\d.]{1,20}m?s)?(?:[ \t]{1,80}\{)?[ \t]{
 _TAP_BRACE = late(r"^(?:not )?ok [^\n]{0,300}\{$", re.MULTILINE)
 _TAP_PLAN = late(r"^(?:TAP version \d{1,3}|1\.\.\d{1,9}\b)", re.MULTILINE)
 _TAP_DIRECTIVE = late(r"#[ \t]{0,4}(?:skip|todo)", re.IGNORECASE)
-#: An unknown runner's error line.
+#: An unknown runner's error.
 _WRONG = late(
     r"^[^\n]{0,200}?(?:[Ee]rror|ERROR|FAIL|FAILED|[Ff]ailed|[Pp]anic|[Ff]atal|Exception|[Aa]ssertion|not found"
     r"|No such file or directory)\b[^\n]{0,300}",
     re.MULTILINE,
 )
-#: Differences between equal runs: addresses, line numbers, times.
+#: Addresses, line numbers and times differ between equal runs.
 _VARYING = late(
     r"0x[0-9a-fA-F]{1,40}|(?<=:)\d{1,20}(?=[:,)\s]|$)|(?<=line )\d{1,20}"
     r"|(?<![\d.])[\d.]{1,20}(?= ?(?:[mnµu]?s|sec|seconds?|min|minutes?)\b)"
@@ -76,7 +75,7 @@ def outcome_of(output: str) -> Outcome:
 
 
 def wrong_lines(output: str) -> tuple[str, ...]:
-    """Returns error lines without positions and times, to compare two runs of an unknown program."""
+    """Returns error lines without positions and times, to compare runs of an unknown program."""
     lines = (match[0].strip() for match in _WRONG.finditer(_plain(output)))
     return tuple(
         _VARYING.sub("#", line)[:LONGEST_NAME] for line, _ in zip(lines, range(MOST_FAILURES), strict=False)
@@ -87,7 +86,7 @@ def _plain(output: str) -> str:
     if len(output) > 2 * MOST_READ:
         output = f"{output[:MOST_READ]}\n{output[-MOST_READ:]}"
     output = _ANSI.sub("", _LINE_START.sub("\r", output)).replace("\r\n", "\n")
-    if "\r" in output:  # Overwritten lines.
+    if "\r" in output:
         output = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in output.split("\n"))
     return output
 
@@ -154,7 +153,7 @@ def _json(text: str) -> Outcome | None:
 
 
 def _tap(text: str) -> Outcome | None:
-    """Subtests count if they are in braces; then the test around them does not."""
+    """Subtests in braces count, instead of the test around them."""
     passed, names = 0, []
     in_braces = bool(_TAP_BRACE.search(text))
     for match in _TAP.finditer(text):
@@ -182,7 +181,6 @@ def named(failures: Sequence[str], most: int) -> Iterator[str]:
 
 #: Locations, and paths looked up.
 MOST_PLACES, MOST_LOOKED_FOR = 50, 2_000
-#: Characters, split between beginning and end.
 _CSI = late(r"\x1b\[[0-9;:?]{0,60}[@-~]")
 #: Path and line as tools write them; each path is scanned once: `a.py:3`, `a.ts(3,5)`, `a.java:[3,5]`,
 #: `"a.py", line 3`, `a.php on line 3`, `a.cs:line 3`, `a_test.dart 3:5`, `a.js: Unexpected token (3:5)`.
@@ -200,7 +198,6 @@ _LOCATED = late(
 )
 #: The method before a Java, Kotlin or Scala file; its package gives the folders.
 _METHOD = late(r"(?<![\w.$])(?P<package>(?:[a-z_]\w{0,80}\.){1,20})[\w$.<>]{1,200}\($")
-#: A line that is only a path, and a line with a position in that file.
 _ALONE = late(r"^(?P<path>[\w./@+~-]{1,400})$")
 _POSITION = late(r"^[ \t]{1,8}(?P<line>\d{1,9}):\d{1,9}[ \t]{1,8}(?:error|warning|✖|⚠|✘)")
 
@@ -255,20 +252,21 @@ def _located(output: str) -> Iterator[tuple[str, int]]:
                 yield path, whole_number(line)
 
 
-#: An assertion or error, as test runners print it, and the lines searched for it before and behind a place.
+#: An assertion or error; lines searched for it before and behind a place.
 _SAID = late(
     r"^[ \t>|]*(?:E +)?(?P<said>(?:assert\b|[Ee]xpected\b|expect\(|[\w.:]{0,80}(?:Error|Exception|Failure|Failed)\b"
     r"|[Aa]ssertion\b|panic:|error(?:\[\w+\])?:).{0,400})"
 )
 _PYTESTS = late(r"^E +\S")
 _BEFORE, _BEHIND = 12, 6
-#: Longest name and assertion, in characters, and places that get one.
+#: Characters of name and assertion; places that get one.
 _LONGEST, _MOST_SAID = 240, 8
 
 
 def said_at(output: str, places: Sequence[Place], names: Sequence[str]) -> tuple[str, ...]:
-    """For each place the name of its test, if one of `names`, and the assertion printed beside it: `test_a:
-    assert 1 == 2`; "" if the output has neither."""
+    """Returns, for each place, the name of its test, if one of `names`, and the assertion printed beside it:
+    `test_a: assert 1 == 2`, or "".
+    """
     lines = _CSI.sub("", output[-MOST_READ:]).split("\n")
     short = {
         re.split(r"::|[\s(/]", name.rstrip(")"))[-1] if "::" in name else name.split(" ")[0] for name in names

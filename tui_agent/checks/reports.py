@@ -1,4 +1,4 @@
-"""Machine-readable reports of test runners and linters: JSON and JUnit XML.
+"""Reports of test runners and linters: JSON and JUnit XML.
 
 Both are parsed with limits because the project controls their content.
 """
@@ -18,27 +18,22 @@ from tui_agent.files.numbers import whole_number
 
 #: Characters of a report, and its lines if each is a value.
 MOST_JSON, MOST_LINES = 8_000_000, 20_000
-#: An object or a list of objects.
 _START = late(r"^(?:\{\s{0,20}\"|\[\s{0,20}[{\]])", re.MULTILINE)
 
 
 class ReportedFailure(NamedTuple):
-    """line: 0 if unknown."""
-
     name: str
     path: str = ""
     line: int = 0
 
 
 class JsonReport(NamedTuple):
-    """passed: None if not counted. failed: every failure."""
-
     passed: int | None
     failed: tuple[ReportedFailure, ...]
 
 
 def json_report(output: str) -> JsonReport | None:
-    """None without one. Blocking."""
+    """Blocking."""
     start = _START.search(output)
     if start is None or len(output) > MOST_JSON:
         return None
@@ -276,7 +271,7 @@ _NAMES = ("tests", "failures", "errors", "skipped")
 
 
 def outcome_of_report(report: str) -> Outcome:
-    """Counts of the suites, and the failed cases; empty for other text.
+    """Returns the counts of the suites, and the failed cases; empty for other text.
 
     A DTD, an entity, or an excessive size makes it invalid; the output is then used instead.
     """
@@ -285,5 +280,5 @@ def outcome_of_report(report: str) -> Outcome:
         reader.read(report)
     except (expat.ExpatError, _Refused):
         return Outcome()
-    failed = max(reader.failed, len(reader.failures))  # node:test has cases outside of suites
+    failed = max(reader.failed, len(reader.failures))  # node:test has cases outside suites
     return Outcome(reader.passed, failed, tuple(reader.failures)) if reader.suites else Outcome()

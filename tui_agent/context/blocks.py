@@ -1,8 +1,8 @@
 """Texts in a prompt: escaped inside blocks, quoted as code, shortened, and summarised in one line.
 
-An escaped text cannot close its block, open another, or imitate a section heading. Inserts a `~` into each such tag or
-heading (`<~/user_query>`); an existing `~` is doubled, so `restored` is exact: the model copies escaped text into its
-edits, and would not reliably escape backslashes and entities again.
+An escaped text cannot close its block, open another, or imitate a section heading. Inserts a `~` into
+each such tag or heading (`<~/user_query>`); an existing `~` is doubled, so `restored` is exact: the model
+copies escaped text into its edits, and would not reliably escape backslashes and entities again.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from tui_agent.files.lazy_regex import late
 from tui_agent.files.text import escaped, json_escaped, replaced
 
 MARK = "~"
-#: Tags of our blocks. `context` counts only if closing or with our attribute, because `<Context>` is a common
-#: name in code.
+#: `context` counts only if closing or with our attribute, because `<Context>` is a common name in code.
 TAGS = (
     "additional_data",
     "current_file",
@@ -47,7 +46,7 @@ _TAG_LEFT = late(rf"<(?={_TAG})", re.IGNORECASE)
 _INERT_TITLE = late(rf"({_START})(?={MARK}*{_TITLE})", re.IGNORECASE | re.MULTILINE)
 _MARKED_TAG = late(rf"<{MARK}(?={MARK}*{_TAG})", re.IGNORECASE)
 _MARKED_TITLE = late(rf"({_START}){MARK}(?={MARK}*{_TITLE})", re.IGNORECASE | re.MULTILINE)
-# `xml.sax.saxutils` would suffice, but imports an HTTP client and an e-mail parser.
+# `xml.sax.saxutils` imports an HTTP client and an e-mail parser.
 _ENTITIES = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;"}
 )
@@ -73,12 +72,12 @@ def item(text: str) -> str:
 
 
 def name(text: str) -> str:
-    """On one line, with invisible characters escaped."""
+    """Returns one line with invisible characters escaped."""
     return inert(escaped(text))
 
 
 def json_inert(text: str) -> str:
-    """Tags left in JSON with escaped content, in file names for example."""
+    """Escapes tags left in JSON with escaped content, such as in file names."""
     return json_escaped(_TAG_LEFT.sub(r"\\u003c", text))
 
 
@@ -87,7 +86,7 @@ def cell(text: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """An XML attribute (XML 1.0, 2.3 and 3.3.3)."""
+    """Quotes an XML attribute (XML 1.0, 2.3 and 3.3.3)."""
     return f'"{replaced(text.translate(_ENTITIES), _entity)}"'
 
 
@@ -108,8 +107,9 @@ def fenced(text: str, language: str = "") -> str:
 
 
 def head_and_tail(text: str, letters: int) -> tuple[str, int]:
-    """About `letters` characters of both ends, and the number of omitted lines. A line that would displace
-    others is cut in the middle."""
+    """Returns about `letters` characters of both ends, and the number of omitted lines. Cuts a line in the
+    middle if it would displace others.
+    """
     if len(text) <= letters:
         return text, 0
     lines = text.splitlines()
@@ -149,14 +149,14 @@ def _cut_in_the_middle(line: str, most: int) -> str:
 _PARAGRAPH = late(r"\n[ \t]*\n\s*")
 _SENTENCE = late(r".{12,}?[.!?…](?=\s)", re.DOTALL)
 _FENCE = late(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
-#: Characters above which only a paragraph's first sentence is used.
+#: Of a longer paragraph, in characters, only the first sentence is used.
 LONG = 300
 #: Characters read at the beginning and at the end of an answer.
 _LOOKED_AT = 50_000
 
 
 def summary_line(text: str) -> str:
-    """The last paragraph of prose on one line; if it is the only one, its first sentence."""
+    """Returns the last paragraph of prose on one line; of a single paragraph, the first sentence."""
     if len(text) > 2 * _LOOKED_AT:
         text = f"{text[:_LOOKED_AT]}\n\n{text[-_LOOKED_AT:]}"
     blocks = [block.strip() for block in _PARAGRAPH.split(without_code(text).strip())]

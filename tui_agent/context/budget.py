@@ -24,9 +24,10 @@ class TokenShares(Struct, frozen=True):
 
 
 def filling(costs: Sequence[int], room: int, near: int, far: int, firm: int = 0) -> list[int]:
-    """Indexes of `costs`, in descending priority, to fill `room` to within `near`. The first `firm` are
-    selected whenever they fit. A later item replaces an earlier one only if the room could not be filled
-    otherwise. If it cannot be filled, selects the nearest sum, at most `far` above `room`."""
+    """Returns indexes of `costs`, in descending priority, that fill `room` to within `near`. The first
+    `firm` are selected whenever they fit. A later item replaces an earlier one only if the room could not
+    be filled otherwise. If it cannot be filled, selects the nearest sum, at most `far` above `room`.
+    """
     taken = []
     for place, cost in enumerate(costs[:firm]):
         if cost <= room + near:
@@ -59,8 +60,9 @@ def _nearest(sums: int, room: int, near: int) -> int:
 
 
 def newest(messages: Sequence[Message], sizes: Sequence[int], room: int) -> int:
-    """The index of the messages that fit into `room`; the last exchange is always kept. Cuts only before a
-    user message, so that calls stay with their results."""
+    """Returns the index of the messages that fit into `room`; the last exchange is always kept. Cuts only
+    before a user message, so that calls stay with their results.
+    """
     starts = [place for place, message in enumerate(messages) if message["role"] == "user"]
     if not starts:
         return len(messages)
@@ -93,8 +95,9 @@ class Spending(Struct, frozen=True):
 def limit_reached(
     what: str, spent: Spending, request: int, price: float | None, most_tokens: int, most_cost: float
 ) -> str:
-    """Why a limit forbids the next request, or "". `what` is `turn` or `session`, `request` is in tokens,
-    `price` is that of a token. 0 means no limit."""
+    """Returns why a limit forbids the next request, or "". `what` is `turn` or `session`, `request` is in
+    tokens, `price` is that of a token. 0 means no limit.
+    """
     if most_tokens and spent.tokens + request > most_tokens:
         used = f"{spent.tokens:,} tokens used, {request:,} in the next request"
         return f"The next request would exceed limits.{what}_tokens ({most_tokens:,}): {used}"
@@ -122,9 +125,10 @@ _CONTENTS = ("content", "edits", "diff")
 
 
 def emptied(message: Message, keep: Collection[str] = (), *, answered: bool = True) -> Message:
-    """Without file contents; proposed changes to paths in `keep` are preserved. The table of known files is
-    removed, because a later message repeats it. `answered`: the turn is over, so listings and search
-    results are removed too."""
+    """Removes file contents; proposed changes to paths in `keep` are preserved. Removes the table of known
+    files, because a later message repeats it. `answered`: the turn is over, so listings and search
+    results are removed too.
+    """
     match message["role"]:
         case "user" | "tool":
             text = _without_contents(str(message.get("content") or ""), answered)
@@ -164,7 +168,7 @@ def _without_files(line: str) -> str:
         files = [file | {"truncated": True} for file in kept]
         return json.dumps({**result, "files": files}, ensure_ascii=False)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return line  # not one of our results
+        return line
 
 
 def _slim_part(part: Part, keep: Collection[str]) -> Part:
@@ -185,7 +189,7 @@ def _slim(text: str, key: str, keep: Collection[str]) -> str:
         value[key] = [change if change.get("path") in keep else _slim_change(change) for change in changes]
         return json.dumps(value, ensure_ascii=False)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return text  # prose, JSON within prose, or nested too deeply: unchanged
+        return text  # prose, JSON within prose, or nested too deeply
 
 
 def _slim_change(change: dict[str, Any]) -> dict[str, Any]:

@@ -11,15 +11,16 @@ from tui_agent.context.blocks import inert, name, quoted
 
 ATTACHED_FILES = 15
 EXCERPT_LINES = 20
-#: Maximum characters of a line in an excerpt and of the cursor's line.
+#: Characters of a line in an excerpt and of the cursor's line.
 LINE_CHARACTERS = 1000
-#: Maximum characters of an active file sent whole; beyond that, the part around the cursor is sent.
+#: Characters of an active file sent whole; of a longer one, the part around the cursor is sent.
 WHOLE_CHARACTERS = 400_000
 
 
 class OpenFile(Struct, frozen=True):
     """`line` is the cursor's, from 1; `selection` spans the lines `first` to `last`. `mtime` is 0 without a
-    file. `brief`: the budget allows only an excerpt."""
+    file. `brief`: the budget allows only an excerpt.
+    """
 
     path: str
     text: str
@@ -36,8 +37,6 @@ class OpenFile(Struct, frozen=True):
 
 
 class Excerpt(Struct, frozen=True):
-    """Lines `first` to `last`, from 1."""
-
     first: int
     lines: tuple[str, ...]
     total: int
@@ -54,7 +53,7 @@ def attached(files: Sequence[OpenFile]) -> list[OpenFile]:
 
 
 def excerpt(file: OpenFile) -> Excerpt:
-    """The active file in full if small enough, the beginning of others."""
+    """Returns the active file in full if small enough, the beginning of others."""
     lines = file.text.splitlines()
     if file.active and not file.brief and len(file.text) <= WHOLE_CHARACTERS:
         return Excerpt(1, tuple(lines), len(lines), True)
@@ -69,7 +68,6 @@ def excerpt(file: OpenFile) -> Excerpt:
 
 
 def blocks(files: Sequence[OpenFile]) -> dict[str, str]:
-    """By name, in sending order."""
     active = next((file for file in files if file.active), None)
     found: dict[str, str] = {}
     if active is not None:
@@ -90,7 +88,7 @@ def blocks(files: Sequence[OpenFile]) -> dict[str, str]:
 
 
 def references(files: Sequence[OpenFile], in_view: Mapping[str, str]) -> dict[str, str]:
-    """Blocks for files whose text is in the prompt; `in_view` maps paths to hashes."""
+    """Returns blocks for files whose text is in the prompt; `in_view` maps paths to hashes."""
     known = (file for file in attached(files) if in_view.get(file.path) == file.md5)
     return {f"file:{file.path}": _header(file, excerpt(file), ' unchanged="true"/>') for file in known}
 
@@ -100,7 +98,7 @@ def new_blocks(found: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, s
 
 
 def gone_blocks(found: Mapping[str, str], sent: Mapping[str, str], opened: Collection[str]) -> dict[str, str]:
-    """Replacements: a cleared selection, no active file, closed files."""
+    """Returns replacements: a cleared selection, no active file, closed files."""
     gone: dict[str, str] = {}
     for block, mark in sent.items():
         path = block.removeprefix("file:")

@@ -18,10 +18,10 @@ from tui_agent.files.text import PIECE, pieces
 
 #: Lines shown before a place, in increasing steps; twice as many are shown after it.
 _REACH = (2, 4, 8, 15, 30, 60, 120, 250, 500, 1_000, 2_000, 5_000, 20_000, 100_000)
-#: Maximum lines per word, and places in total; a more frequent word is ignored.
+#: Lines per word, and places in total; a more frequent word is ignored.
 _MOST_LINES, _MOST_PLACES = 40, 60
 _HEAD = 12
-#: Maximum names to search for, and occurrences of each.
+#: Names to search for, and occurrences of each.
 _MOST_NAMES, _MOST_OCCURRENCES = 100, 5_000
 #: Bytes added per line by its number and line break; maximum bytes of a line.
 _NUMBER, LONGEST = 7, 2_000
@@ -38,8 +38,6 @@ class PortionRequest(Struct, frozen=True):
 
 
 class Portions:
-    """Measures the text once."""
-
     def __init__(self, text: str, wanted: PortionRequest) -> None:
         self._sizes: list[int] = []
         ends = [0]
@@ -55,8 +53,9 @@ class Portions:
             self._places = list(dict.fromkeys([*wanted.hits, *named]))[:_MOST_PLACES]
 
     def fitting(self, room: int) -> tuple[Range, ...]:
-        """Line ranges that fit in `room` bytes: requested ranges, otherwise the surroundings of search hits
-        and definitions, otherwise the beginning."""
+        """Returns line ranges that fit in `room` bytes: requested ranges, otherwise the surroundings of
+        search hits and definitions, otherwise the beginning.
+        """
         sizes, asked, places = self._sizes, self._asked, self._places
         if asked:
             if len(asked) == 1 and asked[0][0] == asked[0][1]:
@@ -97,8 +96,9 @@ def _around(sizes: Sequence[int], places: Sequence[int], room: int) -> tuple[Ran
 
 
 def _places(text: str, ends: Sequence[int], words: str) -> list[int]:
-    """Lines that define the words, then lines that mention them, rarest first. `ends` are the end offsets of
-    lines."""
+    """Returns lines that define the words, then lines that mention them, rarest first. `ends` are the end
+    offsets of lines.
+    """
     defined: list[tuple[int, list[int]]] = []
     named: list[tuple[int, list[int]]] = []
     for word in list(dict.fromkeys(_WORD.findall(words)))[:_MOST_NAMES]:
@@ -143,7 +143,8 @@ IN_PART = "only these lines are shown, the others are there: ask for them with r
 
 class LoadedFile(Struct, frozen=True):
     """`unsaved`: the text is from the editor and newer than the disk. `action` names the reason for loading.
-    `md5` is of the bytes on disk, or as they would be saved."""
+    `md5` is of the bytes on disk, or as they would be saved.
+    """
 
     path: str
     md5: str
@@ -153,17 +154,16 @@ class LoadedFile(Struct, frozen=True):
     language: str = ""
     unsaved: bool = False
     action: str = ""
-    #: Whether `text` contains masks for secrets; `md5` and `size` refer to the unmasked file.
+    #: `text` contains masks for secrets; `md5` and `size` refer to the unmasked file.
     masked: bool = False
-    #: Identity of the file on disk; default 0 (unknown).
     inode: int = 0
     #: The provider's id of the uploaded text, sent in its place.
     file_id: str = ""
     #: The lines shown, if not all; `text` is complete.
     ranges: tuple[Range, ...] = ()
-    #: Outline by line, if only a part is shown.
+    #: By line, if only a part is shown.
     outline: tuple[str, ...] = ()
-    #: Number of lines; counted if not given.
+    #: Counted if not given.
     lines: int = -1
 
     def __post_init__(self) -> None:

@@ -34,7 +34,7 @@ class ContextFile(Struct, frozen=True):
 
 
 def folders(start: str, paths: Iterable[str]) -> list[Folder]:
-    """The root, the start folder and all parent folders of `paths`, general folders first."""
+    """Returns the root, the start folder and all parent folders of `paths`, general folders first."""
     found = {"": ROOT}
     for path in paths:
         parts = path.split("/")[:-1]

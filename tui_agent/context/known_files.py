@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tui_agent.answers.plans import Range
 from tui_agent.context.blocks import cell
 
-#: Larger files, in bytes, are neither read nor written.
+#: Larger files are neither read nor written.
 MAX_BYTES = 64 * 1024 * 1024
 LoadedBy = Literal["plan", "mention", "buffer", "request", "bundle", "subtask"]
 #: `fresh`: the seen hash is current; `edited`: changed by an applied edit; `undone`: by an undo; the others:
@@ -21,7 +21,8 @@ Freshness = Literal["fresh", "edited", "undone", "disk", "buffer", "deleted", "r
 
 class KnownFile(Struct, frozen=True):
     """`md5` is the hash of the seen content, `written` of our last write. Turns count from 1, 0 means never;
-    `whole`: the whole file was seen."""
+    `whole`: the whole file was seen.
+    """
 
     path: str
     md5: str
@@ -36,11 +37,10 @@ class KnownFile(Struct, frozen=True):
     written: str = ""
     freshness: Freshness = "fresh"
     renamed_to: str = ""
-    #: Whether secrets were masked, so that the file was seen in part.
+    #: Whether masked secrets limit it to a part.
     masked: bool = False
-    #: Whether `written` is exactly the model's proposal, so that the model knows the text.
+    #: Whether `written` is exactly the model's proposal.
     written_known: bool = False
-    #: Identity of the file on disk; default 0 (unknown).
     inode: int = 0
     #: The lines shown last, if incomplete.
     ranges: tuple[Range, ...] = ()
@@ -69,7 +69,8 @@ TouchKind = Literal["read", "mentioned", "edited", "undone", "changed outside"]
 class Touch(Struct, frozen=True):
     """One entry of a file's timeline. `md5` is the version that the model learned. `active` is false if the
     model's knowledge became stale. The times are those of this event and of the latest read, agent edit
-    and external change; 0 means never or unknown."""
+    and external change; 0 means never or unknown.
+    """
 
     path: str
     turn: int
@@ -98,7 +99,7 @@ def following(touch: Touch, before: Touch | None) -> Touch:
 
 
 def overflow(files: Mapping[str, KnownFile], limit: int, keep: Collection[str]) -> tuple[str, ...]:
-    """Paths to remove, the least recently seen first; those in `keep` and modified files last."""
+    """Returns paths to remove, the least recently seen first; those in `keep` and modified files last."""
     count = len(files) - limit
     if count <= 0:
         return ()
@@ -110,7 +111,7 @@ def overflow(files: Mapping[str, KnownFile], limit: int, keep: Collection[str]) 
 
 
 def freshness_mark(entry: KnownFile, again: bool = False) -> str:
-    """The `Modified Since` cell; `again`: the same message contains the file."""
+    """Returns the `Modified Since` cell; `again`: the same message contains the file."""
     match entry.freshness:
         case "fresh":
             mark = "No"

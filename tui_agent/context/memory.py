@@ -1,4 +1,4 @@
-"""Memory: a summary of the work's state, sent when the user asks to continue."""
+"""A summary of the work's state, sent when the user asks to continue."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from tui_agent.context.blocks import inert, item, name
 #: Whole messages that mean "continue", in any case, with or without a full stop.
 GO_ON = ("continue", "go on", "proceed", "next", "keep going", "go ahead", "resume")
 GO_ON_WITH = ("continue ", "go ahead ")
-#: Number of turns for which a file counts as active.
+#: Turns for which a file counts as active.
 ACTIVE_TURNS = 3
-#: Maximum characters of the section and of a list entry.
+#: Characters of the section and of a list entry.
 MOST, MOST_OF_AN_ENTRY = 48_000, 1_000
 
 
@@ -25,7 +25,8 @@ class TodoNote(Struct, frozen=True):
 
 class Memory(Struct, frozen=True):
     """`modified` maps turns to files, `stale` maps paths to the changes. `request` is the last prompt that
-    was not just "continue"."""
+    was not just "continue".
+    """
 
     turn: int
     request: str

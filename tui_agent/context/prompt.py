@@ -17,12 +17,12 @@ from tui_agent.context.blocks import cell, inert, item, name
 from tui_agent.files.text import size_in_words
 from tui_agent.workspace.index import Index
 
-#: Approximate, as the outline's size need only be bounded.
+#: Approximate: the outline's size need only be bounded.
 BYTES_A_TOKEN = 4
 
 
 def outline(index: Index, max_tokens: int) -> str:
-    """Top-level files, and folders with file counts, shallow folders first, in about `max_tokens`."""
+    """Returns top-level files, and folders with file counts, shallow folders first, in about `max_tokens`."""
     there = index.overview()
     lines = chain(map(name, there.files), (f"{name(path)}/ ({count})" for path, count in there.folders))
     kept: list[str] = []
@@ -42,7 +42,9 @@ MAX_REQUESTS = 10
 
 
 class DirectoryListing(Struct, frozen=True):
-    """Entries are (name, type, size in bytes). `total` counts all; only the first `MAX_ENTRIES` are included."""
+    """Entries are (name, type, size in bytes). `total` counts all; only the first `MAX_ENTRIES` are
+    included.
+    """
 
     path: str
     entries: tuple[tuple[str, str, int], ...] = ()
@@ -96,8 +98,9 @@ def system_message(
     part: str = "",
     tools: Sequence[str] = (),
 ) -> Message:
-    """A sub-task's hand-over (`part`) is last, so that sub-tasks share a prefix. Working files are data: they
-    are never in a `<context>` block."""
+    """A sub-task's hand-over (`part`) is last, so that sub-tasks share a prefix. Working files are data:
+    never in a `<context>` block.
+    """
     sections = []
     for section in words["sections"]:
         if section.get("dialect", dialect) == dialect:
@@ -124,8 +127,9 @@ def system_message(
 
 
 class MessageParts(Struct, frozen=True):
-    """Empty parts are omitted. `rows` are table rows followed by `left_out`; `facts` are sentences about
-    earlier proposals."""
+    """Omits empty parts. `rows` are table rows followed by `left_out`; `facts` are sentences about earlier
+    proposals.
+    """
 
     query: str = ""
     rows: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 """Connections to processes of this user, and the list of running sessions.
 
-It imports only modules that are built into Python or need no others, like the launcher.
+Imports only modules that are built into Python or need no others, like the launcher.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Seconds in which a process must accept a connection, and the host must answer.
 ANSWER_WITHIN = 0.05
-#: Seconds in which all sessions together must say their state, and the maximum asked at once.
+#: Seconds in which all sessions together must state their state, and maximum asked at once.
 STATES_WITHIN, MOST_ASKED = 2.0, 32
 
 
@@ -28,7 +28,7 @@ def posix_text(data: bytes) -> str:
 
 
 def sockets_folder() -> str:
-    """The private folder of sockets; "" if it is missing or not private."""
+    """Returns the private folder of sockets; "" if missing or not private."""
     user = posix.geteuid()
     path = f"{posix_text(posix.environ.get(b'TMPDIR') or b'/tmp')}/tui-agent-{user}"
     try:
@@ -39,7 +39,7 @@ def sockets_folder() -> str:
 
 
 def connect(folder: str, name: str) -> _socket.socket:
-    """A connection to a process of this user. Raises `OSError`."""
+    """Connects to a process of this user. Raises `OSError`."""
     folder_descriptor = -1
     client = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
     try:
@@ -49,7 +49,7 @@ def connect(folder: str, name: str) -> _socket.socket:
             folder_descriptor = posix.open(folder, posix.O_RDONLY | posix.O_DIRECTORY | posix.O_CLOEXEC)
             path = f"/proc/self/fd/{folder_descriptor}/{name}"
         client.connect(path)
-        if hasattr(_socket, "SO_PEERCRED"):  # otherwise, the folder is private
+        if hasattr(_socket, "SO_PEERCRED"):  # without peer credentials, the folder is private
             peer = client.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
             if int.from_bytes(peer[4:8], sys.byteorder) != posix.geteuid():
                 raise PermissionError
@@ -63,8 +63,9 @@ def connect(folder: str, name: str) -> _socket.socket:
 
 
 def states(folder: str, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """The lines `state` of sessions, by the names of their sockets, which all are asked at once. A stopped session is
-    missing. The socket of a process that has ended is removed."""
+    """Asks all sessions at once for their lines `state`, by socket name. Omits stopped sessions. Removes the
+    socket of a process that has ended.
+    """
     found: dict[str, dict[str, Any]] = {}
     waiting: dict[int, tuple[str, _socket.socket, bytearray]] = {}
     unasked, poll, until = list(names), select.poll(), time.monotonic() + STATES_WITHIN
@@ -77,7 +78,7 @@ def states(folder: str, names: Sequence[str]) -> dict[str, dict[str, Any]]:
             except BlockingIOError:
                 continue  # many others are asking it
             except OSError:
-                pass  # it has ended, or belongs to another user
+                pass  # ended, or another user's
             else:
                 waiting[connection.fileno()] = name, connection, bytearray()
                 poll.register(connection, select.POLLIN)
@@ -102,7 +103,7 @@ def states(folder: str, names: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def row_of(state: dict[str, Any]) -> str:
-    """A row of `tui-agent ps`."""
+    """Formats a row of `tui-agent ps`."""
     host = f"{state['host']}: " if "host" in state else ""
     asks = f" · {state['asks']}" if state.get("asks") else ""
     changes = f" · {state['changes']} changes" if state.get("changes") else ""
@@ -119,7 +120,7 @@ def _remove(path: str) -> None:
 
 
 def is_printed(as_json: bool) -> bool:
-    """Prints the running sessions; False if that takes more than built-in modules."""
+    """Prints the running sessions; returns False if that requires more than built-in modules."""
     if _may_have_hosts() or not (folder := sockets_folder()):
         return False
     names = [name for name in sorted(posix.listdir(folder)) if is_of_session(name)]
@@ -132,7 +133,7 @@ def is_printed(as_json: bool) -> bool:
     text = "".join(f"{row}\n" for row in rows)
     plain = text.replace("·", "").replace("\n", "")
     if not (plain.isascii() and plain.isprintable()):
-        return False  # its control characters have to be escaped
+        return False  # control characters have to be escaped
     try:
         data = text.encode(sys.stdout.encoding, "backslashreplace")
         while data:
@@ -143,7 +144,7 @@ def is_printed(as_json: bool) -> bool:
 
 
 def is_of_session(name: str) -> bool:
-    """Whether the file in the folder of sockets can be that of a session: its id, a dot and the process id."""
+    """Whether the name can be that of a session's socket: its id, a dot and the process id."""
     session, _, pid = name.rpartition(".")
     return bool(session) and name[0] != "." and pid.isascii() and pid.isdecimal() and len(pid) < 10
 
@@ -170,7 +171,7 @@ def _may_have_hosts() -> bool:
 
 
 class _Values:
-    """Options of the JSON reader: those of `json.loads`."""
+    """The options of `json.loads`."""
 
     strict, memo, parse_float, parse_int = True, {}, float, int
     object_hook = object_pairs_hook = array_hook = parse_constant = None

@@ -1,7 +1,8 @@
 """Hands this process's terminal to a session and waits until it is returned.
 
-Run as a script, it starts the program: through the host if one is ready for this environment, otherwise by executing
-the cold start. It imports only modules that are built into Python or need no others, because every start waits for it.
+Run as a script, it starts the program: through the host if one is ready for this environment, otherwise
+by executing the cold start. Imports only modules that are built into Python or need no others, because
+every start waits for it.
 """
 
 from __future__ import annotations
@@ -22,24 +23,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-#: Takes back all modes of the screen, for a session that was killed.
+#: Resets all modes of the screen, for a session that was killed.
 RESET = (
     "\x1b[?2004l\x1b[?7h\x1b[?1000l\x1b[?1003l\x1b[?1015l\x1b[?1006l\x1b[<u\x1b[?1049l\x1b[?25h\x1b[?1004l"
 )
 ENDED_BY_SIGNAL = 128
 #: Seconds in which a new program of the host must be ready, and in which it must accept the terminal.
 MADE_WITHIN, ACCEPT_WITHIN = 0.4, 2.0
-#: Maximum bytes of variables that are handed over.
+#: Bytes of variables handed over.
 MOST_VARIABLES = 2_000_000
 _COLD = (
     "view demo run apply skip undo redo stats doctor login logout mcp trust completion manual config places ps attach "
     "stop logs answer sessions serve setup worker hooks ssh acp"
 )
-#: First words that open a screen in no folder, or none.
+#: First words that open no screen, or a screen without a folder.
 COLD_WORDS = _COLD.split()
 #: Options that start no screen, or whose output must reach this process's own streams.
 COLD_OPTIONS = ("--version", "--help", "-h", "--bg", "--debug", "--record", "--replay")
-#: Beginnings of variables that are read only when a process starts, or that decide which host is the right one.
+#: Beginnings of variables that are read only when a process starts, or that decide which host is the right
+#: one.
 READ_AT_START = (
     *("PYTHON", "LD_", "LC_", "LANG", "TZ", "MALLOC_", "GLIBC_", "TEXTUAL", "ESCDELAY"),
     *("TUI_AGENT", "HOME", "XDG_", "TMPDIR"),
@@ -98,11 +100,12 @@ def is_terminal() -> bool:
 
 
 def host_name(python: str, package: str) -> str:
-    """The name of the socket of the host for processes like this one; "" on systems without process information.
+    """Returns the socket's name of the host for processes like this one; "" on systems without process
+    information.
 
-    `package` is the folder of this package, under any name. All that a program inherits from the process that starts
-    it is part of the name: its user, groups and capabilities, namespaces, control group, priority, and the variables
-    that are read only at its start.
+    `package` is the folder of this package, under any name. The name contains all that a program inherits
+    from the process that starts it: its user, groups and capabilities, namespaces, control group,
+    priority, and the variables that are read only at its start.
     """
     try:
         folder = posix.stat(package)
@@ -119,7 +122,7 @@ def host_name(python: str, package: str) -> str:
     try:
         parts.append(_read("attr/current"))
     except OSError:
-        pass  # no security module
+        pass
     parts.append(str(posix.getpriority(posix.PRIO_PROCESS, 0)))
     variables = [(posix_text(name), posix_text(value)) for name, value in posix.environ.items()]
     parts += sorted(f"{name}={value}" for name, value in variables if name.startswith(READ_AT_START))
@@ -139,7 +142,7 @@ def _read(name: str) -> str:
 
 
 def _reach_host(words: Sequence[str]) -> Launcher | None:
-    """A launcher whose program waits for the terminal; None without one."""
+    """Returns a launcher whose program waits for the terminal, or None."""
     if b"CI" in posix.environ or not is_terminal() or not (folder := sockets_folder()):
         return None
     package = __file__.rpartition("/control/")[0]
@@ -160,7 +163,7 @@ def _reach_host(words: Sequence[str]) -> Launcher | None:
 
 
 def _reach_session(session: str) -> Launcher | None:
-    """A launcher for the only running session with this id; None without one."""
+    """Returns a launcher for the only running session with this id, or None."""
     if not is_terminal() or not (folder := sockets_folder()):
         return None
     found = [name for name in posix.listdir(folder) if name.rpartition(".")[0] == session]
@@ -171,13 +174,13 @@ def _reach_session(session: str) -> Launcher | None:
 
 
 class SessionLost(Exception):
-    """The session's process has ended and has not said why."""
+    """The session's process ended without a reason."""
 
     what, remedy = "the session ended unexpectedly", "`tui-agent --resume` opens it again"
 
 
 class Launcher:
-    """The process that owns the terminal while a session draws on it."""
+    """Owns the terminal while a session draws on it."""
 
     def __init__(self, connection: _socket.socket, first: dict[str, Any] | None = None) -> None:
         """`connection` is a new connection to the session, or to the host's program, which gets `first`."""
@@ -191,13 +194,13 @@ class Launcher:
         self._child = 0
         #: Process id of the host's program until it accepts the terminal.
         self._program = 0
-        #: Whether the session has taken the terminal. A host's program that refuses leaves it as it is.
+        #: Whether the session has accepted the terminal. A host's program that refuses leaves it unchanged.
         self.is_accepted = first is None
-        #: The id of the session that the user opened in place of this one; "" for none.
+        #: Id of the session that the user opened in place of this one, or "".
         self.moved_to = ""
 
     def is_answered(self) -> bool:
-        """Whether the host's program answers in time. The host may say once that a program is being made."""
+        """Whether the host's program answers in time. The host may state once that a program is being made."""
         self._connection.settimeout(ANSWER_WITHIN)
         for _ in range(2):
             for message in self._messages():
@@ -212,8 +215,9 @@ class Launcher:
         return False
 
     def run(self) -> tuple[int, str]:
-        """Attaches until the session ends or leaves the terminal. Returns the exit status and a sentence. Raises
-        `SessionLost`."""
+        """Attaches until the session ends or leaves the terminal. Returns the exit status and a sentence.
+        Raises `SessionLost`.
+        """
         self._before = termios.tcgetattr(0)
         reader, writer = posix.pipe()
         posix.set_blocking(writer, False)
@@ -302,7 +306,7 @@ class Launcher:
         self._send_with({"type": "attach", "environment": kept, "can_stop": True, "stopped": stopped}, [0, 1])
 
     def _send_with(self, message: dict[str, Any], descriptors: list[int]) -> None:
-        """Sends a message with descriptors. Raises `OSError`."""
+        """Raises `OSError`."""
         data = dumps(message).encode() + b"\n"
         rights = b"".join(number.to_bytes(4, sys.byteorder) for number in descriptors)
         sent = self._connection.sendmsg([data], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
@@ -312,10 +316,10 @@ class Launcher:
         try:
             self._connection.sendall(dumps(message).encode() + b"\n")
         except OSError:
-            pass  # the session has ended, which the next read reports
+            pass  # the next read reports the session's end
 
     def _messages(self) -> Iterator[dict[str, Any]]:
-        """Waits for data, and yields the messages that are complete."""
+        """Waits for data, and yields complete messages."""
         try:
             data = self._connection.recv(65_536)
         except TimeoutError:
@@ -360,8 +364,9 @@ class Launcher:
         return None
 
     def _stop(self) -> None:
-        """Stops until the shell continues this process, then hands the terminal over again. Without such a shell the
-        system ignores the signal."""
+        """Stops until the shell continues this process, then hands the terminal over again. Without such a
+        shell the system ignores the signal.
+        """
         self._restore()
         self._is_in_use = False
         self._signals.clear()
@@ -388,7 +393,7 @@ class Launcher:
         self._child = child
 
     def _collect(self) -> None:
-        """Gives the terminal back to the session if the program in it has ended."""
+        """Returns the terminal to the session if the program in it has ended."""
         if self._child:
             pid, status = posix.waitpid(self._child, posix.WNOHANG)
             if pid:
@@ -416,7 +421,7 @@ class Launcher:
 
 
 def _execute(words: list[str]) -> None:
-    """Replaces this process by a program, which is looked up in PATH."""
+    """Replaces this process by a program of the PATH."""
     folders = posix_text(posix.environ.get(b"PATH") or b"/usr/local/bin:/usr/bin:/bin").split(":")
     places = [words[0]] if "/" in words[0] else [f"{folder or '.'}/{words[0]}" for folder in folders]
     for place in places:

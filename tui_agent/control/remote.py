@@ -12,15 +12,14 @@ from typing import Any
 
 from tui_agent.errors import SessionError, UsageError
 
-#: Seconds for a command on another machine.
 WITHIN = 10.0
-#: The places of programs that pipx and uv install, which shells without a login leave out.
+#: Folders of programs that pipx and uv install, which shells without a login leave out.
 _PATH = 'PATH="$HOME/.local/bin:$PATH"'
 Line = dict[str, Any]
 
 
 def sessions_of(host: str) -> list[Line]:
-    """The running sessions of a host, each with the field `host`. Raises `SessionError`."""
+    """Returns a host's running sessions, each with the field `host`. Raises `SessionError`."""
     found = []
     for line in _output(host, "list its sessions", "ps", "--json").splitlines():
         try:
@@ -33,7 +32,7 @@ def sessions_of(host: str) -> list[Line]:
 
 
 def sessions_of_all(hosts: Sequence[str]) -> Iterator[list[Line] | SessionError]:
-    """The running sessions of each host, or why they are unknown. All hosts are asked at once."""
+    """Asks all hosts at once. Yields the running sessions of each, or the reason why they are unknown."""
 
     def asked(host: str) -> list[Line] | SessionError:
         try:
@@ -46,12 +45,14 @@ def sessions_of_all(hosts: Sequence[str]) -> Iterator[list[Line] | SessionError]
 
 
 def answer(host: str, session: str, words: str) -> None:
-    """Answers the question of a session there. Raises `SessionError`."""
+    """Answers a session's question there. Raises `SessionError`."""
     _output(host, "answer", "answer", "--", session, words)
 
 
 def ssh_program(host: str) -> str:
-    """The path of ssh. Raises `UsageError` without ssh, and for a host that it would read as an option."""
+    """Returns the path of ssh. Raises `UsageError` without ssh, and for a host that it would read as an
+    option.
+    """
     if host.startswith("-") or not host.isprintable() or " " in host or not host:
         raise UsageError(f"{host!r} is not a host", "give a destination of ssh, such as user@host")
     found = shutil.which("ssh")
@@ -65,7 +66,7 @@ def shell_words(script: str) -> str:
 
 
 def _output(host: str, to_do: str, *words: str) -> bytes:
-    """The output of a command of tui-agent there. Raises `SessionError`."""
+    """Runs a command of tui-agent there. Raises `SessionError`."""
     options = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=5")
     # A shell may print its own lines first, and no line break after the last.
     script = shell_words(f"echo; {shlex.join(('tui-agent', *words))}")

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 MOST_OF_TITLE = 80
-#: Answers to a permission question, by number from 1.
 PERMISSIONS = ("once", "session", "always", "no")
 
 
 def state_line(state: State, *, attached: bool) -> dict[str, Any]:
-    """The line `state`: `asks` is the open question or null, `choices` its answers by number from 1, `changes` the
-    number of undecided changes, `cost` dollars or null."""
+    """Returns the line `state`: `asks` is the open question or null, `choices` its answers by number from 1,
+    `changes` the number of undecided changes, `cost` dollars or null.
+    """
     asks, choices = question(state)
     return {
         "type": "state",
@@ -47,7 +47,7 @@ def state_line(state: State, *, attached: bool) -> dict[str, Any]:
 
 
 def _first_words(state: State) -> str:
-    """The begin of the oldest message of the user that is kept."""
+    """Returns the beginning of the user's oldest message in memory."""
     said = (message.text for message in state.chat.messages if message.kind == "person")
     return one_line(next(said, "")[:MOST_OF_TITLE])
 
@@ -70,7 +70,7 @@ def is_busy(state: State) -> bool:
 
 
 def question(state: State) -> tuple[str, tuple[str, ...]]:
-    """The open question and its answers; ("", ()) without a question."""
+    """Returns the open question and its answers, or ("", ())."""
     if state.turn.phase != "waiting":
         return "", ()
     if state.asked is not None:
@@ -82,7 +82,7 @@ def question(state: State) -> tuple[str, tuple[str, ...]]:
     return slot.question or f"Which file is “{name}”?", slot.nearest
 
 
-#: Seconds between two looks for new sessions. The states of known ones arrive when they change.
+#: Seconds between searches for new sessions. Known sessions send their states.
 LOOK_AGAIN = 2.0
 
 
@@ -136,7 +136,7 @@ class OtherSessions:
                     self._found[place] = msgspec.json.decode(data, type=OtherSession)
                     self._show()
         except (OSError, ValueError):
-            pass  # it has ended, or sends lines that are too long
+            pass  # ended, or lines that are too long
         finally:
             writer.close()
             if self._found.pop(place, None) is not None:

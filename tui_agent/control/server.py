@@ -33,13 +33,11 @@ if TYPE_CHECKING:
     from tui_agent.store.state import State
 
 _log = logging.getLogger(__name__)
-#: Maximum bytes of a message, and of output for a client that does not read.
+#: Bytes of a message, and of output for a client that does not read.
 LONGEST_LINE, MOST_OUTPUT = 1_000_000, 4_000_000
-#: Maximum connections at once.
 MOST_CLIENTS = 64
-#: Maximum models of a description.
 MOST_MODELS = 200
-#: Descriptors of a terminal: its input and its output.
+#: Descriptors of a terminal: input and output.
 TERMINAL = 2
 _READ_AT_ONCE = 65_536
 Line = dict[str, Any]
@@ -47,8 +45,6 @@ Lines = Callable[["Event", "State"], Iterator[Line]]
 
 
 class Terminals(Protocol):
-    """The screen, which draws on terminals that clients hand over."""
-
     @property
     def is_attached(self) -> bool: ...
 
@@ -96,7 +92,7 @@ class ControlServer:
                 client.close()
 
     def adopt(self, lent: LentTerminal) -> Client:
-        """The client whose terminal the session before has used."""
+        """Returns the client whose terminal the previous session used."""
         client = Client(self, lent.connection)
         client.is_launcher, client.can_stop, client.can_run = True, lent.can_stop, lent.can_run
         self._clients.add(client)
@@ -108,7 +104,7 @@ class ControlServer:
         return LentTerminal(client.release(), client.can_stop, client.can_run)
 
     def state_changed(self) -> None:
-        """Sends the state to all clients if it differs from the last, for example after an attach."""
+        """Sends the state to all clients if it differs from the last."""
         self._others.follow(self.terminals.is_attached)
         if self._clients:
             line = self._state()
@@ -245,28 +241,26 @@ def _picks(message: Mapping[str, Any]) -> list[Pick]:
 
 
 class LentTerminal(NamedTuple):
-    """The terminal of a launcher between two sessions of this process."""
+    """Terminal of a launcher between two sessions of this process."""
 
     connection: socket.socket
     can_stop: bool
     can_run: bool
 
     def send(self, line: Mapping[str, Any]) -> None:
-        """The last line to the launcher, which may have ended."""
+        """Sends the last line to the launcher, which may have ended."""
         with suppress(OSError), self.connection:
             self.connection.settimeout(1)
             self.connection.sendall(json.dumps(line).encode() + b"\n")
 
 
 class Client:
-    """One connection. It is closed if it sends bad data or does not read."""
+    """One connection. Closed if it sends bad data or does not read."""
 
     def __init__(self, server: ControlServer, connection: socket.socket) -> None:
         connection.setblocking(False)
         self.is_launcher = False
-        #: Whether it gets events besides states.
         self.wants_events = True
-        #: Whether it gets the streamed thinking of the model.
         self.wants_thoughts = False
         #: Whether it is a job of a shell, and whether it runs programs in its terminal.
         self.can_stop = self.can_run = False
@@ -299,7 +293,7 @@ class Client:
         self._server.forget(self)
 
     def release(self) -> socket.socket:
-        """The connection, which this client does not use any more."""
+        """Returns the connection, which this client no longer uses."""
         self._release()
         return self._connection
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from tui_agent.control.launcher import TERMINAL_VARIABLES
 from tui_agent.files.numbers import whole_number
 
-#: The terminal of the session of processes, under the name that each process has for its own.
+#: Name that each process has for its session's terminal.
 OWN_TERMINAL = "/dev/tty"
-#: Continues the process group after its shell has the terminal again, or after two seconds. A shell that is
-#: slower would not see the stop.
+#: Continues the process group after its shell has the terminal again, or after two seconds. A slower shell
+#: would not see the stop.
 _CONTINUE = """
 import os, sys, time
 group, until = int(sys.argv[1]), time.monotonic() + 2
@@ -33,8 +33,8 @@ os.killpg(group, int(sys.argv[3]))
 def can_be_continued() -> bool:
     """Whether a shell exists that could resume this program after a stop.
 
-    Such a shell is a process of this session outside our process group that started a member of the group.
-    Programs started directly by a terminal or a remote connection have none.
+    Such a shell is a process of this session outside our process group that started a member of the
+    group. Programs started directly by a terminal or a remote connection have none.
     """
     pid, group, session = os.getpid(), os.getpgid(0), os.getsid(0)
     try:
@@ -43,7 +43,7 @@ def can_be_continued() -> bool:
                 return True
             pid = parent
     except (ProcessLookupError, PermissionError):
-        pass  # exited, or owned by another user
+        pass  # exited, or another user's
     except FileNotFoundError:
         return True  # without process information, assume that the parent belongs to this session
     return False
@@ -56,7 +56,7 @@ def _parent(pid: int) -> int:
 
 
 def is_in_front() -> bool | None:
-    """Whether the terminal of the shell belongs to this process group; None if there is no such terminal."""
+    """Whether the shell's terminal belongs to this process group; None without such a terminal."""
     try:
         terminal = os.open(OWN_TERMINAL, os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError:
@@ -70,8 +70,7 @@ def is_in_front() -> bool | None:
 
 
 def give_to_shell() -> None:
-    """A shell takes its terminal only from a job that has stopped, so the group stops for some
-    milliseconds."""
+    """A shell takes its terminal only from a job that has stopped, so the group stops for some milliseconds."""
     given = (str(os.getpgrp()), OWN_TERMINAL, str(int(signal.SIGCONT)))
     words = [sys.executable, "-IS", "-c", _CONTINUE, *given]
     null = subprocess.DEVNULL
@@ -79,13 +78,13 @@ def give_to_shell() -> None:
     os.killpg(0, signal.SIGTSTP)
 
 
-#: The size that takes precedence over the terminal's own.
+#: They take precedence over the terminal's own size.
 _SIZE = ("COLUMNS", "LINES")
 _LONGEST = 4096
 
 
 def adopt(variables: Mapping[str, object]) -> None:
-    """Replaces this process's variables by those of another terminal; others are ignored."""
+    """Replaces this process's variables by those of another terminal; ignores others."""
     for name in (*TERMINAL_VARIABLES, *_SIZE):
         os.environ.pop(name, None)
     for name in TERMINAL_VARIABLES:

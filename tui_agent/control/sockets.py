@@ -1,7 +1,8 @@
 """The private folder with a socket for each running session of this user.
 
-A name is the session's id and the process id, so two sessions never share one. A socket is bound and listens under a
-hidden name before it gets its own: a visible socket that refuses a connection has lost its process.
+A name is the session's id and the process id, so two sessions never share one. A socket is bound and
+listens under a hidden name before it gets its own: a visible socket that refuses a connection has lost
+its process.
 """
 
 from __future__ import annotations
@@ -25,14 +26,12 @@ from tui_agent.files.names import display_path
 from tui_agent.files.numbers import whole_number
 from tui_agent.files.text import one_line
 
-#: Maximum bytes of a socket's address on all systems, with room for the hidden name.
+#: Bytes of a socket's address on all systems, with room for the hidden name.
 LONGEST = 96
 _PEER = struct.Struct("3i")
 
 
 class SessionSocket(NamedTuple):
-    """The socket of a running session."""
-
     folder: Path
     session: str
     pid: int
@@ -43,13 +42,14 @@ class SessionSocket(NamedTuple):
 
 
 def folder() -> Path:
-    """The folder of this user, which can be missing."""
+    """It can be missing."""
     return Path(os.environ.get("TMPDIR") or "/tmp") / f"tui-agent-{os.geteuid()}"
 
 
 def checked(path: Path) -> bool:
-    """Whether the folder exists. Raises `SessionError` unless it is a real folder of this user with mode 0700, because
-    its owner could answer for a session."""
+    """Whether the folder exists. Raises `SessionError` unless it is a real folder of this user with mode
+    0700, because its owner could answer for a session.
+    """
     try:
         status = path.lstat()
     except FileNotFoundError:
@@ -66,7 +66,9 @@ def checked(path: Path) -> bool:
 
 
 def places() -> list[SessionSocket]:
-    """The sockets of running sessions, oldest first. Raises `SessionError` for a folder that is not private."""
+    """Returns sockets of running sessions, oldest first. Raises `SessionError` for a folder that is not
+    private.
+    """
     path = folder()
     if not checked(path):
         return []
@@ -79,14 +81,14 @@ def places() -> list[SessionSocket]:
             try:
                 is_socket = stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
             except FileNotFoundError:
-                continue  # a session has just begun, under its hidden name, or ended
+                continue
             if is_socket:
                 found.append(SessionSocket(path, session, whole_number(pid)))
     return sorted(found)
 
 
 def of_session(session: str) -> SessionSocket | None:
-    """The socket of a session that runs in another process; None without one, or if the folder is not private."""
+    """Returns the socket of a session in another process; None without one, or if the folder is not private."""
     with suppress(SessionError, OSError):
         for place in places():
             if place.session == session and place.pid != os.getpid():
@@ -96,10 +98,10 @@ def of_session(session: str) -> SessionSocket | None:
 
 
 def made_folder() -> Path:
-    """The private folder, which is created if it is missing. Raises `SessionError` and `OSError`."""
+    """Returns the private folder, created if missing. Raises `SessionError` and `OSError`."""
     path = folder()
     if not checked(path):
-        with suppress(FileExistsError):  # created by another session at the same time
+        with suppress(FileExistsError):  # created by another session
             path.mkdir(mode=0o700)
             path.chmod(0o700)  # a strict umask would deny access
         checked(path)
@@ -107,19 +109,22 @@ def made_folder() -> Path:
 
 
 def listen(session: str) -> tuple[socket.socket, SessionSocket]:
-    """A listening, non-blocking socket for this process's session. Raises `SessionError` and `OSError`."""
+    """Returns a listening, non-blocking socket for this process's session. Raises `SessionError` and
+    `OSError`.
+    """
     place = SessionSocket(made_folder(), session, os.getpid())
     return listening(place.folder, place.name), place
 
 
 def listening(path: Path, name: str) -> socket.socket:
-    """A listening, non-blocking socket in the private folder, which replaces one of a killed process. Raises
-    `OSError`."""
+    """Returns a listening, non-blocking socket in the private folder, which replaces one of a killed
+    process. Raises `OSError`.
+    """
     server = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     hidden = f".{name}"
     try:
         with suppress(FileNotFoundError):
-            os.unlink(path / hidden)  # left by a killed process with the same id
+            os.unlink(path / hidden)
         with _address(path, hidden) as address:
             server.bind(address)
         os.chmod(path / hidden, 0o600)
@@ -133,8 +138,9 @@ def listening(path: Path, name: str) -> socket.socket:
 
 
 def connect(place: SessionSocket, timeout: float = 2.0) -> socket.socket:
-    """Removes the socket of a process that has ended and raises `ConnectionRefusedError` for it. Raises
-    `SessionError` and `OSError`."""
+    """Raises `ConnectionRefusedError` for a process that has ended, and removes its socket. Raises
+    `SessionError` and `OSError`.
+    """
     checked(place.folder)
     client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -166,8 +172,9 @@ def reach(place: SessionSocket, timeout: float = 2.0) -> socket.socket:
 
 
 def states() -> list[tuple[SessionSocket, dict[str, Any]]]:
-    """The running sessions, oldest first, and their lines `state`. A stopped session is missing. Raises
-    `SessionError`."""
+    """Returns running sessions, oldest first, and their lines `state`. Omits stopped sessions. Raises
+    `SessionError`.
+    """
     running = places()
     found = connections.states(str(folder()), [place.name for place in running])
     return [(place, found[place.name]) for place in running if place.name in found]
@@ -184,8 +191,9 @@ def request(place: SessionSocket, message: Mapping[str, Any]) -> None:
 
 
 def attach(place: SessionSocket, note: Callable[[str], object]) -> int:
-    """Attaches this terminal to a session, and to those that the user opens there. Returns the exit status. `note`
-    prints a last line. Raises `SessionError`."""
+    """Attaches this terminal to a session, and to those that the user opens there. Returns the exit status.
+    `note` prints a last line. Raises `SessionError`.
+    """
     if not (os.isatty(0) and os.isatty(1)):
         raise SessionError(
             "a session needs a terminal, and standard input or output is not one",
@@ -208,14 +216,16 @@ def attach(place: SessionSocket, note: Callable[[str], object]) -> int:
 
 
 def lines(connection: socket.socket) -> Iterator[dict[str, Any]]:
-    """The lines of a session until it ends."""
+    """Yields the lines of a session until it ends."""
     with connection.makefile("rb") as stream:
         for line in stream:
             yield json.loads(line)
 
 
 def is_ours(connection: socket.socket) -> bool:
-    """Whether the process at the other end belongs to this user; without such information, the folder is private."""
+    """Whether the process at the other end belongs to this user; without such information, the folder is
+    private.
+    """
     option = getattr(socket, "SO_PEERCRED", None)
     if option is None:
         return True

@@ -1,1 +1,1 @@
-"""A person's own material: skills, commands, agents and hooks, in the folders of this and other agents."""
+"""The user's own skills, commands, agents and hooks, in the folders of this and other agents."""

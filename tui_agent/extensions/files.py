@@ -1,4 +1,4 @@
-"""The folders of extensions, and bounded reading of their files and front matter."""
+"""Folders of extensions, and bounded reading of their files and front matter."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from tui_agent.settings.folders import Folders
 
 Origin = Literal["user", "project"]
 Kind = Literal["skills", "commands", "agents"]
-#: Maximum size of a read extension file, in bytes.
+#: Bytes of an extension file.
 MAX_BYTES = 100_000
-#: Maximum number of entries of one kind.
+#: Entries of one kind.
 MAX_ENTRIES = 200
-#: Maximum number of folder entries looked at in one place, and their depth.
+#: Folder entries examined in one place, and their depth.
 MAX_LISTED, MAX_DEPTH = 5_000, 4
-#: Folders of other agents, in a workspace and in the home folder.
+#: In a workspace and in the home folder.
 SHARED = (".agents", ".claude")
-#: A name of an extension; `:` separates the subfolders of a command.
+#: `:` separates the subfolders of a command.
 NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}(?::[A-Za-z0-9][\w.-]{0,63}){0,3}", re.ASCII)
 _TITLE = re.compile(r"[\w&.,+()'-]{1,40}(?: [\w&.,+()'-]{1,40}){1,9}")
 
 
 class ExtensionFolder(Struct, frozen=True):
-    """A folder of extensions. `root` is the resolved folder that its files may not leave."""
+    """`root` is the resolved folder that its files may not leave."""
 
     folder: Path
     origin: Origin
@@ -41,7 +41,7 @@ class ExtensionFolder(Struct, frozen=True):
 
 
 class Problem(Struct, frozen=True):
-    """An extension that is left out: its file, the line (0: none), the reason, and the word that called it."""
+    """An omitted extension: its file, the line (0: none), the reason, and the word that called it."""
 
     path: Path
     why: str
@@ -54,7 +54,7 @@ class Problem(Struct, frozen=True):
 
 
 class Unusable(Exception):
-    """A file that cannot be an extension; the arguments are the reason and the line."""
+    """A file that cannot be an extension; has the reason and the line."""
 
     def __init__(self, why: str, line: int = 0) -> None:
         super().__init__(why, line)
@@ -62,7 +62,9 @@ class Unusable(Exception):
 
 
 def name_of(written: str, file_name: str) -> str:
-    """The written name; that of the file if it is a title, such as `Code Review & Tests`. Raises Unusable."""
+    """Returns the written name; that of the file if it is a title, such as `Code Review & Tests`. Raises
+    Unusable.
+    """
     name = file_name if not written or _TITLE.fullmatch(written) else written
     if not NAME.fullmatch(name) or ":" in name:
         raise Unusable(f"{display_path(name[:80])} is not a name of letters, digits, - and _")
@@ -74,7 +76,7 @@ def home_folder() -> Path:
 
 
 def places(kind: Kind, folders: Folders, workspace: Path) -> list[ExtensionFolder]:
-    """The existing places of a kind, in order of precedence: the person's own, then the workspace's.
+    """Returns existing places of a kind, in order of precedence: the user's own, then the workspace's.
 
     A workspace's folder may be a link to another folder of the workspace. `prompts/` counts in the home
     folder only.
@@ -104,8 +106,9 @@ def is_inside(path: str | Path, root: Path) -> bool:
 def entries(
     folder: Path, depth: int = MAX_DEPTH, *, links: bool = True, without: frozenset[str] = frozenset()
 ) -> Iterator[Path]:
-    """Files below a folder, sorted, at most `MAX_LISTED`, except in folders called as in `without`. Linked folders are
-    followed once each; with `links` false, not at all."""
+    """Yields files below a folder, sorted, at most `MAX_LISTED`, except in folders named in `without`.
+    Follows linked folders once each; with `links` false, not at all.
+    """
     left = [MAX_LISTED]
     seen: set[str] = set()
 
@@ -124,7 +127,7 @@ def entries(
             left[0] -= 1
             if left[0] < 0:
                 return
-            # Of a link that leads back to itself `entry.is_dir` raises.
+            # `entry.is_dir` raises for a circular link.
             if os.path.isdir(entry) if links else entry.is_dir(follow_symlinks=False):
                 yield from walk(at / entry.name, deep - 1)
             else:
@@ -134,7 +137,7 @@ def entries(
 
 
 def read_text(path: Path, root: Path) -> str:
-    """The text of a file whose resolved path is below `root`. Raises Unusable."""
+    """The resolved path must be below `root`. Raises Unusable."""
     data = read_bytes(path, root, MAX_BYTES)
     try:
         return data.decode("utf-8-sig")
@@ -143,7 +146,7 @@ def read_text(path: Path, root: Path) -> str:
 
 
 def read_bytes(path: Path, root: Path, most: int) -> bytes:
-    """The bytes of a regular file of at most `most` bytes below `root`. Raises Unusable."""
+    """Reads a regular file of at most `most` bytes below `root`. Raises Unusable."""
     real = os.path.realpath(path)
     if not is_inside(real, root):
         raise Unusable(f"a link leads out of {display_path(str(root))}")
@@ -169,7 +172,7 @@ def read_bytes(path: Path, root: Path, most: int) -> bytes:
 
 
 def digest_of(path: Path, root: Path, most: int) -> str:
-    """SHA-256 of a file, or "" if it cannot be read within the limits."""
+    """Returns the SHA-256 of a file, or "" if it cannot be read within the limits."""
     try:
         return hashlib.sha256(read_bytes(path, root, most)).hexdigest()
     except Unusable:
@@ -177,7 +180,7 @@ def digest_of(path: Path, root: Path, most: int) -> str:
 
 
 Value = str | tuple[str, ...]
-#: Maximum number of lines of a front matter.
+#: Lines of a front matter.
 MAX_LINES = 500
 _KEY = re.compile(r"([A-Za-z_][\w-]{0,63})[ ]*:(?:[ ]+(.*)|[ ]*)")
 _BLOCK = re.compile(r"([|>])([+-]?)[1-9]?([+-]?)[ ]*(?:#.*)?")
@@ -186,13 +189,13 @@ _ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\", "/": "/", "r": "\r", "0"
 
 
 class Document(Struct, frozen=True):
-    """A Markdown file: the fields of its front matter, and its text after it."""
+    """A Markdown file: the fields of its front matter, and the text after it."""
 
     fields: Mapping[str, Value]
     body: str
 
     def text(self, *names: str) -> str:
-        """The first of these fields with a value, as one line."""
+        """Returns the first of these fields with a value, as one line."""
         for name in names:
             value = self.fields.get(name, "")
             text = value if isinstance(value, str) else ", ".join(value)
@@ -204,7 +207,9 @@ class Document(Struct, frozen=True):
         return self.text(name).lower() in ("true", "yes", "on")
 
     def items(self, *names: str) -> tuple[str, ...] | None:
-        """The first of these fields as a list; commas outside brackets separate items. None if missing."""
+        """Returns the first of these fields as a list; commas outside brackets separate items. None if
+        missing.
+        """
         for name in names:
             if name in self.fields:
                 value = self.fields[name]
@@ -214,8 +219,7 @@ class Document(Struct, frozen=True):
 
 
 def parse(text: str) -> Document:
-    """Parses a file, without control characters; without front matter all of it is the body. Raises Unusable with the
-    line."""
+    """Removes control characters; without front matter all of it is the body. Raises Unusable with the line."""
     text = clean(text)
     lines = text.split("\n")
     if not lines or lines[0].rstrip() != "---":

@@ -1,7 +1,7 @@
-"""Hooks: commands that run at events, from the person's settings and from the `settings.json` of other agents.
+"""Hooks: commands that run at events, from the user's settings and from the `settings.json` of other agents.
 
-Hooks of a `settings.json` are off until the person switches them on by name, exactly as they are written; those of a
-workspace also need its trust. A change switches a hook off.
+Hooks of a `settings.json` are off until the user switches them on by name, exactly as they are written;
+those of a workspace also need its trust. A change switches a hook off.
 """
 
 from __future__ import annotations
@@ -31,12 +31,11 @@ from tui_agent.settings.files import Unreadable, read_json
 from tui_agent.settings.folders import Folders
 from tui_agent.settings.schema import HookEvent, HookSettings
 
-#: The hooks that are switched on, in the data folder, and the place of those of the home folder.
+#: Switched-on hooks, in the data folder; the place of the home folder's hooks.
 STORE, HOME = "hooks.json", "~"
 OFF = "off until you switch it on"
-#: Maximum number of hooks of one file.
 MAX_HOOKS = 100
-#: Events whose matcher fits a name; at other events it is ignored.
+#: Events whose matcher fits a name; others ignore it.
 MATCHED = (
     "PreToolUse",
     "PermissionRequest",
@@ -51,7 +50,7 @@ MATCHED = (
     "SubagentStop",
     "Notification",
 )
-#: Variable with the folder of the workspace, as existing hooks expect it.
+#: Has the workspace's folder, as existing hooks expect.
 FOLDER_VARIABLE = "CLAUDE_PROJECT_DIR"
 Origin = Literal["user", "home", "project"]
 _FOLDER = f"${{{FOLDER_VARIABLE}}}"
@@ -60,7 +59,7 @@ _PLAIN = re.compile(r"[\w ,|-]*", re.ASCII)
 
 
 class Hook(Struct, frozen=True):
-    """A hook. `origin` is home for `~/.claude/settings.json` and its like; `off` is the reason that it does not run."""
+    """`origin` is home for `~/.claude/settings.json` and its like; `off` is why it does not run."""
 
     name: str
     settings: HookSettings
@@ -90,7 +89,7 @@ class Hook(Struct, frozen=True):
 
 
 class ConfiguredHooks(Struct, frozen=True):
-    """All hooks in order, and sentences about entries that are skipped."""
+    """All hooks in order, and sentences about skipped entries."""
 
     hooks: tuple[Hook, ...] = ()
     problems: tuple[str, ...] = ()
@@ -101,7 +100,9 @@ def may_have_any(own: Mapping[str, HookSettings], workspace: Path) -> bool:
 
 
 def configured(own: Mapping[str, HookSettings], workspace: Path, folders: Folders) -> ConfiguredHooks:
-    """The person's hooks, then those of their `settings.json` files, then a trusted workspace's. Blocking."""
+    """Returns the user's hooks, then those of their `settings.json` files, then a trusted workspace's.
+    Blocking.
+    """
     root = Path(os.path.realpath(workspace))
     found: list[Hook] = []
     problems: list[str] = []
@@ -139,7 +140,9 @@ def _switched(hooks: list[Hook], on: Mapping[str, str], root: Path) -> Iterator[
 
 
 def of_workspace(root: Path) -> tuple[list[Hook], list[str]]:
-    """The hooks that a workspace's files name, trusted or not, and sentences about the unusable ones. Blocking."""
+    """Returns the hooks that a workspace's files name, trusted or not, and sentences about unusable ones.
+    Blocking.
+    """
     return _of_files(_files(root), root, "project")
 
 
@@ -215,7 +218,7 @@ def _groups(table: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _settings(event: str, matcher: Any, entry: Any) -> HookSettings:
-    """Raises ValueError for an entry that cannot be used."""
+    """Raises ValueError for an unusable entry."""
     if event not in get_args(HookEvent):
         raise ValueError("its event does not exist here")
     kind = entry.get("type", "command") if isinstance(entry, dict) else ""
@@ -243,7 +246,7 @@ def _settings(event: str, matcher: Any, entry: Any) -> HookSettings:
 
 
 def _command(entry: dict[str, Any]) -> Any:
-    """A program with `args` as a line of a shell, in which the folder's variable still stands for the folder."""
+    """Returns a program with `args` as a shell line, in which the folder's variable is still expanded."""
     command, args = entry.get("command"), entry.get("args")
     if args is None or not isinstance(command, str):
         return command
@@ -264,9 +267,9 @@ def _why_unusable(settings: HookSettings) -> str:
     return ""
 
 
-#: Maximum bytes that a hook prints; more ends it.
+#: Bytes that a hook prints; more ends it.
 MAX_OUTPUT = 1_000_000
-#: Maximum characters of a reason or of a text for the model.
+#: Characters of a reason or of a text for the model.
 MAX_TEXT = 10_000
 #: Existing hooks are written for bash.
 SHELL = "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"
@@ -286,8 +289,8 @@ class HookResult(Struct, frozen=True):
     - failed: the reason why the answer does not count, as the end of a sentence.
     - blocked: the reason for blocking; "" if it does not block.
     - verdict: `allow`, `ask` or "" for a call.
-    - updated: the input of a call in place of its own.
-    - context: text for the model; said: text for the person.
+    - updated: replaces the input of a call.
+    - context: text for the model; said: text for the user.
     - stop: the reason to end the turn.
     """
 
@@ -301,7 +304,7 @@ class HookResult(Struct, frozen=True):
 
 
 def environment(hook: Hook, root: Path) -> dict[str, str]:
-    """Returns the whole environment for the person's hooks, and no keys for a workspace's hooks."""
+    """Returns the whole environment for the user's hooks, and no keys for a workspace's hooks."""
     whole = dict(os.environ) if hook.origin != "project" else for_any()
     if hook.origin == "project":
         whole.pop("PYTHONPATH", None)
@@ -309,7 +312,7 @@ def environment(hook: Hook, root: Path) -> dict[str, str]:
 
 
 class _Run(asyncio.SubprocessProtocol):
-    """What a hook prints, by stream, and futures of its end and of the end of its output.
+    """Collects a hook's output by stream; has futures of its end and of the end of its output.
 
     `Process.wait` of asyncio also waits for the output, which a program in the background holds open.
     """
@@ -337,7 +340,7 @@ class _Run(asyncio.SubprocessProtocol):
 
 
 async def run_hook(hook: Hook, fields: Mapping[str, Any], folder: Path, root: Path) -> HookResult:
-    """Runs a hook in `folder`; `root` is the workspace. Never raises but for cancellation, which ends it."""
+    """Runs a hook in `folder`; `root` is the workspace. Raises only on cancellation, which ends it."""
     try:
         transport, run = await asyncio.get_running_loop().subprocess_exec(
             _Run,
@@ -374,7 +377,7 @@ def _text(data: bytearray) -> str:
 
 
 def answer_of(event: str, status: int, printed: str, errors: str) -> HookResult:
-    """The meaning of an exit status and of what was printed."""
+    """Interprets an exit status and the output."""
     if status == BLOCKS:
         return HookResult(blocked=errors[:MAX_TEXT] or "no reason was given")
     if status:

@@ -37,24 +37,24 @@ from tui_agent.files.numbers import whole_number
 from tui_agent.files.text import clean
 
 FILE = "SKILL.md"
-#: Maximum characters of a description, by the standard, and characters per token.
+#: Characters of a description, by the standard; characters per token.
 MAX_DESCRIPTION = 1_024
 LETTERS = 4
-#: Maximum number of files listed with a skill.
+#: Files listed with a skill.
 MAX_FILES = 100
 #: Folders with thousands of files and no instructions.
 _NO_SKILLS = frozenset((".git", "node_modules", "__pycache__", ".venv"))
 
 
 class Skill(Struct, frozen=True):
-    """A skill. `folder` is resolved; `key` is its name, or `project:NAME` if the person has another."""
+    """`folder` is resolved; `key` is its name, or `project:NAME` if the user has another."""
 
     key: str
     name: str
     description: str
     folder: Path
     origin: Origin
-    #: Whether the model's list leaves it out.
+    #: Whether the model's list omits it.
     hidden: bool = False
     takes_arguments: bool = False
     hint: str = ""
@@ -64,7 +64,9 @@ class Skill(Struct, frozen=True):
 def read_skills(
     places: Sequence[ExtensionFolder], trusted: TrustedFiles
 ) -> tuple[list[Skill], list[Problem], list[Path]]:
-    """All skills in order of precedence, the unusable ones, and folders that are not trusted. Blocking."""
+    """Returns all skills in order of precedence, the unusable ones, and folders that are not trusted.
+    Blocking.
+    """
     found: dict[str, Skill] = {}
     problems: list[Problem] = []
     withheld: list[Path] = []
@@ -113,7 +115,8 @@ def _skill(file: Path, folder: Path, place: ExtensionFolder) -> Skill:
 
 
 def skill_body(skill: Skill, trusted: TrustedFiles) -> str:
-    """The text of a skill without its front matter, its folder, and its other files by name. Blocking.
+    """Returns the text of a skill without its front matter, its folder, and its other files by name.
+    Blocking.
 
     Raises TuiAgentError, for a workspace's skill also if it has changed since it was trusted.
     """
@@ -136,15 +139,14 @@ def skill_body(skill: Skill, trusted: TrustedFiles) -> str:
 
 
 def hidden_config(config: Path, shown: Sequence[str]) -> list[str]:
-    """The configuration folder, or all but its skills if they are shown."""
+    """Returns the configuration folder, or all but its skills if they are shown."""
     if os.path.realpath(config / "skills") not in shown:
         return [str(config)]
     return [entry.path for entry in os.scandir(config) if entry.name != "skills"]
 
 
 def skill_file(skill: Skill, path: str, trusted: TrustedFiles) -> str:
-    """Blocking. Raises PathRefused for a path outside or a secret, and FileError for a file that cannot be
-    read."""
+    """Blocking. Raises PathRefused for a path outside or a secret, and FileError for an unreadable file."""
     data = read(Gate(skill.folder), path, MAX_BYTES)
     digest = hashlib.sha256(data).hexdigest()
     if skill.origin == "project" and not trusted.holds_bytes(skill.folder / path, digest):
@@ -161,7 +163,7 @@ def skill_file(skill: Skill, path: str, trusted: TrustedFiles) -> str:
 
 
 class SkillLines(Struct, frozen=True):
-    """The skills as the prompt lists them, and the names of those that have no room for their line."""
+    """Skills as the prompt lists them, and the names of those without room for a line."""
 
     lines: tuple[str, ...] = ()
     short: tuple[str, ...] = ()
@@ -169,7 +171,7 @@ class SkillLines(Struct, frozen=True):
 
 
 def skill_lines(skills: Iterable[tuple[str, str]], tokens: int) -> SkillLines:
-    """Lines for names and descriptions within a budget: whole lines first, then names alone."""
+    """Returns lines for names and descriptions within a budget: whole lines first, then names alone."""
     room = tokens * LETTERS
     lines, short, left_out = [], [], []
     for name, description in skills:
@@ -191,11 +193,11 @@ def unknown_skill(name: str, skills: Iterable[Skill]) -> TuiAgentError:
 
 
 class AgentPrompt(Struct, frozen=True):
-    """An agent. `key` is its name, or `project:NAME` if the person has another.
+    """`key` is its name, or `project:NAME` if the user has another.
 
     - model: a configured model; "" for the one in use.
-    - tools: the tools that it has, with patterns of commands or paths (none: any); None for all.
-    - off: tools that it does not have.
+    - tools: its tools, with patterns of commands or paths (none: any); None for all.
+    - off: tools that it lacks.
     """
 
     key: str
@@ -211,9 +213,9 @@ class AgentPrompt(Struct, frozen=True):
 def read_agents(
     places: Sequence[ExtensionFolder], trusted: TrustedFiles, models: Sequence[str]
 ) -> tuple[list[AgentPrompt], list[Problem]]:
-    """All agents in order of precedence, and problems: unusable files, and tools and models that are left out.
+    """Returns all agents in order of precedence, and problems: unusable files, and omitted tools and models.
 
-    `models` are those that the person has configured. Blocking.
+    `models` are those that the user has configured. Blocking.
     """
     found: dict[str, AgentPrompt] = {}
     problems: list[Problem] = []
@@ -284,8 +286,9 @@ RunCommand = Callable[[str], Awaitable[str]]
 
 
 class Command(Struct, frozen=True):
-    """A command. `key` is its name, or `ORIGIN:NAME` if an earlier one has the name. `model` is a configured model; ""
-    for the one in use."""
+    """`key` is its name, or `ORIGIN:NAME` if an earlier one has the name. `model` is a configured model; ""
+    for the one in use.
+    """
 
     key: str
     description: str
@@ -294,12 +297,12 @@ class Command(Struct, frozen=True):
     origin: Origin
     path: Path
     model: str = ""
-    #: Of its arguments.
     names: tuple[str, ...] = ()
 
     def own_files(self) -> tuple[str, list[str]]:
-        """The files below the parent of `commands/` that it mentions as `@~/…`, in one text, and notices of others.
-        Blocking."""
+        """Returns the files below the parent of `commands/` that it mentions as `@~/…`, in one text, and
+        notices of others. Blocking.
+        """
         if self.origin != "user":
             return "", []
         home, root = home_folder(), self.path.parents[self.key.count(":") + 1]
@@ -320,8 +323,9 @@ class Command(Struct, frozen=True):
 def read_commands(
     places: Sequence[ExtensionFolder], trusted: TrustedFiles, models: Sequence[str] = ()
 ) -> tuple[list[Command], list[Problem]]:
-    """All commands in order of precedence, the unusable ones, and models that are not among those that the person has
-    configured. Blocking."""
+    """Returns all commands in order of precedence, unusable ones, and models that the user has not
+    configured. Blocking.
+    """
     found: dict[str, Command] = {}
     problems: list[Problem] = []
     for place in places:
@@ -356,18 +360,19 @@ def read_commands(
 async def expanded(
     body: str, arguments: str, names: Sequence[str] = (), run: RunCommand | None = None
 ) -> str:
-    """The text of a command with its arguments and, with `run`, the output of its commands, in one pass: inserted
-    text is not expanded again."""
+    """Inserts arguments and, with `run`, the output of commands, in one pass: inserted text is not expanded
+    again.
+    """
     try:
         words = shlex.split(arguments)
-    except ValueError:  # An open quote.
+    except ValueError:  # an open quote
         words = arguments.split()
     uses = False
 
     def inserted(found: re.Match[str], *, quoted: bool = False) -> str:
         nonlocal uses
         if (name := found["name"]) is not None and name not in names:
-            return found[0]  # A variable of the text.
+            return found[0]  # a variable of the text
         uses = uses or not quoted
         if name is None and found["number"] is None and found["position"] is None:
             return shlex.join(words) if quoted else arguments

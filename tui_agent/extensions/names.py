@@ -16,7 +16,7 @@ CHANGE, RUN, TODOS, TASKS, SKILL, PAGE = (
     "use_skill",
     "fetch_page",
 )
-#: Our tool by another agent's name of it, in lower case.
+#: Our tool by another agent's name, in lower case.
 TOOLS: dict[str, str] = {
     **dict.fromkeys(("read", "view", "read_file", "read_many_files", "notebookread"), READ),
     **dict.fromkeys(("ls", "list", "list_dir"), LIST),
@@ -47,15 +47,14 @@ SHOWN: dict[str, str] = {
     SKILL: "Skill",
     PAGE: "WebFetch",
 }
-#: Names of model families, which stand for the configured model that has the word in its name.
+#: Names of model families, which mean the configured model that has the word in its name.
 FAMILIES = ("sonnet", "opus", "haiku", "gpt", "gemini", "flash", "pro", "mini")
-#: The model in use.
 INHERIT = ("", "inherit", "default")
 _RULE = re.compile(r"([\w.*-]+)(?:\((.*)\))?", re.DOTALL)
 
 
 class Narrowing(Struct, frozen=True):
-    """The tools that remain, with the patterns of their commands or paths; an empty pattern allows all.
+    """The remaining tools, with the patterns of their commands or paths; an empty pattern allows all.
 
     `left_out` are the names without a counterpart.
     """
@@ -92,7 +91,7 @@ def _glob(pattern: str) -> str:
 
 
 def model_of(written: str, configured: Sequence[str]) -> str | None:
-    """The configured model that a name means, "" for the one in use, or None if none is configured."""
+    """Returns the configured model that a name means, "" for the one in use, or None if none is configured."""
     name = written.strip()
     if name.lower() in INHERIT:
         return ""

@@ -1,6 +1,6 @@
-"""The workspace's extension files that the person has trusted, each by the hash of its content.
+"""Trusted extension files of the workspace, each by the hash of its content.
 
-A file counts only as long as it is exactly the trusted one; the others stay in force.
+Trust covers a file only while it is exactly the trusted one.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from tui_agent.settings import trust
 from tui_agent.settings.files import read_small, reason_of
 from tui_agent.settings.folders import Folders
 
-#: Maximum size of a file of a skill, and maximum number of files of all extensions of a workspace.
+#: Bytes of a skill's file; extension files of a workspace.
 MAX_FILE, MAX_FILES = 20_000_000, 2_000
-#: The file of servers.
 SERVER_FILES = (".mcp.json",)
 #: Files that may hold hooks, and the folder of their scripts.
 HOOK_FILES = tuple(f"{name}/settings.json" for name in SHARED)
@@ -29,7 +28,7 @@ SCRIPTS = tuple(f"{name}/hooks" for name in SHARED)
 
 
 def files_of(workspace: Path, folders: Folders) -> dict[str, str]:
-    """ "" for one that cannot be trusted. Blocking."""
+    """ "" for a file that cannot be trusted. Blocking."""
     root = Path(os.path.realpath(workspace))
     found: dict[str, str] = {}
     wanted = [
@@ -53,7 +52,7 @@ def files_of(workspace: Path, folders: Folders) -> dict[str, str]:
 
 
 class TrustedFiles:
-    """The trusted extension files of a workspace; all of them if `everything` is trusted."""
+    """All of the workspace's extension files if `everything` is trusted."""
 
     def __init__(self, workspace: Path, folders: Folders, *, everything: bool = False) -> None:
         self.root = Path(os.path.realpath(workspace))
@@ -78,7 +77,7 @@ class TrustedFiles:
 
 
 def brought(workspace: Path, folders: Folders) -> trust.TrustedWorkspace:
-    """All that trust in a workspace would cover now. Blocking."""
+    """Returns all that trust in a workspace would cover. Blocking."""
     entry, _ = trust.trust_scope(workspace)
     return replace(entry, extensions=files_of(workspace, folders))
 
@@ -95,13 +94,13 @@ def standing(workspace: Path, folders: Folders) -> trust.Standing:
 
 
 class Switches:
-    """The entries of one kind that are on, in a file of the data folder, by place and name. Blocking."""
+    """Switched-on entries of one kind, in a file of the data folder, by place and name. Blocking."""
 
     def __init__(self, folders: Folders, file: str) -> None:
         self._path = folders.data / file
 
     def of(self, place: str) -> Mapping[str, str]:
-        """Fingerprints by name; empty if the file is unreadable."""
+        """Returns fingerprints by name; none if the file is unreadable."""
         return self._read().get(place, {})
 
     def turn(self, place: str, name: str, fingerprint: str) -> None:

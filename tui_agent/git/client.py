@@ -1,4 +1,4 @@
-"""Checkpoints, files in commits, and commits, for the interface; git runs in the child."""
+"""Checkpoints, files in commits, and commits; git runs in the child."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from tui_agent.processes.child import ChildProcess
 
 class ChangedFile(Struct, frozen=True):
     """git's two-character mark, and the content hash ("" if deleted). `applied`: contains applied,
-    uncommitted changes."""
+    uncommitted changes.
+    """
 
     path: str
     mark: str
@@ -44,7 +45,8 @@ class CommitPlan(Struct, frozen=True):
 
 class MissingFile(Struct, frozen=True):
     """Possible content hashes (MD5), size in bytes, inode (0 if unknown), and the Unix time when it was last
-    seen."""
+    seen.
+    """
 
     path: str
     hashes: tuple[str, ...]
@@ -69,7 +71,7 @@ class GitClient:
         return await self._child.ask("git_forget", about)
 
     async def file_at(self, revision: str, path: str) -> bytes | None:
-        """None if missing. Raises `FileError` if the commit is gone, or `ChildFailed`."""
+        """Returns None if missing. Raises `FileError` if the commit is gone, or `ChildFailed`."""
         about = {"root": str(self._root), "revision": revision, "path": path}
         found = await self._child.ask("git_file", about)
         if found is False:
@@ -88,7 +90,7 @@ class GitClient:
         return msgspec.convert(found, CommitPlan)
 
     async def commit_diff(self, paths: Sequence[str]) -> tuple[str, bool]:
-        """Returns the diff of a commit, and whether it was truncated. Raises `ChildFailed`."""
+        """Returns the diff, and whether it was truncated. Raises `ChildFailed`."""
         found = await self._child.ask("git_commit_diff", {"root": str(self._root), "paths": list(paths)})
         return found["diff"], found["cut"]
 

@@ -44,7 +44,7 @@ _MOST: Final = 8 << 20
 
 
 def hooks_folder(root: str) -> str:
-    """Returns the repository's configured hooks folder, by default the user's; "" without a repository."""
+    """Returns the repository's configured hooks folder, otherwise the user's; "" without a repository."""
     found = opened(root)
     if found is None:
         return ""
@@ -82,8 +82,8 @@ _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short", U
 def commit_plan(root: str, first: Sequence[str]) -> dict[str, Any]:
     """{is_repository, files, more, hooks}: files available for a commit, and its hooks by name.
 
-    Each file is {path, mark, seen}: git's two characters, and its `seen_of`; `first` in front, then staged
-    ones.
+    Each file is {path, mark, seen}: git's two characters, and its `seen_of`; `first` in front, then
+    staged ones.
     """
     repository = find_repository(root)
     if repository is None:
@@ -115,8 +115,9 @@ def seen_of(root: str, paths: Sequence[str]) -> dict[str, str]:
 
 
 def commit(root: str, message: str, files: Mapping[str, str], hooks: Mapping[str, str]) -> dict[str, str]:
-    """{commit, error}: commits the reviewed versions; the index of other files stays. `hooks`: approved hooks
-    with their hashes."""
+    """{commit, error}: commits the reviewed versions; the index of other files stays. `hooks`: approved
+    hooks with their hashes.
+    """
     repository = find_repository(root)
     if repository is None:
         return {"commit": "", "error": "the folder is in no git repository"}
@@ -144,8 +145,7 @@ def commit(root: str, message: str, files: Mapping[str, str], hooks: Mapping[str
 
 
 def _why_not(repository: Repository, files: Mapping[str, str], hooks: Mapping[str, str]) -> str:
-    """Returns the reason why a commit is not possible, or "". Not git's own check, which would open
-    submodules."""
+    """Returns why a commit is not possible, or "". Not git's own check, which would open submodules."""
     root, paths = repository.root, list(files)
     moved = [path for path, seen in seen_of(root, paths).items() if seen != files[path]]
     if moved:
@@ -227,7 +227,8 @@ LARGEST_UNTRACKED = 32 << 20
 
 def tree_on_disk(repository: Repository, written: Sequence[str] = (), *, untracked: bool = False) -> str:
     """Returns the tree of all tracked files below the root as on disk, and of the written paths; "" on
-    failure. `untracked` adds files that are not ignored."""
+    failure. `untracked` adds files that are not ignored.
+    """
     with temporary_folder() as folder:
         index = os.path.join(folder, "index")
         theirs = os.path.join(repository.git_dir, "index")
@@ -261,7 +262,7 @@ def sweep() -> None:
 
 
 def _from_head(repository: Repository, index: str) -> bool:
-    """Starts again from HEAD: an index with conflicts cannot be written."""
+    """Restarts from HEAD: an index with conflicts cannot be written."""
     if os.path.exists(index):
         os.unlink(index)
     head = git(repository.root, "rev-parse", "--verify", "--quiet", "HEAD")
@@ -316,7 +317,6 @@ def make_checkpoint(root: str, session: str, name: str, paths: Sequence[str]) ->
 
 
 def forget_checkpoints(root: str, session: str, names: Sequence[str] | None = None) -> int:
-    """Returns their number."""
     if not _NAME.fullmatch(session):
         return 0
     told = git(root, "for-each-ref", "--format=%(refname)", f"{REFS}/{session}/")
@@ -326,7 +326,6 @@ def forget_checkpoints(root: str, session: str, names: Sequence[str] | None = No
 
 
 def file_at(root: str, revision: str, path: str) -> bytes | None:
-    """None if missing."""
     repository = find_repository(root)
     if repository is None or revision.startswith("-"):
         return None

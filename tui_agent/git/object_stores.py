@@ -15,18 +15,19 @@ from msgspec import Struct
 from tui_agent.files.git_folder import GitFolder, find_git_folder, parse_config, read_regular
 from tui_agent.processes.environment import for_any, for_workspace
 
-#: The search process, which answers one request on standard input.
+#: Answers one request on standard input.
 SEARCH: Final = (sys.executable, "-P", "-m", "tui_agent.git.without_secrets")
 KEPT: Final = "git"
-#: Time limit of the search; 50,000 commits take some seconds.
+#: Time limit; 50,000 commits take some seconds.
 SECONDS: Final = 600.0
 _MODULES: Final = 200
 
 
 class HistoryRequest(Struct):
     """top: of a work tree, or a folder with repositories. nested: their work trees. cache: our folder.
-    hidden: hidden paths below the top. reveal: the user's globs, relative to the top and to `prefix`. sent:
-    SHA-256 hashes of revealed contents. values: only collect secrets."""
+    hidden: hidden paths below the top. reveal: the user's globs, relative to the top and to `prefix`.
+    sent: SHA-256 hashes of revealed contents. values: only collect secrets.
+    """
 
     top: str
     cache: str
@@ -67,8 +68,9 @@ class HistoryAnswer(Struct):
 
 
 def secrets_in_history(folder: str, cache: Path) -> list[tuple[bytes, bytes]]:
-    """`HistoryAnswer.secrets` of a folder's repository; empty if the search fails. `cache`: our folder.
-    Blocks."""
+    """Returns `HistoryAnswer.secrets` of a folder's repository; none if the search fails. `cache`: our
+    folder. Blocks.
+    """
     found = find_git_folder(folder)
     if found is None:
         return []
@@ -84,7 +86,7 @@ def secrets_in_history(folder: str, cache: Path) -> list[tuple[bytes, bytes]]:
 
 
 def all_repositories(top: str, nested: Iterable[str]) -> tuple[list[GitFolder], list[str]]:
-    """`repositories` of the top and of nested folders with a `.git`."""
+    """Applies `repositories` to the top and to nested folders with a `.git`."""
     folders, others = repositories(top)
     for place in nested:
         inner, more = repositories(place)
@@ -98,8 +100,9 @@ def all_repositories(top: str, nested: Iterable[str]) -> tuple[list[GitFolder], 
 
 
 def repositories(top: str) -> tuple[list[GitFolder], list[str]]:
-    """Returns the repository with the work tree `top` and its submodules; also object stores without a work
-    tree."""
+    """Returns the repository with the work tree `top` and its submodules, and object stores without a work
+    tree.
+    """
     found = find_git_folder(top)
     if found is None or found.work_tree != top:
         return [], []
@@ -124,7 +127,7 @@ def repositories(top: str) -> tuple[list[GitFolder], list[str]]:
 
 
 def object_stores(common_dir: str) -> list[str]:
-    """Its own and its alternates."""
+    """Includes alternates."""
     found: list[str] = []
     waiting = [os.path.realpath(os.path.join(common_dir, "objects"))]
     while waiting and len(found) < 10:
@@ -138,7 +141,7 @@ def object_stores(common_dir: str) -> list[str]:
 
 
 def borrowed(store: str) -> bytes:
-    """Returns the alternates file; b"" if missing."""
+    """Returns the alternates file, or b""."""
     try:
         return read_regular(os.path.join(store, "info/alternates"), 1 << 16)
     except OSError:

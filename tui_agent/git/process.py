@@ -1,7 +1,7 @@
 """Runs one git process with a minimal environment and a time limit.
 
-The workspace child starts it through GitPython (see `git.repository`), others through the standard library:
-importing GitPython would block the interface.
+The workspace child starts it through GitPython (see `git.repository`), others through the standard
+library: importing GitPython would block the interface.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _VARIABLES: Final = {
     "GIT_TEMPLATE_DIR": "",
     "GIT_LFS_SKIP_SMUDGE": "1",
 }
-#: Files of any type that git opens in any folder of a work tree.
+#: git opens these files, of any type, in any folder of a work tree.
 _OPENED_BY_GIT: Final = frozenset({".gitignore", ".gitattributes", ".gitmodules"})
 #: Delay before searching for pipes that block git, and the search's time limit, in seconds.
 _LOOK: Final = 0.5
@@ -61,7 +61,6 @@ class Result(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Stripped; undecodable bytes are replaced."""
         return self.out.decode(errors="replace").strip()
 
 
@@ -88,7 +87,8 @@ def run_git(
     start: Start = started,
 ) -> Result:
     """Runs git with these variables (None unsets one). `feed` is standard input; `trusted` allows programs
-    from the folder. Raises ChildFailed after `seconds`; status `NOT_FOUND` if git cannot be started."""
+    from the folder. Raises ChildFailed after `seconds`; status `NOT_FOUND` if git cannot be started.
+    """
     told = {**_environment(trusted), **_VARIABLES, **variables}
     environment = {key: value for key, value in told.items() if value is not None}
     program = find_git()

@@ -36,7 +36,7 @@ from tui_agent.git.process import Result, Start, find_git, run_git, temporary_fo
 from tui_agent.processes.environment import avoid_programs_in
 
 _SECONDS: Final = 10.0
-#: Determine the locations of settings; git reports the files it read.
+#: Determine the locations of settings.
 _WHERE: Final = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
 #: Settings with a file path, and default file names.
 _FILES: Final = {"core.excludesfile": "ignore", "core.attributesfile": "attributes"}
@@ -49,7 +49,8 @@ _answers: Final[dict[object, tuple[Stamps, Entries]]] = {}
 
 def persons_settings(found: GitFolder) -> Entries:
     """Returns the user's settings in order of increasing precedence; file paths are absolute. Raises
-    ChildFailed."""
+    ChildFailed.
+    """
     where = {key: os.environ[key] for key in _WHERE if key in os.environ}
     about = (found, *sorted(where.items()))
     kept = _answers.get(about)
@@ -165,7 +166,8 @@ _SHARED: Final = (
 
 class Repository(Struct, frozen=True):
     """`prefix`: path from its top (empty, or ending in `/`). `git_dir` belongs to this work tree;
-    `common_dir` is shared by linked worktrees."""
+    `common_dir` is shared by linked worktrees.
+    """
 
     root: str
     prefix: str
@@ -184,8 +186,8 @@ def git(
 ) -> Result:
     """Runs `git` in a folder's repository with standard input `feed`.
 
-    `index` replaces the index file; `hooks` is a folder of hooks to run. `start` starts the process outside
-    the workspace child. Raises ChildFailed after `seconds`; all other failures are results.
+    `index` replaces the index file; `hooks` is a folder of hooks to run. `start` starts the process
+    outside the workspace child. Raises ChildFailed after `seconds`; all other failures are results.
     """
     found = opened(root)
     if found is None:
@@ -228,7 +230,7 @@ def git_without_repository(root: str, *arguments: str, feed: bytes | None = None
 
 
 def find_repository(root: str) -> Repository | None:
-    """None if there is none or it ignores the folder."""
+    """Returns None if there is none or it ignores the folder."""
     found = opened(root)
     if found is None or not find_git():
         return None
@@ -250,10 +252,10 @@ def withheld_filters(root: str) -> dict[str, bool]:
 
 
 def ignored(repository: Repository, paths: Sequence[str], *, untracked: bool = False) -> set[str] | None:
-    """Ignored `paths`; None if git cannot decide (in a submodule or behind a link).
+    """Returns ignored `paths`; None if git cannot decide (in a submodule or behind a link).
 
-    git scans its whole index for each path not known to be `untracked`, so for many paths tracked files are
-    excluded first.
+    git scans its whole index for each path not known to be `untracked`, so for many paths tracked files
+    are excluded first.
     """
     if len(paths) > FEW and not untracked:
         others = _untracked(repository, paths)
@@ -269,7 +271,7 @@ def ignored(repository: Repository, paths: Sequence[str], *, untracked: bool = F
 
 
 def ignored_without_repository(root: str, paths: Sequence[str]) -> set[str] | None:
-    """None if git cannot decide, empty if git is missing."""
+    """Returns None if git cannot decide, an empty set if git is missing."""
     if not paths or not find_git():
         return set()
     feed = b"\0".join(os.fsencode(path) for path in paths) + b"\0"
@@ -280,15 +282,16 @@ def ignored_without_repository(root: str, paths: Sequence[str]) -> set[str] | No
 
 
 def tracked(root: str, paths: Sequence[str]) -> list[str]:
-    """Returns the tracked paths; empty if git fails."""
+    """Returns tracked paths; none if git fails."""
     told = git(root, "--literal-pathspecs", "ls-files", "-z", "--", *paths)
     found = {os.fsdecode(name) for name in told.out.split(b"\0")} if told.ok else set()
     return [path for path in paths if path in found]
 
 
 def ignored_apart(repository: Repository, paths: Sequence[str]) -> set[str]:
-    """Like `ignored`, one by one, if git cannot decide for all; no path is behind a link. Paths in submodules
-    count as ignored, and all paths if git fails."""
+    """Like `ignored`, one by one, if git cannot decide for all; no path is behind a link. Paths in
+    submodules count as ignored, and all paths if git fails.
+    """
     told = git(repository.root, "ls-files", "-z", "--stage")
     if not told.ok:
         return set(paths)
@@ -304,7 +307,8 @@ def ignored_apart(repository: Repository, paths: Sequence[str]) -> set[str]:
 
 def _untracked(repository: Repository, paths: Sequence[str]) -> list[str] | None:
     """Returns paths not in the index nor excluded by a sparse checkout; None if one is in a submodule or git
-    fails."""
+    fails.
+    """
     told = git(repository.root, "ls-files", "-z", "-t")
     if not told.ok:
         return None
@@ -364,8 +368,9 @@ def without_submodules(root: str, index: str = "") -> list[str]:
 def _started(
     command: list[str], folder: str, environment: dict[str, str], stdin: IO[bytes]
 ) -> subprocess.Popen[bytes]:
-    """Starts git through GitPython, which extends the inherited environment, so `env -i` clears it first. Its
-    import takes long."""
+    """Starts git through GitPython, which extends the inherited environment, so `env -i` clears it first.
+    Its import takes long.
+    """
     # On import, GitPython runs the first git of the PATH, possibly from the workspace. These settings prevent
     # that.
     os.environ["GIT_PYTHON_REFRESH"] = "quiet"
@@ -471,9 +476,9 @@ def read_status(root: str) -> dict[str, Any]:
 def status_and_deleted(root: str, untracked: Iterable[str] | None = None) -> tuple[dict[str, Any], list[str]]:
     """Returns the status below `root`, as fields of `GitStatus`, and tracked files missing on disk.
 
-    With `untracked`, git does not scan for untracked files. Marks are git's two characters by path: staged
-    and unstaged, a space for unchanged; `??` is untracked. A detached head is named by its first seven
-    digits. At most `MAX_MARKS` paths, tracked ones first.
+    With `untracked`, git does not scan for untracked files. Marks are git's two characters by path:
+    staged and unstaged, a space for unchanged; `??` is untracked. A detached head is named by its first
+    seven digits. At most `MAX_MARKS` paths, tracked ones first.
     """
     repository = find_repository(root)
     if repository is None:

@@ -51,9 +51,9 @@ class GitUnreadable(Exception):
 class SecretNames(Struct):
     """Names of a repository's objects, kept between sessions.
 
-    rules: their fingerprint. packs: indexes of searched packs. loose: ids of loose objects. secret: blob ids
-    by secret path. asked: the same for requested paths. nameless: blobs without a commit. public: blobs of
-    sample files. keyed: blobs with keys, if few enough to search.
+    rules: their fingerprint. packs: indexes of searched packs. loose: ids of loose objects. secret: blob
+    ids by secret path. asked: the same for requested paths. nameless: blobs without a commit. public:
+    blobs of sample files. keyed: blobs with keys, if few enough to search.
     """
 
     rules: str
@@ -177,7 +177,7 @@ def _with_keys(folder: GitFolder, ids: Sequence[str]) -> set[str]:
 
 
 def identifying_lines(data: bytes) -> set[bytes]:
-    """Lines, and values after `=`, long enough to identify their source."""
+    """Returns lines, and values after `=`, long enough to identify their source."""
     found = {line.strip() for line in data.split(b"\n")}
     found |= {line.partition(b"=")[2].strip(b" \t\r\"'") for line in found}
     return {line for line in found if len(line) >= 8}
@@ -213,7 +213,8 @@ _RAW: Final = ("-r", "--raw", "-z", "--no-abbrev", "--no-renames", "--no-ext-dif
 
 def staged(folder: GitFolder, known: SecretNames) -> dict[bytes, tuple[str, bool]]:
     """Returns the index by path: blob id, and whether the entry is merged. Adds uncommitted secret paths to
-    `known`."""
+    `known`.
+    """
     found: dict[bytes, tuple[str, bool]] = {}
     for line in run(folder, "ls-files", "--stage", "-z").out.split(b"\0"):
         head, _, path = line.partition(b"\t")

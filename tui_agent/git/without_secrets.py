@@ -43,12 +43,10 @@ from tui_agent.git.repository import LONG_SECONDS
 from tui_agent.git.secret_blobs import GitUnreadable, SecretNames
 
 SENTENCE: Final = b"(this is a secret, which is not shown in a trial view)\n"
-#: Replacement refs; git reports further replaced blobs as corrupt.
+#: git reports further replaced blobs as corrupt.
 MOST_REPLACED: Final = 5_000
 _MOST_REFS: Final = 1 << 23
-#: Reported secrets.
 MOST_TOLD, MOST_TOLD_BYTES = 500, 4 << 20
-#: Bytes compared of a file.
 _MOST_READ: Final = 1 << 20
 #: Lifetime of unused packs.
 _KEPT_SECONDS: Final = 14 * 86400.0
@@ -190,7 +188,7 @@ def _leave_out(
 
 
 def _refs(folder: GitFolder, ids: Iterable[str], by: str) -> bytes | None:
-    """`packed-refs` with replacement refs; None for other ref formats or beyond the size limit."""
+    """Returns `packed-refs` with replacement refs; None for other ref formats or beyond the size limit."""
     if os.path.isdir(os.path.join(folder.common_dir, "reftable")):
         return None
     try:
@@ -245,7 +243,7 @@ def _rewritten(folder: GitFolder, pack: bytes, rest: Iterable[str], secret: set[
                 f"a pack cannot be written: {done.err.decode(errors='replace').strip()[-200:]}"
             )
         make_private(place)
-        with suppress(OSError):  # created by another process
+        with suppress(OSError):
             os.rename(making / "objects" / "pack", place / "pack")
     finally:
         remove_folder(str(making))
@@ -265,7 +263,7 @@ def _replacements(ids: set[str], cache: Path) -> str:
             folder = making / each[:2]
             make_private(folder)
             (folder / each[2:]).write_bytes(data)
-        with suppress(OSError):  # created by another process
+        with suppress(OSError):
             os.rename(making, place)
     finally:
         remove_folder(str(making))
@@ -273,7 +271,7 @@ def _replacements(ids: set[str], cache: Path) -> str:
 
 
 def sweep(cache: Path) -> None:
-    """Packs unused for two weeks."""
+    """Removes packs unused for two weeks."""
     packs = cache / "packs"
     for name in os.listdir(packs) if packs.is_dir() else ():
         with suppress(OSError):

@@ -46,7 +46,7 @@ WHOLE_FOR: Final = 10.0
 
 
 class _VerifiedSeed(Struct, frozen=True):
-    """Its tree, the monotonic time of the check, and whether copies were linked since."""
+    """The seed's tree, the monotonic time of the check, and whether copies were linked since."""
 
     tree: str
     at: float
@@ -83,7 +83,8 @@ def update_seed(repository: Repository, commit: str, parent: str) -> Result:
 
 def fill(parent: str, commit: str, folder: str) -> Result:
     """Fills a worktree with links to the seed at that commit, or with copies if hard links are unsupported.
-    Raises OSError."""
+    Raises OSError.
+    """
     if looked := _looked.get(parent):
         _looked[parent] = replace(looked, linked=True)
     try:
@@ -193,7 +194,8 @@ def remove_worktree(root: str, folder: str) -> None:
 
 def detach_worktree(root: str, folder: str) -> str:
     """The fast part of a removal: renames the folder, unregisters it, and returns the new location. Raises
-    FileError."""
+    FileError.
+    """
     parent = os.path.dirname(folder)
     aside = os.path.join(parent, f"{_ASIDE}{secrets.token_hex(4)}")
     try:

@@ -14,7 +14,7 @@ import click
 from tui_agent.errors import UsageError
 from tui_agent.settings.folders import user_folders
 
-#: Maximum bytes of a frame, which may hold pictures.
+#: Bytes of a frame, which may hold pictures.
 LONGEST_FRAME = 64_000_000
 
 
@@ -60,7 +60,9 @@ def acp(set_up: bool) -> int:
 async def _check(
     source: asyncio.StreamReader, checked: asyncio.StreamReader, target: asyncio.StreamWriter
 ) -> None:
-    """Answers lines that are too long or not JSON objects with an error, because the SDK ends at some of them."""
+    """Answers lines that are too long or not JSON objects with an error, because the SDK ends at some of
+    them.
+    """
     is_too_long = False
     try:
         while True:
@@ -71,7 +73,7 @@ async def _check(
                 is_too_long = True
                 continue
             except asyncio.IncompleteReadError:
-                return  # the end; without a line break, a frame is cut
+                return  # without a line break, a frame is cut
             try:
                 is_object = not is_too_long and isinstance(json.loads(line), dict)
             except (ValueError, RecursionError):

@@ -24,9 +24,8 @@ from tui_agent.processes.environment import avoid_programs_in
 from tui_agent.settings.files import nearest, reason_of
 
 SHELLS = ("bash", "zsh", "fish")
-#: The variable by which a shell asks for completions, as click derives it from the program's name.
+#: By which a shell asks for completions; click derives it from the program's name.
 VARIABLE = "_TUI_AGENT_COMPLETE"
-#: Number of sessions offered, newest first.
 MOST_SESSIONS = 50
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
@@ -51,7 +50,7 @@ def folders(_context: click.Context, _parameter: click.Parameter, incomplete: st
 
 
 def sessions(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """`last` and ids of this workspace's sessions, with the first request of each as help."""
+    """Offers `last` and ids of this workspace's sessions, with the first request of each as help."""
     from tui_agent.files.text import escaped
     from tui_agent.log.catalog import list_sessions
     from tui_agent.settings.folders import user_folders
@@ -100,9 +99,8 @@ def _matching(known: Iterable[tuple[str, str]], incomplete: str) -> list[Complet
     ]
 
 
-#: Maximum size of a prompt from standard input, in bytes.
 MOST_PROMPT_BYTES = 16 * 1024 * 1024
-#: Number of files above which opening a folder needs confirmation, and the maximum seconds for counting them.
+#: Files above which opening a folder needs confirmation; seconds for counting them.
 MOST_FILES = 200_000
 MOST_ATTEMPTS = 8
 COUNT_WITHIN = 1.0
@@ -154,7 +152,7 @@ _LINES = re.compile(r"(?P<path>.+?):(?P<first>\d{1,9})(?:-(?P<last>\d{1,9}))?", 
 
 
 def workspace_folder(path: str) -> Path:
-    """Resolves an existing, listable workspace folder. Ignores programs inside it."""
+    """Resolves an existing, listable folder. Ignores programs inside it."""
     if not path:
         raise UsageError("the name of the folder is empty", "name a folder, or omit it for the current one")
     shown = escaped(path)
@@ -180,7 +178,7 @@ def workspace_folder(path: str) -> Path:
 
 
 def why_ask_first(folder: Path) -> str:
-    """The reason to confirm opening an unnamed folder, such as "… is your home folder", or ""."""
+    """Returns why opening an unnamed folder needs confirmation, such as "… is your home folder", or ""."""
     from tui_agent.workspace.listing import holds_more
 
     shown = escaped(str(folder))
@@ -189,7 +187,7 @@ def why_ask_first(folder: Path) -> str:
     if str(folder) == os.path.realpath(os.path.expanduser("~")):
         return f"{shown} is your home folder"
     if os.path.exists(folder / ".git"):
-        # Number of files tracked by git, from the header of the index; 0 if unknown
+        # Files tracked by git, from the header of the index; 0 if unknown
         try:
             header = read_start(folder / ".git" / "index", 12)
         except OSError:
@@ -203,7 +201,9 @@ def why_ask_first(folder: Path) -> str:
 
 
 def attempts(written: str) -> tuple[str, ...]:
-    """Names of agents separated by commas, or as many "" as the number says; empty for "". Raises `UsageError`."""
+    """Returns names of agents separated by commas, or as many "" as the number says; none for "". Raises
+    `UsageError`.
+    """
     if not written:
         return ()
     names = tuple(name.strip() for name in written.split(","))
@@ -298,7 +298,7 @@ def _from_standard_input() -> str:
 
 
 def overrides(settings: Sequence[str], named: Iterable[tuple[str, str | None]] = ()) -> tuple[str, ...]:
-    """`--set` values as `KEY=VALUE`, followed by the options that override them."""
+    """Returns `--set` values as `KEY=VALUE`, then the options that override them."""
     return (*settings, *(f"{key}={value}" for key, value in named if value is not None))
 
 
@@ -317,9 +317,9 @@ class RunOptions(Struct, frozen=True):
     """Options of `tui-agent run`, with a resolved workspace.
 
     `overrides` are settings as `KEY=VALUE`, including `--model`, `--planner-model` and `--protocol`.
-    `session` is "" for a new session (default), `last`, or an id. `trust` trusts the workspace's configuration for
-    this run only. `attach` are paths below the workspace. `agent` is the agent that does the turn, or
-    "". `best` are agents that attempt the prompt beside each other, "" for the model; empty for a turn.
+    `session` is "" for a new session, `last`, or an id. `trust` trusts the workspace's configuration for
+    this run only. `attach` are paths below the workspace. `agent` does the turn, unless "". `best` are
+    agents that attempt the prompt beside each other, "" for the model; empty for a turn.
     """
 
     prompt: str
@@ -341,8 +341,8 @@ class ScreenOptions(Struct, frozen=True):
     """Options of `tui-agent [PATH]`. `resume` is an id, "" for the session picker, or None; `overrides`
     include `--theme`.
 
-    `named` is True if the user passed the folder explicitly. `agent` is the command that is shown first, in a
-    view. `in_background` opens without a terminal, `sets_up` with the setup.
+    `named`: the user passed the folder explicitly. `agent` is the command that is shown first, in a view.
+    `in_background` opens without a terminal, `sets_up` with the setup.
     """
 
     workspace: Path
@@ -358,7 +358,7 @@ class ScreenOptions(Struct, frozen=True):
 
 
 class CommandGroup(click.Group):
-    """A command group that suggests the nearest command for a misspelled one."""
+    """Suggests the nearest command for a misspelled one."""
 
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **{"no_args_is_help": False, **kwargs})  # ty: ignore[invalid-argument-type]
@@ -379,7 +379,7 @@ class CommandGroup(click.Group):
 
 
 def command_first(command: str) -> tuple[str, str]:
-    """Error and remedy for screen options before a command."""
+    """Returns error and remedy for screen options before a command."""
     return "the command must precede its options", f"write `tui-agent {command} …`"
 
 
@@ -396,7 +396,6 @@ def no_command(word: str, commands: Iterable[str], meant: str = "") -> tuple[str
 
 
 def click_error_text(error: click.ClickException) -> tuple[str, str]:
-    """Error and remedy for a `click` argument error."""
     context: click.Context | None = getattr(error, "ctx", None)
     group = context.command if context else None
     command = context.command_path.removesuffix(" open") if context else "tui-agent"

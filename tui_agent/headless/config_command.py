@@ -99,7 +99,7 @@ def _loaded(workspace: Path, overrides: Sequence[str] = ()) -> LoadedSettings:
 
 
 def _other_faults(workspace: Path) -> Iterator[ConfigFault]:
-    """An untrusted workspace's files, unreadable keys and themes."""
+    """Yields an untrusted workspace's files, unreadable keys and themes."""
     folders = user_folders()
     if not trust.is_trusted(workspace, folders):
         yield from workspace_layer(workspace).faults
@@ -127,7 +127,7 @@ def _other_faults(workspace: Path) -> Iterator[ConfigFault]:
 
 
 def _keys_faults(keys: Path) -> Iterator[ConfigFault]:
-    """Outside a table, unknown action or key, or a key already used by another action in the same scope."""
+    """Yields keys outside a table, unknown actions or keys, and a key of two actions in the same scope."""
     try:
         text = read_start(keys).decode()
         own = tomllib.loads(text)

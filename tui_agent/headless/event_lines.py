@@ -53,7 +53,7 @@ def _line(kind: str, source: object, *fields: str) -> Line:
 
 
 def lines(event: e.Event, state: State) -> Iterator[Line]:
-    """None for internal events."""
+    """Yields None for internal events."""
     match event:
         case e.PlanMade():
             actions = [*map(_file_action, event.actions), *map(_directory_action, event.directories)]
@@ -253,13 +253,13 @@ def _directory_action(action: DirectoryAction) -> Line:
 
 
 def place(attempt: Attempt) -> str:
-    """`1/3`, or `built in 1/1` for a built-in fallback pattern."""
+    """Returns `1/3`, or `built in 1/1` for a built-in fallback pattern."""
     rank = f"{attempt.index}/{attempt.total}"
     return rank if attempt.by == "model" else f"built in {rank}"
 
 
 def text_line(event: e.Event, state: State) -> Iterator[tuple[Literal["out", "err"], str]]:
-    """(stream, text); only a reply has several lines."""
+    """Yields (stream, text); only a reply has several lines."""
     match event:
         case e.AttemptEnded(attempt):
             mark = "found" if attempt.outcome == "hit" else attempt.why or attempt.outcome
@@ -310,7 +310,7 @@ def text_line(event: e.Event, state: State) -> Iterator[tuple[Literal["out", "er
 
 
 def _of_its_view(result: CommandResult) -> Iterator[tuple[Literal["out", "err"], str]]:
-    """The failure's cause if it is not the change, and files missing from its view."""
+    """Yields the failure's cause if it is not the change, and files missing from its view."""
     for told in (*filter(None, [result.cause]), *result.report):
         yield "err", one_line(f"      {told}")
 

@@ -18,7 +18,7 @@ from tui_agent.settings.loading import load
 
 
 class HookLine(Struct, frozen=True):
-    """A line of `hooks list --json`: the origin is user, home or project; `off` is the reason that it does not run."""
+    """A line of `hooks list --json`: the origin is user, home or project; `off` is why it does not run."""
 
     name: str
     event: str

@@ -1,9 +1,9 @@
 """Standard output and error of all commands.
 
-Names, replies and errors cannot control the terminal: text is cleaned on terminals and in pipes, which may
-end at a terminal. JSON escapes control characters without loss. A `document` keeps every character unless it
-is shown on a terminal. Write failures are reported. A test ensures that no other command-line module writes
-to the standard streams.
+Names, replies and errors cannot control the terminal: text is cleaned on terminals and in pipes, which
+may end at a terminal. JSON escapes control characters without loss. A `document` keeps every character
+unless it is shown on a terminal. Write failures are reported. A test ensures that no other command-line
+module writes to the standard streams.
 """
 
 from __future__ import annotations
@@ -55,11 +55,13 @@ class ProgressStream:
         except (OSError, OutputLost) as error:
             self.failed = error
             if self._stream is sys.stdout:
-                silence()  # What is buffered would fail again at the exit, which Python 3.13 reports.
+                silence()  # Buffered text would fail again at the exit, which Python 3.13 reports.
 
 
 def open_streams() -> None:
-    """So that no newly opened file gets their descriptors. Writes to the replacement of standard output fail."""
+    """Prevents newly opened files from getting their descriptors. Writes to the replacement of standard
+    output fail.
+    """
     for descriptor in (0, 1, 2):
         try:
             os.fstat(descriptor)
@@ -97,7 +99,7 @@ def json_line(value: Any, out: SupportsWrite | None = None) -> None:
 
 
 def document(text: str, *, is_json: bool = False) -> None:
-    """Unchanged to a file or pipe, cleaned on a terminal."""
+    """Unchanged in a file or pipe, cleaned on a terminal."""
     if is_json:
         text = json_escaped(text)
     elif sys.stdout.isatty():
@@ -110,7 +112,7 @@ def note(text: str, err: SupportsWrite | None = None) -> None:
 
 
 def error(text: str, err: SupportsWrite | None = None) -> None:
-    """`tui-agent: what happened: what to do`."""
+    """Prints `tui-agent: what happened: what to do`."""
     note(f"tui-agent: {text}", err)
 
 

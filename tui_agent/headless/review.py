@@ -45,7 +45,6 @@ redo = _command("redo", "Redo the changes of the last undo.")
 
 
 async def _decide(decision: Decision, workspace: Path, session_id: str, changes: tuple[str, ...]) -> int:
-    """Raises `TuiAgentError`."""
     session = await open_session(Opening(workspace, session=session_id))
     try:
         session.subscribe(

@@ -23,14 +23,14 @@ from tui_agent.store.conversation import Usage, used_since
 from tui_agent.store.state import State, TurnSlice
 from tui_agent.workspace.early_start import EarlyChild
 
-#: States of unresolved changes after an apply.
+#: Unresolved changes after an apply.
 LEFT = ("failed", "conflict", "pending", "merged")
 
 
 async def run(options: RunOptions, ahead: EarlyChild | None, model_ahead: ChildProcess | None) -> int:
     """Returns the documented exit status. Raises `TuiAgentError` before the turn begins.
 
-    `ahead` and `model_ahead` are already started workspace and model processes.
+    `ahead` and `model_ahead` are started processes.
     """
     opening = Opening(
         workspace=options.workspace,
@@ -61,7 +61,8 @@ async def run(options: RunOptions, ahead: EarlyChild | None, model_ahead: ChildP
 
 class UnfinishedWork:
     """`files` omitted from every request, `tasks` that failed or did not start, with reasons by id, and
-    `calls` denied because the user could not be asked."""
+    `calls` denied because the user could not be asked.
+    """
 
     def __init__(self) -> None:
         self.files: list[str] = []
@@ -165,7 +166,8 @@ async def _stop(session: Session) -> None:
 
 async def apply_all(session: Session, before: int, *, checked: bool = False) -> str:
     """All or nothing. Returns the reason if changes are left or unchecked, or "". `before` is the number of
-    changes before this turn; with `checked`, nothing is written unless every check has passed."""
+    changes before this turn; with `checked`, nothing is written unless every check has passed.
+    """
     if len(session.state.review.changes) == before:
         return ""
     while True:
@@ -193,7 +195,7 @@ async def apply_all(session: Session, before: int, *, checked: bool = False) -> 
 
 
 def exit_status(turn: TurnSlice) -> int:
-    """0 for a successful turn; otherwise the documented status of its error."""
+    """Returns 0 for a successful turn, otherwise the documented status of its error."""
     if turn.ok:
         return 0
     return getattr(getattr(errors, turn.kind, None), "exit_status", 1)
@@ -251,7 +253,7 @@ class JsonReporter(RunReporter):
 
 
 class TextReporter(RunReporter):
-    """Replies and proposals on standard output, everything remaining on standard error."""
+    """Replies and proposals on standard output, all other text on standard error."""
 
     def __init__(self, out: TextIO, err: TextIO) -> None:
         super().__init__(out)

@@ -129,23 +129,23 @@ def run(
             for process in processes:
                 with suppress(ChildFailed):  # The first use reports it.
                     loop.run(process.start())
-            from tui_agent.headless import run as body  # Imported while the processes start.
+            from tui_agent.headless import run as body  # while the processes start
 
             return loop.run(body.run(options, ahead, model_ahead))
         finally:
             for process in processes:
-                loop.run(process.close())  # Closing twice is harmless.
+                loop.run(process.close())
 
 
 def _processes(options: RunOptions) -> tuple[EarlyChild | None, ChildProcess | None]:
-    """Returns None if not needed or not reusable."""
+    """Returns None for a process that is not needed or not reusable."""
     workspace = model = None
-    if not options.session and not options.trust:  # Otherwise the folder or its filters may change.
+    if not options.session and not options.trust:  # The folder or its filters may change.
         filters = trust.trusted_filters(options.workspace, user_folders())
         workspace = EarlyChild(options.workspace, filters, workspace_child(filters))
         workspace.process.fork()
     if options.replay is None:
-        model_table.table()  # Tables of models and rules, needed in both processes.
+        model_table.table()  # Both processes need the tables.
         providers()
         model = model_process()
         model.fork()

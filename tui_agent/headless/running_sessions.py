@@ -50,7 +50,7 @@ def ps(as_json: bool) -> int:
 
 
 def _remote_states() -> Iterator[Line]:
-    """Settings are loaded only if that name occurs: loading takes longer than the rest."""
+    """Loads settings only if that name occurs: loading takes longer than the rest."""
     folders = user_folders()
     try:
         named = b"hosts" in read_start(folders.config / "settings.toml")
@@ -117,15 +117,18 @@ def answer(session: str, words: str) -> int:
 
 
 def detached_in(workspace: Path) -> Iterator[tuple[SessionSocket, Line]]:
-    """The sessions of this folder without a terminal, and their states, newest first. Raises `SessionError`."""
+    """Yields this folder's sessions without a terminal, and their states, newest first. Raises
+    `SessionError`.
+    """
     for place, state in reversed(sockets.states()):
         if not state["attached"] and state["workspace"] == os.path.realpath(workspace):
             yield place, state
 
 
 def begin(prompt: str, open_screen: Callable[[], int]) -> int:
-    """Begins a session without a terminal in a process of its own, sends its first message unless it is empty, and
-    prints its id."""
+    """Begins a session in a process without a terminal, sends its first message unless empty, and prints its
+    id.
+    """
     with tempfile.TemporaryFile() as said:
         sys.stdout.flush()
         if not (pid := os.fork()):
@@ -147,7 +150,7 @@ def begin(prompt: str, open_screen: Callable[[], int]) -> int:
 
 
 def _run_apart(errors: int, open_screen: Callable[[], int]) -> NoReturn:
-    """Becomes a process without a terminal, whose errors are written to this descriptor."""
+    """Becomes a process without a terminal, which writes errors to this descriptor."""
     os.setsid()
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor, target in ((null, 0), (null, 1), (errors, 2)):
@@ -164,7 +167,7 @@ def _run_apart(errors: int, open_screen: Callable[[], int]) -> NoReturn:
 
 
 def _found(session: str | None) -> SessionSocket:
-    """The session with this id, or whose id begins or ends so. Raises `SessionError`."""
+    """Finds the session by the beginning or end of its id. Raises `SessionError`."""
     if session is None:
         alive = sockets.states()
         here = [place for place, state in alive if state["workspace"] == os.path.realpath(os.curdir)]
@@ -181,7 +184,7 @@ def _found(session: str | None) -> SessionSocket:
     return found[0]
 
 
-#: Exit status of ssh if the connection failed or was lost.
+#: Exit status of ssh for a failed or lost connection.
 LOST = 255
 #: Seconds between attempts to connect again; the last is repeated.
 PAUSES = (1, 2, 4, 8, 15)
@@ -232,8 +235,9 @@ def _again(words: Sequence[str], connected: Path) -> int:
 
 
 def _remote(host: str, path: str, session: str, *, again: bool) -> str:
-    """The command for the far side. It checks the program there, and attaches to `session`, or to the folder's if
-    `again`."""
+    """Returns the command for the remote side. It checks the program there, and attaches to `session`, or to
+    the folder's if `again`.
+    """
     opening = "tui-agent attach 2>/dev/null || exec tui-agent --continue" if again else "exec tui-agent"
     if session:
         opening = shlex.join(("exec", "tui-agent", "attach", "--", session))

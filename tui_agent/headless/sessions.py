@@ -159,7 +159,7 @@ def export(session: str, form: Literal["md", "json", "html", "patch"], output: s
         if target.exists() and not target.is_file():
             target.write_bytes(data)  # A pipe or device is written directly.
             return 0
-        replace_private(target, data)  # Private to the user regardless of the umask.
+        replace_private(target, data)  # Private regardless of the umask.
         back = target.read_bytes()
     except OSError as error:
         raise FileError(f"{target} cannot be written ({error.strerror})", "name another file") from error
@@ -250,7 +250,6 @@ def _events(session: str) -> list[Any]:
 
 
 def write_lost(lost: list[str]) -> None:
-    """Writes the sentences to standard error."""
     for sentence in lost:
         note(sentence)
 
@@ -273,7 +272,6 @@ def _exchange_text(exchange: Exchange) -> str:
     return "\n".join([head, *exchange.messages, *answer])
 
 
-#: Width of `--plot` bars, in cells.
 BAR_CELLS = 24
 
 
@@ -318,7 +316,7 @@ def stats(session: str, everywhere: bool, as_json: bool, plot: bool) -> int:
 
 
 def _plot(figures: Figures) -> Iterator[str]:
-    """Each figure against its goal, and the outcomes of the patterns."""
+    """Prints each figure against its goal, and the outcomes of the patterns."""
     yield f"{count(figures.sessions, 'session')}, {count(figures.turns, 'turn')}"
     for goal in figures.goals():
         value = "–" if goal.value is None else f"{goal.value:g}"

@@ -1,1 +1,1 @@
-"""Servers of the Model Context Protocol: their configuration, their lists, and the process that holds the SDK."""
+"""Servers of the Model Context Protocol: configuration, lists, and the process that holds the SDK."""

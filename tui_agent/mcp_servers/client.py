@@ -1,4 +1,4 @@
-"""The process that holds the SDK, from the session's side: it starts when a server is first needed."""
+"""Client of the process that holds the SDK, which starts when a server is first needed."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tui_agent.processes.child import ChildProcess
 from tui_agent.processes.environment import for_servers
 
 WORKER = "tui_agent.mcp_servers.worker"
-#: Seconds beyond the worker's own limits after which it is taken for dead.
+#: Seconds beyond the worker's own limits after which it counts as dead.
 BEYOND = 15.0
 #: Seconds for the start of the process and of a server, and its lists.
 OFFER_SECONDS = 45.0
 
 
 class Sampling(Struct, frozen=True):
-    """Texts of a server that the model answers, in at most `most` tokens: messages with `role` and `text`."""
+    """Messages (`role`, `text`) of a server that the model answers, in at most `most` tokens."""
 
     system: str
     messages: tuple[dict[str, str], ...]
@@ -34,8 +34,9 @@ class Sampling(Struct, frozen=True):
 
 
 class ServerQuestion(Struct, frozen=True):
-    """A question of a server: its words and the JSON schema of the answer, a page to open (`url`), or texts for the
-    model."""
+    """A server's question: words and JSON schema of the answer, a page to open (`url`), or texts for the
+    model.
+    """
 
     id: int
     server: str
@@ -45,12 +46,12 @@ class ServerQuestion(Struct, frozen=True):
     sampling: Sampling | None = None
 
 
-#: Answers a question: accept with the content, decline, or cancel.
+#: Accepts with the content, declines, or cancels.
 Answer = Callable[[ServerQuestion], Awaitable[tuple[str, dict[str, Any]]]]
 
 
 class CalledResult(Struct, frozen=True):
-    """The text of a result; a long one is in the file `kept`. `pictures` are files."""
+    """A long text is in the file `kept`. `pictures` are files."""
 
     text: str
     failed: bool = False
@@ -69,7 +70,9 @@ def need_sdk() -> None:
 
 
 class ServerProcess:
-    """Calls servers of one folder. `keep` is the folder of long results, `asked` answers questions of servers."""
+    """Calls servers of one folder. `keep` is the folder of long results, `asked` answers questions of
+    servers.
+    """
 
     def __init__(self, folder: Path, keep: Path, asked: Answer | None = None) -> None:
         self._folder, self._keep, self._asked = str(folder), str(keep), asked
@@ -98,8 +101,9 @@ class ServerProcess:
         return str(await self._ask("prompt", server, params, seconds + OFFER_SECONDS))
 
     async def login(self, server: ToolServer, pasted: asyncio.Queue[str]) -> AsyncGenerator[str, None]:
-        """Yields the page that the person opens, or nothing if no login is needed. An address in `pasted` ends it
-        as the page does. Raises ServerFailed."""
+        """Yields the page that the user opens, or nothing if no login is needed. An address in `pasted` ends
+        it as the page does. Raises ServerFailed.
+        """
 
         async def paste() -> None:
             await self.child.ask("paste", {"text": await pasted.get()}, BEYOND)

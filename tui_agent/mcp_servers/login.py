@@ -1,4 +1,4 @@
-"""Logins at servers by OAuth: kept tokens, one refresh at a time, and the login itself."""
+"""Logins at servers by OAuth: stored tokens, one refresh at a time, and the login itself."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tui_agent.mcp_servers.servers import ToolServer, login_name
 from tui_agent.model.login.flow import redirect_listener
 from tui_agent.model.login.store import Login, LoginStore
 
-#: Path of the page that a login leads back to.
+#: Path to which a login page redirects.
 CALLBACK = "/callback"
 #: Seconds before its end at which a token is refreshed.
 EARLY = 30.0
 
 
 class WantsLogin(Exception):
-    """The server wants a login, and nobody is there for it."""
+    """The server requires a login, but no user is there."""
 
 
 class KeptTokens(TokenStorage):
@@ -69,7 +69,7 @@ class KeptTokens(TokenStorage):
 class ServerAccess(OAuthClientProvider):
     """Adds the token to requests, and refreshes it with the addresses that the login found.
 
-    Processes take turns to refresh, and a token that another process refreshed is used.
+    Processes take turns to refresh, and use a token that another process refreshed.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class ServerAccess(OAuthClientProvider):
             self.context.auth_server_url = str(issuer)
 
     async def remember(self) -> None:
-        """Keeps the addresses of the login beside its tokens."""
+        """Stores the addresses of the login beside its tokens."""
         if self.context.oauth_metadata is not None:
             self.tokens.kept["metadata"] = self.context.oauth_metadata.model_dump(
                 mode="json", exclude_none=True
@@ -132,7 +132,7 @@ class ServerAccess(OAuthClientProvider):
             await self.restore()
             kept = self.context.current_tokens
             if kept is None or kept.access_token == used.access_token:
-                self.context.token_expiry_time = 1.0  # Nobody refreshed it meanwhile.
+                self.context.token_expiry_time = 1.0  # not refreshed by another process
             async with aclosing(_driven(super().async_auth_flow(request))) as exchanges:
                 async for one in exchanges:
                     one.response = yield one.request
@@ -151,7 +151,7 @@ class _Exchange:
 
 
 async def _driven(flow: AsyncGenerator[httpx2.Request, httpx2.Response]) -> AsyncGenerator[_Exchange]:
-    """The requests of a flow, each of which gets its response before the next one."""
+    """Yields the requests of a flow, each after the previous response."""
     try:
         one = _Exchange(await flow.__anext__())
         while True:
@@ -170,9 +170,10 @@ async def log_in(
     open_page: Callable[[str], Awaitable[None]],
     connect: Callable[[ServerAccess], Awaitable[None]],
 ) -> bool:
-    """Logs in at a server, by a page that leads back to this machine or whose address is `pasted`.
+    """Logs in at a server, by a page that redirects to this machine or whose address is `pasted`.
 
-    `connect` makes the request that the server refuses without a login. Returns False if it refuses nothing.
+    `connect` makes the request that the server refuses without a login. Returns False if it refuses
+    nothing.
     """
 
     async def show(url: str) -> None:
@@ -203,7 +204,6 @@ def _code_in(query: str) -> AuthorizationCodeResult:
 
 
 async def with_token(server: ToolServer) -> ServerAccess:
-    """Access by the kept login, or without one if there is none."""
     access = ServerAccess(server)
     await access.restore()
     return access

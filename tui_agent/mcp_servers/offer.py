@@ -1,4 +1,4 @@
-"""The lists of a server, as the SDK's process sends them and as they are kept between sessions.
+"""Lists of a server, as the SDK's process sends them and as they are stored between sessions.
 
 All text of a server is hostile: it is bounded and has no control characters here.
 """
@@ -18,11 +18,11 @@ from tui_agent.files.operating_system import read_start
 from tui_agent.files.private import write_private
 from tui_agent.files.text import clean, one_line
 
-#: Maximum number of tools, prompts and resources of a server.
+#: Tools; prompts and resources of a server.
 MAX_TOOLS, MAX_OTHERS = 1_000, 200
-#: Maximum characters of a description, of a schema as JSON, and the depth of a schema.
+#: Characters of a description, of a schema as JSON; depth of a schema.
 MAX_WORDS, MAX_SCHEMA, MAX_DEPTH = 1_000, 16_000, 24
-#: Maximum size of the stored lists of a server, in bytes.
+#: Bytes of a server's stored lists.
 MAX_FILE = 32_000_000
 #: Maximum characters of a function's name with all providers.
 MAX_NAME = 64
@@ -30,8 +30,6 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class ServerTool(Struct, frozen=True):
-    """A tool: its name at the server, its description and the JSON schema of its arguments."""
-
     name: str
     description: str = ""
     schema: dict[str, Any] = {}
@@ -43,7 +41,7 @@ class ServerTool(Struct, frozen=True):
 
 
 class ServerPrompt(Struct, frozen=True):
-    """A prompt, and the names of its arguments; a `?` follows those that may be left out."""
+    """A `?` follows an optional argument."""
 
     name: str
     description: str = ""
@@ -56,7 +54,7 @@ class ServerResource(Struct, frozen=True):
 
 
 class ServerOffer(Struct, frozen=True):
-    """Everything that a server lists, and sentences about entries that are skipped."""
+    """`problems` are sentences about skipped entries."""
 
     tools: tuple[ServerTool, ...] = ()
     prompts: tuple[ServerPrompt, ...] = ()
@@ -65,8 +63,6 @@ class ServerOffer(Struct, frozen=True):
 
 
 class RawOffer(Struct):
-    """The lists as they came from a server."""
-
     tools: list[dict[str, Any]] = []
     prompts: list[dict[str, Any]] = []
     resources: list[dict[str, Any]] = []
@@ -74,7 +70,7 @@ class RawOffer(Struct):
 
 
 def checked_offer(server: str, raw: RawOffer) -> ServerOffer:
-    """The usable entries of the lists. Slow for thousands of schemas."""
+    """Returns the usable entries. Slow for thousands of schemas."""
     problems: list[str] = []
     tools: dict[str, ServerTool] = {}
     for one in raw.tools[:MAX_TOOLS]:
@@ -124,7 +120,7 @@ def _words(text: Any) -> str:
 
 
 def _fault_of(schema: Any) -> str:
-    """The reason that a schema cannot be used, or ""."""
+    """Returns why a schema cannot be used, or ""."""
     if not isinstance(schema, dict) or schema.get("type", "object") != "object":
         return "its schema is not that of an object"
     if _depth(schema) > MAX_DEPTH:
@@ -144,7 +140,7 @@ def _fault_of(schema: Any) -> str:
 
 
 def _cleaned(value: Any, key: str = "") -> Any:
-    """Texts for people have no control characters; values that a call repeats stay as they are."""
+    """Removes control characters from texts for people; values that a call repeats stay."""
     if isinstance(value, dict):
         return {name: _cleaned(part, name) for name, part in value.items()}
     if isinstance(value, list):
@@ -184,7 +180,7 @@ def _depth(value: Any) -> int:
 
 
 def stored_offer(cache: Path, digest: str) -> ServerOffer | None:
-    """The lists of an earlier session; None without them. Blocking."""
+    """Returns the lists of an earlier session, or None. Blocking."""
     try:
         path = _path(cache, digest)
         return msgspec.json.decode(

@@ -1,4 +1,4 @@
-"""The configured servers: the person's own, and those of a trusted workspace that are switched on by name."""
+"""Configured servers: the user's own, and those of a trusted workspace that are switched on by name."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from tui_agent.settings.folders import Folders
 from tui_agent.settings.loading import workspace_layer
 from tui_agent.settings.schema import PlaceSettings, ServerSettings
 
-#: A workspace's file of servers, as other agents read it.
+#: A workspace's servers, as other agents read them.
 WORKSPACE_FILE = ".mcp.json"
-#: The servers of workspaces that are switched on, in the data folder.
+#: Switched-on servers of workspaces, in the data folder.
 STORE = "mcp-servers.json"
-#: Name of a server: without `__`, which separates it from the name of a tool.
+#: Excludes `__`, which separates it from the name of a tool.
 NAME = re.compile(r"(?!.*__)[A-Za-z0-9](?:[A-Za-z0-9_-]{0,30}[A-Za-z0-9])?", re.ASCII)
-#: Maximum number of servers that are read from one file.
+#: Servers read from one file.
 MAX_SERVERS = 100
 Origin = Literal["user", "project"]
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
 
 
 class ToolServer(Struct, frozen=True):
-    """A server with its variables filled in. `on` is false for a server that is not switched on."""
+    """Has its variables filled in. `on` is false for a server that is not switched on."""
 
     name: str
     settings: ServerSettings
     origin: Origin = "user"
     on: bool = True
-    #: As its file has them; None if no variables were filled in.
+    #: As in its file; None if no variables were filled in.
     written: ServerSettings | None = None
 
     @property
@@ -62,13 +62,13 @@ class ToolServer(Struct, frozen=True):
 
 
 def login_name(server: ToolServer) -> str:
-    """The name of a server's login: of its address, so that another address never gets its token."""
+    """Depends on the server's address, so that another address never gets its token."""
     digest = hashlib.sha256(server.settings.url.encode(errors="surrogatepass")).hexdigest()[:12]
     return f"mcp {server.name} {digest}"
 
 
 class ConfiguredServers(Struct, frozen=True):
-    """All servers in order, and sentences about entries that are skipped."""
+    """All servers in order, and sentences about skipped entries."""
 
     servers: tuple[ToolServer, ...] = ()
     problems: tuple[str, ...] = ()
@@ -84,7 +84,7 @@ def configured(
     folders: Folders,
     environ: Mapping[str, str] | None = None,
 ) -> ConfiguredServers:
-    """The person's servers, then those of a trusted `.mcp.json`; a name of the person's wins. Blocking."""
+    """The user's servers, then those of a trusted `.mcp.json`; the user's names take precedence. Blocking."""
     environ = os.environ if environ is None else environ
     found, problems = _own(own, environ)
     theirs, more = _of_workspace(workspace, folders, environ)
@@ -150,7 +150,7 @@ def _of_workspace(
 
 
 def read_entries(data: bytes, where: str) -> tuple[dict[str, ServerSettings], list[str]]:
-    """The servers of a JSON file with `mcpServers`, with usable names, and sentences about all others."""
+    """Returns the servers of a JSON file with `mcpServers` and usable names, and sentences about all others."""
     try:
         value = read_json(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
@@ -178,7 +178,7 @@ def from_tables(tables: Mapping[str, Any], where: str) -> tuple[dict[str, Server
 
 
 def usable_name(name: str) -> str:
-    """The name of another agent's file as ours allows it. Raises ValueError."""
+    """Converts the name in another agent's file. Raises ValueError."""
     plain = re.sub(r"[ _.:/@-]*[ .:/@]+[ _.:/@-]*", "-", name.strip(), flags=re.ASCII).strip("-_")
     plain = re.sub(r"__+", "_", plain)
     if not NAME.fullmatch(plain):
@@ -196,7 +196,7 @@ def _entry(table: Any) -> ServerSettings:
         )
     command, args = table.get("command", ""), table.get("args", [])
     env, headers = table.get("env", table.get("environment")), table.get("headers", table.get("http_headers"))
-    if isinstance(command, list) and command:  # One list of words, as OpenCode writes it.
+    if isinstance(command, list) and command:  # OpenCode's single list of words.
         command, args = command[0], [*command[1:], *args]
     elif isinstance(command, dict):  # Older settings of Zed.
         command, args, env = command.get("path", ""), command.get("args", []), command.get("env", env)
@@ -211,7 +211,7 @@ def _entry(table: Any) -> ServerSettings:
             {"Authorization": table.get("bearer_token_env_var")},
             "Bearer ${%s}",
         ),
-        # Not `sampling`: only the person allows it, in settings of ours.
+        # Not `sampling`: only the user allows it, in our settings.
         "enabled": table.get("enabled", True) is not False and table.get("disabled") is not True,
     }
     try:
@@ -223,14 +223,14 @@ def _entry(table: Any) -> ServerSettings:
 
 
 def _of_variables(values: Any, named: Any, form: str = "${%s}") -> Any:
-    """Values and those that a file of Codex takes from variables, by their names."""
+    """Adds values that a file of Codex takes from variables, by their names."""
     pairs = named.items() if isinstance(named, dict) else ()
     more = {key: form % name for key, name in pairs if isinstance(name, str)}
     return {**values, **more} if isinstance(values, dict) else more or values or {}
 
 
 def _server(name: str, settings: ServerSettings, origin: Origin, environ: Mapping[str, str]) -> ToolServer:
-    """Raises ValueError for an entry that cannot be used."""
+    """Raises ValueError for an unusable entry."""
     if not NAME.fullmatch(name):
         raise ValueError("a name has 1 to 32 letters of a to z, digits, - and _, and no `__`")
     if bool(settings.command) == bool(settings.url):
@@ -288,8 +288,9 @@ def switch(workspace: Path, folders: Folders, name: str, on: bool) -> None:
 
 
 def programs_of(workspace: Path) -> list[tuple[str, str]]:
-    """Hooks, places and servers that a workspace's files name, trusted or not: the kind and the exact text of each.
-    Blocking."""
+    """Returns kind and exact text of each hook, place and server that a workspace's files name, trusted or
+    not. Blocking.
+    """
     root = Path(os.path.realpath(workspace))
     found = [("hook", f"{hook.name}  {hook.shown}") for hook in hooks.of_workspace(root)[0]]
     places = cast("tuple[PlaceSettings, ...]", workspace_layer(root).values.get("places", ()))
@@ -314,7 +315,7 @@ def _as_written(name: str, settings: ServerSettings) -> str:
     return hashlib.sha256(msgspec.json.encode([name, settings])).hexdigest()
 
 
-#: The files below the home folder, and the key of their servers.
+#: Files below the home folder, and the key of their servers.
 FILES = (
     (".claude.json", "mcpServers"),
     (".codex/config.toml", "mcp_servers"),
@@ -331,9 +332,9 @@ FILES = (
     (".config/amp/settings.json", "amp.mcpServers"),
     (".config/zed/settings.json", "context_servers"),
 )
-#: Maximum bytes of a file; that of Claude Code has the history of all workspaces.
+#: Bytes of a file; that of Claude Code has the history of all workspaces.
 MAX_BYTES = 64 << 20
-#: Spellings of a variable in other agents' files.
+#: Variables in other agents' files.
 _SPELLINGS = re.compile(r"\$\{env:([A-Za-z_]\w*)\}|\{env:([A-Za-z_]\w*)\}")
 _BARE = re.compile(r"\$([A-Za-z_]\w*)")
 _PLACES = (("${workspaceFolder}", "."), ("${userHome}", "${HOME}"))
@@ -345,8 +346,9 @@ _ASKED = re.compile(r"\$\{input:[^}]*\}")
 def servers_of_other_agents(
     home: Path, workspace: Path
 ) -> tuple[dict[str, tuple[ServerSettings, str]], list[str]]:
-    """The servers by name, each with its file, also those that Claude Code has for this workspace. The first file that
-    has a name wins. Blocking."""
+    """Returns servers by name, each with its file, including those that Claude Code has for this workspace.
+    The first file that has a name wins. Blocking.
+    """
     servers: dict[str, tuple[ServerSettings, str]] = {}
     problems: list[str] = []
     for name, key in FILES:
@@ -385,7 +387,7 @@ def servers_of_other_agents(
 
 
 def _json(text: str) -> Any:
-    """Also with comments and commas at the end of lists. Raises Unreadable."""
+    """Accepts comments and commas at the end of lists. Raises Unreadable."""
     try:
         return read_json(text, MAX_BYTES)
     except Unreadable:
@@ -395,7 +397,7 @@ def _json(text: str) -> Any:
 
 
 def _respelt(value: Any, bare: bool) -> Any:
-    """A table with variables as ours spell them; with `bare` also `$NAME`."""
+    """Converts the spelling of variables in a table; with `bare` also `$NAME`."""
     match value:
         case dict():
             return {key: _respelt(part, bare) for key, part in value.items()}

@@ -22,14 +22,14 @@ from tui_agent.mcp_servers.login import ServerAccess, WantsLogin, with_token
 from tui_agent.mcp_servers.servers import ToolServer
 from tui_agent.model.certificates import verification
 
-#: Maximum bytes of one message, and of output since the last request.
+#: Bytes of one message, and of output since the last request.
 MAX_LINE, MAX_UNASKED = 32_000_000, 96_000_000
-#: Seconds for a server to end by itself, and then after a signal.
+#: Seconds for a server to end without and with a signal.
 PATIENCE, INSIST = 1.0, 0.5
 _CHUNK = 1 << 18
 _KEPT = 20
 _SET_PARENT_DEATH_SIGNAL = 1
-#: Variables of a server besides those of its configuration.
+#: Variables of a server besides its configuration.
 INHERITED = (
     "HOME",
     "LANG",
@@ -46,7 +46,7 @@ INHERITED = (
 
 
 class ServerProgram:
-    """A started server. `fault` is the reason that this side ended it, or ""."""
+    """`fault` is the reason that this side ended it, or ""."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
@@ -85,7 +85,7 @@ async def start(command: str, args: list[str], env: Mapping[str, str], folder: s
 
 @asynccontextmanager
 async def transport(program: ServerProgram) -> AsyncGenerator[Any]:
-    """The streams of a server for the SDK. Ends the process."""
+    """Yields the streams of a server for the SDK, then ends the process."""
     to_session, from_server = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     to_server, from_session = anyio.create_memory_object_stream[SessionMessage](0)
     unasked = 0
@@ -173,7 +173,7 @@ async def _end(program: ServerProgram, tasks: list[asyncio.Task[None]]) -> None:
             break
         except TimeoutError:
             signal_all(program, number)
-    signal_all(program, signal.SIGKILL)  # What the server started may outlive it.
+    signal_all(program, signal.SIGKILL)  # Its children may outlive it.
     await asyncio.wait(tasks, timeout=INSIST)
     for task in tasks:
         task.cancel()
@@ -193,14 +193,14 @@ def _end_with_us() -> None:
     ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
 
 
-#: Maximum bytes of one answer that is not a stream of events.
+#: Bytes of an answer that is not a stream of events.
 MAX_ANSWER = 32_000_000
 #: Seconds to connect, and between two pieces of an answer.
 CONNECT, BETWEEN = 10.0, 3_600.0
 
 
 class BoundedStream(httpx2.AsyncByteStream):
-    """The body of an answer, which ends with an error above the limit."""
+    """The body of an answer; raises an error above the limit."""
 
     def __init__(self, stream: httpx2.AsyncByteStream) -> None:
         self._stream = stream
@@ -218,7 +218,7 @@ class BoundedStream(httpx2.AsyncByteStream):
 
 
 class BoundedTransport(httpx2.AsyncHTTPTransport):
-    """Remembers the last refusal, since the SDK's errors do not have it."""
+    """Remembers the last refusal, which is missing from the SDK's errors."""
 
     def __init__(self, url: str) -> None:
         super().__init__(verify=verification())
@@ -236,7 +236,7 @@ class BoundedTransport(httpx2.AsyncHTTPTransport):
 
 
 class ServerAddress:
-    """The connection to one server. `fault` is the reason of a refusal, or ""."""
+    """`fault` is the reason of a refusal, or ""."""
 
     def __init__(
         self, server: ToolServer, access: ServerAccess | None = None, between: float = BETWEEN
@@ -245,7 +245,7 @@ class ServerAddress:
         self._sending = BoundedTransport(server.settings.url)
 
     def fault(self, error: BaseException) -> str:
-        """The reason of an error in a few words; "" if the error has it."""
+        """Returns the reason in a few words; "" if the error has it."""
         for one in _leaves(error):
             if isinstance(one, WantsLogin):
                 return str(one)
@@ -259,7 +259,7 @@ class ServerAddress:
         return f"it answered with status {status}" if status else ""
 
     async def transport(self, last: AsyncExitStack) -> Any:
-        """The transport for the SDK; its HTTP client is closed by `last`."""
+        """Returns the transport for the SDK; `last` closes its HTTP client."""
         settings = self._server.settings
         access = self._access
         if access is None and "authorization" not in {name.lower() for name in settings.headers}:

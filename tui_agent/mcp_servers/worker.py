@@ -1,7 +1,7 @@
-"""The program of the process that holds the SDK: it starts servers when they are first needed, and calls them.
+"""Program of the process that holds the SDK: it starts servers when they are first needed, and calls them.
 
-Methods: `offer`, `call`, `read`, `prompt`, `login`, `paste`, `answer`, `end`. Run as
-`python -m tui_agent.mcp_servers.worker`.
+Methods: `offer`, `call`, `read`, `prompt`, `login`, `paste`, `answer`, `end`. Run as `python -m
+tui_agent.mcp_servers.worker`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tui_agent.mcp_servers.transports import ServerAddress
 
 
-#: Bytes of a result that are sent as they are; of a longer one the beginning and the end.
+#: Bytes of a result that is sent whole; of a longer one, bytes of the beginning and the end.
 WHOLE, HEAD, TAIL = 100_000, 20_000, 10_000
 #: Characters of an encoded picture, and pictures of one result.
 MAX_PICTURE, MAX_PICTURES = 14_000_000, 5
@@ -46,7 +46,7 @@ _ENDINGS = {"image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp", "imag
 
 
 def text_of(parts: list[Any], structured: Any) -> str:
-    """Pictures, sounds and other bytes are named."""
+    """Names pictures, sounds and other bytes."""
     found = [_part(part) for part in parts]
     if not any(found) and structured is not None:
         found = [json.dumps(structured, ensure_ascii=False, indent=1)]
@@ -67,7 +67,7 @@ def _part(part: Any) -> str:
 
 
 def pictures_of(parts: list[Any], folder: str, name: str) -> list[str]:
-    """Pictures without known bytes, and those above the limits, are left out. Blocking."""
+    """Omits pictures without known bytes, and those above the limits. Blocking."""
     found: list[str] = []
     for part in parts:
         if getattr(part, "type", "") != "image" or len(part.data) > MAX_PICTURE or len(found) >= MAX_PICTURES:
@@ -84,7 +84,6 @@ def pictures_of(parts: list[Any], folder: str, name: str) -> list[str]:
 
 
 def resource_text(resource: Any) -> str:
-    """The text of a resource; bytes are named only."""
     text = getattr(resource, "text", None)
     if isinstance(text, str):
         return text
@@ -93,7 +92,6 @@ def resource_text(resource: Any) -> str:
 
 
 def kept(text: str, folder: str, name: str) -> dict[str, Any]:
-    """Blocking."""
     data = text.encode(errors="replace")
     if len(data) <= WHOLE:
         return {"text": text, "kept": "", "bytes": len(data)}
@@ -105,7 +103,7 @@ def kept(text: str, folder: str, name: str) -> dict[str, Any]:
 
 
 def _stored(data: bytes, folder: str, name: str) -> str:
-    """The path of a new file, or "" if it cannot be written."""
+    """Returns the path of a new file, or "" if it cannot be written."""
     path = Path(folder) / name
     try:
         make_private(path.parent)
@@ -119,11 +117,11 @@ def _stored(data: bytes, folder: str, name: str) -> str:
 
 
 Action = Literal["accept", "decline", "cancel"]
-#: Maximum characters of a question, and questions of one server at a time.
+#: Characters of a question; questions of one server at a time.
 MAX_WORDS, MAX_OPEN = 2_000, 3
-#: Messages and characters of a request for the model, and the protocol's code of a refusal.
+#: Messages and characters of a request for the model; the protocol's code of a refusal.
 MAX_MESSAGES, MAX_SAMPLED, REFUSED = 100, 200_000, -1
-#: An address that a person may be asked to open.
+#: Addresses that a user may be asked to open.
 _URL = re.compile(r"https?://[\x21-\x7e]{1,2000}")
 
 
@@ -134,7 +132,6 @@ class Questions:
         self._announce = announce
         self._open: dict[int, asyncio.Future[tuple[Action, Any]]] = {}
         self._last = 0
-        #: Seconds that were left when a question stopped the clock of a call, by server; None while it runs.
         self._clocks: dict[str, dict[asyncio.Timeout, float | None]] = {}
         self._asking: dict[str, int] = {}
 
@@ -155,7 +152,7 @@ class Questions:
         return asked
 
     def sampling(self, server: str) -> SamplingFnT:
-        """Answers a server that may use the model, which gets only the kind of content other than text."""
+        """Answers a server that may use the model; names content other than text."""
 
         async def sample(
             context: Any, params: mcp_types.CreateMessageRequestParams
@@ -190,7 +187,7 @@ class Questions:
 
     @asynccontextmanager
     async def clock(self, server: str, seconds: float) -> AsyncGenerator[None]:
-        """A time limit that does not run while the person is asked. Raises TimeoutError."""
+        """A time limit that stops while the user is asked. Raises TimeoutError."""
         async with asyncio.timeout(seconds) as limit:
             clocks = self._clocks.setdefault(server, {})
             clocks[limit] = None
@@ -241,20 +238,19 @@ def _texts(content: Any) -> str:
 
 
 _log = logging.getLogger(__name__)
-#: Seconds in which a server starts and lists what it has.
+#: Seconds in which a server starts and lists its tools.
 START_SECONDS = 10.0
 MAX_PAGES = 100
 #: Seconds to wait for the end of a program that closed its output.
 NOTICED_WITHIN = 0.3
-#: Seconds for a login, for one answer in it, and until its page is known: the SDK asks at up to eight addresses.
+#: Seconds for a login, for one answer in it, and until its page is known: the SDK asks at up to eight
+#: addresses.
 LOGIN_SECONDS, LOGIN_BETWEEN, LOGIN_BEGINS = 600.0, 30.0, 20.0
-#: Starts of one server within a minute.
+#: Starts of one server, within so many seconds.
 MOST_STARTS, WITHIN = 5, 60.0
 
 
 class RunningServer:
-    """One server, from its first use until it ends or is ended."""
-
     def __init__(self, server: ToolServer, folder: str, questions: Questions) -> None:
         self.server = server
         self._folder, self._questions = folder, questions
@@ -279,7 +275,7 @@ class RunningServer:
         await asyncio.wait([self._task])
 
     async def failed(self, error: BaseException, doing: str) -> ServerFailed:
-        """The error of a call in one sentence."""
+        """Returns the error of a call in one sentence."""
         if self._program is not None and not isinstance(error, TimeoutError):
             await self._notice_end()
         ending = self._program.ending() if self._program else ""
@@ -309,7 +305,7 @@ class RunningServer:
                 if isinstance(error, TimeoutError):
                     error = TimeoutError(f"it did not answer within {START_SECONDS:g} s")
                 self._ready.set_exception(await self.failed(error, "cannot be used"))
-                self._ready.exception()  # A caller that was cancelled does not ask for it.
+                self._ready.exception()  # A cancelled caller does not retrieve it.
             if isinstance(error, asyncio.CancelledError):
                 raise
 
@@ -335,7 +331,7 @@ class RunningServer:
 
 
 def _reason(error: BaseException) -> str:
-    """The cause of an error of the SDK, without its nested groups."""
+    """Returns the cause of an error of the SDK, without its nested groups."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
     if isinstance(error, asyncio.CancelledError):
@@ -357,8 +353,6 @@ def _remedy(server: ToolServer, why: str) -> str:
 
 
 class WorkerMethods:
-    """The methods of the process."""
-
     def __init__(self, announce: Announce) -> None:
         self._running: dict[str, RunningServer] = {}
         self._starts: dict[str, list[float]] = {}
@@ -434,7 +428,9 @@ class WorkerMethods:
         return text_of([message.content for message in result.messages], None)[:WHOLE]
 
     async def login(self, params: dict[str, Any], send: Send) -> None:
-        """Sends `{"open": url}` when the person has a page to open, and at last `{"done": whether one was needed}`."""
+        """Sends `{"open": url}` when the user has a page to open, and at last `{"done": whether one was
+        needed}`.
+        """
         from tui_agent.mcp_servers.login import log_in
         from tui_agent.mcp_servers.transports import ServerAddress
 
@@ -464,7 +460,7 @@ class WorkerMethods:
             ) from None
 
     async def paste(self, params: dict[str, Any], send: Send) -> None:
-        """The address at which a browser on another machine ended."""
+        """Takes the address at which a browser on another machine ended."""
         if self._pasted is not None and not self._pasted.done():
             self._pasted.set_result(str(params["text"]))
 

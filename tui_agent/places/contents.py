@@ -1,4 +1,4 @@
-"""The contents of a place: the files that git does not ignore, with what is pending, and without secrets."""
+"""Contents of a place: files that git does not ignore, with pending changes, and without secrets."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Identity = tuple[int, ...] | str
 
 
 class Item(NamedTuple):
-    """A file or link of the contents. `content` is None for a file as on disk; `target` is of a link."""
+    """A file or link. `content` is None for a file as on disk; `target` is of a link."""
 
     identity: Identity
     mode: int
@@ -31,7 +31,7 @@ class Item(NamedTuple):
 
 
 class Contents(NamedTuple):
-    """Items by path, in `root`; `left` are paths that cannot travel. `key` is equal for equal contents."""
+    """Items by path, in `root`; `left` are paths that cannot be sent. `key` is equal for equal contents."""
 
     root: str
     items: Mapping[str, Item]
@@ -41,7 +41,7 @@ class Contents(NamedTuple):
 
 
 def contents_of(root: str, paths: Iterable[str], seeds: Sequence[Seed]) -> Contents:
-    """The state of the folder on disk at `paths`, replaced by `seeds`. Blocking."""
+    """Returns the folder's state on disk at `paths`, replaced by `seeds`. Blocking."""
     items: dict[str, Item] = {}
     left: list[str] = []
     now = time.time_ns()
@@ -93,7 +93,7 @@ def identity_of(status: os.stat_result, now: int) -> Identity:
 
 
 def read_item(root: str, path: str, item: Item) -> tuple[bytes, Identity] | None:
-    """The bytes of a file and the identity of the version that was read; None if it is gone."""
+    """Returns a file's bytes and the identity of the version that was read; None if it is gone."""
     if item.content is not None:
         return item.content, item.identity
     try:
@@ -108,7 +108,7 @@ def read_item(root: str, path: str, item: Item) -> tuple[bytes, Identity] | None
 
 
 def folders_of(paths: Iterable[str]) -> set[str]:
-    """All folders above the paths, "" included."""
+    """Includes ""."""
     found = {""}
     for path in paths:
         folder = path.rpartition("/")[0]
@@ -119,15 +119,18 @@ def folders_of(paths: Iterable[str]) -> set[str]:
 
 
 def later(mtime: int, before: int | None) -> int:
-    """A time for a new version of a file, at least a second after the earlier one's, because build tools and
-    caches of bytecode compare whole seconds."""
+    """Returns a time for a new version of a file, at least a second after the earlier one's: build tools and
+    caches of bytecode compare whole seconds.
+    """
     if before is None:
         return mtime
     return max(time.time_ns(), (before // 1_000_000_000 + 1) * 1_000_000_000)
 
 
 def tar_stream(contents: Contents, wanted: Mapping[str, int], read: dict[str, Identity]) -> Iterator[bytes]:
-    """The `wanted` paths, with their times, as an archive in pieces; `read` receives the identity of each. Blocking."""
+    """Yields an archive of the `wanted` paths, with their times; `read` receives the identity of each.
+    Blocking.
+    """
     import tarfile
 
     for path, mtime in wanted.items():

@@ -1,6 +1,8 @@
-"""Places of kind `dask`: a task starts `tui-agent worker` and carries its bytes over queues of the scheduler.
+"""Places of kind `dask`: a task starts `tui-agent worker` and carries its bytes over queues of the
+scheduler.
 
-Dask may run a task again when it loses a worker. Each start therefore asks its session first, which answers one.
+Dask may run a task again when it loses a worker. Each start therefore asks its session first, which
+answers one.
 """
 
 from __future__ import annotations
@@ -28,9 +30,8 @@ if TYPE_CHECKING:
     from distributed import Client
 
 _log = logging.getLogger(__name__)
-#: Seconds to reach the scheduler, and until a worker that was ended is killed.
+#: Seconds to reach the scheduler, and until an ended worker is killed.
 CONNECT, PATIENCE = 10.0, 1.5
-#: Bytes of a piece of a copy.
 PIECE = 1 << 20
 
 
@@ -80,14 +81,14 @@ def _client_class() -> Any:
 
 
 class DaskChannel:
-    """A worker that a task of the cluster runs, as a `Channel`.
+    """A worker run by a task of the cluster, as a `Channel`.
 
     The first start of the task has it; the scheduler's repetitions are refused and count as a loss.
     """
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        #: The start of the task that has the worker; "" before it.
+        #: Start of the task that has the worker, or "".
         self.start = self._said = ""
         self._granted: Any = None
         self._begun = asyncio.Event()
@@ -143,7 +144,7 @@ class DaskChannel:
                 self._begun.set()
 
     async def close(self) -> None:
-        """A task that has not begun is withdrawn."""
+        """Withdraws a task that has not begun."""
         try:
             async with asyncio.timeout(2 * PATIENCE):
                 if self._granted is not None:
@@ -153,7 +154,7 @@ class DaskChannel:
                 self._out.close()
                 if self._granted is not None:
                     self._granted.close()
-        except Exception:  # The scheduler may be gone.
+        except Exception:
             _log.debug("the task was not withdrawn", exc_info=True)
         for task in filter(None, (self._getting, self._ending)):
             task.cancel()
@@ -169,7 +170,7 @@ class DaskChannel:
 
 
 async def _end_of(future: Any) -> str:
-    """How the task ended."""
+    """Returns how the task ended."""
     try:
         error = await future.exception()
     except Exception as raised:  # a cancelled task, or a lost scheduler
@@ -179,7 +180,7 @@ async def _end_of(future: Any) -> str:
 
 
 async def packed(contents: Contents) -> AsyncGenerator[bytes, None]:
-    """A compressed archive of the contents, in pieces."""
+    """Yields a compressed archive of the contents."""
     compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
     archive = tar_stream(contents, {path: item.mtime for path, item in contents.items.items()}, {})
 
@@ -198,13 +199,13 @@ async def packed(contents: Contents) -> AsyncGenerator[bytes, None]:
             return
 
 
-#: Seconds of silence after which the session counts as gone there.
+#: Seconds of silence after which the session counts as gone.
 SILENCE = 30.0
 GRANTED = b"begin"
 
 
 def names(task: str, start: str) -> tuple[str, str]:
-    """The queues to the session, and to one start of the task."""
+    """Returns the queues to the session, and to one start of the task."""
     return f"{task}-out", f"{task}-in-{start}"
 
 

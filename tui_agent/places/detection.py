@@ -1,4 +1,4 @@
-"""Finds places that a folder describes: a service of compose, a dev container, a Containerfile."""
+"""Finds places that a folder describes: a compose service, a dev container, a Containerfile."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOUNT = re.compile(r"- *[\"']?\./?:(/[\w./-]{1,200})")
 
 
 def found_in(root: Path) -> tuple[str, PlaceSettings] | None:
-    """The file and the place it describes, if the machine has a program for it. Blocking."""
+    """Returns the file and its place, if the machine has a program for it. Blocking."""
     engine = next((name for name in ("docker", "podman") if shutil.which(name)), "")
     for names, read in ((DEV_CONTAINERS, _dev_container), (COMPOSE, _service), (CONTAINERFILES, _built)):
         for name in names:
@@ -50,7 +50,7 @@ def _dev_container(text: str, engine: str, root: Path) -> PlaceSettings | None:
 
 
 def _service(text: str, engine: str, root: Path) -> PlaceSettings | None:
-    """The first service that mounts the folder, else the first that is built."""
+    """Returns the first service that mounts the folder, or the first that is built."""
     services = [*_services(text)] if engine else []
     wanted = [one for one in services if one[1]] or [one for one in services if one[2]]
     if not wanted:
@@ -61,7 +61,7 @@ def _service(text: str, engine: str, root: Path) -> PlaceSettings | None:
 
 
 def _services(text: str) -> Iterator[tuple[str, str, bool]]:
-    """Name, mount point of the folder, and whether it is built, of each service of a compose file."""
+    """Yields name, mount point of the folder, and whether it is built, of each service of a compose file."""
     inside, indent, name, target, built = False, 0, "", "", False
     for line in [*text.splitlines(), "end:"]:
         words, depth = line.strip(), len(line) - len(line.lstrip(" "))

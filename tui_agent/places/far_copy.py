@@ -1,4 +1,4 @@
-"""Copies in a place that has no folder of this machine: sent once, then updated by what changed."""
+"""Copies in a place that has no folder of this machine: sent once, then updated by changes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from tui_agent.places.place import CommandPlace
 from tui_agent.places.runner import call, failed
 from tui_agent.sandbox.layer_changes import BUDGET, LayerReader, Read
 
-#: Maximum bytes of a list of names, and of the files that a command changed.
+#: Bytes of a list of names, and of the files that a command changed.
 MOST_NAMES, MOST_BYTES = 8 << 20, 256 << 20
 #: Seconds for a call that transfers nothing.
 PATIENCE = 60.0
-#: Days after which the place removes a copy that was not used.
+#: The place removes a copy unused for so many days.
 KEPT_DAYS = 30
 
-#: The folder of the copy, which only its owner can open; under the first folder that can be written.
+#: Folder of the copy, which only its owner can open, below the first folder that can be written.
 _FOLDER = """\
 umask 077; at=
 for base in "${{XDG_CACHE_HOME:-${{HOME:-/nonexistent}}/.cache}}" "${{TMPDIR:-/tmp}}"; do
@@ -77,7 +77,7 @@ tar -cf - -T - 2>/dev/null | head -c {most}
 
 
 class FarCopy:
-    """A copy that scripts in the place keep. `told` is given a sentence before a long transfer."""
+    """A copy kept by scripts in the place. `told` gets a sentence before a long transfer."""
 
     def __init__(
         self,
@@ -90,7 +90,6 @@ class FarCopy:
         self._place, self._parent, self._ignored = place, parent, ignored
         self._environment, self._told = environment, told
         self._slot: CopySlot | None = None
-        #: Identity and time of each file there, by path.
         self._files: dict[str, tuple[Identity, int]] = {}
         self._state = self._path = self._name = self._tree = ""
 
@@ -121,11 +120,12 @@ class FarCopy:
         }
         if len(wanted) > 1_000:
             await self._told(f"{len(wanted):,} files are sent to {self._place.name}")
-        await asyncio.to_thread(slot.save, {})  # A failed transfer is followed by a complete one.
+        await asyncio.to_thread(slot.save, {})  # A complete transfer follows a failed one.
         read: dict[str, Identity] = {}
         clear = "rm -rf tree; " if fresh else ""
         rsync = "" if self._place.settings.copy == "bundle" or not self._place.ssh else shutil.which("rsync")
-        # rsync saves bytes of files that are there in another version; an archive takes half its time for new ones.
+        # rsync saves bytes of files that exist there in another version; an archive takes half its time for
+        # new files.
         deltas = {path: mtime for path, mtime in wanted.items() if path in before} if rsync else {}
         packed = {path: mtime for path, mtime in wanted.items() if path not in deltas}
         replaced = gone if fresh else [*gone, *packed]
@@ -242,7 +242,7 @@ class FarCopy:
         most: int = MOST_NAMES,
         timeout: float | None = PATIENCE,
     ) -> bytes:
-        """Runs a script in the place. Returns what it printed; raises `SessionError` if it fails."""
+        """Runs a script in the place and returns its output. Raises `SessionError` if it fails."""
         return await call(self._place, self._folder() + words, self._environment, given, most, timeout)
 
 
@@ -270,7 +270,7 @@ def _stage(folder: str, contents: Contents, wanted: Mapping[str, int], read: dic
 
 
 def _names(said: bytes) -> tuple[list[str], list[str]]:
-    """The new or changed paths, and those that are gone."""
+    """Returns the new or changed paths, and those that are gone."""
     newer, _, gone = said.decode("utf-8", "surrogateescape").partition("\n\n" if b"\n\n" in said else "\n")
 
     def paths(lines: str) -> list[str]:

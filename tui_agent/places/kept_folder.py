@@ -1,4 +1,4 @@
-"""Folders of this machine with the contents of a place, kept and updated by what changed since."""
+"""Folders of this machine with the contents of a place, kept and updated by changes."""
 
 from __future__ import annotations
 
@@ -21,21 +21,19 @@ from tui_agent.sandbox.layer_changes import LayerReader, Read
 from tui_agent.sandbox.view_plan import ViewPlan
 from tui_agent.workspace.copies import clone
 
-#: Folders of one place, one for each of its commands at the same time; days after which an unused one is removed.
+#: Folders of one place, for commands at the same time; days after which an unused one is removed.
 MOST, KEPT_DAYS = 16, 30
 _LOCK, _RECORD = ".lock", "record"
 
-#: Which of these paths git ignores.
+#: Returns the paths that git ignores.
 Ignored = Callable[[Sequence[str]], Awaitable[set[str]]]
 #: Size, times, mode and number of a file in the folder.
 _Status = tuple[int, int, int, int, int]
 
 
 class Copy(Protocol):
-    """A copy of the contents in a place."""
-
     async def open(self, contents: Contents) -> str:
-        """Bring the contents there and return the path of the copy. Raises `SessionError` and OSError."""
+        """Brings the contents there and returns the path of the copy. Raises `SessionError` and OSError."""
         ...
 
     def before(self, name: str) -> str:
@@ -43,19 +41,17 @@ class Copy(Protocol):
         ...
 
     async def changes(self, since: float) -> Read:
-        """What a command changed since it was opened."""
+        """Returns a command's changes since the copy was opened."""
         ...
 
-    def close(self) -> None:
-        """Keep the copy for the next command."""
-        ...
+    def close(self) -> None: ...
 
 
 class CopySlot:
-    """A folder of ours with a lock and a record, used by one command at a time. Blocking."""
-
     def __init__(self, parent: Path, key: str) -> None:
-        """Takes a free one, at best with the contents `key`. Raises OSError, and `SessionError` if all are in use."""
+        """Takes a free folder, at best with the contents `key`. Raises OSError, and `SessionError` if all
+        are in use. One command uses it at a time, by a lock. Blocking.
+        """
         make_private(parent)
         held: list[tuple[Path, int, dict[str, Any]]] = []
         for number in range(MOST):
@@ -93,7 +89,7 @@ class CopySlot:
 
 
 def sweep(folder: Path) -> None:
-    """Removes the folders below `folder` that no command used for a long time. Blocking."""
+    """Removes folders unused for a long time. Blocking."""
     for path in folder.glob("*/*/*"):
         with suppress(OSError):
             lock = os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC)
@@ -113,7 +109,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _tidy(path: Path) -> None:
-    """Remove an unused folder of ours whose lock we hold."""
+    """Removes an unused folder of ours whose lock we hold."""
     with suppress(OSError):
         if time.time() - os.stat(path / _RECORD).st_mtime > KEPT_DAYS * 86_400:
             remove_folder(str(path))
@@ -151,7 +147,9 @@ class KeptFolder:
         self._files = dict(self._slot.record.get("files", {}))
 
     def _look(self) -> dict[str, bool]:
-        """Forgets files that changed since they were written. Returns other paths, and whether each is a folder."""
+        """Forgets files that changed since they were written. Returns other paths, and whether each is a
+        folder.
+        """
         folders = folders_of(self._files)
         unknown: dict[str, bool] = {}
         seen: set[str] = set()
@@ -177,7 +175,7 @@ class KeptFolder:
                 self._remove(path)
                 self._files.pop(path, None)
             for folder in sorted(folders_of(gone) - {""}, reverse=True):
-                with suppress(OSError):  # It holds other files.
+                with suppress(OSError):
                     if self._is_own(folder):
                         os.rmdir(f"{self._root}/{folder}")
             own: set[str] = set()
@@ -199,7 +197,7 @@ class KeptFolder:
             return
         target = f"{self._root}/{path}"
         if os.path.isdir(target) and not os.path.islink(target):
-            for inner, _, _ in os.walk(target):  # A command may have removed our permissions.
+            for inner, _, _ in os.walk(target):  # A command may have removed permissions.
                 with suppress(OSError):
                     os.chmod(inner, 0o700)
             remove_folder(target)
@@ -208,7 +206,7 @@ class KeptFolder:
                 os.unlink(target)
 
     def _is_own(self, folder: str) -> bool:
-        """Whether no part of the path is a link that a command made."""
+        """Whether no part of the path is a link made by a command."""
         at = self._root
         for part in folder.split("/") if folder else ():
             at = f"{at}/{part}"
@@ -256,7 +254,7 @@ class KeptFolder:
         self._files[path] = identity, _status(os.lstat(target))
 
     def _cloned(self, path: str, target: str) -> bool:
-        """Shares the blocks of a file on disk, if the disk can."""
+        """Shares the blocks of a file on disk, if possible."""
         item = self._contents.items[path]
         if not self._clones or item.content is not None:
             return False
@@ -286,7 +284,7 @@ class KeptFolder:
             return await reader.of_copy(plan, files, since, tuple(apart))
 
     def _is_clean(self, apart: set[str]) -> bool:
-        """Whether all files are as they were written, and nothing was added outside `apart`."""
+        """Whether all files are as written, and nothing was added outside `apart`."""
         folders, found = folders_of(self._files), 0
         for folder in folders:
             for entry in _entries(f"{self._root}/{folder}" if folder else self._root):
@@ -315,7 +313,6 @@ class KeptFolder:
 
 
 async def ignored_of(paths: Mapping[str, bool], ignored: Ignored) -> set[str]:
-    """The ignored ones of these paths; the value of each is whether it is a folder."""
     asked = {f"{path}/file" if folder else path: path for path, folder in paths.items()}
     return {asked[path] for path in await ignored([*asked])} if asked else set()
 
@@ -330,7 +327,7 @@ def _status(status: os.stat_result) -> _Status:
 
 
 def plan_of(contents: Contents, folder: str) -> ViewPlan:
-    """The copy below `folder` as the layer reader expects it."""
+    """Describes the copy below `folder` to the layer reader."""
     return ViewPlan(
         contents.root,
         "",

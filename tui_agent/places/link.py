@@ -1,8 +1,8 @@
 """Frames between a session and its worker in a place, in both directions over one pair of byte streams.
 
-A frame is its length (four bytes), 1 if it is compressed (one byte), and JSON. The worker sends `Hello` first; it is
-refused if it is of another version. Both sides call each other with the messages of `processes.serve`. All frames
-of one side arrive in the order in which they were sent, so a result follows the events before it.
+A frame is its length (four bytes), 1 if it is compressed (one byte), and JSON. The worker sends `Hello`
+first, and is refused if it is of another version. Both sides call each other with the messages of
+`processes.serve`. All frames of one side arrive in order, so a result follows the events before it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from tui_agent.processes.serve import (
 )
 
 PROTOCOL = 1
-#: Maximum bytes of a frame, packed and not; of all frames from the other side; a frame is packed from `PACKED` on.
+#: Bytes of a frame, packed and not; bytes of all frames from the other side; a longer frame is packed.
 LARGEST, MOST_BYTES, PACKED = 64 << 20, 4 << 30, 500
 #: Seconds between signs of life, and of silence after which the other side counts as lost.
 BEAT, SILENCE = 5.0, 30.0
@@ -65,14 +65,12 @@ Taken = Callable[[EventHappened | TextStored], Awaitable[None]]
 
 
 class Channel(Protocol):
-    """The bytes of a link."""
-
     async def send(self, data: bytes) -> None:
         """Raises OSError if the other side is gone."""
         ...
 
     async def receive(self) -> bytes:
-        """Empty at the end."""
+        """Returns b"" at the end."""
         ...
 
     async def close(self) -> None:
@@ -85,7 +83,7 @@ class Channel(Protocol):
 
 
 def packed(frame: Frame) -> bytes:
-    """Returns the bytes of a frame. Raises `PlaceLost` if it is too large."""
+    """Raises `PlaceLost` if it is too large."""
     body = encoded(frame)
     if len(body) > LARGEST:
         raise PlaceLost(f"A message of {len(body) >> 20} MiB is too large for a place", "run it here")
@@ -151,7 +149,6 @@ class Link:
         ]
 
     def post(self, frame: Frame) -> None:
-        """Does not wait. Drops frames for a side that is gone."""
         if self._lost is None:
             self._out.append(frame)
             self._news.set()
@@ -279,7 +276,7 @@ class Link:
             self.post(CallFailed(call.id, "Fault", words, "this is an error in tui-agent"))
 
     async def _write(self) -> None:
-        with suppress(OSError):  # The reader notices the end.
+        with suppress(OSError):
             while True:
                 if not self._out:
                     self._news.clear()

@@ -18,12 +18,12 @@ from tui_agent.files.masking import masked
 from tui_agent.sandbox.environment import NO_KEYBOARD
 from tui_agent.settings.schema import PlaceSettings
 
-#: Variable with the name of the run, in the environment of a worker and of all that it starts.
+#: Variable with the name of the run, inherited by all that a worker starts.
 RUN = "TUI_AGENT_RUN"
 VIEW, COMMAND = "{view}", "{command}"
 #: Options of ssh with an argument.
 _WITH_ARGUMENT = frozenset("BbcDEeFIiJLlmOopQRSWw")
-#: No question on the terminal, and a lost line is noticed within 15 s. The person's own options count first.
+#: No question on the terminal; a lost line is noticed within 15 s. The user's own options take precedence.
 _SSH = ("-o", "BatchMode=yes", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
 _SECRET = (
     "*KEY",
@@ -40,8 +40,6 @@ _SECRET = (
 
 @dataclass(frozen=True)
 class CommandPlace:
-    """A place of the settings, with its command line in words."""
-
     settings: PlaceSettings
     words: tuple[str, ...]
 
@@ -60,7 +58,7 @@ class CommandPlace:
 
     @cached_property
     def ssh(self) -> tuple[str, ...]:
-        """The words up to the host, or () if the place is not reached by ssh."""
+        """The words up to the host, or () without ssh."""
         if os.path.basename(self.words[0]) != "ssh":
             return ()
         at = 1
@@ -70,7 +68,7 @@ class CommandPlace:
         return (*self.words[:at], *_SSH, *self.words[at : at + 1])
 
     def argv(self, script: str, view: str) -> list[str]:
-        """The arguments that run a shell script in the place. `view` is the path of the copy."""
+        """Returns arguments that run a shell script in the place. `view` is the path of the copy."""
         remote = bool(self.ssh)
         words = self.words[len(self.ssh) - len(_SSH) :] if remote else self.words
         found = [*self.ssh]
@@ -82,13 +80,14 @@ class CommandPlace:
         return found
 
     def transport(self, script: str) -> list[str]:
-        """The arguments that run a script in the place itself; over ssh, on its host."""
+        """Returns arguments that run a script in the place itself; over ssh, on its host."""
         return [*self.ssh, *_script(script, "", remote=True)] if self.ssh else self.argv(script, "")
 
 
 def _script(script: str, before: str, *, remote: bool) -> list[str]:
-    """One argument for a shell that is named before it; otherwise with a shell of its own. The shell of a remote
-    login parses the arguments again, so they are quoted for it."""
+    """One argument for a shell that is named before it; otherwise with a shell of its own. Quoted for the
+    shell of a remote login, which parses the arguments again.
+    """
     has_shell = before.startswith("-") and before.endswith("c")
     if remote:
         return [shlex.quote(script) if has_shell else f"exec sh -c {shlex.quote(script)}"]
@@ -96,7 +95,7 @@ def _script(script: str, before: str, *, remote: bool) -> list[str]:
 
 
 def place_of(settings: PlaceSettings) -> CommandPlace:
-    """Raises `SessionError` if its command line cannot be used, and for a place that only sub-tasks can use."""
+    """Raises `SessionError` for an invalid command line, and for a place that only sub-tasks can use."""
     remedy = f"correct `run` of the place {settings.name}"
     if settings.kind == "dask":
         raise SessionError(f"Only sub-tasks run in {settings.name}", 'name a place of kind "command"')
@@ -125,8 +124,9 @@ def place_of(settings: PlaceSettings) -> CommandPlace:
 
 
 def engine_environment(environ: Mapping[str, str], told: Collection[str] = ()) -> dict[str, str]:
-    """The variables of the program that reaches a place, which may copy all of them there: without keys, except
-    names in `told`."""
+    """Returns the variables of the program that reaches a place, which may copy all of them there: without
+    keys, except names in `told`.
+    """
     kept = {
         name: value
         for name, value in environ.items()
@@ -137,7 +137,7 @@ def engine_environment(environ: Mapping[str, str], told: Collection[str] = ()) -
 
 
 def split_place(command: str) -> tuple[str, str]:
-    """`@app pytest -q` as ("app", "pytest -q"); ("", command) without a place."""
+    """Splits `@app pytest -q` into ("app", "pytest -q"); ("", command) without a place."""
     if not command.startswith("@"):
         return "", command
     name, _, rest = command[1:].partition(" ")
@@ -162,12 +162,12 @@ def settings_named(places: Sequence[PlaceSettings], name: str) -> PlaceSettings:
 
 
 def home_of(run: str) -> Path:
-    """The folder of a worker; the script of a place removes it too."""
+    """A worker's folder; the script of a place removes it too."""
     return Path(os.environ.get("TMPDIR") or "/tmp", f"tui-agent-worker-{run}")
 
 
 def processes_of(run: str) -> list[int]:
-    """The other processes of the run, if the system lists them in /proc. Blocking."""
+    """Returns the other processes of the run, if /proc lists them. Blocking."""
     mark, found = f"{RUN}={run}\0".encode(), []
     for path in Path("/proc").glob("[0-9]*/environ"):
         with suppress(OSError):

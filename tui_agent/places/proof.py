@@ -1,4 +1,5 @@
-"""Tries a place: whether it can be reached, keeps a copy, returns written files, and ends a command on a stop.
+"""Tries a place: whether it can be reached, keeps a copy, returns written files, and ends a command on a
+stop.
 
 A cluster runs no commands: its proof starts and stops workers of sub-tasks.
 """
@@ -29,17 +30,17 @@ from tui_agent.places.place import CommandPlace, processes_of
 from tui_agent.places.runner import ASKED, PlaceRunner
 from tui_agent.sandbox.run import Run, RunResult
 
-#: Seconds for one command, and bytes of the file that shows the speed of a transfer.
+#: Seconds for one command, and bytes of the file that shows the speed.
 PATIENCE, SIZE = 120.0, 4 << 20
 _FACTS = """\
 uname -sm; for one in setsid tar rsync find comm; do command -v $one >/dev/null && echo $one; done
 [ -d /proc/self ] && echo /proc"""
-#: Programs without which a copy cannot be sent, and the remedy.
+#: Programs needed to send a copy, and the remedy.
 _NEEDED = ("tar", "find", "comm")
 
 
 class ProofStep(Struct, frozen=True):
-    """The result of one step. `remedy` is for a failed one, or for a slow one."""
+    """`remedy` is for a failed or slow step."""
 
     name: str
     ok: bool
@@ -50,14 +51,14 @@ class ProofStep(Struct, frozen=True):
 
 @dataclass
 class PlaceProof:
-    """Tries a place with a small folder below `parent`; `environment` is of the program that reaches the place."""
+    """`parent` gets a small folder; `environment` is of the program that reaches the place."""
 
     place: CommandPlace
     parent: Path
     environment: Mapping[str, str]
 
     async def steps(self) -> AsyncGenerator[ProofStep, None]:
-        """Each step as it ends; the first failed one is the last."""
+        """Yields each step as it ends; the first failed one is the last."""
         await asyncio.to_thread(make_private, self.parent)
         with tempfile.TemporaryDirectory(dir=self.parent) as folder:
             self._folder = Path(folder, "folder")
@@ -168,13 +169,11 @@ class PlaceProof:
 
 
 class ClusterProof:
-    """Tries a place of kind `dask`."""
-
     def __init__(self, name: str, address: str) -> None:
         self._cluster = Cluster(name, address)
 
     async def steps(self) -> AsyncGenerator[ProofStep, None]:
-        """Each step as it ends; the first failed one is the last."""
+        """Yields each step as it ends; the first failed one is the last."""
         try:
             async for done in _until_failed(
                 reach=self._reach, run=self._run, stop=self._stop, speed=self._speed

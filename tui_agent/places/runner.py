@@ -1,4 +1,6 @@
-"""Runs commands in a place: a script there starts the command, reports its end, and ends it if the line is cut."""
+"""Runs commands in a place: a script there starts the command, reports its end, and ends it if the line is
+cut.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,12 @@ from tui_agent.sandbox.run import RunnerResult, RunResult
 
 #: Seconds between the end of standard input, SIGTERM and SIGKILL for the program that reaches a place.
 ASKED, TERMINATED = 1.0, 4.0
-#: Maximum bytes of output before the command begins, which are kept in case it does not.
+#: Bytes of output kept in case the command does not begin.
 MOST_BEFORE = 64_000
 
-#: The command is in a process group of its own. It ends with the command line that reaches the place: standard input
-#: then ends, if the place has it; otherwise the signal arrives. A process that left the group is found by a variable.
+#: The command is in a process group of its own. It ends with the command line that reaches the place:
+#: standard input then ends, if the place has it; otherwise the signal arrives. A process that left the group
+#: is found by a variable.
 _SCRIPT = """\
 id={id}
 {before}printf '\\001%s\\n' "$id"
@@ -60,35 +63,38 @@ _LEASH = """\
 } <&3 >/dev/null &
 leash=$!
 """
-#: Removes the folder of a worker that was killed.
+#: Removes a killed worker's folder.
 _AFTER = 'rm -rf "${TMPDIR:-/tmp}/tui-agent-worker-$id"\n'
 
 
 def script(name: str, command: str, before: str = "", exports: str = "", *, reads: bool = False) -> str:
-    """The script of a run. `before` are lines that may refuse it; `exports` are assignments for the command. With
-    `reads`, the command is a worker, which gets standard input and ends with it."""
+    """Returns the script of a run. `before` are lines that may refuse it; `exports` are assignments for the
+    command. With `reads`, the command is a worker, which gets standard input and ends with it.
+    """
     input, leash, after = ("<&3 ", "leash=\n", _AFTER) if reads else ("", _LEASH, "")
     parts = {"before": before, "exports": exports, "input": input, "leash": leash, "after": after}
     return _SCRIPT.format(id=name, command=shlex.quote(command), **parts)
 
 
 class Marks:
-    """Separates the output of a command from that of the programs that reach the place, by the marks of its script."""
+    """Separates the output of a command from that of the programs that reach the place, by the marks of its
+    script.
+    """
 
     def __init__(self, name: str) -> None:
         self._mark = f"\x01{name}".encode()
         self._rest = b""
         self._open = 0
-        #: The beginning of the output before the command began.
+        #: Output before the command began.
         self.before = bytearray()
         self.begun = False
-        #: The command's exit status, None before its end.
+        #: None before the end.
         self.status: int | None = None
         #: Whether the script found another copy.
         self.absent = False
 
     def feed(self, data: bytes) -> bytes:
-        """The command's output in `data`."""
+        """Returns the command's output in `data`."""
         self._rest += data
         found = []
         while (at := self._rest.find(self._mark)) >= 0 and (end := self._rest.find(b"\n", at)) >= 0:
@@ -96,7 +102,7 @@ class Marks:
             self._mark_ended(self._rest[at + len(self._mark) : end].decode("ascii", "replace").strip())
             self._rest = self._rest[end + 1 :]
         kept = len(self._rest) - at if at >= 0 else _beginning_of(self._mark, self._rest)
-        if kept > 200:  # No mark of ours.
+        if kept > 200:  # not our mark
             kept = 0
         whole = len(self._rest) - kept
         found.append(self._take(self._rest[:whole]))
@@ -121,12 +127,12 @@ class Marks:
 
 
 def _beginning_of(mark: bytes, data: bytes) -> int:
-    """Length of the end of `data` that may be the beginning of a mark."""
+    """Returns the length of the end of `data` that may begin a mark."""
     return next((size for size in range(min(len(mark), len(data)), 0, -1) if data.endswith(mark[:size])), 0)
 
 
 class PlaceRunner:
-    """Runner of a place. The copy of the contents is there once it is opened."""
+    """The copy of the contents is there once it is opened."""
 
     def __init__(
         self,
@@ -137,8 +143,9 @@ class PlaceRunner:
         exports: str = "",
         pending: tuple[str, ...] = (),
     ) -> None:
-        """`environment` is of the program that reaches the place; `exports` are assignments for commands. `pending`
-        are paths with proposed content."""
+        """`environment` is of the program that reaches the place; `exports` are assignments for commands.
+        `pending` are paths with proposed content.
+        """
         self.pending = pending
         self._place, self._copy = place, copy
         self._environment, self._root, self._exports = environment, root, exports
@@ -154,7 +161,6 @@ class PlaceRunner:
         self._since = time.time()
 
     async def remove(self) -> None:
-        """Ends the use of the copy."""
         await asyncio.to_thread(self._copy.close)
 
     async def __aenter__(self) -> Self:
@@ -166,7 +172,7 @@ class PlaceRunner:
         await self.remove()
 
     async def start(self, argv: Sequence[str], variables: Mapping[str, str], output: int) -> int:
-        """The last of the arguments is the command for a shell there; `variables` are not sent."""
+        """The last argument is the command for a shell there; `variables` are not sent."""
         number = len(self._runs)
         self._runs[number] = _PlaceRun(self, argv[-1], os.dup(output))
         return number
@@ -204,8 +210,6 @@ class PlaceRunner:
 
 
 class _PlaceRun:
-    """One command of a runner."""
-
     def __init__(self, runner: PlaceRunner, command: str, output: int) -> None:
         self._runner, self._command, self._output = runner, command, output
         self._stopped = False
@@ -273,7 +277,9 @@ class _PlaceRun:
 
 
 def end_soon(process: asyncio.subprocess.Process) -> None:
-    """Ends the program that reaches a place: its standard input first, so that its other side can end the command."""
+    """Ends the program that reaches a place: its standard input first, so that its other side can end the
+    command.
+    """
     loop = asyncio.get_running_loop()
     if process.stdin is not None:
         process.stdin.close()
@@ -302,7 +308,7 @@ async def call(
     most: int = 1 << 20,
     timeout: float | None = 60.0,
 ) -> bytes:
-    """Runs a script in the place with `given` as its standard input. Returns at most `most` bytes that it printed.
+    """Runs a script in the place with `given` as its standard input. Returns at most `most` bytes of output.
 
     Raises `SessionError` if it fails or takes more than `timeout` seconds.
     """

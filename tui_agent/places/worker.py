@@ -9,9 +9,8 @@ from tui_agent import __version__
 from tui_agent.errors import PlaceLost
 from tui_agent.places.runner import MOST_BEFORE, Marks, PlaceRunner, end_soon
 
-#: A shell without a login does not have the folder of programs that pip and pipx install for one user.
+#: A shell without a login lacks the folder of programs that pip and pipx install for one user.
 COMMAND = 'PATH="$PATH:$HOME/.local/bin" exec tui-agent worker'
-#: Exit status of a shell that did not find the program.
 _NOT_FOUND = 127
 
 
@@ -55,7 +54,7 @@ class ProcessChannel:
                 await asyncio.wait([self._listening], timeout=1.0)
             if not self._marks.absent:
                 return b""
-            await self._runner.bring_again()  # The place lost its copy before the worker began.
+            await self._runner.bring_again()  # It lost its copy before the worker began.
             await self._start()
 
     async def close(self) -> None:

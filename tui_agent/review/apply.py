@@ -36,7 +36,7 @@ class ResolvedDecision(Struct, frozen=True):
     hunks: frozenset[int]
     write: Write
     targets: tuple[WriteTarget, ...]
-    #: Hunks in a file the model saw only in part; otherwise empty.
+    #: Hunks in a file that the model saw only in part.
     in_part: tuple[Hunk, ...] = ()
 
     def as_written(self, final: Mapping[str, WriteTarget]) -> ResolvedDecision:
@@ -70,13 +70,14 @@ class Applier:
         self._writer = writer
 
     async def apply(self, changes: Sequence[Change], picks: Sequence[Pick]) -> None:
-        """Changes that need confirmation are skipped unless picked. Raises `EditFailed` naming all conflicts;
-        nothing is written then."""
+        """Skips changes that need confirmation unless picked. Raises `EditFailed`, which names all
+        conflicts, before writing.
+        """
         if not picks:
             changes = await self._without_guarded(changes)
         resolved: list[ResolvedDecision] = []
         refused: list[tuple[Change, TuiAgentError]] = []
-        # One thread call for all changes: each call waits for the loop.
+        # One thread call: each call waits for the loop.
         results = await asyncio.to_thread(lambda: [self._resolved(change, picks) for change in changes])
         for change, result in zip(changes, results, strict=True):
             match result:
@@ -116,9 +117,9 @@ class Applier:
         return list(targets.values()), missing
 
     async def _without_guarded(self, changes: Sequence[Change]) -> list[Change]:
-        """Without suspected secrets, rule files, ignored and unseen files, which must be applied by name."""
+        """Removes suspected secrets, rule files, ignored and unseen files, which must be applied by name."""
         free, left = [], []
-        # Paths ignored by git; indexed paths are never ignored
+        # Ignored by git; indexed paths never are
         paths = [path for change in changes for path in _paths(change)]
         unknown = [path for path in paths if not self._workspace.index.contains(path)]
         ignored = await self._workspace.ignored(unknown) if unknown else set()
@@ -244,7 +245,7 @@ class Applier:
         return [*told, e.ModelOwesNews(fact)]
 
     def _known(self, target: WriteTarget, written: str, item: ResolvedDecision) -> list[e.Lasting]:
-        from tui_agent.edits.proposals import is_within_view, view_after  # Not needed at startup.
+        from tui_agent.edits.proposals import is_within_view, view_after
 
         state, change = self._journal.store.state, item.change
         path, turn = target.now.path, state.turn.number

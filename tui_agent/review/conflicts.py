@@ -1,4 +1,4 @@
-"""Work on undecided changes: conflict resolution, edited hunks, comments."""
+"""Undecided changes: conflict resolution, edited hunks, comments."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ class ConflictResolver:
         self, change: Change, sides: Sequence[Side], by_hand: Mapping[int, str], seen: str
     ) -> None:
         """The result waits for review. Raises `EditFailed` if the file has changed since `seen`, or the
-        number of sides is wrong."""
+        number of sides is wrong.
+        """
         now = await self._writer.current(place(change))
         rival = self._rival(change)
         if rival is not None:

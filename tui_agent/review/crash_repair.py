@@ -1,4 +1,4 @@
-"""Repairs writes left incomplete by a killed process; run when any session of the workspace opens."""
+"""Repairs writes left incomplete by a killed process, when any session of the workspace opens."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tui_agent.store.events import fold
 from tui_agent.store.files import BuffersSlice
 from tui_agent.store.state import ReviewSlice, State
 
-#: File names of a batch's journal and of a save's note, in the session folder.
+#: A batch's journal and a save's note, in the session folder.
 BATCH, SAVE = "batch.json", "save.json"
 
 
@@ -45,12 +45,12 @@ def repair_others(data: Path, root: Path, own: Path) -> list[str]:
                 done = _settle(folder, data, root)
                 said += [f"{line.rstrip('.')} (session {folder.name})" for line in done]
         except SessionError:
-            continue  # Open in another process.
+            continue
     return said
 
 
 def clear_save(gate: Gate, folder: Path, buffers: BuffersSlice) -> list[str]:
-    """The temporary file of an interrupted save. Blocking."""
+    """Removes the temporary file of an interrupted save. Blocking."""
     among = [buffer.path for buffer in buffers.open]
     try:
         return clear(gate, folder / SAVE, among) if (folder / SAVE).exists() else []

@@ -20,7 +20,7 @@ from tui_agent.store import events as e
 from tui_agent.store.files import Buffer, hash_of_text
 from tui_agent.store.state import State
 
-#: Maximum size of an editable file, in bytes; larger files would block the keyboard.
+#: Larger files would block the keyboard.
 MAX_BYTES = 8 * 1024 * 1024
 NEW_FILE = ""
 
@@ -109,7 +109,7 @@ class OpenFiles:
     def edit(self, path: str, text: str, cursor: tuple[int, int], anchor: tuple[int, int]) -> None:
         buffer = self._buffer(path)
         for version in self._merges.get(path, ()):
-            if version.text == text and version.disk != buffer.disk:  # By undo or redo.
+            if version.text == text and version.disk != buffer.disk:  # by undo or redo
                 return self._go_to(path, version, cursor, anchor)
         stored = self._stored.get(path)
         unsaved = stored is None or stored.text != text
@@ -155,7 +155,7 @@ class OpenFiles:
         self._stored[path] = decode(data)
         self._merges.pop(path, None)
         mtime = await asyncio.to_thread(self._mtime, path)
-        text_hash = await asyncio.to_thread(hash_of_text, buffer.text)  # Cached for the fold.
+        text_hash = await asyncio.to_thread(hash_of_text, buffer.text)  # cached for the fold
         await self._journal.record(e.BufferSaved(path, written, mtime, text_hash))
         if linked:
             words = (
@@ -163,7 +163,7 @@ class OpenFiles:
             )
             await self._journal.record(e.NoticeGiven("warning", words))
         now = self.state.buffers.get(path)
-        if now is not None and now.unsaved:  # Typed during the write; compared with the new version on disk.
+        if now is not None and now.unsaved:  # Typed during the write.
             self.edit(path, now.text, now.cursor, now.anchor)
 
     async def close(self, path: str, discard: bool = False) -> None:
@@ -177,13 +177,15 @@ class OpenFiles:
 
     async def clash(self, path: str) -> ConflictView:
         """Unsaved text is `yours`, the disk `theirs`. Raises `SessionError` if the file is gone, and
-        `FileError`."""
+        `FileError`.
+        """
         view, _ = await self._clash(path)
         return view
 
     async def resolve(self, path: str, sides: Sequence[Side], by_hand: Mapping[int, str], seen: str) -> None:
         """One side per clash; the result is unsaved. Raises `SessionError` if either has changed since
-        `seen`."""
+        `seen`.
+        """
         buffer = self._buffer(path)
         view, disk = await self._clash(path)
         merged = (

@@ -1,4 +1,4 @@
-"""The review of a session: display, edit, apply, skip, undo, redo, compare and commit changes."""
+"""Review of a session: display, edit, apply, skip, undo, redo, compare and commit changes."""
 
 from __future__ import annotations
 
@@ -41,8 +41,9 @@ _LEFT = {"link": "it is a link", "special": "it is not a file"}
 async def changes_of(
     written: Sequence[ChangedPath], run: str, command: str, turn: int, writer: Writer, blobs: Blobs
 ) -> tuple[list[Change], list[str]]:
-    """A change for each text file, and a sentence per omitted path. Replaces pending changes that the view
-    contained."""
+    """Returns a change for each text file, and a sentence per omitted path. Replaces pending changes that
+    the view contained.
+    """
     changes: list[Change] = []
     left: list[str] = []
     for number, one in enumerate(written, 1):
@@ -63,9 +64,10 @@ def left_out(path: str, error: Exception) -> str:
 async def change_of(
     one: ChangedPath, named: Change, writer: Writer, blobs: Blobs, base: str | None = None
 ) -> Change:
-    """`named` gives id, turn and reason. `base` is the hash of the file that the program changed, "" if there
-    was none, if it may differ from the current file; then both are merged. Raises ValueError with the reason
-    if there is no such change, and `TuiAgentError`."""
+    """`named` gives id, turn and reason. `base` is the hash of the file that the program changed ("" for
+    none) if it may differ from the current file; then both are merged. Raises ValueError with the reason
+    if there is no such change, and `TuiAgentError`.
+    """
     if one.kind not in _KINDS:
         raise ValueError(_LEFT[one.kind])
     if one.why:
@@ -82,7 +84,7 @@ async def change_of(
     kind = "create" if now.text is None else _KINDS[one.kind]
     if one.kind == "new" and now.text is not None:
         kind = "edit"
-    ran = bool((now.mode or 0) & 0o100)  # Executable for its owner.
+    ran = bool((now.mode or 0) & 0o100)
     runs = one.executable if kind != "delete" and one.executable != ran else None
     change = replace(named, kind=kind, executable=runs)
     if base is None or base == now.md5:
@@ -104,7 +106,7 @@ def _merged(change: Change, base: str, now: CurrentFile, new: str, blobs: Blobs)
 
 
 def with_skips(change: Change, known: Change, blobs: Blobs) -> Change:
-    """Skips the hunks that are skipped in an earlier change of the same file. Blocking."""
+    """Skips the hunks that an earlier change of the file skipped. Blocking."""
     parts = hunks(text_under(blobs, known.base) or "", text_under(blobs, known.new) or "")
     skipped = {
         (part.removed, part.added)
@@ -160,7 +162,7 @@ class Review:
     async def propose_written(
         self, written: Sequence[ChangedPath], run: str, command: str
     ) -> tuple[int, list[str]]:
-        """The number of changes, and reasons for omitted files."""
+        """Returns the number of changes, and reasons for omitted files."""
         async with self._one_at_a_time:
             turn = self.state.turn.number
             changes, left = await changes_of(written, run, command, turn, self._writer, self._blobs)
@@ -178,12 +180,12 @@ class Review:
     ) -> list[str]:
         """Proposes the files written so far by a running program. Returns reasons for omitted files.
 
-        A path keeps the id of its change until a decision about it. If another change of the path is open, which
-        the program does not know, this one is in conflict with it.
+        A path keeps the id of its change until a decision about it. If another change of the path is
+        open, which the program does not know, this one conflicts with it.
 
         - source, name: prefix of the ids, and the program's name.
-        - same: paths that are as in the folder again; their open changes are withdrawn.
-        - bases: hashes of the files that the program changed, by path; "" if there was none.
+        - same: paths that equal the folder's again; their open changes are withdrawn.
+        - bases: hashes of the files that the program changed, by path; "" for none.
         """
         left: list[str] = []
         async with self._one_at_a_time:
@@ -239,7 +241,8 @@ class Review:
     @call(changes=True)
     async def apply(self, picks: Sequence[Pick] = ()) -> None:
         """Applies all pending changes by default, all or nothing; waits for a streaming reply. Raises
-        `EditFailed` on a conflict; the model is then asked again."""
+        `EditFailed` on a conflict; the model is then asked again.
+        """
         if picks or await self._complete():
             await self._look()
             before = self.state.review.changes
@@ -289,8 +292,9 @@ class Review:
 
     @call(changes=True)
     async def revert(self, picks: Sequence[Pick]) -> None:
-        """Applied changes leave their files (later edits stay), skipped changes are pending again. Raises
-        `EditFailed` if none is decided."""
+        """Removes applied changes from their files (later edits stay); reopens skipped changes. Raises
+        `EditFailed` if none is decided.
+        """
         await self._look()
         async with self._alone():
             picks = await self._as_seen(picks)
@@ -316,7 +320,8 @@ class Review:
         self, change_id: str, sides: Sequence[Side], by_hand: Mapping[int, str] | None = None, seen: str = ""
     ) -> None:
         """A side per place, in order; `by_hand` contains texts by place from 0. Raises `EditFailed` if the
-        file has changed since `seen`."""
+        file has changed since `seen`.
+        """
         async with self._alone():
             change = self._named(change_id)
             if change.state != "conflict":

@@ -78,7 +78,7 @@ class UndoHistory:
         self._writer = writer
 
     async def undo(self, name: str) -> None:
-        """Undoes the last apply by default. Raises `EditFailed` on a conflict. Conflicts are added to the review."""
+        """Undoes the last apply by default. Raises `EditFailed` on a conflict, which is added to the review."""
         point = _named(self._review, name, undone=False)
         await self._move(point, undone=not point.undone)
 
@@ -174,7 +174,7 @@ class UndoHistory:
 
     async def _move(self, point: Checkpoint, undone: bool) -> None:
         steps = _steps(point, undone)
-        # One thread call for all files: each call waits for the loop.
+        # One thread call: each call waits for the loop.
         results = await asyncio.to_thread(lambda: [(step, *self._target(step)) for step in steps])
         conflicts = [(step, decided) for step, decided, _ in results if isinstance(decided, Conflict)]
         if conflicts:
@@ -324,14 +324,15 @@ def _named(review: ReviewSlice, name: str, undone: bool) -> Checkpoint:
     return found
 
 
-#: Seconds after an apply; later such a text is a decision of its author.
+#: Seconds after an apply; later, such a text is its author's decision.
 LOOKED_FOR = 600.0
 WITHOUT_IT = "another program saved the file without it"
 
 
 class Overwrites:
     """An editor that had opened a file before an apply may save over it later. Only changes that the file
-    lacks as a whole are pending again: without a common line, such a save looks like an edit by hand."""
+    lacks as a whole are pending again: without a common line, such a save looks like an edit by hand.
+    """
 
     def __init__(self, core: Core, writer: Writer, deciding: asyncio.Lock) -> None:
         self._journal = core.journal
@@ -382,7 +383,7 @@ class Overwrites:
         ]
         others = {change.id for change in again}
         whole, *later = (*again, *(c for c in review.open if c.path == path and c.id not in others))
-        for change in later:  # A file has one open change.
+        for change in later:
             both = joined(whole, change, partial(text_under, self._blobs), self._blobs.put_text)
             if both.state == "conflict":
                 events.append(e.ChangeReworked(whole))
@@ -411,7 +412,7 @@ class Overwrites:
 
     def _lacks(self, step: FileStep, now: str | None) -> bool:
         before, after = text_under(self._blobs, step.before), text_under(self._blobs, step.after)
-        if before is None or after is None or now is None or now == before:  # Taken back, for example by git.
+        if before is None or after is None or now is None or now == before:  # taken back, for example by git
             return False
         try:
             return is_overwritten(before, after, now) and not merge(before, now, after).conflicts
@@ -432,5 +433,5 @@ class Overwrites:
                         self._until.pop(step.path, None)
             case e.FreshnessChanged(path, "disk"):
                 self.look_later([path])
-            case e.BufferSaved(path):  # By hand, with the change in view.
+            case e.BufferSaved(path):  # by hand, with the change in view
                 self._until.pop(path, None)

@@ -24,7 +24,7 @@ LAST_COMMIT = "HEAD"
 
 
 class Version(Struct, frozen=True):
-    """`name` is `HEAD` or a checkpoint's id, `words` its description."""
+    """`name` is `HEAD` or a checkpoint's id."""
 
     name: str
     words: str

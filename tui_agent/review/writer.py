@@ -32,7 +32,8 @@ from tui_agent.store.files import KnownSlice
 
 class CurrentFile(Struct, frozen=True):
     """`text` is None for a missing file. `unsaved`: the text is from a buffer, and `disk` is the hash on
-    disk. `mode` are the permission bits."""
+    disk. `mode` are the permission bits.
+    """
 
     path: str
     text: str | None
@@ -46,7 +47,8 @@ class CurrentFile(Struct, frozen=True):
 class WriteTarget(Struct, frozen=True):
     """`text` is None for a removal. `merged`: another program wrote the file concurrently, and `now` and
     `text` include its edits. `mode` None keeps the permission bits; `executable` changes them. `like` is
-    the file that is moved here."""
+    the file that is moved here.
+    """
 
     now: CurrentFile
     text: str | None
@@ -54,7 +56,6 @@ class WriteTarget(Struct, frozen=True):
     mode: int | None = None
     executable: bool | None = None
     like: str = ""
-    #: The resulting hash, if computed.
     hashed: str = ""
 
     @property
@@ -108,8 +109,9 @@ def as_written(entry: KnownFile, target: WriteTarget, root: Path) -> KnownFile:
 
 
 def outside(known: KnownSlice, target: WriteTarget, turn: int, base: str = "") -> list[Lasting]:
-    """Events for concurrent edits by another program, unless already reported. `base` is the expected hash of
-    an unknown file."""
+    """Returns events for concurrent edits by another program, unless already reported. `base` is the
+    expected hash of an unknown file.
+    """
     entry, now = known.files.get(target.now.path), time.time()
     seen = (entry.md5, entry.written) if entry else (base, "")
     if target.now.text is None or target.now.md5 in seen or (entry is not None and entry.stale):
@@ -120,7 +122,6 @@ def outside(known: KnownSlice, target: WriteTarget, turn: int, base: str = "") -
     return [FreshnessChanged(entry.path, "buffer" if target.now.unsaved else "disk", at=now)]
 
 
-#: Maps the outcome of a write to its events.
 Events = Callable[[WriteOutcome], Sequence[Lasting]]
 
 
@@ -164,7 +165,8 @@ class Writer:
         """Writes all or none, and records `events` before listeners are notified. `leaves` are folders to
         remove if empty. Merges a program's concurrent save of an earlier text; returns the paths where
         that conflicts, which keep the program's text. Raises `Outdated` if a file or buffer has changed
-        since it was read, and `FileError`."""
+        since it was read, and `FileError`.
+        """
         with self._journal.waits.on("waiting for the disk to write files") as wait:
             done = await self._write_and_say(wait, name, targets, events, leaves)
             lost = await self._merge_overwritten(done)
@@ -188,7 +190,7 @@ class Writer:
         return lost
 
     def _overwritten(self, done: WriteOutcome) -> tuple[list[Step], list[str]]:
-        """Merges, and paths of conflicts. Waits for the other programs. Blocking."""
+        """Returns merges, and paths of conflicts. Waits for the other programs. Blocking."""
         steps: list[Step] = []
         lost: list[str] = []
         for target in done.targets:
@@ -208,7 +210,7 @@ class Writer:
                 stored = decode(there, path)
                 both = merge(before, stored.text, after)
             except (TuiAgentError, OSError):
-                continue  # Removed, or no text any more: there is nothing to merge.
+                continue  # removed, or no longer text
             if both.conflicts and _lines(before, stored.text) <= _lines(after, stored.text):
                 lost.append(path)
             elif not both.conflicts and is_overwritten(before, after, stored.text):

@@ -52,8 +52,9 @@ async def draft_message(context: TurnContext, changes: str, emit: Emit) -> str:
 
 
 async def answer_beside(context: TurnContext, question: str, emit: Emit) -> str:
-    """Sends the conversation and functions of the last request, which the provider has cached. Emits only the
-    usage. Raises `ModelError` and `LimitReached`."""
+    """Sends the conversation and functions of the last request, which the provider has cached. Emits only
+    the usage. Raises `ModelError` and `LimitReached`.
+    """
     state = context.core.state
     sent, name = state.conversation, state.model.name
     kept = await asyncio.to_thread(context.sent.read, context.core.blobs, (*sent.messages, *sent.last))

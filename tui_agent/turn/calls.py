@@ -1,4 +1,4 @@
-"""Executes the calls of a reply in order, with permission checks, and produces their results."""
+"""Executes the calls of a reply in order, with permission checks."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tui_agent.turn.exchange import cut_off
 from tui_agent.turn.pictures import pictures_of_result
 from tui_agent.turn.request import AnsweredCall
 
-#: Maximum number of calls per reply; the remaining calls get an error.
+#: Further calls get an error.
 MOST_CALLS = 100
-#: Characters kept from the beginning and the end of a longer result.
+#: Characters kept of a longer result.
 HEAD, TAIL = 40_000, 20_000
-#: Maximum characters of arguments and results shown to the user.
+#: Characters of arguments and results shown to the user.
 MOST_SHOWN = 4_000
 MOST_TOLD = 500
 PROPOSE = "propose_changes"
@@ -35,8 +35,9 @@ _log = logging.getLogger(__name__)
 async def run_calls(
     context: TurnContext, reply: Reply, emit: Emit, *, last: bool
 ) -> tuple[AnsweredCall, ...]:
-    """Sequential tools first, by `place`, then all others concurrently. In the `last` step, calls whose
-    results the model would need are skipped."""
+    """Sequential tools first, by `place`, then all others concurrently. The `last` step skips calls whose
+    results the model would need.
+    """
     if reply.cut:
         count = len(reply.changes)
         if not count and any(call.fault for call in reply.calls):
@@ -108,7 +109,7 @@ def _calls(context: TurnContext, reply: Reply) -> list[Invocation]:
 
 
 def _with_joined_changes(calls: Sequence[Invocation], reply: Reply) -> list[Invocation]:
-    """Several calls' changes of one file become one change of the first call."""
+    """Joins several calls' changes of one file in the first call."""
     left = list(reply.entries("fileChanges"))
     found: list[Invocation] = []
     for call in calls:

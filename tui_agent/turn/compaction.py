@@ -45,7 +45,7 @@ from tui_agent.turn.conversation import (
 from tui_agent.turn.instructions import instruct
 from tui_agent.turn.request import ComposedRequest, Draft, compose
 
-#: Minimum share of the window that dropping files must free to justify a cache miss.
+#: Share of the window that dropping files must free to justify a cache miss.
 WORTHWHILE = 0.1
 #: Tolerances of a reset's target size below and above, as shares of the window.
 NEAR = 0.02
@@ -60,7 +60,7 @@ LAST = 3
 class EarlierMessages:
     files: set[str] = field(default_factory=set)
     blobs: set[str] = field(default_factory=set)
-    #: Open files are sent as excerpts to save space.
+    #: Open files are sent as excerpts.
     excerpts: bool = False
     #: A summary request failed in this turn.
     no_summary: bool = False
@@ -73,10 +73,11 @@ class EarlierMessages:
 async def fit_to_window(
     context: TurnContext, draft: Draft, earlier: EarlierMessages, ceiling: int, emit: Emit
 ) -> ComposedRequest:
-    """The next request with at most `ceiling` estimated tokens.
+    """Returns the next request with at most `ceiling` estimated tokens.
 
     Reduces, with a notice, in this order: contents of older files, older messages, open files, files
-    requested in this turn. Raises `ContextTooLong` if the user's own text is too long; nothing is sent then.
+    requested in this turn. Raises `ContextTooLong` if the user's own text is too long; nothing is sent
+    then.
     """
     draft = replace(draft, excerpts=earlier.excerpts)
     room = _RequestReducer(context, draft, earlier, _shares(context, ceiling), emit)
@@ -129,7 +130,6 @@ class _RequestReducer:
         self._earlier = earlier
         self.shares = shares
         self._emit = emit
-        #: Whether hooks were asked about a summary.
         self._hooked = False
 
     @property
@@ -175,7 +175,7 @@ class _RequestReducer:
             await self.give_way()
 
     async def drop_messages(self, ceiling: int) -> None:
-        """Replaces older messages with a summary, or drops them if it fails. Hooks cannot prevent it."""
+        """Summarises older messages, or drops them on failure. Hooks cannot prevent it."""
         older = self._state.conversation.messages[1:]
         await self._is_held_back(older)
         while True:
@@ -225,7 +225,7 @@ class _RequestReducer:
                 await self._emit(part_notice(part))
 
     async def leave_out_files(self, ceiling: int) -> None:
-        """Bundled files, automatic reloads, requested files; the largest first within each group."""
+        """Bundled files, automatic reloads, requested files; within each group the largest first."""
 
         def rank(pair: tuple[int, LoadedFile]) -> tuple[int, int]:
             cost, file = pair
@@ -235,7 +235,7 @@ class _RequestReducer:
         files = [*everything.bundled, *everything.asked_for]
         costs = await costs_of(self._context, files)
         ranked = sorted(zip(costs, files, strict=True), key=rank)
-        # The names of omitted files take room too, hence the loop.
+        # The names of omitted files take room too.
         while ranked and (excess := (await self.composed()).size - ceiling) > 0:
             gone = [ranked.pop(0)]
             while ranked and sum(cost for cost, _ in gone) < excess:
@@ -248,7 +248,8 @@ class _RequestReducer:
 
     async def shorten_the_rest(self, ceiling: int) -> None:
         """Shortens summaries, calls and program-generated text, so that a short user message can always be
-        sent."""
+        sent.
+        """
         self._draft = replace(self._draft, brief=True)
         request = await self.composed()
         summaries = [it.tokens for it in self._state.conversation.messages if it.kind == "summary"]
@@ -325,8 +326,9 @@ class _RequestReducer:
     async def _working(
         self, bare: ComposedRequest, ranked: Sequence[tuple[KnownFile, int]]
     ) -> tuple[list[LoadedFile], list[str]]:
-        """The files that fit, and the paths of the others, by rank. Files of this turn fill up to
-        `condense_at`, others to `reset_to`."""
+        """Returns the files that fit, and the paths of the others, by rank. Files of this turn fill up to
+        `condense_at`, others to `reset_to`.
+        """
         shares = (self.shares.reset_to, self.shares.condense_at, NEAR, FAR)
         room, most, near, far = (int(self.shares.window * share) for share in shares)
         room, most = room - bare.size, most - bare.size
@@ -340,7 +342,7 @@ class _RequestReducer:
             try:
                 file = await load(self._context, entry.path, entry.loaded_by)
             except TuiAgentError:
-                continue  # The table marks unreadable files.
+                continue
             file = replace(file, ranges=within(entry.ranges, file.lines))
             text = read_files_result([file], FilesInPrompt())
             cost = (await self._context.model.count(self._state.model.name, [text], wait=True)).counts[0]

@@ -1,4 +1,4 @@
-"""The dependencies of a turn, and its caches: sent messages by hash, and small text files by their stamp."""
+"""Dependencies of a turn, and its caches: sent messages by hash, and small text files by their stamp."""
 
 from __future__ import annotations
 
@@ -55,7 +55,6 @@ class ConversationCache:
         self._kept: dict[str, CachedMessage] = {}
         self._clock = clock
         self._sent = -LONG_PAUSE
-        #: Consecutive failed summaries by model name.
         self.no_summary: dict[str, int] = {}
 
     @property
@@ -74,7 +73,6 @@ class ConversationCache:
         return [found[message.blob] for message in messages]
 
     def read_ahead(self, blobs: Blobs, messages: Sequence[SentMessage], pause: Callable[[], object]) -> None:
-        """Raises `FileError`."""
         found: dict[str, CachedMessage] = {}
         for message in messages:
             if message.blob not in self._kept:
@@ -84,7 +82,7 @@ class ConversationCache:
 
 
 def shared_beginning(before: Sequence[str], now: Sequence[str]) -> float:
-    """The share of `before` in bytes that is a prefix of `now`; 0 if `before` is empty."""
+    """Returns the share of `before` in bytes that is a prefix of `now`; 0 if `before` is empty."""
     total = sum(map(_bytes, before))
     if not total:
         return 0.0
@@ -127,7 +125,7 @@ class Texts:
         self._present: dict[tuple[str, tuple[str, ...]], tuple[Stamp, list[str]]] = {}
 
     def present(self, folder: str, names: tuple[str, ...]) -> list[str]:
-        """The existing `names` in an absolute `folder`, cached until its entries change."""
+        """Returns the existing `names` in an absolute `folder`, cached until its entries change."""
         stamp = stamp_of(folder)
         if stamp is None:
             return []
@@ -196,16 +194,17 @@ def _read_own(path: Path, limit: int) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class TurnContext(ToolContext):
-    """`texts` caches instruction files, `sent` the sent messages."""
+    """`texts` caches instruction files, `sent` the sent messages. An empty planning prompt selects the
+    built-in planner.
+    """
 
-    #: Prompts and schemas by file name. An empty planning prompt selects the built-in planner.
     prompts: Mapping[str, dict[str, Any]]
     start_folder: str
-    #: The remaining requests of the prompt this turn belongs to.
+    #: Remaining requests of the prompt to which this turn belongs.
     requests: Allowance = field(default_factory=Allowance)
     texts: Texts = field(default_factory=Texts)
     sent: ConversationCache = field(default_factory=ConversationCache)
-    #: Uploaded files; None sends files as text.
+    #: None sends files as text.
     provider_files: ProviderFiles | None = None
 
     @property

@@ -24,12 +24,11 @@ from tui_agent.tools.tool import Emit, Invocation, ToolResult
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.request import AnsweredCall, Draft
 
-#: Number of identical calls with identical results that counts as a loop.
+#: Identical calls with identical results that count as a loop.
 LOOP = 3
-#: Name of the setting.
 ASK_AT_COST = "limits.ask_at_cost"
 GO_ON = "send “continue” to resume it, or raise limits.ask_at_cost (0 never asks)"
-#: The same for an unknown price, with half of `limits.requests` as the threshold.
+#: For an unknown price, with half of `limits.requests` as the threshold.
 GO_ON_UNPRICED = "send “continue” to resume it; limits.requests asks later, limits.ask_at_cost=0 never asks"
 #: Durations, ignored when results are compared.
 _SECONDS = re.compile(r"\b\d+(?:[.,]\d+)? ?(?:ms|s|sec|seconds)\b")
@@ -37,7 +36,8 @@ _SECONDS = re.compile(r"\b\d+(?:[.,]\d+)? ?(?:ms|s|sec|seconds)\b")
 
 async def ask_about_cost(context: TurnContext, emit: Emit) -> None:
     """Asks once, at `limits.ask_at_cost`; with an unknown price, after half of `limits.requests`. Raises
-    `LimitReached` unless the user agrees."""
+    `LimitReached` unless the user agrees.
+    """
     what = "" if context.part else _cost_reached(context)
     if not what:
         return
@@ -122,18 +122,18 @@ def _digest(one: AnsweredCall, proposed: str) -> bytes:
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).digest()
 
 
-#: Maximum number of repeated requests for unplaceable and for conflicting changes.
+#: Repeated requests for unplaceable and for conflicting changes.
 MOST_FAILED = 1
 MOST_CONFLICTS = 2
 
 
 class Retries:
-    """`told`: the reasons of the first conflicts are already queued for the model."""
+    """`told`: the reasons of the first conflicts are queued for the model."""
 
     def __init__(self, *, told: bool = False) -> None:
         self._told = told
         self._failed = 0
-        #: Ids of the conflicts in the current request, by path.
+        #: Conflicts in the current request, by path.
         self._now: dict[str, str] = {}
         self._asked: dict[str, int] = {}
 
@@ -147,7 +147,7 @@ class Retries:
         context.progress.asked = dict(self._asked)
 
     async def ask_again(self, context: TurnContext, changes: Sequence[Change], emit: Emit) -> Draft | None:
-        """None if no change may be requested again. Reloads conflicting files."""
+        """Returns None if no change may be requested again. Reloads conflicting files."""
         failed = [change for change in changes if change.state == "failed" and self._failed < MOST_FAILED]
         self._failed += bool(failed)
         conflicts = [change for change in changes if may_ask_again(change)]
@@ -171,12 +171,11 @@ class Retries:
 
 
 def may_ask_again(change: Change) -> bool:
-    """Conflicts with the user's or a sub-task's edits are left to the user."""
+    """Leaves conflicts with the user's or a sub-task's edits to the user."""
     mine = not change.by_hand and not change.tasks
     return change.state == "conflict" and mine and change.asked < MOST_CONFLICTS
 
 
-#: Maximum number of failures of one kind listed by name.
 MOST_NAMED = 20
 
 
@@ -185,7 +184,9 @@ class Repairs:
         self.asked = 0
 
     async def ask_again(self, context: TurnContext, emit: Emit, *, last: bool) -> Draft | None:
-        """None if the checks passed or no attempt is left. In the `last` step, results are only shown."""
+        """Returns None if the checks passed or no attempt is left. In the `last` step, results are only
+        shown.
+        """
         state = context.core.state
         proposes = any(change.turn == state.turn.number for change in state.review.open)
         if context.calls.run_checks is None or not proposes:

@@ -1,4 +1,5 @@
-"""The conversation as sent: its beginning, the session's memory, and the summary that replaces older messages.
+"""The conversation as sent: its beginning, the session's memory, and the summary that replaces older
+messages.
 
 If a summary fails, the newest messages are kept.
 """
@@ -45,9 +46,8 @@ from tui_agent.turn.context import TurnContext
 from tui_agent.turn.exchange import Answer, check_limits, cut_off, exchange, mask_in_thread, open_request
 from tui_agent.turn.instructions import instruct
 
-#: Maximum share of the window for the section, and the minimum number of characters per token.
+#: Share of the window for the section; minimum characters per token.
 SHARE, LEAST_CHARACTERS_A_TOKEN = 0.12, 2
-#: Maximum number of pending batch files listed by name.
 BATCH_NAMED = 20
 
 
@@ -95,7 +95,7 @@ def _mark(entry: KnownFile, again: bool) -> str:
 
 
 def last_request(state: State) -> str:
-    """Verbatim, ignoring "continue"."""
+    """Ignores "continue"."""
     said = [message for message in state.chat.messages if message.kind == "person"]
     real = [message.text for message in said if not asks_to_go_on(message.text, message.turn)]
     if real:
@@ -104,21 +104,20 @@ def last_request(state: State) -> str:
 
 
 Dialect = Literal["tools", "structured"]
-#: Prefix of the head's digest for a model with a small window.
+#: Prefix of the head's digest for a small window.
 SMALL = "small:"
-#: Estimated cost of an image, in tokens; the common models' cost of a large image.
+#: The common models' cost of a large image, in tokens.
 IMAGE_TOKENS = 1_600
-#: Maximum characters of one message in a summary request.
+#: Characters of one message in a summary request.
 MOST_OF_A_MESSAGE = 8000
 CHARACTERS_A_TOKEN = 3
-#: Share of the window available to the messages to summarise.
+#: Share of the window for the messages to summarise.
 SOURCE_SHARE = 0.6
-#: Maximum shares of the window for a summary and for the pending changes beside it, and the window assumed if
-#: unknown, in tokens.
+#: Shares of the window for a summary and for the pending changes beside it; tokens of an unknown window.
 SUMMARY_SHARE, PENDING_SHARE, UNKNOWN_WINDOW = 0.15, 0.1, 8_000
 #: Consecutive failures after which a model is not asked for a summary again.
 MOST_FAILED_SUMMARIES = 2
-#: Tokens of the list of skills in the prompt, and of the list of agents.
+#: Tokens of the list of skills in the prompt, and of that of agents.
 LIST_TOKENS = 2_000
 Why = Literal["first", "model", "files", "condensed", "edited"]
 
@@ -318,7 +317,7 @@ async def _server_tools(context: TurnContext) -> str:
 
 
 def as_plain_text(messages: Sequence[Message]) -> list[Message]:
-    """Function calls become text, for another model or dialect."""
+    """Converts function calls to text, for another model or dialect."""
     carried: list[Message] = []
     for message in messages:
         match message["role"]:
@@ -347,8 +346,9 @@ async def condense(
     """Restarts the conversation with a summary and the newest messages. Returns False if a requested summary
     failed. The kept messages have at most `room` tokens and `KEPT_SHARE` of the window; the last exchange
     is kept at any size. `all_of_them` keeps only a message with unanswered calls. Without a summary,
-    `keep_on_failure` messages are kept, or all if that was done before (`again`), with at most `most_kept`
-    tokens."""
+    `keep_on_failure` messages are kept, or all if that was done before (`again`), with at most
+    `most_kept` tokens.
+    """
     state = context.core.state
     sent = state.conversation.messages[1:]
     kept = await asyncio.to_thread(context.sent.read, context.core.blobs, sent)
@@ -398,7 +398,6 @@ async def _summarise(
     context: TurnContext, messages: Sequence[Message], shares: TokenShares, emit: Emit
 ) -> str:
     model = context.core.state.model.name
-    # The newest messages that fit, as text.
     room = int(shares.window * SOURCE_SHARE * CHARACTERS_A_TOKEN)
     parts = [f"[{message['role']}]\n{_words(emptied(message))}" for message in messages]
     while len(parts) > 1 and sum(map(len, parts)) > room:

@@ -1,6 +1,7 @@
-"""One exchange with a model: masking, limits, request, response stream, endless repetition, token usage. Sent
-messages never change, to keep the provider's prefix cache valid: a value that becomes known later is
-masked in later messages only."""
+"""One exchange with a model: masking, limits, request, response stream, endless repetition, token usage.
+Sent messages never change, to keep the provider's prefix cache valid: a value that becomes known later is
+masked in later messages only.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def mask_messages(context: TurnContext, messages: Sequence[Message]) -> list[Mes
 
 
 async def mask_request(context: TurnContext, request: ModelRequest) -> ModelRequest:
-    """Masks only messages that the conversation does not have yet."""
+    """Masks only messages that are new to the conversation."""
     if request.purpose in ("main", "subtask"):
         return request
     begun = await asyncio.to_thread(_begun, context, request) if request.purpose == "plan" else 0
@@ -77,11 +78,10 @@ def _masked(context: TurnContext, message: Message) -> Message:
     return message if clean == content else {**message, "content": clean}
 
 
-#: Characters of repeated text permitted per permitted repetition.
+#: Characters of repeated text per permitted repetition.
 REPEATED_LETTERS = 200
-#: Maximum length of a repeated block in characters, and the divisor of the limit for such blocks.
+#: Characters of a repeated block; divisor of the limit for such blocks.
 LONGEST_BLOCK, BLOCKS = 4_000, 10
-#: Characters between two checks.
 SEARCH_STEP = 512
 #: Length of the suffix used to find a repetition.
 _PROBE = 48
@@ -89,7 +89,8 @@ _PROBE = 48
 
 class Repetition:
     """A text of up to `LONGEST` characters repeated without gaps. `limit` is the maximum number of equal
-    lines; 0 disables it."""
+    lines; 0 disables it.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
@@ -119,12 +120,12 @@ class Repetition:
         return max(self._limit * REPEATED_LETTERS, LONGEST_BLOCK * max(2, self._limit // BLOCKS))
 
 
-#: Maximum characters of a response; the rest is not read.
+#: Characters of a response; the rest is not read.
 MOST_LETTERS = 4_000_000
 #: Characters processed at once: about 10 ms.
 MOST_AT_ONCE = 16_384
 
-#: Reason for ending a repetitive response.
+#: Why a response ends.
 REPEATED = "The answer repeated itself (limits.repeat)"
 
 
@@ -180,7 +181,8 @@ def cut_off(why: str) -> str:
 
 async def open_request(context: TurnContext, model: str, tokens: int, purpose: Purpose) -> OpenRequest:
     """Reserves a request in `limits.requests` first, because sub-tasks share the limit. Raises
-    `LimitReached`."""
+    `LimitReached`.
+    """
     try:
         prices = (await context.model.abilities(model)).prices
     except ModelError:
@@ -193,7 +195,8 @@ async def exchange(
     context: TurnContext, request: ModelRequest, paid: OpenRequest, answer: Answer, emit: Emit
 ) -> None:
     """A retry in the middle of a response discards the partial answer, unless it is worth keeping; then the
-    answer ends there. Raises a `ModelError` if there was no response."""
+    answer ends there. Raises a `ModelError` without a response.
+    """
     request = await mask_request(context, request)
     await notify_masked(context, emit)
     usage: Usage | None = None
@@ -299,7 +302,8 @@ async def _in_pieces(chunk: Chunk) -> AsyncGenerator[Chunk, None]:
 
 def check_limits(context: TurnContext, tokens: int, priced: bool | None = None) -> None:
     """Raises `LimitReached` if a request of `tokens` would exceed a limit; a cost limit needs a known price.
-    Replayed recordings are free."""
+    Replayed recordings are free.
+    """
     if why := context.requests.why:
         raise LimitReached(why, RAISE_REQUESTS, "limits.requests")
     state = context.core.state
@@ -353,5 +357,5 @@ async def next_model(context: TurnContext, tried: Collection[str]) -> e.ModelCho
         try:
             return chosen_model(context.core.settings, name, await context.model.abilities(name))
         except ModelError:
-            continue  # Skip unknown names.
+            continue
     return None

@@ -22,7 +22,7 @@ from tui_agent.workspace.patterns import Pattern, compile_pattern
 Kind = Literal["instructions", "base"]
 MAX_BASE_FILES = 10
 MAX_BASE_BYTES = 64 * 1024
-#: Maximum number of questions about instruction files with secrets before one request.
+#: Questions about instruction files with secrets before one request.
 MOST_ASKED = 10
 
 
@@ -71,8 +71,9 @@ def _places(context: TurnContext, paths: Sequence[str]) -> list[tuple[Folder, li
 def _first_look(
     context: TurnContext, paths: Sequence[str]
 ) -> tuple[list[tuple[Folder, list[str]]], list[str], _InstructionScan | None]:
-    """The places, their files missing from the index, and the result if none is missing. One thread call:
-    frames would be drawn between two."""
+    """Returns the places, their files missing from the index, and the result if none is missing. One thread
+    call: frames would be drawn between two.
+    """
     places = _places(context, paths)
     unlisted = [
         path for _, names in places for path in names if not context.core.workspace.index.contains(path)

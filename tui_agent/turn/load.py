@@ -1,5 +1,6 @@
 """Content of the next request besides the plan's files, in sending order. A changed file is loaded together
-with its imports and its tests."""
+with its imports and its tests.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +53,7 @@ MOST_SOURCES = 50
 
 
 async def bundle(context: TurnContext, held: LoadedFiles, emit: Emit) -> LoadedFiles:
-    """Imports and tests of files changed since the last request, if not in view."""
+    """Loads imports and tests of files changed since the last request, if not in view."""
     settings, changed = context.core.settings.bundling, context.core.state.conversation.unbundled
     found = LoadedFiles()
     if not (settings.enabled and settings.max_files and changed):
@@ -76,7 +77,7 @@ async def bundle(context: TurnContext, held: LoadedFiles, emit: Emit) -> LoadedF
 
 
 async def companions(context: TurnContext, changed: Sequence[str]) -> dict[str, str]:
-    """Paths with their reasons, tests first, then imports by distance."""
+    """Returns paths with reasons, tests first, then imports by distance."""
     settings = context.core.settings.bundling
     found: dict[str, str] = {}
     if settings.tests:
@@ -166,7 +167,7 @@ async def add_open_files(context: TurnContext, taken: Collection[str], emit: Emi
         try:
             loaded = await load_file(context, file.path, "buffer")
         except TuiAgentError:
-            continue  # The file was deleted; the editor reports it.
+            continue
         if loaded.text == file.text:
             entry = known_file(loaded, context.turn, before)
             entry = replace(entry, whole=entry.whole and editor.excerpt(file).whole)
@@ -214,7 +215,7 @@ def _open_files(
         except UndecidedSecret as error:
             undecided.append(error)
         except TuiAgentError:
-            continue  # The user decided not to send it.
+            continue  # The user withheld it.
         else:
             found.append(_open_file(buffer, text, hits, buffer.path == buffers.active))
     return found, undecided
@@ -224,7 +225,7 @@ def _is_secret(gate: Gate, path: str) -> bool:
     try:
         return gate.place(path, "read").secret
     except TuiAgentError:
-        return is_secret(path)  # The file was deleted or is unreadable.
+        return is_secret(path)  # deleted or unreadable
 
 
 def _open_file(buffer: Buffer, text: str, hits: Sequence[Hit], active: bool) -> OpenFile:
@@ -257,7 +258,7 @@ def _hash(buffer: Buffer) -> str:
     return md5(buffer.mark + buffer.text.encode(buffer.encoding, errors="surrogatepass"))
 
 
-#: Turns after which a seen file is no longer read again automatically.
+#: A seen file is read again automatically only for so many turns.
 RECENT_TURNS = 1
 
 
@@ -373,7 +374,7 @@ async def upload(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
 
 
 async def _uploaded_before(context: TurnContext, held: Sequence[LoadedFile], emit: Emit) -> LoadedFiles:
-    """Files at another provider or of another process, if they fit."""
+    """Yields files at another provider or of another process, if they fit."""
     state, found = context.core.state, LoadedFiles()
     there = {file.path for file in held}
     for path in state.conversation.files:
@@ -383,7 +384,7 @@ async def _uploaded_before(context: TurnContext, held: Sequence[LoadedFile], emi
         try:
             file = await load_file(context, path, entry.loaded_by)
         except TuiAgentError:
-            continue  # The table marks unreadable files.
+            continue
         if (await that_fit(context, (*held, *found.files), [file]))[0]:
             found = found.plus(await admit(context, file, emit))
     return found

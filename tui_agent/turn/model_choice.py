@@ -1,4 +1,4 @@
-"""The session's current model (dialect, window, planner), and efforts as text."""
+"""The session's current model (dialect, window, planner), and efforts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from tui_agent.store.events import ModelChosen
 from tui_agent.store.state import ModelSlice, State
 
 T = TypeVar("T")
-#: Assumed window of an unknown model, in tokens.
 UNKNOWN_WINDOW = 32_000
 
 
@@ -36,7 +35,7 @@ def chosen_model(settings: Settings, name: str, abilities: Abilities) -> ModelCh
         window=settings.context.window or abilities.window or UNKNOWN_WINDOW,
         window_known=bool(settings.context.window or abilities.window),
         takes_schema=abilities.schema,
-        priced=abilities.known,  # Windows and prices have a common table.
+        priced=abilities.known,  # The table of windows has the prices.
         server=abilities.server,
         slots=abilities.slots,
     )
@@ -67,13 +66,12 @@ def is_chosen(now: ModelSlice, event: ModelChosen) -> bool:
     return all(getattr(now, name) == getattr(event, name) for name in event.__struct_fields__)
 
 
-#: Selectable levels, lowest first.
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 _WRITTEN = re.compile(rf"/effort\s+({'|'.join(EFFORTS)})\s+(?=\S)", re.IGNORECASE)
 
 
 def with_effort(effort: Effort | None, message: str) -> str:
-    """`/effort high Fix the parser`: the message as typed and queued."""
+    """Formats `/effort high Fix the parser`, as typed and queued."""
     return message if effort is None else f"/effort {effort} {message}"
 
 
@@ -84,7 +82,7 @@ def split_effort(text: str) -> tuple[Effort | None, str]:
 
 
 def in_short(effort: Effort, level: str) -> str:
-    """`high`, or `high→medium` if the model uses another `level`; "" for auto or without levels."""
+    """Returns `high`, or `high→medium` if the model uses another `level`; "" for auto or without levels."""
     if effort == "auto" or not level:
         return ""
     return effort if effort == level else f"{effort}→{level}"

@@ -1,8 +1,8 @@
 """Program that reads one picture from standard input and writes it in a form that providers accept.
 
-A separate process with limits, because a small file can decode to gigabytes. Writes a line of JSON, then the
-bytes: `{"media_type", "width", "height"}`, or `{"error"}` with a reason that continues "The picture …".
-Arguments: the longest side in pixels, and the most bytes of the result.
+A separate process with limits, because a small file can decode to gigabytes. Writes a line of JSON, then
+the bytes: `{"media_type", "width", "height"}`, or `{"error"}` with a reason that continues "The picture
+…". Arguments: the longest side in pixels, and the maximum bytes of the result.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import sys
 
 from tui_agent.files.numbers import whole_number
 
-#: Limits of memory in bytes and of processor time in seconds, and the most pixels that are decoded.
+#: Bytes of memory, seconds of processor time, decoded pixels.
 MEMORY, SECONDS, MOST_PIXELS = 1 << 30, 20, 100_000_000
-#: Formats that providers accept as they are.
+#: Formats that providers accept unchanged.
 _KEPT = {"PNG": "image/png", "JPEG": "image/jpeg", "GIF": "image/gif", "WEBP": "image/webp"}
-#: Formats that are decoded; others, such as PostScript, would start programs.
+#: Other formats, such as PostScript, would start programs.
 _FORMATS = (*_KEPT, "BMP", "TIFF", "ICO")
 _QUALITIES = (90, 75, 60, 40)
 
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def scaled(data: bytes, most_side: int, most_bytes: int) -> tuple[dict[str, object], bytes]:
-    """The header and the content; the first frame of an animation."""
+    """Returns the header and the content; of an animation, the first frame."""
     from PIL import Image, ImageOps
 
     Image.MAX_IMAGE_PIXELS = None  # Checked below, with a sentence.
@@ -51,12 +51,12 @@ def scaled(data: bytes, most_side: int, most_bytes: int) -> tuple[dict[str, obje
         animated = getattr(image, "n_frames", 1) > 1
         kind = image.format or ""
         if kind in _KEPT and not animated and max(width, height) <= most_side and len(data) <= most_bytes:
-            image.load()  # Raises for a truncated file.
+            image.load()
             return {"media_type": _KEPT[kind], "width": width, "height": height}, data
         image.draft("RGB", (most_side, most_side))
         frame = ImageOps.exif_transpose(image)
         frame.thumbnail((most_side, most_side))
-    except (OSError, SyntaxError, ValueError, EOFError):  # Pillow raises each of them for broken files.
+    except (OSError, SyntaxError, ValueError, EOFError):  # Pillow raises each for broken files.
         return {"error": "cannot be read: it is broken, or not a picture"}, b""
     has_alpha = "A" in frame.getbands() or "transparency" in frame.info
     frame = frame.convert("RGBA" if has_alpha else "RGB")

@@ -23,13 +23,13 @@ from tui_agent.store import events as e
 from tui_agent.tools.tool import Emit
 from tui_agent.turn.context import TurnContext
 
-#: Extensions of pictures. SVG is text.
+#: SVG is text.
 ENDINGS = frozenset((".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff", ".ico"))
-#: Bytes of a file that is read, pictures of one message, and seconds to scale one.
+#: Bytes of a file, pictures of a message, seconds to scale one.
 MOST_BYTES, MOST_PICTURES, SCALED_WITHIN = 50 << 20, 20, 30.0
-#: Longest side in pixels, and bytes before base64: the largest that no provider scales down or refuses.
+#: Pixels of a side, and bytes before base64: the most that no provider scales down or refuses.
 MOST_SIDE, MOST_SENT = 1568, 3_500_000
-#: Pixels of a token, by the rule of the provider that documents one; others count similarly.
+#: Pixels of a token, by the rule of the provider that documents one.
 PIXELS_A_TOKEN = 750
 _END = r"\.(?:png|jpe?g|gif|webp|bmp|tiff?|ico)"
 #: A mention, and paths as terminals paste dragged files: quoted, escaped, or as an address.
@@ -42,7 +42,7 @@ _NAMED = re.compile(
 
 
 _MENTION = re.compile(r"""(?<![\w@])@(?:"([^"\n]{1,500})"|([^\s"'@]{1,500}))""")
-#: Characters of a message that are searched for mentions, and bytes of a file that show that it is binary.
+#: Characters of a message searched for mentions; bytes of a file that show that it is binary.
 MOST_SEARCHED, FIRST_BYTES = 30_000, 8192
 
 
@@ -151,7 +151,7 @@ async def _check_sees(context: TurnContext, names: Sequence[str]) -> None:
 
 
 def _place(context: TurnContext, name: str) -> Path | None:
-    """None if there is no such picture. Raises `PathRefused` and `FileError`. Blocking."""
+    """Returns None if there is no such picture. Raises `PathRefused` and `FileError`. Blocking."""
     if Path(name).suffix.lower() not in ENDINGS:
         return None
     if name.startswith(("/", "~/")):

@@ -41,11 +41,9 @@ from tui_agent.turn.conversation import head_of
 from tui_agent.turn.exchange import Answer, check_limits, cut_off, exchange, known_again, open_request
 from tui_agent.turn.request import SEE_NEXT, Draft
 
-#: Setting that selects the built-in planner.
 NO_PLANNER = "none"
-#: Maximum number of attempts to get a valid plan.
+#: Attempts to get a valid plan.
 MOST_ANSWERS = 2
-#: Maximum number of faults listed in the second attempt.
 MOST_FAULTS = 10
 
 
@@ -54,7 +52,7 @@ async def plan(
 ) -> Draft:
     await context.core.workspace.ready()
     if context.calls.look is not None:
-        await context.calls.look()  # Detects renamed files.
+        await context.calls.look()
     carried_on = _batch_action(context, request)
     made, doubt = Plan(), ""
     if not carried_on or _continues_batch(context, request):
@@ -66,7 +64,7 @@ async def plan(
     carried = carried_over(context)
     actions = named_once(renamed(context, [*attached, *carried, *carried_on, *made.files]), set())
     await emit(e.PlanMade(context.turn, made.source, actions, made.directories, made.faults))
-    if context.ask is None:  # On a screen, the plan shows the missing files.
+    if context.ask is None:  # A screen shows the missing files in the plan.
         for fault in made.faults:
             await emit(e.NoticeGiven("info", fault))
     mentioned = {
@@ -101,7 +99,8 @@ async def make_plan(
     context: TurnContext, request: str, emit: Emit, typed: str | None = None
 ) -> tuple[Plan, str]:
     """Returns a warning for after the model's response, because the main request may fail alike. Uses the
-    request's words if the planner is unavailable, fails, or is not needed."""
+    request's words if the planner is unavailable, fails, or is not needed.
+    """
     active = context.core.state.buffers.active
     words = await asyncio.to_thread(read_words, request, context.core.workspace.index, active, typed)
     planner = await _planner(context, words, request)
@@ -127,7 +126,7 @@ async def _planner(context: TurnContext, words: RequestReading, request: str) ->
     try:
         abilities = await context.model.abilities(name)
     except ModelError:
-        return None  # The main request fails with the same error and reports it.
+        return None  # The main request reports the same error.
     if not abilities.plans:
         return None
     shape = schema.strict(context.prompts[PLANNING_SCHEMA]) if abilities.schema else None

@@ -1,7 +1,7 @@
 """The model's reply: sends the request and parses the streamed response.
 
-An unnamed fence that resembles a known file, or can be a new file, becomes a change the user must accept with a
-separate key.
+An unnamed fence that resembles a known file, or can be a new file, becomes a change the user must accept
+with a separate key.
 """
 
 from __future__ import annotations
@@ -56,15 +56,13 @@ from tui_agent.turn.exchange import (
 )
 from tui_agent.turn.request import ComposedRequest, Draft
 
-#: `"path": "…"` as in a change. Escaped quotes inside a text do not match.
+#: A change's `"path": "…"`. Escaped quotes inside a text do not match.
 _NAMED = re.compile(r'(?<!\\)"(fileChanges|changes|path)"\s*:\s*(?:\[|("(?:[^"\\]|\\.){1,300}"))')
-#: Characters kept for the next chunk, in case a chunk boundary splits a name.
+#: Characters kept for the next chunk, in case a name is split.
 _KEPT = 400
 
 
 class StreamedPaths:
-    """Newest last."""
-
     def __init__(self) -> None:
         self.paths: dict[str, None] = {}
         self._tail = ""
@@ -92,9 +90,9 @@ def _read(quoted: str) -> str:
         return quoted[1:-1]
 
 
-#: Limits of the comparison: fences, files, and characters per file.
+#: Limits of the comparison: fences, files, characters per file.
 MOST_FENCES, MOST_FILES, MOST_FENCE_LETTERS = 20, 200, 200_000
-#: Minimum number of lines; shorter files resemble too many others.
+#: A shorter file resembles too many others.
 FEWEST_LINES = 4
 WHY = "a code block without a file name resembles it"
 WHY_NEW = "a code block may be its text, but the answer does not say so"
@@ -171,21 +169,20 @@ def _resembles(fence: Counter[str], file: Counter[str]) -> bool:
     return 2 * (file & fence).total() > max(file.total(), fence.total() // 2)
 
 
-#: Maximum size of each retry of an oversized request, relative to the refused size.
+#: Maximum size of each retry of an oversized request, relative to the refused one.
 LESS = (0.8, 0.5)
 #: Usable share of a window reported by a provider, whose token count differs from ours.
 NEARLY = 0.9
-#: Maximum number of changes in one response.
 MOST_CHANGES = 1_000
-#: Maximum number of calls in one response: OpenAI's limit for a message of a conversation.
+#: OpenAI's limit for a message of a conversation.
 MOST_KEPT_CALLS = 128
-#: Maximum number of parse faults in one response.
 MOST_FAULTS = 100
 
 
 async def ask(context: TurnContext, draft: Draft, earlier: EarlierMessages, emit: Emit) -> Reply:
-    """A request refused as too long is sent again in smaller sizes. If the model is unreachable or
-    overloaded, the next of `models.fallbacks` is used. Raises a `ModelError` without a reply."""
+    """Repeats a request refused as too long in smaller sizes. If the model is unreachable or overloaded,
+    uses the next of `models.fallbacks`. Raises a `ModelError` without a reply.
+    """
     failed: dict[str, ModelError] = {}
     size = _Size(context)
     while True:
@@ -213,9 +210,7 @@ async def ask(context: TurnContext, draft: Draft, earlier: EarlierMessages, emit
             raise
         except (ContextTooLong, SchemaRefused) as error:
             await emit(e.RequestWithdrawn(context.turn))
-            if (
-                context.core.state.reply.letters
-            ):  # The request was truncated, which invalidates the partial reply.
+            if context.core.state.reply.letters:  # A truncated request invalidates the partial reply.
                 await emit(e.ReplyGrew(context.turn, "", ""))
             known = await known_again(context, emit) or _told_room(error.what, composed.size)
             context.progress.costs.clear()  # The refusal can correct the count of tokens.
@@ -227,7 +222,7 @@ async def ask(context: TurnContext, draft: Draft, earlier: EarlierMessages, emit
 
 
 def _told_room(words: str, size: int) -> int:
-    """The window that a refusal of `size` tokens names, or 0."""
+    """Returns the window named in a refusal of `size` tokens, or 0."""
     window, asked = sizes_in(words)
     if not window:
         return 0
@@ -244,7 +239,9 @@ class _Size:
         self._less = list(LESS)
 
     def reduce(self, size: int, refusal: ContextTooLong, known: int = 0) -> None:
-        """To at most `known` if the server reported its window. Raises `refusal` after the last attempt."""
+        """Reduces to at most `known` if the server reported its window. Raises `refusal` after the last
+        attempt.
+        """
         if not self._less:
             raise refusal
         self.ceiling, self.refusal = int(size * self._less.pop(0)), refusal

@@ -92,15 +92,13 @@ ASK = (
     "commands; such calls are refused. The person changes the mode to have a plan carried out."
 )
 ASK_ENDED = "The mode is no longer ask: you can propose changes and run commands."
-#: Maximum number of lines, and characters per line, of shortened program output.
+#: Lines, and characters per line, of shortened program output.
 MOST_IN_BRIEF, BRIEF = 20, 200
-#: Tokens per message beyond its text, with any provider.
+#: Tokens per message beyond its text.
 AROUND_A_MESSAGE = 4
 
 
 class AnsweredCall(Struct, frozen=True):
-    """`waits`: the turn continues with the result."""
-
     call: Invocation
     result: ToolResult
     waits: bool = False
@@ -108,7 +106,7 @@ class AnsweredCall(Struct, frozen=True):
 
 
 class Draft(Struct, frozen=True):
-    """Additions of the next request to the conversation."""
+    """Additions of the next request."""
 
     query: str = ""
     #: The user asked to continue the current work.
@@ -116,13 +114,13 @@ class Draft(Struct, frozen=True):
     #: Files without a call: from the plan, bundles and reloads.
     loaded: LoadedFiles = LoadedFiles()
     listings: tuple[DirectoryListing, ...] = ()
-    #: The calls of the last reply, in order.
+    #: Calls of the last reply, in order.
     answered: tuple[AnsweredCall, ...] = ()
     memory: str = ""
-    #: Open files that can be sent; with `excerpts`, a part of each file.
+    #: With `excerpts`, a part of each file.
     opened: tuple[OpenFile, ...] = ()
     excerpts: bool = False
-    #: Shortens program-generated text to save space.
+    #: Shortens program-generated text.
     brief: bool = False
     contexts: tuple[ContextFile, ...] = ()
     pictures: tuple[Picture, ...] = ()
@@ -162,7 +160,8 @@ class ComposedRequest(Struct, frozen=True):
 
 class _Written(NamedTuple):
     """`sizes` and `held` keys belong to the `new` messages, `last` are withdrawn texts of the previous
-    request, `calls` the ids of earlier calls."""
+    request, `calls` the ids of earlier calls.
+    """
 
     messages: list[Message]
     texts: list[str]
@@ -192,7 +191,7 @@ def _write(context: TurnContext, before: ConversationSlice, newest: _Newest) -> 
 
 
 async def compose(context: TurnContext, draft: Draft, state: State | None = None) -> ComposedRequest:
-    """The conversation must have begun. If there is nothing to add, it is sent unchanged."""
+    """The conversation must have begun. With nothing to add, it is unchanged."""
     state = state or context.core.state
     before, head = state.conversation, head_of(context)
     written, draft = draft, replace(draft, query=await with_pastes(context, draft.query))
@@ -241,7 +240,7 @@ async def compose(context: TurnContext, draft: Draft, state: State | None = None
 
 
 def parts_of(messages: Sequence[SentMessage], head: int) -> dict[str, int]:
-    """Tokens; the head counts as system."""
+    """In tokens; the head counts as system."""
     files = sum(message.files for message in messages)
     rules = sum(message.instructions for message in messages)
     system = sum(m.tokens - m.files - m.instructions for m in messages if m.role == "system")
@@ -259,13 +258,12 @@ class _Newest:
 
     def __init__(self, state: State, draft: Draft, *, asks: bool) -> None:
         self._state = state
-        #: Whether the mode is `ask`, as the last request of the user names it.
+        #: The mode in the last request of the user.
         self.asks = asks if draft.query else state.conversation.asks
         self._draft = draft
         self._before = state.conversation
         self._all = draft.everything
         open_calls = set(self._before.open_calls)
-        #: Results of the provider's calls; the user message contains all other results.
         self._results = {one.call.id: one.result for one in draft.answered if one.call.id in open_calls}
         self._others = [one.result for one in draft.answered if one.call.id not in open_calls]
         opened = [replace(file, brief=draft.excerpts) for file in draft.opened]
@@ -305,7 +303,7 @@ class _Newest:
             file.path: file.md5 if self._before.files.get(file.path) == file.md5 else file.view
             for file in self._all.files
         } | self._attached
-        #: Table rows already included in a result.
+        #: Table rows in a result.
         self._told_rows: set[str] = set()
 
     @property
@@ -338,7 +336,7 @@ class _Newest:
         if result is None:
             content, files = self._before.answered.get(call) or NOT_ANSWERED, ()
         elif any(file.file_id for file in result.loaded.files):
-            # Providers accept references to uploaded files only in user messages, not in results.
+            # Providers accept references to uploaded files only in user messages.
             self._others.append(result)
             content, files = SEE_NEXT, ()
         else:

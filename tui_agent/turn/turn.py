@@ -20,7 +20,7 @@ from tui_agent.turn.planner import plan
 from tui_agent.turn.reply import ask
 from tui_agent.turn.request import Draft
 
-#: Shown if the same reason cuts two consecutive replies.
+#: The same reason cuts two consecutive replies.
 CUT_AGAIN = "The call was cut off twice: ask for smaller changes, or choose another model"
 
 MORE_STEPS = "send “continue” to resume it, or raise max_steps"
@@ -30,8 +30,9 @@ async def run(
     context: TurnContext, request: str, attachments: Sequence[str], emit: Emit, added: str = ""
 ) -> str:
     """Plans, loads, asks, runs calls, proposes and checks changes; repeats if the reply needs it. `added` is
-    further text of the message, not of the person. Returns the limit that ended the turn, or "". Raises a
-    `ModelError` if there was no response, and `LimitReached`. The caller records the end."""
+    further text of the message, not by the user. Returns the limit that ended the turn, or "". Raises a
+    `ModelError` without a response, and `LimitReached`. The caller records the end.
+    """
     typed = None
     if context.calls.expand is not None and request.lstrip().startswith("/"):
         expanded = await context.calls.expand(request)
@@ -44,7 +45,7 @@ async def run(
     draft = await plan(context, taken.words, taken.attachments, emit, typed)
     if taken.pictures:
         draft = replace(draft, query=taken.text, pictures=taken.pictures)
-    if resources or added:  # Not for the planner, which would look for the files that they name.
+    if resources or added:  # The planner would search for the files that they name.
         draft = replace(draft, query="\n\n".join(filter(None, (draft.query, resources, added))))
     return await _steps(context, draft, Retries(), emit)
 

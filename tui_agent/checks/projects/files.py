@@ -14,16 +14,16 @@ from tui_agent.settings.files import Unreadable, read_json, read_toml
 
 #: Bytes of one file, bytes of all, characters of a line, names in a folder.
 MOST_READ, MOST_TOGETHER, MOST_LETTERS, MOST_NAMES = 1 << 20, 8 << 20, 1_000, 500
-#: Folders searched for tests.
 MOST_FOLDERS = 400
-#: Without the project's own files.
+#: Folders without the project's own files.
 APART = frozenset({"node_modules", "__pycache__", "venv", "target", "build", "dist", "vendor"})
 _SECTION = re.compile(r"^\[([^\]\n]+)\]\s*$")
 
 
 class Project:
     """All methods block. Files that are not regular, too large, unreadable, or linked from outside count as
-    empty."""
+    empty.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -42,7 +42,7 @@ class Project:
         return self.texts[name]
 
     def lines(self, name: str) -> str:
-        """Returns the text without blank and overlong lines."""
+        """Omits blank and overlong lines."""
         return written_lines(self.text(name))
 
     def toml(self, name: str) -> dict[str, object]:
@@ -58,7 +58,7 @@ class Project:
             return {}
 
     def sections(self, name: str) -> dict[str, dict[str, str]]:
-        """Returns the sections of a file in `setup.cfg` format, with keys and (multi-line) values."""
+        """Returns the keys and (multi-line) values of a file in `setup.cfg` format, by section."""
         found: dict[str, dict[str, str]] = {}
         section: dict[str, str] = {}
         key = ""
@@ -77,7 +77,6 @@ class Project:
         return found
 
     def has(self, *names: str) -> bool:
-        """Whether one is a regular file."""
         return any(stat.S_ISREG(self._mode(name)) for name in names)
 
     def has_folder(self, name: str) -> bool:

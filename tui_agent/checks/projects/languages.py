@@ -14,7 +14,6 @@ _CMAKE_TESTS = re.compile(
     r"^\s*(?:enable_testing|include\s*\(\s*CTest|add_test|gtest_discover_tests)\b",
     re.MULTILINE | re.IGNORECASE,
 )
-#: Enable building the tests.
 _TEST_OPTION = re.compile(
     r"^\s*option\s*\(\s*(?!\w*(?:WITHOUT|DISABLE|SKIP|EXCLUDE|(?<![A-Z])NO_))"
     r"(\w*(?:(?:BUILD|ENABLE)\w*TEST(?:S|ING)?|(?<![A-Z])TESTS?|TESTING))\s+\"[^\"\n]*\"\s+OFF",
@@ -22,9 +21,7 @@ _TEST_OPTION = re.compile(
 )
 
 
-#: Test files read to detect the framework.
 _MOST_FILES = 5
-#: Tests as functions, or files that import pytest.
 _PYTEST = re.compile(r"^(?:async )?def test_|^(?:import|from) pytest\b", re.MULTILINE)
 
 
@@ -82,7 +79,7 @@ def go_packages(folder: str) -> str:
 
 
 def go_modules(project: Project) -> list[str]:
-    """Returns the modules of go.work, without `./`, "" for the project's own; only those inside the project."""
+    """Returns the modules of go.work inside the project, without `./`; "" for its own."""
     text = re.sub(r"//[^\n]*", "", project.lines("go.work"))
     named = re.findall(r"^use\s+([^(\s]+)\s*$", text, re.MULTILINE)
     for group in re.findall(r"^use\s*\(([^)]*)\)", text, re.MULTILINE):
@@ -243,7 +240,7 @@ def _needs_pytest(project: Project) -> bool:
 
 
 def _mypy(project: Project, tools: dict[str, object]) -> Iterator[PlainCommand]:
-    """`mypy` alone if its settings list the files, by default with the project's package."""
+    """`mypy` alone if its settings list the files, otherwise with the project's package."""
     settings: dict[str, object] = table(tools.get("mypy"))
     configured = "mypy" in tools or "mypy" in hooks(project)
     for name in ("mypy.ini", ".mypy.ini", "setup.cfg"):

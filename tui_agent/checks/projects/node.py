@@ -1,4 +1,4 @@
-"""Node: scripts of package.json, run with the project's package manager."""
+"""Scripts of package.json, run with the project's package manager."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _NAMES = {
         "types",
     ),
 }
-#: Runners that a package without a test script depends on, and their command.
+#: Dependencies of a package without a test script, and their command.
 _RUNNERS = {"vitest": "vitest run", "jest": "jest", "mocha": "mocha", "ava": "ava"}
 _ESLINT = ("eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint.config.ts", ".eslintrc",
            ".eslintrc.json", ".eslintrc.js", ".eslintrc.cjs", ".eslintrc.yml", ".eslintrc.yaml")  # fmt: skip
@@ -74,7 +74,7 @@ DELEGATES = re.compile(
 
 
 def package_manager(project: Project) -> str:
-    """Returns the manager in `packageManager`, by default that of the lock file."""
+    """Returns the manager in `packageManager`, otherwise that of the lock file."""
     named = project.json("package.json").get("packageManager")
     if isinstance(named, str) and (name := named.partition("@")[0]) in ("npm", "pnpm", "yarn", "bun"):
         return name
@@ -140,7 +140,7 @@ def _run(manager: str, name: str, scripts: dict[str, str]) -> str:
         built = _BUILDS.search(before) and not _AWAY.search(before)
         return f"npm run pre{name} && {alone}" if built else alone
     between = " --" if manager == "npm" else ""
-    if option := _without_bail(script):  # otherwise tests after an old failure would not run
+    if option := _without_bail(script):  # tests after an old failure would not run
         return f"{run}{between} {option}"
     if "react-scripts test" in script:
         return f"CI=true {run}"
@@ -153,7 +153,8 @@ def _run(manager: str, name: str, scripts: dict[str, str]) -> str:
 
 def _without_bail(script: str, settings: str = "") -> str:
     """Returns the option that makes a script's last program go on after a failure, if it or its settings say
-    otherwise."""
+    otherwise.
+    """
     last = re.split(r"&&|[;|]", script)[-1]
     runner = re.search(r"\b(mocha|jest|vitest)\b", last)
     if runner is None or not (re.search(r" (?:--bail\b|-b\b)", last) or _BAILS.search(settings)):
@@ -162,7 +163,7 @@ def _without_bail(script: str, settings: str = "") -> str:
 
 
 def going_on_option(command: str, project: Project) -> str:
-    """Words that make a package script go on after a failure, or ""."""
+    """Returns words that make a package script go on after a failure, or ""."""
     named = _ONE_SCRIPT.fullmatch(command)
     package = project.json("package.json")
     script = table(package.get("scripts")).get(named["script"] if named else "")
@@ -197,7 +198,6 @@ def executes(manager: str) -> str:
 
 
 def is_workspace(project: Project) -> bool:
-    """Whether the top manifest lists packages."""
     return bool(package_globs(project))
 
 
@@ -220,7 +220,7 @@ def everywhere(manager: str, script: str, project: Project) -> str:
     """Returns the command that runs a script in each package that has it."""
     match manager:
         case "pnpm":
-            # Sorted, it would leave out the packages that use a failed one.
+            # Sorted, it would leave out packages that use a failed one.
             return f"pnpm -r --no-bail --no-sort --if-present run {script}"
         case "yarn":
             berry = project.has(".yarnrc.yml")

@@ -33,7 +33,6 @@ class KnownRunner(NamedTuple):
     paths: bool = True
     #: At least one is required: the program writes without it.
     needs: str = ""
-    #: Replaces the first words.
     instead: str = ""
 
 
@@ -393,7 +392,8 @@ RUNNERS = (
 
 class PlainCommand(NamedTuple):
     """Run unchanged. kind: a project has one check per kind. files: globs of the files it applies to.
-    narrowed: number of words that restrict its plainest form."""
+    narrowed: number of words that restrict its plainest form.
+    """
 
     kind: str
     name: str
@@ -426,7 +426,6 @@ _WRAPPERS = {
 _WRAPPER_VALUES = frozenset(
     ("--group", "--extra", "--with", "--python", "-p", "--source", "--rcfile", "--include", "--omit", "-d")
 )
-#: These select the environment.
 _KEPT_WRAPPERS = {"poetry run", "pipenv run", "bundle exec"}
 _SAFE = late(r"[\w ./:=@,+%\[\]()*^!<>|~\"'-]{0,400}", re.ASCII)
 #: Outside the folder, as a word or an option's value.
@@ -501,7 +500,7 @@ def _unwrapped(words: list[str], project: Project) -> tuple[str, list[str]]:
 
 
 def has_environment(project: Project) -> bool:
-    """Whether the folder has a virtual environment, or a link to one."""
+    """Also accepts a link to a virtual environment."""
     return any((project.root / name).is_dir() for name in (".venv/bin", "venv/bin"))
 
 

@@ -25,7 +25,7 @@ _OTHERS = (
     ".cirrus.yml",
     "appveyor.yml",
 )
-#: Workflows that check pushes come first; publishing ones are skipped.
+#: Workflows that check pushes come first; publishing workflows are skipped.
 _FIRST = late(r"\b(?:tests?|ci|check|checks|build|main|python|node|go|rust)\b")
 _NEVER = late(r"publish|release|deploy|nightly|docs?\b|stale|codeql|dependabot|label|scorecard")
 _KEY = late(r"^( *)(?:- +)?(['\"]?)([\w-]+)\2 *:(?: +(.*))?$")
@@ -33,14 +33,12 @@ _ITEM = late(r"^( *)- +(.*)$")
 _SCRIPTS = frozenset(
     ("run", "script", "before_script", "command", "test_script", "commands", "bash", "powershell")
 )
-#: An item of a list in one line.
 _FLOW = late(r"\s*('[^']*'|\"[^\"]*\"|[^,]+)")
 _BLOCK = late(r"^[|>][+-]?\d?[+-]?\s*(?:#.*)?$")
 
 
 TASKFILES = tuple(f"{name}{dist}.{ending}" for name in ("Taskfile", "taskfile") for dist in ("", ".dist")
                   for ending in ("yml", "yaml"))  # fmt: skip
-#: Lines of a Taskfile.
 _MOST_LINES = 2_000
 _TASK_KEY = late(r"^(['\"]?)([\w][\w:./-]{0,80})\1 *:(?: +(.*))?$")
 _USED = late(r"\{\{ *\.(\w+) *\}\}")
@@ -53,7 +51,7 @@ class ScriptLine(NamedTuple):
 
 
 def ci_lines(project: Project) -> Iterator[ScriptLine]:
-    """Lines with operators other than `&&` are unchanged."""
+    """Leaves lines with operators other than `&&` unchanged."""
     names = [
         f"{folder}/{name}"
         for folder in _WORKFLOWS
@@ -67,7 +65,7 @@ def ci_lines(project: Project) -> Iterator[ScriptLine]:
 
 
 def joined(line: ScriptLine) -> Iterator[ScriptLine]:
-    """Yields the commands between `&&`; `cd` changes the folder of the following ones."""
+    """Yields the commands between `&&`; `cd` changes the folder of later commands."""
     folder = line.folder
     for part in line.text.split("&&"):
         words = part.split()
@@ -130,7 +128,7 @@ def _block(lines: list[str], at: int, indent: int) -> tuple[list[str], int]:
 
 
 def _folder_of_step(lines: list[str], at: int, column: int) -> str:
-    """`working-directory` of a step's key, in the same column."""
+    """Returns the `working-directory` of a step's key, in the same column."""
     for step in (-1, 1):
         here = at
         while 0 <= here < len(lines):
@@ -149,7 +147,7 @@ def _folder_of_step(lines: list[str], at: int, column: int) -> str:
 
 
 def continued(script: str) -> Iterator[str]:
-    """Continuations joined, without loops and conditionals."""
+    """Joins continuations, without loops and conditionals."""
     depth = 0
     for line in re.sub(r"\\\n\s*", " ", script).splitlines():
         line = line.strip()
@@ -260,7 +258,6 @@ MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 JUSTFILES = ("justfile", "Justfile", ".justfile")
 TESTS = ("test", "tests", "check", "unittest", "test-unit", "unit")
 LINTS = ("lint", "typecheck", "type-check", "types", "mypy", "static", "style")
-#: Depth of dependencies, rules of a file, its lines.
 MOST_DEEP, MOST_RULES, MOST_LINES = 6, 300, 200
 MOST_WORDS = 100
 
@@ -294,8 +291,9 @@ _BRACES = late(r"\{\[?[^{}]*\]?\}")
 
 
 class RecipeTarget(NamedTuple):
-    """Plain commands, kinds of checks run in other ways, whether it does more, and whether it needs resources
-    that views lack."""
+    """Plain commands, kinds of checks run in other ways, whether it does more, and whether it needs
+    resources that views lack.
+    """
 
     plain: tuple[PlainCommand, ...] = ()
     named: frozenset[str] = frozenset()
@@ -405,7 +403,6 @@ _SCRIPT = late(
 
 
 _HOOK = late(r"^ {0,40}-? {0,40}(id|entry): {0,40}['\"]?([^'\"#\n]+)", re.MULTILINE)
-#: Commands of known pre-commit hooks for the whole folder.
 _HOOKS = {
     "ruff": "ruff check .",
     "ruff-check": "ruff check .",
@@ -431,7 +428,7 @@ def _hook_entries(project: Project) -> list[tuple[str, str]]:
 
 
 def task_lines(project: Project) -> Iterator[str]:
-    """Tests and linters of tox, nox, hatch, poe, pdm, rye, taskipy and pipenv."""
+    """Yields tests and linters of tox, nox, hatch, poe, pdm, rye, taskipy and pipenv."""
     yield from _tox(project)
     for key, value in _hook_entries(project):
         yield _HOOKS.get(value.strip(), "") if key == "id" else value.strip()
@@ -497,7 +494,7 @@ def sections_of(text: str) -> dict[str, dict[str, str]]:
 
 
 def _without_braces(line: str) -> str:
-    """Returns the line without placeholders of tox, hatch or poe, except for defaults of user arguments."""
+    """Removes placeholders of tox, hatch or poe, except for defaults of user arguments."""
     line = re.sub(r"\{(?:pos)?args:([^{}]*)\}", r"\1", line.lstrip("-! "))
     line = re.sub(r"\{(?:pos)?args\}|\$@|\"\$@\"", "", line)
     line = re.sub(r"\{envpython\}|\{env_python\}", "python", line)

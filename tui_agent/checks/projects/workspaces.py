@@ -12,19 +12,19 @@ from tui_agent.checks.projects.files import Project, is_inside, table, words
 from tui_agent.checks.projects.languages import go_modules, go_packages
 from tui_agent.checks.projects.node import DELEGATES, everywhere, package_globs, package_manager
 
-#: Packages of a workspace, and named in a command.
+#: Packages of a workspace, and of a command.
 MOST_PACKAGES, MOST_NAMED = 500, 30
 _NAME = re.compile(r"(?:@[\w.-]+/)?[\w][\w.-]*", re.ASCII)
 _NODE_DEPENDENCIES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
 _CARGO_DEPENDENCIES = ("dependencies", "dev-dependencies", "build-dependencies")
 _CARGO = re.compile(r"cargo (?:test|clippy|check|nextest run)\b")
-#: Around the name of a script that is run everywhere.
+#: Surround a script that is run everywhere.
 _AROUND = frozenset(("run", "workspaces", "foreach", "recursive"))
 _SCRIPT = re.compile(r"(?:npm|pnpm|yarn)(?: run)? ([\w:.-]+)")
 
 
 class Package(NamedTuple):
-    """Name, folder ("" for the top), and names of dependencies."""
+    """`folder` is "" for the top."""
 
     name: str
     folder: str
@@ -32,8 +32,9 @@ class Package(NamedTuple):
 
 
 def narrowed(command: str, project: Project, paths: Iterable[str]) -> str:
-    """Returns the command for the packages of these files and their dependents. Unchanged if the manifests do
-    not determine it, a file is in no package, or the command is not for a workspace. Blocking."""
+    """Returns the command for the packages of these files and their dependents. Unchanged if the manifests
+    do not determine it, a file is in no package, or the command is not for a workspace. Blocking.
+    """
     paths = list(paths)
     if _CARGO.match(command) and re.search(r" --(?:workspace|all)(?= |$)", command):
         return _changed(command, _cargo_packages(project), paths, _cargo)
@@ -50,7 +51,8 @@ def narrowed(command: str, project: Project, paths: Iterable[str]) -> str:
 
 def in_all_packages(command: str, project: Project) -> str:
     """Runs a workspace's script in every package even if one fails; "" if the command does so, or is another
-    one. Blocking."""
+    one. Blocking.
+    """
     manager = package_manager(project)
     if manager not in ("pnpm", "yarn") or not package_globs(project):
         return ""
