@@ -7,7 +7,7 @@ import sys
 
 
 def main() -> int:
-    """Answer `--version` at once, and hand everything else to the command line. Returns the exit status."""
+    """Answers `--version` at once; the command line does all else. Returns the exit status."""
     arguments = sys.argv[1:]
     if arguments == ["--version"]:
         from tui_agent import __version__
@@ -17,7 +17,7 @@ def main() -> int:
     if sys.platform == "win32":
         sys.stderr.write("tui-agent: Windows is not supported: run it in WSL\n")
         return 1
-    gc.disable()  # nothing that an import makes is garbage, and looking for it takes a tenth of its time
+    gc.disable()  # imports create no garbage, and collection takes a tenth of their time
     try:
         from tui_agent import cli
     except KeyboardInterrupt:
@@ -29,7 +29,7 @@ def main() -> int:
         return 1
     gc.enable()
     status = cli.main(arguments)
-    gc.freeze()  # the end of the interpreter would look through all of it for garbage
+    gc.freeze()  # the interpreter's end would search all of it
     return status
 
 

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from tui_agent.workspace.early_start import EarlyChild
 
 INTERRUPTED = 130
-#: Seconds from a complete screen to the start of a host, and bytes of its command line for the title of sessions.
+#: Seconds from a complete screen to the start of a host, and bytes of its command line for the title of
+#: sessions.
 KEEP_READY_AFTER, ROOM_FOR_TITLE = 2.0, 200
 _WITHOUT_A_SCREEN = "use `tui-agent run PROMPT`"
 _EPILOG = "`tui-agent COMMAND --help` describes a command. --debug shows the origin of an error."
@@ -44,7 +45,7 @@ def open_screen(options: ScreenOptions) -> int:
             from tui_agent.control import sockets
 
             return sockets.attach(running, sys.stderr.write)
-    gc.disable()  # a third of the start would go into it; the screen switches it on when it is complete
+    gc.disable()  # a third of the start would go into it; the complete screen switches it on
     import asyncio
 
     from tui_agent import debug_log
@@ -55,7 +56,7 @@ def open_screen(options: ScreenOptions) -> int:
     arguments = screen_arguments(options)
     filters = trust.trusted_filters(options.workspace, user_folders())
     loop = asyncio.Runner()
-    # It gets ready on another core while the screen is imported and drawn on this one.
+    # It gets ready on another core while this one imports and draws the screen.
     ahead = loop.run(start_ahead(options.workspace, filters))
     from tui_agent.ui.run import run_app
 
@@ -103,7 +104,7 @@ def serve(session: Any, terminals: Any) -> Any:
 
 
 def _serve_and_keep_ready(session: Any, terminals: Any) -> Any:
-    """The next start finds a host, which is started after the first keys."""
+    """Starts a host after the first keys, for the next start."""
     import asyncio
 
     if session.loaded.settings.start.keep_ready and "CI" not in os.environ:
@@ -113,7 +114,7 @@ def _serve_and_keep_ready(session: Any, terminals: Any) -> Any:
 
 
 def _start_host(idle: int) -> None:
-    """The host ends at once if there is one already."""
+    """The host ends at once if there is one."""
     words = [sys.executable, "-P", "-m", "tui_agent.start.host", str(idle), " " * ROOM_FOR_TITLE]
     null = subprocess.DEVNULL
     with suppress(OSError):
@@ -127,7 +128,7 @@ def _wanted(folder: Path) -> bool:
 
 
 def _offered(options: ScreenOptions) -> Any:
-    """A session of this folder without a terminal, if the user wants it in place of another."""
+    """Returns a session of this folder without a terminal, if the user prefers it."""
     others = (options.resume is not None, options.continue_newest, options.agent, options.replay)
     if any(others) or options.sets_up:
         return None
@@ -231,7 +232,7 @@ def main(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         silence()
         _trace(debug)
-        return 1  # whoever read our output has gone: nothing is left to say
+        return 1  # the reader of our output has gone
     except OutputLost as lost:
         silence()
         _print_error(lost.what, lost.remedy, debug)
@@ -242,7 +243,6 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _status_of(words: list[str], debug: bool) -> int:
-    """Prints errors."""
     try:
         status = int(tui_agent.main(words, prog_name="tui-agent", standalone_mode=False, obj=debug) or 0)
         sys.stdout.flush()
@@ -284,7 +284,7 @@ class _CommandLine(click.Group):
         return super().parse_args(ctx, args if own else ["open", *args])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
-        """Commands, options of the program, folders."""
+        """Completes commands, options of the program, folders."""
         opening = self.commands["open"]
         paths = [] if incomplete.startswith("-") else arguments.folders(ctx, opening.params[0], incomplete)
         # Folders first: bash's script forgets the words before them.
@@ -452,7 +452,7 @@ class LateCommand(click.Command):
         return self.imported().make_context(info_name, args, *rest, **extra)
 
 
-#: The commands without a screen: name, module in `headless`, the first sentence of its help.
+#: Name, module in `headless`, first sentence of the help.
 for command in (
     ("run", "run_command", "Run one turn without a screen."),
     ("apply", "review", "Apply the named changes, or all pending ones."),

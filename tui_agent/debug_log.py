@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from logging.handlers import QueueListener
 
 NAME = "debug.log"
-#: Maximum bytes of a file, number of rotated files, and queue capacity in records.
+#: Bytes of a file, rotated files, queued records.
 FILE_BYTES, OLDER, WAITING = 1_000_000, 3, 10_000
-#: Maximum characters of a foreign line, and seconds to wait for pending records on exit.
+#: Characters of a foreign line; seconds to wait for pending records on exit.
 LINE, LAST_SECONDS = 500, 1.0
 _OURS = "tui_agent"
 #: Builtin exceptions whose messages name types, attributes and modules; other messages may quote a file.
@@ -51,8 +51,9 @@ _EXCEPTION = r"^(?P<before>[\s|+]*)(?P<type>(?:\w+\.)*[A-Z]\w+): (?P<errno>\[Err
 
 
 def start(folder: Path, *, verbose: bool = False) -> None:
-    """Creates `debug.log` with the first record. `verbose` includes level DEBUG. Calling it again switches
-    folders."""
+    """Creates `debug.log` with the first record. `verbose` includes level DEBUG. A second call switches
+    folders.
+    """
     stop()
     logging.getLogger().addHandler(_LazyHandler(folder))
     logging.getLogger(_OURS).setLevel(logging.DEBUG if verbose else logging.INFO)
@@ -69,19 +70,18 @@ def stop() -> None:
 
 
 def flush(within: float = LAST_SECONDS) -> None:
-    """Waits at most `within` seconds."""
     if handler := _installed():
         handler.flush_within(within)
 
 
 def place() -> str:
-    """ "" if there is no log or it is not writable."""
+    """Returns "" if there is no log or it is not writable."""
     handler = _installed()
     return str(handler.folder / NAME) if handler and handler.writable() else ""
 
 
 def fault(what: str, error: BaseException) -> Fault:
-    """The error for the user ends with the log's path."""
+    """Returns an error for the user that ends with the log's path."""
     from tui_agent.files.text import escaped
 
     logging.getLogger(_OURS).error("%s", what, exc_info=error)
@@ -95,7 +95,7 @@ def fault(what: str, error: BaseException) -> Fault:
 
 
 def show(write: Callable[[str], object]) -> Callable[[], None]:
-    """Unredacted, for `--debug`. Returns a function that stops it."""
+    """Shows unredacted records, for `--debug`. Returns a function that stops it."""
     root, ours = logging.getLogger(), logging.getLogger(_OURS)
     handler = _TerminalHandler(write)
     root.addHandler(handler)
@@ -148,7 +148,7 @@ def _installed() -> _LazyHandler | None:
 
 
 class _LazyHandler(logging.Handler):
-    """Thread, queue and file are created with the first record."""
+    """Creates thread, queue and file with the first record."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -162,7 +162,6 @@ class _LazyHandler(logging.Handler):
         self._queue_handler.emit(record)
 
     def writable(self) -> bool:
-        """Whether permissions allow writing or creating the file."""
         for path in (self.folder / NAME, self.folder, *self.folder.parents):
             if path.exists():
                 return os.access(path, os.W_OK) and (path.is_dir() or path.name == NAME)
@@ -184,12 +183,12 @@ class _LazyHandler(logging.Handler):
 
 
 class _TerminalHandler(logging.Handler):
-    """Unmasked."""
+    """Does not mask."""
 
     def __init__(self, write: Callable[[str], object]) -> None:
         super().__init__()
         self._write = write
-        #: Deferred output, None if not deferring.
+        #: None if not deferring.
         self.kept: list[str] | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -206,7 +205,7 @@ class _TerminalHandler(logging.Handler):
 
 
 class _Redacting(logging.Formatter):
-    """Also the traceback. Runs on the writer thread."""
+    """Also redacts tracebacks. Runs on the writer thread."""
 
     def format(self, record: logging.LogRecord) -> str:
         from tui_agent.files.text import one_line
@@ -230,7 +229,7 @@ def _writer(folder: Path) -> tuple[QueueListener, logging.Handler]:
 
     class Feeding(QueueHandler):
         def prepare(self, record: logging.LogRecord) -> logging.LogRecord:
-            """Arguments are formatted here, before they can change; tracebacks on the thread."""
+            """Formats arguments before they can change; the thread formats tracebacks."""
             kept = copy(record)
             kept.msg, kept.args = record.getMessage(), None
             return kept

@@ -167,7 +167,7 @@ class SchemaRefused(RequestRejected):
 
 
 class ServerFailed(TuiAgentError):
-    """A server of the Model Context Protocol cannot be used, or did not do a call."""
+    """A server of the Model Context Protocol cannot be used, or failed to do a call."""
 
     title = "Server failed"
 
@@ -198,7 +198,8 @@ class SessionError(TuiAgentError):
 
 class AnswerNeeded(SessionError):
     """The command requires confirmation before it runs `how`. `once`: one answer applies to the whole
-    session."""
+    session.
+    """
 
     title = "Question"
 
@@ -221,8 +222,6 @@ class PasteTooLong(SessionError):
 
 
 class OpenElsewhere(SessionError):
-    """`session` is open in another process."""
-
     title = "Session open elsewhere"
 
     def __init__(self, what: str, remedy: str, session: str = "") -> None:

@@ -45,32 +45,31 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
 
-#: Bytes of output per frame. The next are read when the page has taken these.
+#: Bytes of output per frame. More is read when the page has taken these.
 _AT_ONCE = 65_536
-#: Largest and smallest size, in cells.
 _WIDEST, _NARROWEST = 1000, 2
 #: The terminal that xterm.js emulates.
 _ENVIRONMENT = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "TERM_PROGRAM": "xterm.js"}
-#: Runs a program whose terminal is the one that is named first: a session's first terminal is its own.
+#: Runs a program whose terminal is the first argument: a session's first terminal is its own.
 _IN_TERMINAL = ("/bin/sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1')
 #: Seconds within which a session must accept a terminal, or release it at its end.
 
 
 class PageTerminal:
-    """A pseudo-terminal that a session draws on. `session` is the id of that session."""
+    """A pseudo-terminal on which the session with id `session` draws."""
 
     def __init__(self, columns: int, rows: int) -> None:
-        """Raises `OSError` if the system has no free terminal."""
+        """Raises `OSError` without a free terminal."""
         self.session = ""
         self._master, self._slave = pty.openpty()
         self._connection: socket.socket | None = None
-        #: The program that runs in the terminal in place of the session, such as an editor.
+        #: Runs in the terminal in place of the session, such as an editor.
         self._program: asyncio.Task[None] | None = None
         os.set_blocking(self._master, False)
         self._set_size(columns, rows)
 
     def close(self) -> None:
-        """Closes the terminal; the session continues without it. Idempotent."""
+        """The session continues without it. Idempotent."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None
@@ -96,7 +95,6 @@ class PageTerminal:
         self._connection.setblocking(False)
 
     async def read(self) -> bytes:
-        """The next output; empty at the end."""
         while self._master >= 0:
             await self._ready(self._master, writing=False)
             try:
@@ -108,14 +106,12 @@ class PageTerminal:
         return b""
 
     def read_now(self) -> bytes:
-        """The output that is there already."""
         try:
             return os.read(self._master, _AT_ONCE)
         except OSError:
             return b""
 
     async def write(self, data: bytes) -> None:
-        """Sends typed bytes, as fast as the session reads them."""
         while data and self._master >= 0:
             await self._ready(self._master, writing=True)
             try:
@@ -128,8 +124,9 @@ class PageTerminal:
         self._send({"type": "resized"})
 
     async def ended(self) -> str:
-        """Waits until no session uses the terminal. Returns the reason as a sentence. Follows the user to other
-        sessions and updates `session`. Raises `SessionError` if the next session cannot be reached."""
+        """Waits until no session uses the terminal. Returns the reason as a sentence. Follows the user to
+        other sessions and updates `session`. Raises `SessionError` if the next session cannot be reached.
+        """
         while True:
             message = await self._end_of_attach()
             match message:
@@ -146,7 +143,7 @@ class PageTerminal:
                     return "The session has ended."
 
     async def _end_of_attach(self) -> Mapping[str, Any]:
-        """The message that ends this attach; empty if the connection is lost."""
+        """Returns the message that ends this attach; empty if the connection is lost."""
         buffer = bytearray()
         while self._connection is not None:
             await self._ready(self._connection.fileno(), writing=False)
@@ -171,7 +168,7 @@ class PageTerminal:
         return {}
 
     async def _run(self, words: list[str], folder: str) -> None:
-        """Starts a program in the terminal, and reports its end. A page that goes ends it by SIGHUP."""
+        """Runs a program in the terminal, and reports its end. A closed page ends it by SIGHUP."""
         try:
             process = await asyncio.create_subprocess_exec(
                 *(*_IN_TERMINAL, os.ttyname(self._slave), *words),
@@ -202,7 +199,7 @@ class PageTerminal:
             if self._connection is not None:
                 self._connection.send(json.dumps(message).encode() + b"\n")
         except OSError:
-            pass  # the session has ended, which `ended` reports
+            pass  # `ended` reports the session's end
 
     @staticmethod
     async def _ready(descriptor: int, *, writing: bool) -> None:
@@ -220,11 +217,9 @@ class PageTerminal:
 
 
 _log = logging.getLogger(__name__)
-#: Seconds for which an unused link is valid.
 LINK_VALID = 60.0
-#: Maximum bytes of a frame from a page (a paste of 10 MB fits), and pages at once.
+#: Bytes of a frame from a page (a paste of 10 MB fits), and pages at once.
 LONGEST_FRAME, MOST_PAGES = 16_000_000, 64
-#: Files of the page and their types.
 FILES: Mapping[str, tuple[str, str]] = {
     "/": ("index.html", "text/html; charset=utf-8"),
     "/page.js": ("page.js", "text/javascript; charset=utf-8"),
@@ -238,21 +233,19 @@ _WITHIN = 30.0
 
 
 class BrowserServer:
-    """Serves the sessions of one folder to pages of one user."""
-
     def __init__(self, workspace: Path, scheme: str, host: str) -> None:
         """`host` is the host of the links, without a port."""
         self._workspace = workspace
         self._scheme, self._host, self._authority = scheme, host, host
         self._cookie_name, self._cookie = "tui-agent", secrets.token_urlsafe(32)
-        #: Unused tokens, with the time at which they expire.
+        #: Expiry time by unused token.
         self._tokens: dict[str, float] = {}
         self._pages: set[ServerConnection] = set()
         self._beginning = asyncio.Lock()
 
     @asynccontextmanager
     async def listening(self, address: str, port: int, tls: ssl.SSLContext | None) -> AsyncGenerator[Server]:
-        """Listens on `address`; port 0 is any free one. Raises `OSError`."""
+        """Port 0 is any free one. Raises `OSError`."""
         async with serve(
             self._terminal,
             address,
@@ -274,7 +267,7 @@ class BrowserServer:
             yield server
 
     def new_link(self) -> str:
-        """A link that signs one browser in, once and within `LINK_VALID` seconds."""
+        """Returns a link that signs one browser in, once and within `LINK_VALID` seconds."""
         now = time.monotonic()
         self._tokens = {token: until for token, until in self._tokens.items() if until > now}
         token = secrets.token_urlsafe(32)
@@ -282,7 +275,7 @@ class BrowserServer:
         return f"{self._scheme}://{self._authority}/?token={token}"
 
     def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
-        """None lets a permitted WebSocket begin."""
+        """Returns None to accept a permitted WebSocket."""
         hosts = request.headers.get_all("Host")
         if hosts != [self._authority]:
             return _refusal(HTTPStatus.FORBIDDEN, "This address is not served.")
@@ -378,7 +371,7 @@ class BrowserServer:
             await connection.send(json.dumps({"ended": one_line(results[0])}))
 
     async def _session(self, wanted: str, new: bool) -> SessionSocket:
-        """The running session with this id, else the newest of the folder, else a new one."""
+        """Returns the running session with this id, or the folder's newest, or a new one."""
         async with self._beginning:  # 50 tabs that open at once begin one session
             running = await asyncio.to_thread(sockets.places)
             if not new:
@@ -402,7 +395,6 @@ def _is_in(place: SessionSocket, workspace: Path) -> bool:
 
 
 def _size(message: str | bytes) -> tuple[int, int] | None:
-    """The columns and rows in a text frame, or None."""
     try:
         found = json.loads(message)["size"] if isinstance(message, str) else None
     except (ValueError, KeyError, TypeError, RecursionError):

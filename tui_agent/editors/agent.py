@@ -1,7 +1,7 @@
-"""The agent that an editor talks to, by the Agent Client Protocol (agentclientprotocol.com), with the official SDK.
+"""The agent for an editor, by the Agent Client Protocol (agentclientprotocol.com), with the official SDK.
 
-Each of its sessions is a process of ours that runs without a terminal, so it outlives the editor and can be attached
-in a terminal. Changes of a turn are proposed to the editor with their diffs, one by one, and written when it agrees.
+Each session is a process without a terminal, so it outlives the editor and can be attached in a terminal.
+Changes of a turn are proposed to the editor with their diffs, one by one, and written when it agrees.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MODES = (
     ("edit", "Edit", "Proposes changes, which you apply."),
     ("auto", "Auto", "Applies changes that pass all checks."),
 )
-#: Kinds of tool calls by the names of our tools.
+#: By the names of our tools.
 _KINDS: dict[str, Any] = {
     "read_files": "read",
     "list_directory": "search",
@@ -51,10 +51,9 @@ _CHOICES: tuple[tuple[str, str, Any], ...] = (
     ("skip", "Skip", "reject_once"),
     ("skip all", "Skip all changes of this turn", "reject_always"),
 )
-#: Maximum bytes of a picture, and its types.
+#: Bytes of a picture, and its types.
 _MOST_PICTURE = 20_000_000
 _PICTURES = {"image/png": "png", "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp"}
-#: Sessions per page of a list.
 _PAGE = 50
 
 
@@ -255,7 +254,7 @@ class EditorAgent:
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def _text_of(self, session_id: str, prompt: Sequence[Any]) -> str:
-        """Raises `RequestError` for a block that is not understood."""
+        """Raises `RequestError` for an unknown block."""
         parts: list[str] = []
         for block in prompt:
             match block:
@@ -292,7 +291,6 @@ class _Turn:
         self._client, self._link, self._is_cancelled = client, link, is_cancelled
         self._asked: str | None = None
         self._questions: set[asyncio.Task[None]] = set()
-        #: States of the changes of this turn, by id.
         self._changes: dict[str, str] = {}
 
     async def answered(self) -> s.PromptResponse:
@@ -388,7 +386,6 @@ class _Turn:
             await self._link.request("answer", text=no if outcome in ("", "skip") else outcome)
 
     async def _decide(self) -> None:
-        """Asks about each pending change of the turn."""
         for name in [name for name, state in self._changes.items() if state in ("pending", "merged")]:
             found = await self._link.request("change", change=name)
             path = Path(str(self._link.state["workspace"]), found["rename_to"] or found["path"])
@@ -426,7 +423,7 @@ class _Turn:
                 return
 
     async def _permission(self, call: s.ToolCallUpdate, options: list[s.PermissionOption]) -> str:
-        """ "" if none was."""
+        """Returns the chosen option's id, or ""."""
         answer = await self._client.request_permission(
             session_id=self._link.id, tool_call=call, options=options
         )

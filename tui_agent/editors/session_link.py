@@ -1,4 +1,4 @@
-"""A session as its editor sees it: the control socket as a stream of lines, and requests with answers."""
+"""A session for its editor: the control socket as a stream of lines, and requests with answers."""
 
 from __future__ import annotations
 
@@ -13,19 +13,16 @@ from tui_agent.control import sockets
 from tui_agent.control.sockets import SessionSocket
 from tui_agent.errors import SessionError
 
-#: Maximum bytes of a line from a session, and seconds for it to accept a connection.
+#: Bytes of a line from a session; seconds for it to accept a connection.
 LONGEST_LINE, WITHIN = 64_000_000, 30.0
 Line = dict[str, Any]
 
 
 class SessionLink:
-    """A connection to the control socket of a session."""
-
     def __init__(
         self, place: SessionSocket, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         self.id = place.session
-        #: The last `state` line.
         self.state: Line = {}
         self._writer = writer
         writer.write(b'{"type": "thoughts"}\n')
@@ -47,12 +44,12 @@ class SessionLink:
 
     @classmethod
     async def resume(cls, session: str, workspace: Path) -> SessionLink:
-        """The session with this id, which may run already. Raises `SessionError`."""
+        """Opens the session with this id, which may already run. Raises `SessionError`."""
         place = await asyncio.to_thread(sockets.of_session, session)
         return await cls.open(place or await asyncio.to_thread(sockets.begin, workspace, session))
 
     async def request(self, kind: str, **fields: Any) -> Line:
-        """Sends a message and returns its result. Raises `SessionError` if it fails."""
+        """Returns the result. Raises `SessionError` if it fails."""
         async with self._asking:
             self._writer.write(json.dumps({"type": kind, **fields}).encode() + b"\n")
             result = await self._results.get()
@@ -62,13 +59,12 @@ class SessionLink:
             raise SessionError(str(result.get("error") or "the session has ended"), "begin another")
 
     async def lines(self) -> AsyncGenerator[Line, None]:
-        """The events since the last call, as they come, until the session ends."""
+        """Yields the events since the last call, until the session ends."""
         while (line := await self._lines.get()) is not None:
             yield line
         self._lines.put_nowait(None)
 
     def discard(self) -> None:
-        """Drops the events that have come."""
         while not self._lines.empty():
             if self._lines.get_nowait() is None:
                 self._lines.put_nowait(None)
@@ -90,7 +86,7 @@ class SessionLink:
                     self.state = line
                 self._lines.put_nowait(line)
         except (OSError, ValueError):
-            pass  # the session has ended, or is not one of ours
+            pass  # the session has ended, or is another program's
         finally:
             self._lines.put_nowait(None)
             self._results.put_nowait({"ok": False})

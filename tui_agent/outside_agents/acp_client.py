@@ -20,7 +20,7 @@ from tui_agent.files.text import one_line
 _log = logging.getLogger(__name__)
 #: Seconds for the first answers of an agent.
 READY_WITHIN = 60.0
-#: Bytes of one line, and of the end of the output, for the reason of an agent that did not start.
+#: Bytes of one line; bytes of the end of the output that explain a failed start.
 MOST_LINE, MOST_WORDS = 50 << 20, 4096
 
 Part = Literal["message", "reasoning"]
@@ -29,8 +29,6 @@ MOST_TITLE, MOST_OUTPUT = 200, 20_000
 
 
 class AcpListener(Protocol):
-    """Receives the updates of a turn."""
-
     def say(self, part: Part, text: str) -> None:
         """Text of the agent as it arrives."""
 
@@ -57,7 +55,7 @@ async def load_sdk() -> Any:
 
 
 class _Output(asyncio.StreamReader):
-    """The messages of an agent, and the end of its output, which has its errors too."""
+    """The messages of an agent, and the end of its other output, including errors."""
 
     def __init__(self) -> None:
         super().__init__(limit=MOST_LINE)
@@ -69,14 +67,11 @@ class _Output(asyncio.StreamReader):
 
     @property
     def last_words(self) -> str:
-        """The last line besides messages."""
         lines = map(str.strip, reversed(self._end.decode("utf-8", "replace").splitlines()))
         return one_line(next((line for line in lines if line and not line.startswith("{")), ""))[:200]
 
 
 class AcpAgent:
-    """One conversation with an agent."""
-
     def __init__(self, sdk: Any) -> None:
         self._sdk = sdk
         self._listener: AcpListener | None = None
@@ -84,16 +79,15 @@ class AcpAgent:
         self._output = _Output()
         self._session = ""
         self._transports: list[asyncio.BaseTransport] = []
-        #: Titles of tool calls that have not ended, by id.
+        #: Titles of open tool calls, by id.
         self._calls: dict[str, str] = {}
-        #: Ids of all tool calls of the turn.
         self._known: set[str] = set()
         self._asked: set[asyncio.Task[str]] = set()
-        #: Cost of the conversation in US dollars, as far as the agent reports it, and the part already taken.
+        #: Cost of the conversation in US dollars, if the agent reports it, and the part already taken.
         self._cost = self._taken = 0.0
 
     async def connect(self, source: int, target: int) -> None:
-        """Connects to the pipes of a started agent: its output and its input. Both are closed by `close`."""
+        """Connects to a started agent's output and input. `close` closes both."""
         loop = asyncio.get_running_loop()
         from_agent, _ = await loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(self._output), os.fdopen(source, "rb", 0)
@@ -132,7 +126,8 @@ class AcpAgent:
 
     async def prompt(self, text: str, listener: AcpListener) -> str:
         """Sends a message and waits for the end of the agent's turn. Returns the reason for its end. Raises
-        `SessionError`."""
+        `SessionError`.
+        """
         self._listener = listener
         self._calls.clear()
         self._known.clear()
@@ -164,13 +159,13 @@ class AcpAgent:
         if self._connection is not None:
             try:
                 await self._connection.close()
-            except OSError:  # The agent has closed its end; the reason is that of the call before.
+            except OSError:  # The previous call has the reason.
                 _log.debug("the connection to an agent was lost", exc_info=True)
         for transport in self._transports:
             transport.close()
 
     def updated(self, update: Any) -> None:
-        """Passes an update of the conversation on; unknown kinds, and those after a turn, are ignored."""
+        """Passes an update on; ignores unknown kinds, and those after a turn."""
         kind, listener = getattr(update, "session_update", ""), self._listener
         if kind == "usage_update" and getattr(update.cost, "currency", "") == "USD":
             self._cost = max(self._cost, update.cost.amount)
@@ -202,13 +197,13 @@ class AcpAgent:
             self._listener.call_ended(name, ok=ok, output=output)
 
     async def permitted(self, call: Any, options: Any) -> Any:
-        """The answer to a request for permission; cancelled if none of its options is chosen."""
+        """Cancels a request for permission if no option is chosen."""
         schema, listener = self._sdk.schema, self._listener
         chosen = ""
         if listener is not None and options:
             self._start_call(call, listener)
             title = _first_line(call.title) or self._calls.get(str(call.tool_call_id), "")
-            # Options that allow are first: the first is chosen without a user.
+            # Options that allow are first: without a user, the first is chosen.
             ordered = sorted(options, key=lambda one: not str(one.kind).startswith("allow"))
             offered = [(str(one.option_id), str(one.name)) for one in ordered]
             asking = asyncio.ensure_future(listener.permit(title or "a tool", offered))
@@ -259,7 +254,8 @@ class _Client:
 
 def answer_of(line: bytes) -> str | None:
     """ "" for other JSON, None for a line that is not JSON. Each agent has its own form: claude `result`,
-    codex `item.completed`, opencode `text`, gemini and vibe a message with a role."""
+    codex `item.completed`, opencode `text`, gemini and vibe a message with a role.
+    """
     try:
         found: Any = msgspec.json.decode(line)
     except msgspec.DecodeError:

@@ -16,7 +16,7 @@ from tui_agent.files.private import make_private, replace_private
 from tui_agent.outside_agents.profiles import AgentProfile
 from tui_agent.sandbox.folder_access import WritableFolder
 
-#: Bytes of a shared file, seconds between two comparisons of the shared files, and agents of one name at once.
+#: Bytes of a shared file, seconds between two comparisons of the shared files, agents of one name at once.
 MOST, EVERY, MOST_AT_ONCE = 1 << 20, 0.2, 16
 
 
@@ -24,7 +24,6 @@ class AgentHome:
     """A home that no other running agent uses: `STATE/agents/NAME`, or NAME.2 and so on."""
 
     def __init__(self, state: Path, home: str, profile: AgentProfile) -> None:
-        """`home` is the user's."""
         self._state, self._home, self._profile = state / "agents", home, profile
         self._lock = -1
         self._access: WritableFolder | None = None

@@ -17,7 +17,6 @@ from tui_agent.settings.folders import Folders, config_folder
 
 FOLDER = "agent-programs"
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,39}")
-#: Placeholder of the prompt in `headless`.
 PROMPT = "{prompt}"
 
 
@@ -53,7 +52,7 @@ class AgentProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def profile_folders(folders: Folders) -> tuple[Path, Path]:
-    """Shipped profiles, and the user's, which take precedence."""
+    """Returns the shipped profiles' folder, and the user's, which takes precedence."""
     return config_folder() / FOLDER, folders.config / FOLDER
 
 
@@ -90,7 +89,7 @@ def load_profile(folders: Folders, name: str) -> AgentProfile:
 
 
 def profile_of_command(folders: Folders, words: Sequence[str]) -> AgentProfile:
-    """The profile of the command's program; one without hosts and credentials if there is none."""
+    """Returns the profile of the command's program; otherwise one without hosts and credentials."""
     name = os.path.basename(words[0])
     if name in profile_names(folders):
         profile = load_profile(folders, name)
@@ -110,8 +109,9 @@ def program_path(profile: AgentProfile) -> str:
 
 
 def needed_folders(program: str) -> list[str]:
-    """Folders that a program needs to start: where its links lead, its interpreter, its virtual environment
-    and the Python below it, and the `node_modules` around it. Blocking."""
+    """Folders that a program needs to start: targets of its links, its interpreter, its virtual environment
+    and the Python below it, and the `node_modules` around it. Blocking.
+    """
     found: list[str] = []
     waiting = [program]
     while waiting and len(found) < 20:
@@ -136,7 +136,7 @@ def needed_folders(program: str) -> list[str]:
 
 
 def _interpreter(path: str) -> str:
-    """The interpreter of a script's first line, or ""."""
+    """Returns the interpreter of a script's first line, or ""."""
     try:
         with open(path, "rb") as file:
             first = file.read(256).split(b"\n")[0]
@@ -161,7 +161,7 @@ def _python_home(environment: str) -> str:
 
 
 def _checked(profile: AgentProfile) -> AgentProfile:
-    """Raises ValueError for a host that is none, and for a path that leads out of the home."""
+    """Raises ValueError for an invalid host, and for a path that leads out of the home."""
     for host in profile.hosts:
         try:
             parse_allowed(host)

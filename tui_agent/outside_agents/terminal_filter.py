@@ -1,7 +1,7 @@
-"""Filters a program's terminal output, and tracks the modes that it has set.
+"""Filters a program's terminal output, and tracks its terminal modes.
 
-Standard: ECMA-48 and xterm's control sequences. Clipboard (OSC 52), titles (OSC 0 to 2) and sequences that are
-passed through tmux, which could hold either, are left out.
+Standard: ECMA-48 and xterm's control sequences. Omits clipboard (OSC 52), titles (OSC 0 to 2) and
+sequences that are passed through tmux, which could hold either.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import re
 
 from tui_agent.files.numbers import whole_number
 
-#: Bytes of an unfinished sequence that are waited for; a longer one is dropped up to its end.
+#: Bytes of an unfinished sequence; a longer one is dropped up to its end.
 MOST_WAITING = 64 * 1024
 _DROPPED_OSC = frozenset((b"0", b"1", b"2", b"52", b"50", b"777"))
 _CSI = re.compile(rb"\x1b\[([<=>?]?)([0-9;:]*)([ -/]*)([@-~])")
 _STRING_END = re.compile(rb"\x07|\x1b\\|\x18|\x1a")
 _UNFINISHED_CSI = re.compile(rb"\x1b(?:\[[<=>?]?[0-9;:]*[ -/]*)?\Z")
-#: Private modes that are on unless reset: cursor, autowrap.
+#: Private modes that are on by default: cursor, autowrap.
 _ON_BY_DEFAULT = frozenset((7, 25))
-#: Private modes of which the state is kept; others have no effect on another program.
+#: Tracked private modes; others have no effect on another program.
 _KEPT = frozenset((1, 6, 7, 9, 12, 25, 45, 47, 66, 1000, 1002, 1003, 1004, 1005, 1006, 1007, 1015, 1016)) | {
     1047,
     1049,
@@ -33,7 +33,7 @@ _ALTERNATE = frozenset((47, 1047, 1049))
 
 
 class TerminalFilter:
-    """Filters a stream of output, in any pieces."""
+    """Accepts output in any pieces."""
 
     def __init__(self) -> None:
         self._waiting = b""
@@ -44,7 +44,7 @@ class TerminalFilter:
         self._keypad = self._cursor = False
 
     def feed(self, data: bytes) -> bytes:
-        """The output without dropped sequences; an unfinished sequence waits for its end."""
+        """Drops sequences; an unfinished one waits for its end."""
         data, self._waiting, kept, at = self._waiting + data, b"", [], 0
         if self._is_dropping:
             end = _STRING_END.search(data)
@@ -81,7 +81,7 @@ class TerminalFilter:
         return b"".join(kept)
 
     def leave(self) -> bytes:
-        """Sequences that put the terminal back into its usual modes."""
+        """Returns sequences that restore the terminal's usual modes."""
         modes = [mode for mode, on in self._modes.items() if on != (mode in _ON_BY_DEFAULT)]
         modes.sort(key=lambda mode: mode in _ALTERNATE)
         kept = [b"\x1b[?%d%c" % (mode, b"h"[0] if mode in _ON_BY_DEFAULT else b"l"[0]) for mode in modes]
@@ -91,7 +91,7 @@ class TerminalFilter:
         return b"\x1b[?2026l" + b"".join(kept) + b"\x1b[r\x1b[m"
 
     def again(self) -> bytes:
-        """Sequences that set the program's modes again."""
+        """Returns sequences that set the program's modes again."""
         modes = [mode for mode, on in self._modes.items() if on != (mode in _ON_BY_DEFAULT) and mode != 2026]
         modes.sort(key=lambda mode: mode not in _ALTERNATE)
         kept = [b"\x1b[?%d%c" % (mode, b"l"[0] if mode in _ON_BY_DEFAULT else b"h"[0]) for mode in modes]
@@ -105,7 +105,7 @@ class TerminalFilter:
 
     @property
     def reports_keys(self) -> bool:
-        """Whether the program has switched on kitty's keyboard protocol."""
+        """Whether the program uses kitty's keyboard protocol."""
         return bool(self._keyboard)
 
     def _hold(self, rest: bytes) -> None:

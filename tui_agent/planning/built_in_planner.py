@@ -32,7 +32,7 @@ from tui_agent.workspace.index import Index
 from tui_agent.workspace.symbols import is_source_extension
 
 MAX_ACTIONS: Final = 20
-#: Maximum number of index lookups for names and possible identifiers.
+#: Index lookups for names and possible identifiers.
 MAX_NAMES: Final = 40
 MAX_IDENTIFIERS: Final = 8
 _HERE: Final = re.compile(
@@ -50,7 +50,6 @@ _VAGUE: Final = re.compile(
 #: A word that names more files is ignored.
 MOST_NAMESAKES: Final = 3
 SHORTEST_WORD: Final = 3
-#: Phrases before the name of a file to create.
 _TARGET: Final = re.compile(
     r"\b(?:rename|renames|move|moves|copy|copies|extract|split)\b[^\n]{0,70}\b(?:to|into|as)\s+[\"'`@]?\Z",
     re.I,
@@ -61,8 +60,9 @@ _MADE: Final = re.compile(
 
 
 class FoundAction(Struct, frozen=True):
-    """`sure`: the name is in the index. `plain`: the name is also a common word, so it does not show that the
-    plan is complete."""
+    """`sure`: the name is in the index. `plain`: the name is also a common word, so it does not show that
+    the plan is complete.
+    """
 
     at: int
     action: FileAction | DirectoryAction
@@ -160,7 +160,7 @@ def _once(found: Iterable[FoundAction]) -> list[FoundAction]:
         action = one.action
         if isinstance(action, DirectoryAction):
             keys = {action.path}
-        else:  # the same first pattern, or the same name in any spelling
+        else:
             keys = {action.patterns[0]}
             keys |= set() if action.all else {re.sub(r"[_-]", "", action.name).lower()}
         if not keys & taken:
@@ -241,7 +241,7 @@ def _mention(reference: Reference, request: str, index: Index, namesakes: list[s
 
 
 def _path(reference: Reference, request: str, index: Index) -> FoundAction | None:
-    """`a/b`: an existing file or folder, or a text that can only be a path."""
+    """Accepts an existing `a/b`, or a text that can only be a path."""
     text = re.sub(r"^(?:\.{1,2}/)+", "", reference.text.replace("\\", "/"))
     if text.startswith(("/", "~")):
         found = by_suffix(text, index)
@@ -281,7 +281,7 @@ def _is_target(reference: Reference, request: str) -> bool:
 
 
 def _file_name(reference: Reference, request: str, index: Index) -> FoundAction | None:
-    """A known extension or in the index; excludes product and method names."""
+    """Requires a known extension or an entry in the index; excludes product and method names."""
     text = reference.text
     if fits_something([f"**/{text}"], index, MOST_NAMESAKES):
         patterns = chain_for_path(text, index)
@@ -321,7 +321,7 @@ def _quoted(reference: Reference, request: str, index: Index, namesakes: list[st
 
 
 def _word(reference: Reference, namesakes: list[str], *, quoted: bool = False) -> FoundAction | None:
-    """The exact name of a few files, with or without extension."""
+    """Requires the exact name of a few files, with or without extension."""
     text = reference.text
     if text in ORDINARY and not quoted:
         return None

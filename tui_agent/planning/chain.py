@@ -1,8 +1,8 @@
 """Fallback chains: patterns are tried in order until one matches. Corrects approximate file names.
 
-Models write names from memory: `src/Config.py` for `src/core/config.py`, `users.ts` for `user.tsx`, `a.b.c`
-for `a/b/c.py`. Names match regardless of case, separators, plural and extension if one file is nearest to the
-named folders.
+Models write names from memory: `src/Config.py` for `src/core/config.py`, `users.ts` for `user.tsx`,
+`a.b.c` for `a/b/c.py`. Names match regardless of case, separators, plural and extension if one file is
+nearest to the named folders.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ from tui_agent.workspace.index import SLICE, Index, Matches
 from tui_agent.workspace.patterns import InvalidPattern, compile_pattern, escape
 from tui_agent.workspace.symbols import is_source_extension
 
-#: Maximum number of equally near files.
 MOST_TIED: Final = 3
-#: Entry files, which represent their folder.
+#: They represent their folder.
 _ENTRIES: Final = frozenset({"__init__", "__main__", "index", "mod", "main"})
 _MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)+")
 _ENTRY_FILES: Final = ("__init__.", "index.", "mod.")
@@ -133,7 +132,6 @@ def _rank(path: str, wanted: _WantedFile) -> tuple[int, int, bool, bool]:
 
 
 def _pattern(best: Sequence[str]) -> str:
-    """ "" for none or too many."""
     if not best:
         return ""
     if len(best) == 1:
@@ -165,8 +163,9 @@ def names_one(pattern: str) -> bool:
 
 
 def nearest(action: FileAction, paths: Sequence[str]) -> tuple[str, ...]:
-    """The paths with the most similar folders: first by the number of matching ones from the end, then of
-    shared ones."""
+    """Returns the paths with the most similar folders: first by the number of matching ones from the end,
+    then of shared ones.
+    """
     named = (pattern.removeprefix("./").split("/")[:-1] for pattern in action.patterns)
     plain = ([folder for folder in folders if not _SIGNS.search(folder)] for folders in named)
     hints = [folders for folders in plain if folders]
@@ -189,13 +188,13 @@ def _likeness(hint: Sequence[str], folders: Sequence[str]) -> tuple[int, int]:
 Outcome = Literal["looking", "hit", "miss", "too_broad", "invalid", "timeout"]
 SHOWN = 5
 OTHER_CASE: Final = "found with different letter case"
-#: Time limit for all chains of a plan.
 PLAN_SECONDS = 20.0
 
 
 class Attempt(Struct, frozen=True):
     """`index` counts from 1 among the `total` patterns of the same author. `matches` counts matching paths,
-    `paths` are the first of them, `lines` the number of loaded lines."""
+    `paths` are the first of them, `lines` the number of loaded lines.
+    """
 
     action: str
     pattern: str
@@ -216,11 +215,12 @@ class Attempt(Struct, frozen=True):
 
 class ChainLimits(Struct, frozen=True):
     """`max_per_action` files per pattern; `pattern_timeout` is in seconds. A batch (`all`) is never too
-    broad: `max_batch` paths are passed on."""
+    broad: `max_batch` paths are passed on.
+    """
 
     max_per_action: int = 20
     pattern_timeout: float = 2.0
-    #: Remaining time for the whole plan, in seconds; also limits each pattern.
+    #: Remaining seconds for the whole plan; also limits each pattern.
     plan_left: float = PLAN_SECONDS
     max_batch: int = 10_000
 
@@ -228,8 +228,9 @@ class ChainLimits(Struct, frozen=True):
 async def try_patterns(
     action: FileAction, index: Index, limits: ChainLimits | None = None, after: Attempt | None = None
 ) -> AsyncIterator[Attempt]:
-    """Each attempt at its start (`looking`) and at its end; the last one is the hit, if any. Starts after the
-    attempt `after`, to continue if its matches could not be loaded."""
+    """Yields each attempt at its start (`looking`) and at its end; the last one is the hit, if any. Starts
+    after the attempt `after`, to continue if its matches could not be loaded.
+    """
     limits = limits or ChainLimits()
     authors = [by for by, _ in action.steps]
     planned = [

@@ -2,8 +2,9 @@
 
 References are paths, names, tracebacks, globs and phrases for many files.
 
-`find_references` analyzes syntax only; the index determines the meaning. Order of a chain: exact path, name anywhere,
-near the named folder, name with another extension, part of the name anywhere; each name in all common spellings.
+`find_references` analyzes syntax only; the index determines the meaning. Order of a chain: exact path,
+name anywhere, near the named folder, name with another extension, part of the name anywhere; each name in
+all common spellings.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from tui_agent.workspace.index import Index, Matches
 from tui_agent.workspace.patterns import InvalidPattern, compile_pattern, escape
 
 ReferenceKind = Literal["mention", "traceback", "glob", "alias", "path", "name", "module", "quoted", "word"]
-#: Only the beginning and the end of a request are searched, because pasted logs can be large.
+#: Only the beginning and the end of a request are searched: pasted logs can be large.
 HEAD: Final = 20_000
 TAIL: Final = 10_000
 
@@ -60,7 +61,7 @@ class Reference(Struct, frozen=True):
 
 
 class MaskedText:
-    """Processed parts are blanked, so that each is read once."""
+    """Blanks processed parts, so that each is read once."""
 
     def __init__(self, text: str) -> None:
         self.text = text if len(text) <= HEAD + TAIL else text[:HEAD] + "\n" + text[-TAIL:]
@@ -78,7 +79,7 @@ class MaskedText:
 
 
 def find_references(masked: MaskedText) -> list[Reference]:
-    """Ordered as in the text. In fenced blocks, only tracebacks count."""
+    """In the order of the text. In fenced blocks, only tracebacks count."""
     references: list[Reference] = []
     for expression in _TRACE:
         found = masked.take(expression)
@@ -101,7 +102,7 @@ def _is_glob(match: re.Match[str]) -> bool:
     text = match[1]
     if re.fullmatch(r"\*{1,3}[^*/]+\*{1,3}[.,;:!?]?", text):
         return bool(re.fullmatch(r"\*[\w.-]*\.[\w*]+", text))
-    if "**" in text and "/" not in text:  # Bold text with other marks inside.
+    if "**" in text and "/" not in text:
         return bool(re.search(r"\*\.\w", text))
     return "/" in text or bool(re.search(r"\*[\w-]*\.\w|\w\.\*|\w\*|\*\w", text))
 
@@ -152,7 +153,6 @@ _BY_WORD: Final = {
     "yml": "{yaml,yml}",
 }
 _TYPE: Final = r"(?P<type>\*?\.\w{1,8}|" + "|".join(re.escape(word) for word in _BY_WORD) + r")"
-#: Names of test files in all languages.
 TEST_NAMES: Final = "{test_*,*_test,*.test,*.spec,*_spec,*Test,*Tests}.*"
 
 _EVERYTHING_IN: Final = re.compile(
@@ -229,7 +229,7 @@ def find_many(masked: MaskedText, is_folder: IsFolder) -> tuple[list[BatchPhrase
 
 
 def find_tests_for(masked: MaskedText) -> list[TestsFor]:
-    """The name itself is not blanked, because it is a reference too."""
+    """Does not blank the name, which is a reference too."""
     return [
         TestsFor(_text(match), match["name"], match.start())
         for expression in _TESTS_FOR
@@ -276,7 +276,7 @@ def chain_for_path(path: str, index: Index) -> tuple[str, ...]:
     near = folder
     patterns += [f"{escape(near)}/**/*{escape(stem)}*{ending}"] if near else []
     patterns += [f"**/{one_of([escape(spelling) for spelling in spellings(stem)])}.*"]
-    # A pattern for the last resort: the stem in a file name, otherwise its parts in the path
+    # The last resort: the stem in a file name, otherwise its parts in the path
     whole = f"**/*{escape(stem)}*"
     parts = [part for part in parts_of(stem) if len(part) >= _SHORTEST_PART]
     if len(parts) < 2 or fits_something([whole], index, MOST_IN_CHAIN):
@@ -289,8 +289,9 @@ def chain_for_path(path: str, index: Index) -> tuple[str, ...]:
 
 
 def chain_for_module(parts: list[str], source: str = "") -> tuple[str, ...]:
-    """For `a.b.c`, `@/a/b/c` or an import path: the module, the package, the module that defines the name.
-    `source` is the most common base folder."""
+    """Finds `a.b.c`, `@/a/b/c` or an import path: the module, the package, the module that defines the name.
+    `source` is the most common base folder.
+    """
     whole, holder = "/".join(map(escape, parts)), "/".join(map(escape, parts[:-1]))
     patterns = [
         f"{source}/{whole}.*" if source else f"{whole}.*",
@@ -302,7 +303,7 @@ def chain_for_module(parts: list[str], source: str = "") -> tuple[str, ...]:
 
 
 def chain_for_identifier(word: str) -> tuple[str, ...]:
-    """Files with that name in any spelling, then files with it in their names."""
+    """Finds files with that name in any spelling, then files with it in their names."""
     names = one_of([escape(spelling) for spelling in spellings(word)])
     return (f"**/{names}.*", f"**/*{names}*")
 
@@ -338,7 +339,7 @@ def by_suffix(path: str, index: Index) -> str:
 
 
 def folder_called(name: str, index: Index) -> str:
-    """The folder with this path, or the first whose path ends with it; ""."""
+    """Returns the folder with this path, or the first whose path ends with it, or ""."""
     name = re.sub(r"^(?:\./)+", "", name).rstrip("/")
     if not name or index.has_folder(name):
         return name
@@ -396,11 +397,11 @@ two type types under understand unit until up update updates use used user users
 values variable version very via view views wait want was way we web week well were what when where which while
 who whole why will with without word words work works would write wrong yes yet you your
 """
-#: Common words of requests and programs that are also file names. Alone and in lower case, they name no file.
+#: Common words that are also file names. Alone and in lower case, they name no file.
 ORDINARY: Final = frozenset(_ORDINARY.split())
 
 _PRODUCTS: Final = "node next vue nuxt express three d3 react ember backbone chart alpine"
-#: Product names that resemble file names.
+#: They resemble file names.
 PRODUCTS: Final = frozenset(f"{name}.js" for name in _PRODUCTS.split())
 
 
@@ -417,7 +418,9 @@ def parts_of(word: str) -> list[str]:
 
 
 def spellings(word: str) -> list[str]:
-    """As written, then in snake_case, kebab-case, camelCase, PascalCase and without separators."""
+    """Returns the word as written, then in snake_case, kebab-case, camelCase, PascalCase and without
+    separators.
+    """
     humps = parts_of(word)
     if not humps:
         return [word]

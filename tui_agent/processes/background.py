@@ -1,7 +1,7 @@
 """Work in a thread, such as imports and syntax colours, that yields to the event loop.
 
-A computing thread holds the interpreter lock for up to the switch interval, so a key press and a frame take
-twice as long. Work here therefore calls `pause` regularly; imports pause between modules.
+A computing thread holds the interpreter lock for up to the switch interval, so a key press and a frame
+take twice as long. Work here therefore calls `pause` regularly; imports pause between modules.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ T = TypeVar("T")
 
 #: Seconds of work before the thread yields.
 SLICE = 0.001
-#: Seconds to wait for the loop after a slice; it may be drawing a frame.
+#: Seconds to wait for the loop, which may be drawing a frame.
 AT_MOST = 0.005
-#: Waits in sequence without a response: the loop may itself wait for this work, for example for a module.
+#: Consecutive waits without a response: the loop may itself wait for this work, for example for a module.
 MOST_BUSY = 4
 
 
@@ -57,9 +57,9 @@ standstill = BackgroundPause()
 async def in_background(
     work: Callable[[], T], wanted: Callable[[], bool] = lambda: True, *, can_wait: bool = False
 ) -> T:
-    """Runs `work` in a thread and returns its result. The loop gets a turn at each call of `pause`, which
-    raises `WorkCancelled` as soon as `wanted` returns False. Work that `can_wait` and holds no contended lock
-    is suspended during `standstill`."""
+    """The loop gets a turn at each call of `pause`, which raises `WorkCancelled` as soon as `wanted` returns
+    False. Work that `can_wait` and holds no contended lock is suspended during `standstill`.
+    """
     loop = asyncio.get_running_loop()
 
     def run() -> T:
@@ -91,7 +91,6 @@ class _Turns:
         self._wanted = wanted
         self._can_wait = can_wait
         self._came = threading.Event()
-        #: Slices in sequence without a response from the loop.
         self._busy = 0
         self._begun = time.monotonic()
 
@@ -108,7 +107,7 @@ class _Turns:
             self._came.clear()
             try:
                 self._loop.call_soon_threadsafe(self._came.set)
-            except RuntimeError:  # The loop is closed.
+            except RuntimeError:  # the loop is closed
                 return
         if self._busy < MOST_BUSY:
             self._busy = 0 if self._came.wait(AT_MOST) else self._busy + 1
@@ -116,7 +115,7 @@ class _Turns:
 
 
 class _BetweenModules:
-    """A meta path finder that pauses before each import and finds nothing."""
+    """A meta path finder that only pauses."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         pause()

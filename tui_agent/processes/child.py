@@ -1,8 +1,8 @@
-"""A child process that speaks JSON lines, from its parent's side: requests, streams, cancellation, restart.
+"""Client side of a child process that speaks JSON lines: requests, streams, cancellation, restart.
 
-`python -m module` takes 0.1 s until it listens, mostly for imports. A fork is ready at once and shares its
-parent's modules; it replaces its session, streams, environment, import path and log, to behave like a new
-process.
+`python -m module` takes 0.1 s until it listens, mostly for imports. A fork is ready at once and shares
+its parent's modules; it replaces its session, streams, environment, import path and log, to behave like a
+new process.
 """
 
 from __future__ import annotations
@@ -30,15 +30,13 @@ from tui_agent.processes import serve
 from tui_agent.processes.environment import for_any
 from tui_agent.processes.serve import lines
 
-#: Fields of /proc/self/stat; see proc_pid_stat(5).
+#: See proc_pid_stat(5).
 _ENVIRONMENT_FROM, _ENVIRONMENT_TO = 50, 51
 #: The parent's stream objects. Closing them would close the new descriptors.
 _before: Final[list[Any]] = []
 
 
 class ProcessCopy(NamedTuple):
-    """With the parent's ends of its standard streams."""
-
     pid: int
     stdin: int
     stdout: int
@@ -62,7 +60,7 @@ def fork(module: str, variables: Mapping[str, str]) -> ProcessCopy:
     """Forks a child that serves `module` with exactly these variables. Raises `OSError`."""
     for stream in filter(None, (sys.stdout, sys.stderr)):
         stream.flush()
-    gc.freeze()  # garbage collection would write to every object and so copy its page
+    gc.freeze()  # garbage collection would copy every page
     pipes: list[tuple[int, int]] = []
     try:
         pipes.extend(os.pipe() for _ in range(3))
@@ -102,7 +100,7 @@ def become(module: str, variables: Mapping[str, str], streams: tuple[int, int, i
         ours = variables.get("PYTHONPATH", "").split(os.pathsep)
         sys.path[:] = [*ours, *(path for path in sys.path if path not in foreign and path not in ours)]
         sys.argv[:] = [module]
-        # Also the copy in /proc/PID/environ
+        # Clears the copy in /proc/PID/environ, too
         os.environ.clear()
         with suppress(OSError, IndexError), open("/proc/self/stat", "rb") as file:
             fields = file.read().rpartition(b")")[2].split()  # from the third on
@@ -171,15 +169,15 @@ def _close(*descriptors: int) -> None:
 
 
 Reply = serve.StreamItem | serve.CallResult | serve.CallFailed
-#: Seconds until a child is signalled after its input was closed.
+#: Seconds from closing a child's input to a signal.
 PATIENCE_SECONDS = 2.0
-#: Seconds until a signalled child is killed.
+#: Seconds from the signal to the kill.
 INSIST_SECONDS = 0.5
 LAST_WORDS_SECONDS = 0.5
 
 
 class Connection:
-    """With its pending calls. Callbacks are called on the loop."""
+    """Has pending calls. Callbacks are called on the loop."""
 
     def __init__(
         self,
@@ -222,12 +220,12 @@ class Connection:
         return id, queue
 
     def forget(self, id: int) -> None:
-        """Drop a pending call; cancels it in the child."""
+        """Drops a pending call and cancels it in the child."""
         if self._waiting.pop(id, None) is not None and self.alive and self.process.stdin is not None:
             self.process.stdin.write(serve.encode(serve.Cancel(id)))
 
     async def close(self) -> None:
-        """Close standard input, wait for the child to exit, then terminate it."""
+        """Closes standard input, waits for the child to exit, then terminates it."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         try:
@@ -245,7 +243,7 @@ class Connection:
         try:
             os.killpg(self.process.pid, number)
         except (ProcessLookupError, PermissionError):
-            pass  # The process has exited.
+            pass
 
     async def _listen(self) -> None:
         assert self.process.stdout is not None
@@ -300,13 +298,14 @@ class Connection:
 
 
 def variables(env: Mapping[str, str]) -> dict[str, str]:
-    """Variables of every child, updated with `env`."""
+    """Returns the variables of every child, updated with `env`."""
     return {**for_any(), serve.PARENT: str(os.getpid()), **env}
 
 
 async def spawn(module: str, env: Mapping[str, str]) -> Process:
     """Starts a child in a new session, so that Ctrl+C in the terminal does not reach it. `-P` keeps the
-    working directory, which may be untrusted, off the import path."""
+    working directory, which may be untrusted, off the import path.
+    """
     try:
         return await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", module),
@@ -331,8 +330,8 @@ STDERR_LINES = 200
 class ChildProcess:
     """Runs `python -m module`, from the first use or `start()` until `close()` or the end of this process.
 
-    `name` is used in messages ("model"). `on_state` and `on_event` are called on the loop and must not raise.
-    An instance belongs to the event loop that first uses it.
+    `name` is used in messages ("model"). `on_state` and `on_event` are called on the loop and must not
+    raise. An instance belongs to the event loop that first uses it.
     """
 
     def __init__(
@@ -347,7 +346,6 @@ class ChildProcess:
         self.state: ChildState = "idle"
         self.name = name or module
         self._module = module
-        #: Of future children.
         self.environment = dict(env or {})
         self._on_state = on_state or (lambda state: None)
         self._on_event = on_event or (lambda event: None)
@@ -371,8 +369,9 @@ class ChildProcess:
         return tuple(self._stderr)
 
     def fork(self) -> None:
-        """Fork the first process, if the platform allows it; `start` must follow and adopts it. Call it
-        before the event loop runs."""
+        """Forks the first process, if the platform allows it, for adoption by `start`. Call it before the
+        event loop runs.
+        """
         if can_fork():
             with suppress(OSError):
                 self._forked = fork(self._module, variables(self.environment))

@@ -17,7 +17,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: Every program: locations, locale, Python's options.
+#: Locations, locale, Python's options.
 _ANY = _words("""
     HOME USER LOGNAME PATH SHELL TMPDIR TEMP TMP TZ TZDIR LANG LANGUAGE LOCPATH LOCALE_ARCHIVE
     XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_RUNTIME_DIR XDG_CONFIG_DIRS XDG_DATA_DIRS
@@ -42,7 +42,7 @@ _MODEL = _words("""
     DEFAULT_GOOGLE_APPLICATION_CREDENTIALS DEFAULT_VERTEXAI_LOCATION DEFAULT_VERTEXAI_PROJECT OLLAMA_HOST
     GRADIENT_AI_AGENT_ENDPOINT DBUS_SESSION_BUS_ADDRESS
 """)
-#: Proxies, certificates, and the keyring, without any key.
+#: Proxies, certificates, and the keyring.
 _SERVERS = _words("""
     HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy
     SSL_CERT_FILE SSL_CERT_DIR DBUS_SESSION_BUS_ADDRESS TUI_AGENT_HOME
@@ -63,7 +63,7 @@ _MODEL_FAMILIES = (
 )
 #: Passes the user's unfiltered PATH to the workspace child.
 WHOLE_PATH: Final = "TUI_AGENT_WHOLE_PATH"
-#: Folders of other people, each with a trailing slash.
+#: Folders with a trailing slash.
 _avoided: Final[set[str]] = set()
 #: A child's only import path besides its Python.
 _OURS = str(Path(__file__).parents[2])
@@ -76,23 +76,23 @@ def for_any(environ: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def for_workspace(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Added for the workspace child: git configuration, and the full PATH for trusted filters."""
+    """Adds git configuration, and the full PATH for trusted filters."""
     environ = os.environ if environ is None else environ
     return {**_chosen(environ, _WORKSPACE, _WORKSPACE_FAMILIES), WHOLE_PATH: environ.get("PATH", os.defpath)}
 
 
 def for_models(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Added for the model child: provider keys and addresses, proxies, certificates."""
+    """Adds provider keys and addresses, proxies, certificates."""
     return _chosen(environ, _MODEL, _MODEL_FAMILIES)
 
 
 def for_servers(environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Added for the process of tool servers: proxies, certificates, the keyring."""
+    """Adds proxies, certificates, the keyring."""
     return _chosen(environ, _SERVERS, ())
 
 
 def avoid_programs_in(folder: str) -> None:
-    """Exclude a folder from program lookup, unless it contains the user's home."""
+    """Excludes a folder from program lookup, unless it contains the user's home."""
     avoided = os.path.realpath(folder).rstrip("/") + "/"
     if not (os.path.realpath(os.path.expanduser("~")) + "/").startswith(avoided):
         _avoided.add(avoided)

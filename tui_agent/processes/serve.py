@@ -74,14 +74,13 @@ _T = TypeVar("_T")
 
 
 class Reader(Generic[_T]):
-    """Lines of one direction. Lone surrogates are preserved, which only Python's own JSON parser accepts."""
+    """Preserves lone surrogates, which only Python's own JSON parser accepts."""
 
     def __init__(self, kinds: Any) -> None:
         self._kinds = kinds
         self._decoder: msgspec.json.Decoder[_T] = msgspec.json.Decoder(kinds)
 
     def decode(self, line: bytes) -> _T:
-        """Raises `ValueError`, also msgspec's."""
         try:
             return self._decoder.decode(line)
         except msgspec.ValidationError:
@@ -107,7 +106,7 @@ def encoded(message: Struct) -> bytes:
     except (
         UnicodeEncodeError,
         OverflowError,
-    ):  # lone surrogates and arbitrarily large integers are valid JSON
+    ):  # lone surrogates and large integers are valid JSON
         return json.dumps(msgspec.to_builtins(message)).encode()
 
 
@@ -116,7 +115,7 @@ def failure(id: int, error: TuiAgentError) -> CallFailed:
 
 
 def as_error(failure: CallFailed) -> TuiAgentError:
-    """Returns the original class, by default `ChildFailed`, which refers to the debug log."""
+    """Returns the original class, otherwise `ChildFailed`, which refers to the debug log."""
     kind = getattr(errors, failure.kind, None)
     if isinstance(kind, type) and issubclass(kind, TuiAgentError):
         told = kind(failure.what, failure.remedy)
@@ -146,20 +145,18 @@ _log = logging.getLogger(__name__)
 Send = Callable[[Any], Awaitable[None]]
 #: Called with the parameters and `send`, which streams one item. Returns the result. May be cancelled.
 Handler = Callable[[dict[str, Any], Send], Awaitable[Any]]
-#: From any thread.
 Announce = Callable[[dict[str, Any]], None]
 Build = Callable[[Announce], Mapping[str, Handler]]
 
-#: The parent's process id.
 PARENT = "TUI_AGENT_PARENT"
 GRACE_SECONDS = 1.0
-#: Bytes of a call after which free memory is returned to the system, and the delay in seconds.
+#: Bytes of a call after which free memory is returned to the system, and delay in seconds.
 LARGE, TRIM_AFTER = 1_000_000, 0.5
 _SET_PARENT_DEATH_SIGNAL = 1
 
 
 def trim_memory() -> None:
-    """Return free memory to the system. glibc otherwise keeps it in per-thread arenas."""
+    """glibc otherwise keeps free memory in per-thread arenas."""
     import ctypes
 
     with suppress(AttributeError, OSError):  # another C library
@@ -194,7 +191,7 @@ def redirect_output() -> int:
 
 
 def end_with_parent() -> None:
-    """Ends this process with its parent: by a kernel signal on Linux, by default when standard input closes."""
+    """Ends this process with its parent: by a kernel signal on Linux, otherwise when standard input closes."""
     parent = os.environ.pop(PARENT, "")
     if not sys.platform.startswith("linux"):
         return
@@ -225,7 +222,7 @@ class ParentPipe:
                 while rest:
                     rest = rest[os.write(self._descriptor, rest) :]
             except BrokenPipeError:
-                os._exit(0)  # The parent has exited.
+                os._exit(0)  # the parent has exited
 
 
 async def _serve(build: Build, output: ParentPipe) -> None:
@@ -263,7 +260,7 @@ async def _serve(build: Build, output: ParentPipe) -> None:
 
 
 async def _answer(methods: Mapping[str, Handler], call: Call, output: ParentPipe) -> None:
-    """Sends the result or error; nothing if cancelled."""
+    """Sends nothing if cancelled."""
 
     async def send(value: Any) -> None:
         output.write(StreamItem(call.id, value))

@@ -11,17 +11,16 @@ from tui_agent.git.process import run_git
 
 FOLDER = Path(__file__).parent
 
-#: Contains two wrong paths, to demonstrate the search: one is found by name, the other by a part of it.
+#: Two paths are wrong, to demonstrate the search: one is found by name, the other by a part of it.
 FIRST_REQUEST = (
     "Use the timeout from shop/settings.py for both API calls, "
     "in shop/api/orders.py and shop/api/payments.py."
 )
-#: The check of the proposed changes.
 CHECK_NAME, CHECK_COMMAND = "tests", "python3 -m unittest"
 
 PREFIX = "tui-agent-demo-"
 AUTHOR, ADDRESS, DATE = "Bookshop", "bookshop@example.com", "2025-01-15T09:00:00+00:00"
-#: Created by installers beside Python files; not part of the sample.
+#: Created by installers beside Python files.
 LEFT_OUT = "__pycache__"
 
 
@@ -31,7 +30,7 @@ def recording() -> Path:
 
 
 def copy_project(into: Path | None = None) -> Path:
-    """Copies the sample project to the empty folder `into`, by default a temporary one.
+    """Copies the sample project to the empty folder `into`, or a temporary one.
 
     With git the copy is a repository with one commit, otherwise plain files. Raises `FileError` if the
     folder is not writable.
@@ -65,7 +64,7 @@ def copy_project(into: Path | None = None) -> Path:
     except ChildFailed:
         done = False
     if not done:
-        # A partial repository would be misleading; git is optional here.
+        # A partial repository would mislead.
         shutil.rmtree(target / ".git", ignore_errors=True)
     return target
 

@@ -21,7 +21,7 @@ CHECK = {"name": CHECK_NAME, "command": CHECK_COMMAND, "files": ["*.py"]}
 async def rehearsal(
     on_folder: Callable[[Path], object] = lambda folder: None, folder: Path | None = None, session: str = ""
 ) -> Session:
-    """A new or resumed session of the rehearsal. `on_folder` receives its folder."""
+    """Returns a new or resumed session. `on_folder` receives its folder."""
     from tui_agent.session.opening import Opening, open_session
 
     if folder is None:

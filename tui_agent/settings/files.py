@@ -27,7 +27,7 @@ _LONG_TEXT = re.compile(r'"""(?:\\.|.)*?"""|\'\'\'.*?\'\'\'', re.DOTALL)
 
 
 class ConfigFault(Struct, frozen=True):
-    """`where` names a file, the environment or an option; `line` is by default 0 (unknown)."""
+    """`where` names a file, the environment or an option; `line` is 0 if unknown."""
 
     where: str
     what: str
@@ -73,14 +73,12 @@ def _joined(name: str) -> str:
     return ".".join(part.strip().strip("\"'") for part in name.split("."))
 
 
-#: Maximum size of a configuration file, in bytes.
 MAX_BYTES = 1_048_576
-#: Folder of a workspace's own settings, prompts, keys and themes.
 WORKSPACE_FOLDER = ".tui-agent"
 
 
 def read_small(path: Path, most: int = MAX_BYTES) -> bytes:
-    """A regular file of at most `most` bytes. Raises OSError."""
+    """Reads a regular file of at most `most` bytes. Raises OSError."""
     return _read(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), path, most)
 
 
@@ -124,7 +122,7 @@ def _read(descriptor: int, path: Path, most: int = MAX_BYTES) -> bytes:
 
 
 def save(folder: Path, name: str, value: str) -> Path:
-    """A top-level string in `settings.toml`. Creates `folder`. Raises `FileError`."""
+    """Saves a top-level string in `settings.toml`. Creates `folder`. Raises `FileError`."""
 
     def changed(text: str) -> str:
         line = f"{name} = {json.dumps(value, ensure_ascii=False)}"
@@ -161,7 +159,6 @@ def _rewrite(folder: Path, changed: Callable[[str], str], remedy: str) -> Path:
 
 #: Characters, nesting depth, and parts of a dotted key.
 MOST_LETTERS, MOST_DEEP, MOST_PARTS = 1 << 20, 64, 64
-#: Separator of key parts.
 _DOT = late(r"(?<!\.)\.(?!\.)")
 
 

@@ -13,16 +13,14 @@ from msgspec import Struct
 from tui_agent.errors import SettingsError
 from tui_agent.files.private import make_private
 
-#: Environment variable that puts `config/`, `data/`, `cache/` and `state/` under one folder.
+#: Puts `config/`, `data/`, `cache/` and `state/` under one folder.
 HOME_VARIABLE = "TUI_AGENT_HOME"
 _NAME = "tui-agent"
-#: Minimum disk space of a new session, in bytes.
+#: Bytes of disk space for a new session.
 ROOM = 160 * 1024
 
 
 class Folders(Struct, frozen=True):
-    """The folders may not exist yet."""
-
     config: Path
     data: Path
     cache: Path
@@ -30,7 +28,7 @@ class Folders(Struct, frozen=True):
 
 
 def user_folders(environ: Mapping[str, str] | None = None) -> Folders:
-    """Folders under `TUI_AGENT_HOME` if set, otherwise the platform's defaults (XDG on Linux)."""
+    """Returns folders under `TUI_AGENT_HOME` if set, otherwise the platform's defaults (XDG on Linux)."""
     home = (os.environ if environ is None else environ).get(HOME_VARIABLE, "")
     if home:
         root = Path(os.path.abspath(os.path.expanduser(home)))
@@ -48,13 +46,14 @@ def close_to_others(folders: Folders) -> None:
             try:
                 make_private(folder)
             except OSError:
-                pass  # Owned by another user, or no rights on this file system.
+                pass  # Another user's, or no rights on this file system.
 
 
 def why_not_writable(folder: Path) -> str:
     """Creates `folder`. Returns the reason as a sentence, or "".
 
-    Writes as many bytes as a new session needs, because an empty file can often be created on a full disk.
+    Writes as many bytes as a new session needs, because an empty file can often be created on a full
+    disk.
     """
     try:
         make_private(folder)
@@ -74,7 +73,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def config_folder() -> Path:
-    """The folder in the installed package, or at the top of a checkout."""
+    """In the installed package, or at the top of a checkout."""
     return _shipped("config")
 
 

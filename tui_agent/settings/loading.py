@@ -47,8 +47,7 @@ from tui_agent.settings.schema import (
 from tui_agent.settings.values import checked, from_words, wanted
 
 _PREFIX = "TUI_AGENT_"
-#: Variables with the prefix of settings that are not settings: folders, playback speed, parent process id,
-#: login servers in tests.
+#: Variables with the prefix of settings: folders, playback speed, parent process id, login servers in tests.
 NO_SETTINGS = frozenset(
     {
         HOME_VARIABLE,
@@ -64,7 +63,7 @@ _AT_LINE = re.compile(r"\s*\(at line (\d+), column \d+\)")
 
 
 class Layer(Struct, frozen=True):
-    """By dotted key, with errors for invalid values, and the line of each key."""
+    """Values and lines by dotted key; errors for invalid values."""
 
     where: str
     values: dict[str, Value] = {}
@@ -85,7 +84,6 @@ def file_layer(path: Path) -> Layer:
 
 
 def broken_file(path: Path) -> ConfigFault | None:
-    """None if it is readable or does not exist."""
     try:
         found = _parsed(str(path), read_small(path))
     except FileNotFoundError:
@@ -193,7 +191,7 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, obj
 
 
 def _parsed(where: str, content: bytes) -> tuple[str, dict[str, Any]] | ConfigFault:
-    """The text and its tables, or the error."""
+    """Returns the text and its tables, or the error."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -258,7 +256,7 @@ ALLOWED: Mapping[str, Rule] = {
     "permissions.deny": "more",
     "permissions.ask": "more",
 }
-#: Settings for which 0 means unlimited.
+#: 0 means unlimited.
 _LIMITS = frozenset(
     key
     for key in ALLOWED
@@ -268,7 +266,7 @@ _LIMITS = frozenset(
 
 
 def narrowed(layer: Layer, below: Mapping[str, Value]) -> Layer:
-    """Returns the layer with only the permitted settings; `below` holds the effective values without the workspace."""
+    """Keeps only permitted settings; `below` holds the effective values without the workspace."""
     refused = {key: why for key, value in layer.values.items() if (why := _why_not(key, value, below[key]))}
     faults = tuple(
         ConfigFault(
@@ -290,7 +288,7 @@ def narrowed(layer: Layer, below: Mapping[str, Value]) -> Layer:
 
 
 def _places(value: tuple[Any, ...], below: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The places of a workspace: not for the model, and with names that the person does not use."""
+    """Filters a workspace's places: not for the model, and without names of the user's."""
     taken = {one.name for one in below}
     theirs = [one for one in value if isinstance(one, PlaceSettings) and one.name not in taken]
     return tuple(msgspec.structs.replace(one, model=False) for one in theirs)
@@ -335,8 +333,9 @@ def load(
     overrides: Sequence[str] = (),
     environ: Mapping[str, str] | None = None,
 ) -> LoadedSettings:
-    """Errors in `overrides` (`KEY=VALUE`) raise UsageError; other errors are returned as values. The
-    workspace's own settings are read only if it is `trusted`."""
+    """Errors in `overrides` (`KEY=VALUE`) raise UsageError; other errors are returned as values. Reads the
+    workspace's own settings only if it is `trusted`.
+    """
     environ = os.environ if environ is None else environ
     folders = folders or user_folders(environ)
     values, sources, faults = default_values(), dict[str, str](), list[ConfigFault]()
@@ -389,7 +388,7 @@ def setting_lines(loaded: LoadedSettings) -> Iterator[str]:
     for key in entries():
         found = msgspec.to_builtins(attrgetter(key)(loaded.settings))
         for server in found.values() if isinstance(found, dict) else ():
-            for part in ("env", "headers"):  # May hold keys.
+            for part in ("env", "headers"):  # may hold keys
                 server[part] = {name: text if "${" in text else "…" for name, text in server[part].items()}
         value = json_escaped(_as_toml(found))
         source = loaded.sources.get(key)
@@ -406,7 +405,7 @@ def _as_toml(value: Any) -> str:
 SYSTEM, PLANNING = "system-prompt.json", "planning-prompt.json"
 RESPONSE_SCHEMA, PLANNING_SCHEMA = "response-schema.json", "planning-schema.json"
 FILES = (SYSTEM, PLANNING, RESPONSE_SCHEMA, PLANNING_SCHEMA)
-#: Key of the list of a prompt, and of the table of a schema.
+#: Key of a prompt's list, and of a schema's table.
 _PARTS = {
     SYSTEM: "sections",
     PLANNING: "sections",
@@ -425,8 +424,9 @@ class Prompts(Struct, frozen=True):
 
 
 def read_prompts(own: Path, workspace: Path | None = None) -> Prompts:
-    """The shipped files with the user's changes in `own`. A trusted `workspace` may add sections to prompts
-    but not change any. Invalid files are ignored."""
+    """Returns the shipped files with the user's changes in `own`. A trusted `workspace` may add sections to
+    prompts but not change any. Ignores invalid files.
+    """
     words: dict[str, Words] = {}
     faults: list[ConfigFault] = []
     for name in FILES:
@@ -457,7 +457,7 @@ def _read(folder: Path, name: str) -> tuple[Any, str]:
 
 
 def _fault(value: Any, shipped: Words, name: str) -> str:
-    """Why a file is invalid, or ""."""
+    """Returns why a file is invalid, or ""."""
     if not isinstance(value, dict):
         return "it is not a JSON object"
     for key, part in value.items():

@@ -13,9 +13,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 Effort = Literal["auto", "none", "low", "medium", "high", "max"]
-#: How much a turn may do without the person; a session changes it by key.
+#: How much a turn may do without the user; a session changes it by key.
 Mode = Literal["ask", "edit", "auto"]
-#: Points at which hooks run. `BeforeApply`, `ChangesProposed` and `Applied` are ours, the others the most used agent's.
+#: `BeforeApply`, `ChangesProposed` and `Applied` are ours, the others the most used agent's.
 HookEvent = Literal[
     "SessionStart",
     "UserPromptSubmit",
@@ -38,9 +38,8 @@ HookEvent = Literal[
 Share = Annotated[float, Meta(ge=0.05, le=1.0)]
 Count = Annotated[int, Meta(ge=0)]
 Dollars = Annotated[float, Meta(ge=0.0)]
-#: A file name without a folder.
 FileName = Annotated[str, Meta(pattern=r"^(?!\.{1,2}$)[^/\\\x00-\x1f\x7f]{1,255}$")]
-#: A glob for paths inside the workspace.
+#: For paths inside the workspace.
 Glob = Annotated[str, Meta(pattern=r"^(?![/~])(?!(?:[^\x00]*/)?\.\.(?:/|$))[^\x00]+$")]
 FileNames = tuple[FileName, ...]
 Globs = tuple[Glob, ...]
@@ -246,8 +245,10 @@ class CheckCommand(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PlaceSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """`run` reaches the place: `{command}` is one word of it, `{view}` the path of the copy; for kind `dask` it is the
-    address of the scheduler. `copy` is how the folder gets there. `model`: whether the model may run commands there."""
+    """`run` reaches the place: `{command}` is one word of it, `{view}` the path of the copy; for kind `dask`
+    it is the address of the scheduler. `copy` is how the folder gets there. `model`: whether the model
+    may run commands there.
+    """
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9][\w.-]{0,39}$")]
     run: Annotated[str, Meta(pattern=r"^ *[^\x00-\x20\x7f][^\x00-\x1f\x7f]*\Z", max_length=4_096)]
@@ -310,8 +311,9 @@ class PermissionSettings(Struct, frozen=True):
 
 
 class HookSettings(Struct, frozen=True, forbid_unknown_fields=True):
-    """`matcher` is an expression for names of tools; "" fits all. `rule` narrows it to calls such as `Bash(git *)`.
-    Nothing waits for a hook in the background. `timeout` is in seconds."""
+    """`matcher` is an expression for names of tools; "" fits all. `rule` narrows it to calls such as
+    `Bash(git *)`. A hook in the background delays nothing. `timeout` is in seconds.
+    """
 
     event: HookEvent
     command: Annotated[str, Meta(pattern=r"\S", max_length=10_000)]
@@ -324,8 +326,9 @@ class HookSettings(Struct, frozen=True, forbid_unknown_fields=True):
 
 class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """A program (`command`), or an address (`url`) with `headers`. `${NAME}` and `${NAME:-default}` are
-    variables of the environment. A server that is not `enabled` is not started, and its tools are not
-    offered."""
+    variables of the environment. Unless `enabled`, the server is not started, and its tools are not
+    offered.
+    """
 
     command: Annotated[str, Meta(max_length=4_096)] = ""
     args: Annotated[tuple[str, ...], Meta(max_length=200)] = ()
@@ -333,7 +336,7 @@ class ServerSettings(Struct, frozen=True, forbid_unknown_fields=True):
     url: Annotated[str, Meta(max_length=4_096)] = ""
     headers: dict[str, str] = {}
     enabled: bool = True
-    #: Whether it may have the model answer texts of its own (sampling), within the limits of the turn.
+    #: Whether the model answers texts of the server (sampling), within the limits of the turn.
     sampling: bool = False
 
 
@@ -434,7 +437,7 @@ Value = str | int | float | bool | tuple[str | CheckCommand | ModelOptions | Pla
 
 
 class SettingEntry(msgspec.Struct, frozen=True):
-    """Its dotted key, its msgspec type and its default."""
+    """`type` is msgspec's."""
 
     key: str
     type: Any
@@ -443,7 +446,7 @@ class SettingEntry(msgspec.Struct, frozen=True):
 
 @cache
 def entries() -> Mapping[str, SettingEntry]:
-    """Returns values by dotted key, in schema order."""
+    """In schema order."""
     found: dict[str, SettingEntry] = {}
     for field in msgspec.structs.fields(Settings):
         if isinstance(field.default, msgspec.Struct):
@@ -460,8 +463,7 @@ RETIRED: Mapping[str, Any] = {"autonomy": Literal["manual", "assisted", "auto"],
 
 
 def replaced(values: Mapping[str, Value]) -> dict[str, Value]:
-    """Replaces settings of earlier versions by today's: the mode is `auto` only if both old settings
-    allowed it."""
+    """Replaces settings of earlier versions: the mode is `auto` only if both old settings allowed it."""
     found = {key: value for key, value in values.items() if key not in RETIRED}
     if len(found) < len(values):
         both = values.get("autonomy") == "auto" and values.get("auto_apply") is True

@@ -1,7 +1,7 @@
 """Trust in workspaces, which allows their own settings, prompts, keys and themes.
 
-Bound to the resolved path and to the hash of every file in `.tui-agent/`: a changed or new file revokes it.
-Also covers the filters configured in the workspace's repository, until one of their commands changes.
+Bound to the resolved path and to the hash of every file in `.tui-agent/`: a changed or new file revokes
+it. Also covers the filters configured in the workspace's repository, until one of their commands changes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tui_agent.settings.folders import Folders
 from tui_agent.settings.loading import WORKSPACE_FOLDER
 
 STORE = "trust.json"
-#: A workspace with more files in its folder cannot be trusted.
+#: A folder with more files cannot be trusted.
 MAX_FILES = 1000
 
 Standing = Literal["nothing to trust", "trusted", "changed", "not trusted"]
@@ -66,8 +66,9 @@ def trust_scope(workspace: Path) -> tuple[TrustedWorkspace, Entries]:
 
 
 def trust(workspace: Path, folders: Folders, seen: TrustedWorkspace | None = None) -> TrustedWorkspace:
-    """Trusts the folder as it was when `seen`, by default as it is now; later changes are not trusted. Raises
-    SettingsError if the decision cannot be stored."""
+    """Trusts the folder as it was when `seen`, or as it is; later changes are not trusted. Raises
+    SettingsError if the decision cannot be stored.
+    """
     entry = seen or trust_scope(workspace)[0]
     files = entry.files
     if any(not digest for digest in files.values()) or len(files) > MAX_FILES:
@@ -81,25 +82,23 @@ def trust(workspace: Path, folders: Folders, seen: TrustedWorkspace | None = Non
 
 
 def trusted_filters(workspace: Path, folders: Folders) -> str:
-    """The fingerprint, or ""."""
     entry = _entry(workspace, folders) if is_trusted(workspace, folders) else None
     return entry.filters if entry else ""
 
 
 def fingerprint(workspace: Path) -> str:
-    """Fingerprint of the repository's current filters; "" without a repository."""
+    """Of the repository's current filters; "" without a repository."""
     found = find_git_folder(str(workspace))
     return found.fingerprint if found else ""
 
 
 def filters_of(workspace: Path) -> Entries:
-    """Git settings and values."""
     found = find_git_folder(str(workspace))
     return found.filters if found else ()
 
 
 def revoke(workspace: Path, folders: Folders) -> bool:
-    """False if there was none. Raises SettingsError if the decision cannot be stored."""
+    """Returns False if there was none. Raises SettingsError if the decision cannot be stored."""
     path = _resolved(workspace)
     entries = trusted(folders)
     left = tuple(entry for entry in entries if entry.path != path)
@@ -110,7 +109,7 @@ def revoke(workspace: Path, folders: Folders) -> bool:
 
 
 def trusted(folders: Folders) -> tuple[TrustedWorkspace, ...]:
-    """Oldest first; empty if the store is unreadable."""
+    """Oldest first; none if the store is unreadable."""
     try:
         return msgspec.json.decode(read_small(folders.data / STORE), type=_Store).workspaces
     except (OSError, msgspec.DecodeError, RecursionError):
@@ -133,7 +132,7 @@ def files_of(workspace: Path) -> dict[str, str]:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """A link counts as itself."""
+    """Yields a link as itself."""
     try:
         entries = list(os.scandir(folder)) if not folder.is_symlink() else [folder]
     except (FileNotFoundError, NotADirectoryError):

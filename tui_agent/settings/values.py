@@ -35,7 +35,7 @@ def checked(key: str, value: object) -> Value:
 
 
 def from_words(key: str, words: str) -> Value:
-    """`8`, `true`, `dark`, `a.md,b.md` or `["a.md", "b.md"]`. Raises ValueError."""
+    """Parses `8`, `true`, `dark`, `a.md,b.md` or `["a.md", "b.md"]`. Raises ValueError."""
     kind = msgspec.inspect.type_info(_type(key))
     match kind:
         case msgspec.inspect.VarTupleType():

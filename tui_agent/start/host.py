@@ -1,7 +1,9 @@
-"""The host: a process with everything imported and one thread, which forks a program for each start of a screen.
+"""The host: a process with everything imported and one thread, which forks a program for each start of a
+screen.
 
-One of these programs, the *spare*, has drawn its first frame already and waits for a terminal. The host only passes
-connections on. Its end does not affect sessions, and it ends after some time without any. It runs on Linux.
+One of these programs, the *spare*, has drawn its first frame already and waits for a terminal. The host
+only passes connections on. Its end does not affect sessions, and it ends after some time without any. It
+runs on Linux.
 """
 
 from __future__ import annotations
@@ -30,11 +32,11 @@ from tui_agent.start import ACCEPTED, END, READY
 from tui_agent.start.spare import Spare, warm_up
 from tui_agent.ui.textual_patches.sequences import known
 
-#: Bytes of memory without which no host runs.
+#: Without this memory, in bytes, no host runs.
 LEAST_MEMORY = 1_000_000_000
-#: Seconds after a start until the next spare is forked, so that both do not compute at once.
+#: Seconds from a start until the next spare is forked, so that both do not compute at once.
 RENEW_AFTER = 1.5
-#: Maximum programs that are being made; further starts are cold.
+#: Unfinished programs; further starts are cold.
 MOST_UNREADY = 3
 _LOCK = ".lock"
 #: Modules of other commands and of child processes, with the libraries that only these import.
@@ -48,7 +50,7 @@ _OF_OTHERS = (
     *("tui_agent.model.provider_errors", "tui_agent.model.request_errors"),
     "tui_agent.git.repository",
 )
-#: Those among them that a session imports when it needs them.
+#: Those of `_OF_OTHERS` that a session imports when it needs them.
 _OF_SESSIONS = (
     "tui_agent.headless.event_lines",
     "tui_agent.headless.running_sessions",
@@ -59,22 +61,19 @@ _OF_SESSIONS = (
 
 
 class Program:
-    """A forked program: the spare, or one with a terminal."""
-
     def __init__(self, channel: socket.socket) -> None:
-        #: Receives connections, and returns messages. It is closed when the program ends.
+        #: Receives connections, and returns messages. Closed when the program ends.
         self.channel = channel
         self.is_ready = self.is_given = self.is_accepted = False
 
 
 class ProgramHost:
-    """Forks programs and passes them the connections of launchers."""
-
     def __init__(
         self, server: socket.socket, place: Path, lock: int, files: tuple[object, ...], idle: float
     ) -> None:
-        """`server` listens at `place`; both are removed at the end. `lock` is the descriptor that is locked for it,
-        `files` the `_fingerprint` of the imported modules."""
+        """`server` listens at `place`; both are removed at the end. `lock` is the descriptor that is locked
+        for it, `files` the `_fingerprint` of the imported modules.
+        """
         self._server, self._place, self._lock, self._idle = server, place, lock, idle
         self._programs: dict[int, Program] = {}
         self._files = files
@@ -108,7 +107,7 @@ class ProgramHost:
         return next((one for one in free if one.is_ready), free[0] if free else None)
 
     def _fork(self, poll: select.poll) -> Program | None:
-        """A new program; None if this process has more than one thread, or the system makes none: then it ends."""
+        """Returns None, and ends, if this process has more than one thread or the system refuses a fork."""
         if len(os.listdir("/proc/self/task")) != 1:
             self._ends = True
             return None
@@ -195,7 +194,9 @@ class ProgramHost:
 
 
 def main() -> int:
-    """`python -m tui_agent.start.host SECONDS`: the host of processes like this one, unless one runs already."""
+    """`python -m tui_agent.start.host SECONDS`: the host of processes like this one, unless one runs
+    already.
+    """
     idle = float(whole_number(sys.argv[1]))
     package = os.path.dirname(os.path.abspath(tui_agent.__file__))
     name = launcher.host_name(sys.executable, package)
@@ -216,7 +217,7 @@ def main() -> int:
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no program stays as a zombie
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     gc.collect()
-    gc.freeze()  # otherwise a collection in a program would copy the pages of all objects
+    gc.freeze()  # a collection in a program would copy the pages of all objects
     files = _fingerprint()
     try:
         server = sockets.listening(folder, name)
@@ -231,7 +232,7 @@ def main() -> int:
 
 
 def _locked(path: Path) -> int:
-    """The descriptor of a locked file. Raises `OSError` if another process has locked it."""
+    """Returns a descriptor. Raises `OSError` if another process has locked it."""
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -254,7 +255,7 @@ def _remove_ended(folder: Path) -> None:
 
 
 def import_everything() -> None:
-    """Imports all that a session may import later, because files can be replaced by another version while it runs."""
+    """Imports all that a session may import later, because another version may replace files while it runs."""
     for module in _modules():
         with suppress(ModuleNotFoundError):  # an optional library
             importlib.import_module(module)
@@ -269,7 +270,7 @@ def _modules() -> Iterator[str]:
 
 
 def _fingerprint() -> tuple[object, ...]:
-    """Changes with each file of the program that is replaced, and each library that is installed or removed."""
+    """Changes with each replaced file of the program, and each library that is installed or removed."""
     paths = [
         path
         for name, module in list(sys.modules.items())

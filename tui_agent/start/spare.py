@@ -1,7 +1,8 @@
 """A program that the host has forked: it draws its first frame for no terminal, then waits for one.
 
-A launcher hands over its terminal, folder, variables, umask and limits. If anything about the start is unusual, such as
-a wrong option or a question before the screen, the program refuses, and the launcher starts cold, as without a host.
+A launcher hands over its terminal, folder, variables, umask and limits. If anything about the start is
+unusual, such as a wrong option or a question before the screen, the program refuses, and the launcher
+starts cold, as without a host.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ from tui_agent.ui.run import run_app
 
 #: Seconds in which a launcher must send its request, and its maximum bytes.
 WITHIN, MOST_BYTES = 1.0, 4_000_000
-#: Descriptors of a request: the three standard streams and the folder.
+#: Of a request: the three standard streams and the folder.
 DESCRIPTORS = 4
-#: Fields of /proc/self/stat with the bounds of the command line; see proc_pid_stat(5).
+#: Bounds of the command line in /proc/self/stat; see proc_pid_stat(5).
 _WORDS_FROM, _WORDS_TO = 48, 49
 #: The host's stream objects. Closing them would close the new descriptors.
 _before: list[Any] = []
@@ -51,7 +52,6 @@ class UnusualStart(Exception):
     """The start is not a usual one."""
 
 
-#: Causes for which the launcher starts without the host.
 _UNUSUAL = (
     *(UnusualStart, TuiAgentError, click.ClickException, Exit, OSError),
     *(ValueError, LookupError, TypeError, RecursionError),
@@ -129,7 +129,7 @@ class Spare:
         return Beginning(wanted["open_session"], wanted["reopen"], wanted["pick_from"], cli.serve, lent)
 
     def _connection(self) -> socket.socket:
-        """The connection of a launcher. Ends the process if the host has ended."""
+        """Returns a launcher's connection. Ends the process if the host has ended."""
         try:
             _, descriptors, _, _ = socket.recv_fds(self._channel, 16, 1)
         except OSError:
@@ -141,8 +141,9 @@ class Spare:
 
 
 def warm_up() -> None:
-    """Draws a first frame that is thrown away. Its caches, and the bytecode that Python specializes, are then in the
-    memory that all programs share."""
+    """Draws a first frame that is discarded. Its caches, and the bytecode that Python specializes, are then
+    in the memory that all programs share.
+    """
 
     async def nowhere() -> None:
         return None
@@ -152,7 +153,7 @@ def warm_up() -> None:
 
 
 def _as_settings_say() -> dict[str, Any]:
-    """How the user's screen is drawn. Raises `SettingsError`."""
+    """Returns how to draw the user's screen. Raises `SettingsError`."""
     folders = user_folders()
     loaded = loading.load(folders, None, False, ())
     return {
@@ -166,12 +167,12 @@ def _as_settings_say() -> dict[str, Any]:
 
 
 async def _never() -> NoReturn:
-    """Takes the place of a session until a launcher says which one to open."""
+    """Takes the place of a session until a launcher states which one to open."""
     raise AssertionError("no launcher has arrived")
 
 
 def _received(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    """The request of a launcher and its descriptors. Raises `UnusualStart` and `OSError`."""
+    """Returns a launcher's request and its descriptors. Raises `UnusualStart` and `OSError`."""
     connection.settimeout(WITHIN)
     connection.send(b'{"type": "ready", "pid": %d}\n' % os.getpid())
     data, descriptors = bytearray(), array.array("i")
@@ -197,7 +198,9 @@ def _received(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
 
 
 def _adopt(request: Mapping[str, Any], descriptors: list[int]) -> None:
-    """Takes over the launcher's streams, folder, variables, umask and limits. Raises `OSError` and `ValueError`."""
+    """Takes over the launcher's streams, folder, variables, umask and limits. Raises `OSError` and
+    `ValueError`.
+    """
     os.fchdir(descriptors[3])
     for number in range(3):
         os.dup2(descriptors[number], number)
@@ -220,8 +223,9 @@ def _adopt(request: Mapping[str, Any], descriptors: list[int]) -> None:
 
 
 def _options(words: list[str]) -> ScreenOptions:
-    """The options of a start that opens its screen without a question. Raises `UnusualStart` and errors of the command
-    line."""
+    """Returns options that open the screen without a question. Raises `UnusualStart` and errors of the
+    command line.
+    """
     command = cli.tui_agent.commands["open"]
     given = command.make_context("tui-agent", list(words)).params
     path, resume = given.pop("path"), given.pop("resume")
@@ -235,10 +239,10 @@ def _options(words: list[str]) -> ScreenOptions:
 
 
 def _set_title(words: list[str]) -> None:
-    """Shows the command line in the list of processes in place of the host's."""
+    """Shows the command line, instead of the host's, in the list of processes."""
     with suppress(OSError, ValueError):
         Path("/proc/self/comm").write_text("tui-agent")
-        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()  # fields from the third on
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()  # from the third on
         start, end = (whole_number(fields[at - 3]) for at in (_WORDS_FROM, _WORDS_TO))
         title = "\0".join(("tui-agent", *words)).encode(errors="surrogateescape")[: end - start - 1]
         with open("/proc/self/mem", "r+b", buffering=0) as memory:

@@ -47,7 +47,8 @@ async def clear(data: Path, session: str, child: ChildProcess) -> None:
 
 async def clear_leftovers(data: Path, child: ChildProcess) -> None:
     """Removes copies of sessions that no process has open, with their git registrations. The next start
-    retries."""
+    retries.
+    """
     for folder in await asyncio.to_thread(_folders, data):
         lock = await asyncio.to_thread(_lock_of, data, folder.name)
         if lock is not None:
@@ -65,7 +66,7 @@ def _folders(data: Path) -> list[Path]:
         with os.scandir(data / FOLDER) as entries:
             return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
     except OSError:
-        return []  # no copy was ever made
+        return []
 
 
 def _lock_of(data: Path, session: str) -> AbstractContextManager[object] | None:
@@ -81,7 +82,7 @@ Texts = dict[str, str | None]
 
 
 def why_blocked(state: State, task: SubTask) -> str:
-    """Why a task with completed dependencies cannot start, or ""."""
+    """Returns why a task with completed dependencies cannot start, or ""."""
     wanted = _paths_before(state, task)
     for change in state.review.changes if wanted else ():
         if change.state == "conflict" and change.path in wanted:
@@ -90,7 +91,7 @@ def why_blocked(state: State, task: SubTask) -> str:
 
 
 def overlay(state: State, task: SubTask, blobs: Blobs) -> Texts:
-    """Unsaved buffers, and undecided changes of dependencies as the user edited them. Blocking."""
+    """Returns unsaved buffers, and undecided changes of dependencies as the user edited them. Blocking."""
     texts: Texts = {buffer.path: buffer.text for buffer in state.buffers.open if buffer.unsaved}
     wanted = _paths_before(state, task)
     for change in state.review.open:
@@ -132,7 +133,7 @@ def copy_exact_bytes(theirs: Gate, ours: Gate, paths: Sequence[str]) -> None:
             if read_for_person(theirs, path, MAX_BYTES) != data:
                 write_file(theirs, path, data, None)
         except (FileError, PathRefused):
-            continue  # missing, outside, or unreadable
+            continue
 
 
 def _paths_before(state: State, task: SubTask) -> set[str]:

@@ -1,5 +1,6 @@
-"""Merges the sub-tasks' changes into one review, imports their todos, restarts a sub-task; and attempts at one goal
-by several agents, which wait until one is taken."""
+"""Merges the sub-tasks' changes into one review, imports their todos, restarts a sub-task. Handles attempts
+at one goal by several agents, which wait until one is taken.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +28,7 @@ from tui_agent.subtasks.run import RunOutcome
 TURN = 0
 
 
-#: Attempts at one goal.
 MOST_ATTEMPTS = 8
-#: Checks, size and summary of an attempt.
 _REPORT = re.compile(r"(?:(.*?), )?(\d+ files?, \+\d+ -\d+|no change)(?:: (.*))?", re.DOTALL)
 
 
@@ -213,7 +212,8 @@ class SubTaskRestart:
 
     async def retract(self, task: SubTask, why: str, *, all_of_it: bool = False) -> None:
         """Withdraws the undecided proposals of a task's last run. Inseparable changes stay; with `all_of_it`
-        they raise `EditFailed` first."""
+        they raise `EditFailed` first.
+        """
         async with self._merger.one_at_a_time:
             parted: list[tuple[Change, Change | None]] = []
             paths = {step.path for step in task.changed}
@@ -243,8 +243,9 @@ class SubTaskRestart:
                     await self._look_again(name)
 
     async def redo(self, change_id: str, task: str) -> None:
-        """Reruns `task` and keeps other changes of the same files. Raises `SessionError` if the change is not
-        a conflict of that task."""
+        """Reruns `task` and keeps other changes of the same files. Raises `SessionError` if the change is
+        not a conflict of that task.
+        """
         change = self.state.review.change(change_id)
         rival = self.state.review.change(change.rival) if change else None
         if change is None or rival is None or change.state != "conflict":
@@ -265,7 +266,7 @@ class SubTaskRestart:
         await self._journal.record(e.SubTaskGivenBack(task, others, note))
 
     def _without(self, change: Change, task: SubTask) -> Change | None:
-        """None if nothing remains. Blocking. Raises `EditFailed` if inseparable."""
+        """Returns None if nothing remains. Blocking. Raises `EditFailed` if inseparable."""
         path = change.rename_to or change.path
         step = next((step for step in task.changed if step.path == path), None)
         alone = change.tasks == (task.id,)
@@ -306,8 +307,9 @@ class SubTaskRestart:
 def attempts(
     names: Sequence[str], goal: str, graph: Sequence[SubTask], models: Collection[str] = ()
 ) -> tuple[SubTask, ...]:
-    """A sub-task for each agent or model ("": the session's), with a new group and ids. Raises
-    `SessionError`."""
+    """Returns a sub-task for each agent or model ("": the session's), with a new group and ids. Raises
+    `SessionError`.
+    """
     if not goal.strip() or not 2 <= len(names) <= MOST_ATTEMPTS:
         raise SessionError(
             f"/best needs a goal and 2 to {MOST_ATTEMPTS} attempts",
@@ -337,13 +339,13 @@ def report(ended: RunOutcome, blobs: Blobs) -> str:
 
 
 def report_parts(summary: str) -> tuple[str, str, str]:
-    """Checks, size and summary of a `report`."""
+    """Splits a `report` into checks, size and summary."""
     found = _REPORT.fullmatch(summary)
     return (found[1] or "", found[2], found[3] or "") if found else ("", "", summary)
 
 
 def comparison(group: str, graph: Sequence[SubTask]) -> str:
-    """ "" if one attempt has not ended."""
+    """Returns "" if one attempt has not ended."""
     ours = [task for task in graph if task.attempt == group]
     if any(task.state in OPEN_STATES for task in ours):
         return ""

@@ -39,7 +39,7 @@ class Capacity:
         self._listeners.remove(listener)
 
     def acquire(self, most: int = 0) -> bool:
-        """False if no slot is free. `most` is the server's limit."""
+        """Returns False if no slot is free. `most` is the server's limit."""
         if not self.has_room(most):
             return False
         self._taken += 1
@@ -49,7 +49,7 @@ class Capacity:
         return self._taken < min(self._most, most or self._most)
 
     def release(self) -> None:
-        """For a returning parent first, then for new runs, nested ones first."""
+        """A returning parent gets the slot first, then new runs, nested ones first."""
         for coming in self._coming:
             if not coming.done():
                 coming.set_result(None)
@@ -102,9 +102,10 @@ class RunSession(Protocol):
 
 @dataclass(frozen=True)
 class Parent:
-    """A session as its sub-tasks use it. `open_placed` opens a run in the place of the settings, with
-    contents that differ from the disk and other paths, or returns None to run it here. `on_newest` rebases
-    a change onto the current file. `after_run` is called at the end of each run."""
+    """A session for its sub-tasks. `open_placed` opens a run in the place of the settings, with contents
+    that differ from the disk and other paths, or returns None to run it here. `on_newest` rebases a
+    change onto the current file. `after_run` is called at the end of each run.
+    """
 
     journal: Journal
     storage: Storage
@@ -122,8 +123,9 @@ class Parent:
 
 
 class SubTaskPart(Struct, frozen=True):
-    """The hand-over of a sub-task's session and its parent's resources. `folder` is the original of its copy;
-    `only` are the tools of its agents."""
+    """Hand-over of a sub-task's session, and its parent's resources. `folder` is the original of its copy;
+    `only` are the tools of its agents.
+    """
 
     handover: str
     folder: Path

@@ -1,6 +1,7 @@
-"""A sub-task in a place: the value that travels there, and its session as its parent has it. The worker
+"""A sub-task in a place: the value sent there, and its session on the parent's side. The worker
 (`session.worker`) runs the session; its events are applied here and stored in the run's log. The model is
-asked here, so keys, pace and limits stay with the parent."""
+asked here, so keys, pace and limits stay with the parent.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ from tui_agent.store.events import LASTING, Event, Lasting, Listener
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import ChatMessage, State
 
-#: Settings that a worker gets; all others keep their defaults there. Names of a group end with a dot.
+#: Settings for a worker; all others keep their defaults there. Names of a group end with a dot.
 SHARED = (
     *("protocol", "effort", "max_output", "temperature", "max_steps", "request_timeout", "outline_tokens"),
     *("base_files", "planner_model", "mode", "files.", "known.", "context.", "instructions.", "bundling."),
@@ -43,13 +44,13 @@ _PASSING = (
     *(e.ReplyStreamed, e.PhaseChanged, e.RetryCounted, e.PromptRead, e.AttemptStarted, e.CallStarted),
     *(e.CommandPreparing, e.CommandWithdrawn, e.CommandPrinted, e.ChecksOutdated, e.ModelStatusChanged),
 )
-#: Events of a worker, by name.
 SENT: Mapping[str, type[Event]] = {**LASTING, **{kind.__name__: kind for kind in _PASSING}}
 
 
 class Assignment(Struct, frozen=True):
     """`paths` are the files of its copy; in `place` the worker runs its checks, and `commands` allows those
-    of the model there. `instructions` are the user's own, by file name."""
+    of the model there. `instructions` are the user's own, by file name.
+    """
 
     task: SubTask
     part: str
@@ -87,7 +88,7 @@ def settings_from(values: Mapping[str, Any]) -> Settings:
 
 
 class Growth:
-    """Requests of one purpose mostly extend each other: only their new messages travel."""
+    """Requests of one purpose mostly extend each other: only new messages are sent."""
 
     def __init__(self) -> None:
         self._before: dict[str, list[Message]] = {}
@@ -124,7 +125,6 @@ class LinkModel:
         return msgspec.convert(await self._link().call("abilities", {"model": model}), Abilities)
 
     async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
-        """An estimate."""
         return TokenCount(tuple(estimate(text) for text in texts), exact=False)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
@@ -230,7 +230,7 @@ class PlacedSession:
         return model
 
     async def _taken(self, frame: EventHappened | TextStored) -> None:
-        """Raises ValueError for an event that is none of a worker's."""
+        """Raises ValueError for an event that a worker cannot send."""
         if isinstance(frame, TextStored):
             await asyncio.to_thread(self._blobs.put, frame.data)
             return

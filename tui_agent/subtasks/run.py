@@ -87,11 +87,8 @@ MOST_TURNS = 10
 GO_ON = "continue"
 #: Starts of a sub-task after lost workers.
 MOST_MOVES = 2
-#: Seconds between progress events.
 EVERY = 0.25
-#: Characters of a progress line.
 LONGEST_LINE = 300
-#: Characters of a summary.
 LONGEST_WORK = 600
 #: An answer without information, such as "OK, done".
 _TELLS_NOTHING = re.compile(
@@ -122,7 +119,7 @@ def folder_of(parent: Path, task: SubTask) -> Path:
 
 
 class SubTaskRun:
-    """One run of `parent`. `child` is its session during the run."""
+    """`child` is the session of this run of `parent`."""
 
     def __init__(self, parent: Parent, task: SubTask) -> None:
         self.child: RunSession | None = None
@@ -369,8 +366,6 @@ def _steps(state: State) -> tuple[FileStep, ...]:
 
 
 class ProgressReporter:
-    """Throttles progress, and reports usage immediately."""
-
     def __init__(self, journal: Journal, task: str, child: RunSession) -> None:
         now = time.time()
         self._journal = journal
@@ -393,7 +388,7 @@ class ProgressReporter:
                 self._journal.publish(replace(event, purpose="subtask", messages=()))
             case e.UsageCounted(usage):
                 paid = e.UsageCounted(usage, "subtask")
-                # The end of the task, which follows, makes it durable.
+                # The end of the task makes it durable.
                 self._paying.add(asyncio.ensure_future(self._journal.record_soon(paid)))
             case e.ReplyStreamed() | e.ChangeProposed() | e.PhaseChanged() | e.RetryCounted():
                 pass

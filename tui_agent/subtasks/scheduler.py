@@ -48,7 +48,7 @@ class Scheduler:
         self._refusing: asyncio.Task[None] | None = None
         self._runs: dict[str, SubTaskRun] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._ending: set[str] = set()  # being cancelled or finished: not to be cancelled again
+        self._ending: set[str] = set()  # being cancelled or finished
         self._why = ""
         self._news = asyncio.Event()
         self._held = 0
@@ -81,7 +81,7 @@ class Scheduler:
     async def _prepare(self) -> None:
         parent = self._parent
         folder = copies.folder_of_run(parent.data, parent.storage.folder, "next").parent
-        with suppress(TuiAgentError):  # the first copy reports it
+        with suppress(TuiAgentError):
             await parent.workspace.copies.prepare(folder)
 
     def child(self, task: str) -> RunSession | None:
@@ -114,7 +114,7 @@ class Scheduler:
             await asyncio.wait(tasks.values())
 
     async def settled(self) -> None:
-        await asyncio.sleep(0)  # Start pending requests first.
+        await asyncio.sleep(0)
         while self._tasks or self._held or any(True for _ in self._next()):
             self._news.clear()
             if self._tasks:

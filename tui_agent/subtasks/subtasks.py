@@ -31,7 +31,8 @@ def lost_run_events(state: State) -> list[e.Event]:
 
 class SubTasks:
     """Methods raise `SessionError` for an unknown id or an invalid transition. `parent` is called on first
-    use, `renew` after each user request."""
+    use, `renew` after each user request.
+    """
 
     def __init__(
         self,
@@ -44,7 +45,6 @@ class SubTasks:
         self._parent = parent
         self._renew = renew
         self._made: tuple[Scheduler, SubTaskRestart, ResultMerger] | None = None
-        #: On their way to the log.
         self._telling: set[asyncio.Task[None]] = set()
         core.journal.store.subscribe(self._on_event)
 
@@ -133,7 +133,8 @@ class SubTasks:
     @call(changes=True)
     async def take_first(self, tasks: Sequence[str]) -> str:
         """Proposes the changes of the first attempt with changes and without failed checks. Returns its id,
-        or ""."""
+        or "".
+        """
         from tui_agent.subtasks.run import outcome
 
         for task in map(self._task, tasks):
@@ -284,7 +285,7 @@ class SubTasks:
         return done.issuperset(task.dependencies)
 
     async def _add_or_replace(self, task: SubTask) -> None:
-        """Raises `SessionError` naming all invalid ids."""
+        """Raises `SessionError`, which names all invalid ids."""
         others = [other for other in self.state.subtasks.tasks if other.id != task.id]
         wrong = faults([*others, task])
         if not task.id.strip() or not task.goal.strip():

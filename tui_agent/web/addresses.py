@@ -6,7 +6,7 @@ import ipaddress
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address belongs to the public internet: not private, loopback, link-local or reserved."""
+    """Excludes private, loopback, link-local and reserved addresses."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -17,7 +17,7 @@ def is_public(address: str) -> bool:
             return is_public(str(inner))
         if parsed in ipaddress.ip_network("64:ff9b::/96"):
             return is_public(str(ipaddress.IPv4Address(parsed.packed[-4:])))
-        # All others are reserved, of a site, or translated to IPv4.
+        # Others are reserved, of a site, or translated to IPv4.
         if parsed not in ipaddress.ip_network("2000::/3") or parsed in ipaddress.ip_network("3fff::/20"):
             return False
     elif parsed in ipaddress.ip_network("192.88.99.0/24"):  # Relays to IPv6.

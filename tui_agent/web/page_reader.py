@@ -1,7 +1,7 @@
-"""The child process that fetches pages. A server, and a page that is slow to convert, hold up only this process.
+"""The child process that fetches pages, so that a slow server or conversion holds up only this process.
 
-Requests have no cookies and no credentials. A name is resolved once, and the connection goes to the address that
-was checked, so that a name server cannot show another address later.
+Requests have no cookies and no credentials. A name is resolved once, and the connection goes to the
+address that was checked, so that a name server cannot show another address later.
 """
 
 from __future__ import annotations
@@ -22,16 +22,15 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.processes.serve import Announce, Handler, Send, run
 from tui_agent.web.addresses import is_public
 
-#: Bytes of a page after decompression, characters of its text, and the number of redirects.
+#: Bytes of a decompressed page, characters of its text, redirects.
 MOST_BYTES, MOST_TEXT, MOST_REDIRECTS = 1 << 20, 1 << 20, 5
 #: Seconds for each wait on the server.
 WAIT = 15.0
-#: Elements without text for a reader.
 _NOT_TEXT = ["script", "style", "noscript", "template", "svg", "head", "iframe", "form", "nav"]
 _READABLE = re.compile(r"text/.*|application/(?:.*\+)?(?:json|xml|yaml|toml|javascript|x-sh)|")
 _BLANK = re.compile(r"\n{3,}")
 
-#: The public addresses of a host. Raises OSError, and `TuiAgentError` if an address is not public.
+#: Returns a host's addresses. Raises OSError, and `TuiAgentError` if one is not public.
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 
@@ -44,8 +43,6 @@ async def public_addresses(host: str, port: int) -> list[str]:
 
 
 class _CheckedNetwork(httpcore.AsyncNetworkBackend):
-    """Connects to the addresses that `resolve` returns."""
-
     def __init__(self, resolve: Resolve) -> None:
         self._resolve = resolve
         self._network = cast("httpcore.AsyncNetworkBackend", httpcore.AnyIOBackend())
@@ -73,7 +70,8 @@ class _CheckedNetwork(httpcore.AsyncNetworkBackend):
 
 
 async def read_page(url: str, resolve: Resolve = public_addresses) -> dict[str, Any]:
-    """Reads a page: its address after redirects on the same host, its text as Markdown, and whether it was cut.
+    """Returns a page's address after redirects on the same host, its text as Markdown, and whether it was
+    cut.
 
     Raises `TuiAgentError`.
     """
@@ -156,7 +154,7 @@ def _decoded(data: bytes, charset: str | None) -> str:
 
 
 def as_markdown(html: str) -> tuple[str, str]:
-    """The title and the text of a page. Raises `TuiAgentError`."""
+    """Returns title and text. Raises `TuiAgentError`."""
     from bs4 import BeautifulSoup
     from markdownify import MarkdownConverter
 
@@ -174,7 +172,7 @@ def as_markdown(html: str) -> tuple[str, str]:
 
 
 def _host(url: str) -> str:
-    """Raises `TuiAgentError` for an address that cannot be read."""
+    """Raises `TuiAgentError` for an invalid address."""
     remedy = "give an address such as https://docs.python.org/3/"
     try:
         parts = urlsplit(url)

@@ -11,12 +11,12 @@ from msgspec import Struct
 from tui_agent.errors import ChildFailed
 from tui_agent.processes.child import ChildProcess
 
-#: Seconds for a page, and pages that are kept for reading on.
+#: Seconds for a page; pages kept for reading on.
 WITHIN, KEPT = 60.0, 8
 
 
 class Page(Struct, frozen=True):
-    """A page: its address, its title, its text as Markdown, and whether it was longer."""
+    """`text` is Markdown."""
 
     url: str
     title: str
@@ -37,7 +37,7 @@ class Pages:
         self._kept: OrderedDict[str, Page] = OrderedDict()
 
     async def read(self, url: str, *, again: bool = False) -> Page:
-        """The page at this address; with `again` the kept one. Raises `TuiAgentError`."""
+        """With `again`, returns the kept page. Raises `TuiAgentError`."""
         if again and url in self._kept:
             return self._kept[url]
         if self._child is None:
