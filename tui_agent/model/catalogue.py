@@ -24,7 +24,7 @@ from tui_agent.model.model_table import KnownModel, Route
 _log = logging.getLogger(__name__)
 #: Limits: seconds of a request, seconds of a listing, pages.
 TIMEOUT_SECONDS, WHOLE_SECONDS, MOST_PAGES = 5.0, 20.0, 20
-#: Delay in seconds before a failed listing is requested again.
+#: Seconds before a failed listing is requested again.
 _ASK_AGAIN_SECONDS = 3_600
 _PAGE = 1_000
 
@@ -47,14 +47,14 @@ async def of_provider(client: httpx.AsyncClient, provider: str, *, again: bool =
     route = model_table.route(name, {**os.environ, **logged_in})
     if route is None or not route.key or not route.rules.listing:
         return ListAnswer()
-    # Login tokens rotate, and so does the address they determine.
+    # Login tokens and their address change.
     outside = model_table.route(name, os.environ)
     kept_as = replace(outside, key=LOGIN) if logged_in and outside is not None else route
     return await answer(client, route, again=again, kept_as=kept_as)
 
 
 async def model(client: httpx.AsyncClient, route: Route) -> KnownModel | None:
-    """Queries only providers without models in the table; for others the cached listing is used."""
+    """Queries only providers without models in the table; others use the cached listing."""
     place = (route.address, route.key)
     recently = time.monotonic() - _failed.get(place, -_ASK_AGAIN_SECONDS) < _ASK_AGAIN_SECONDS
     if route.rules.lists_models and not recently:
@@ -158,7 +158,7 @@ def _headers(route: Route) -> dict[str, str]:
 
 
 def _failure_reason(error: Exception) -> str:
-    """Returns the end of a sentence that begins with the provider."""
+    """The end of a sentence that begins with the provider."""
     match error:
         case httpx.HTTPStatusError(response=response) if response.status_code in (401, 403):
             return f"the key was refused ({response.status_code})"

@@ -12,7 +12,7 @@ _loading = threading.Lock()
 
 
 class LazySSLContext(ssl.SSLContext):
-    """Loads its certificates before the first TLS connection: saves 30 ms if a local server uses plain HTTP."""
+    """Loads certificates before the first TLS connection: saves 30 ms for a local server with plain HTTP."""
 
     file: str = ""
 
@@ -42,7 +42,7 @@ def verification() -> LazySSLContext | bool:
     context = LazySSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.file = next(file for file in files if os.path.exists(file))
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    for flag in ("VERIFY_X509_PARTIAL_CHAIN", "VERIFY_X509_STRICT"):  # As in the default context.
+    for flag in ("VERIFY_X509_PARTIAL_CHAIN", "VERIFY_X509_STRICT"):
         if sys.version_info >= (3, 13):
             context.verify_flags |= getattr(ssl, flag)
     if keys := os.environ.get("SSLKEYLOGFILE", ""):

@@ -121,7 +121,7 @@ class ChildModel:
                 self._counts = True
                 return msgspec.convert(answer, TokenCount)
             except ChildFailed:
-                self._counts = False  # Estimate; the next request restarts the counter.
+                self._counts = False  # the next request restarts the counter
         return TokenCount(tuple(estimate(text) for text in texts), exact=False)
 
     def _route(self, model: str) -> model_table.Route | None:
@@ -145,7 +145,7 @@ class ChildModel:
         direct = route is not None and (self._transport == "direct" or not request.files or not has_litellm())
         await self.start()
         said = False
-        # Without a summary the newest messages are kept, and the person waits for the answer.
+        # Without a summary the newest messages are kept, and the user waits for the answer.
         retries = min(self._retries, SUMMARY_RETRIES) if request.purpose == "condense" else self._retries
         params = {"request": msgspec.to_builtins(request), "retries": retries, "direct": direct}
         try:
@@ -206,7 +206,7 @@ class ChildModel:
                     self._route(self._model) is not None if self._model else self._transport != "litellm"
                 )
             except ModelError:
-                warms_directly = True  # The first request reports the error.
+                warms_directly = True  # the first request reports the error
             await self._child.ask("warm", {"direct": warms_directly, "model": self._model})
             self._enter("ready")
         except ChildFailed:

@@ -1,7 +1,5 @@
 """Interface of a language model: a request in, a stream of chunks out. Closing the stream cancels the
 request.
-
-Implemented by `model.child_model`, `model.recording` and a recorder that wraps either.
 """
 
 from __future__ import annotations
@@ -26,9 +24,9 @@ EndReason = Literal["stop", "tool_calls", "length", "refused", "cut"]
 class ModelRequest(Struct, frozen=True):
     """`messages` have the form described in `parts`; `tools` that of the OpenAI chat API.
 
-    `images` beside a message's content ({`media_type`, `data` in base64}) are sent as parts if the model
-    accepts images. `schema` is a JSON schema for the reply, for providers that enforce one. `timeout` is in
-    seconds since the last sign of activity.
+    `images` beside a message's content ({`media_type`, `data` in base64}) become parts if the model
+    accepts images. `schema` is a JSON schema for the reply, for providers that enforce one. `timeout` is
+    in seconds since the last sign of activity.
     """
 
     model: str
@@ -39,12 +37,11 @@ class ModelRequest(Struct, frozen=True):
     timeout: float = 120.0
     #: Ids of uploaded files, sent with the user message that names them (`"fileId": "…"`).
     files: tuple[str, ...] = ()
-    #: For a local server: additional parameters, the output limit (0: none) and the method of schema
-    #: enforcement. With a method, a rejected schema raises `SchemaRefused`.
+    #: For a local server: additional parameters, output limit (0: none) and method of schema enforcement.
+    #: With a method, a rejected schema raises `SchemaRefused`.
     options: dict[str, Any] = {}
     most: int = 0
     schema_form: str = ""
-    #: Reasoning effort; see the setting.
     effort: Effort = "auto"
     #: None: the provider's default.
     temperature: float | None = None
@@ -64,7 +61,7 @@ class ReasoningChunk(Struct, frozen=True, tag="reasoning"):
 
 
 class CallChunk(Struct, frozen=True, tag="call"):
-    """A fragment of a function call: `id` and `name` are in the first one, `arguments` are concatenated."""
+    """A fragment of a function call: `id` and `name` are in the first; `arguments` are concatenated."""
 
     index: int
     id: str = ""
@@ -73,7 +70,7 @@ class CallChunk(Struct, frozen=True, tag="call"):
 
 
 class UsageChunk(Struct, frozen=True, tag="usage"):
-    """Token counts. `cost` is in dollars, None if the price is unknown.
+    """Token counts. `cost` is in dollars, `None` if the price is unknown.
 
     `cached` and `written` are the parts of `input` read from and written to a cache; `written_long` is
     the part of `written` kept for an hour. `thinking` is the hidden part of `output`.
@@ -99,9 +96,8 @@ class ProgressChunk(Struct, frozen=True, tag="progress"):
 
 
 class RetryChunk(Struct, frozen=True, tag="retry"):
-    """The provider requested a delay: attempt `attempt` follows in `seconds`.
-
-    Voids the partial reply; to keep it, close the stream.
+    """Attempt `attempt` follows in `seconds`, as the provider requested. Voids the partial reply; to keep
+    it, close the stream.
     """
 
     attempt: int
@@ -114,7 +110,7 @@ class SentChunk(Struct, frozen=True, tag="sent"):
 
 
 class LeftOutChunk(Struct, frozen=True, tag="left out"):
-    """The provider rejected a configured value; the request was repeated without it. `words` has no full
+    """The request was repeated without a configured value that the provider rejected. `words` has no full
     stop.
     """
 
@@ -122,8 +118,8 @@ class LeftOutChunk(Struct, frozen=True, tag="left out"):
 
 
 class EndChunk(Struct, frozen=True, tag="end"):
-    """`parts` is the whole reply in order, with items to be returned to the provider; if empty, the reply
-    consists of the streamed text and calls. `why` is the reason of a premature end, without a full stop.
+    """`parts` is the whole reply in order, with items to be returned to the provider; if empty, the reply is
+    the streamed text and calls. `why` is the reason of a premature end, without a full stop.
     """
 
     reason: EndReason
@@ -147,7 +143,7 @@ Chunk = (
 
 class Abilities(Struct, frozen=True):
     """`window` is in tokens, 0 if unknown. `known`: litellm has an entry for the model. `plans`: it can
-    answer planning requests; a recording can only if it contains one.
+    answer planning requests; a recording can if it contains one.
     """
 
     model: str
@@ -158,8 +154,8 @@ class Abilities(Struct, frozen=True):
     known: bool = False
     plans: bool = True
     sees: bool = False
-    #: Kind of a local server: "local" if unidentified, "gateway" if also used with a key. Its number of
-    #: parallel requests, 0 if unknown.
+    #: Kind of a local server: "local" if unidentified, "gateway" if also used with a key. Its parallel
+    #: requests, 0 if unknown.
     server: str = ""
     slots: int = 0
     #: Dollars per input and per output token; None if unknown.
@@ -196,7 +192,7 @@ class Model(Protocol):
     async def abilities(self, model: str) -> Abilities: ...
 
     async def count(self, model: str, texts: Sequence[str], *, wait: bool = False) -> TokenCount:
-        """Estimates if counting would block, unless `wait` is set."""
+        """Estimates if counting would block, unless `wait`."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:

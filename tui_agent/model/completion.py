@@ -37,17 +37,17 @@ from tui_agent.model.rules import level_of
 from tui_agent.model.wires.reader import ReplyReader
 
 _log = logging.getLogger(__name__)
-#: Keep-alives extend the time-out up to this multiple, because a model may reason silently for that long.
+#: Maximum multiple of the time-out with keep-alives, because a model may reason silently for that long.
 KEPT_ALIVE = 5
 #: Consecutive empty events that are subject to the time-out; fewer may start a part.
 MOST_EMPTY = 3
-#: Fraction of the time-out that must pass before the next extension, which limits the cost per event.
+#: Minimum share of the time-out between extensions, which limits the cost per event.
 WORTH_EXTENDING = 0.01
-#: Time-out in seconds for the usage, which follows the end reason.
+#: Seconds for the usage, which follows the end reason.
 _LAST_WORDS_SECONDS = 5.0
 #: Optional parts of a request, each with the words by which servers reject it. The first match is left out.
-#: The parts most valuable to the conversation are last, because a message about thinking without a parameter
-#: name may refer to any of three.
+#: Parts most valuable to the conversation are last, because a message about thinking without a parameter name
+#: may refer to any of three.
 OPTIONAL = (
     (
         "schema",
@@ -107,8 +107,8 @@ class Refusals:
 
     def __init__(self) -> None:
         self._parts: set[tuple[str, str, object]] = set()
-        #: Digests of replies whose items were rejected, and of conversations (by first messages) whose calls
-        #: were.
+        #: Digests of replies with rejected items, and of conversations (by first messages) with rejected
+        #: calls.
         self._replies: set[bytes] = set()
         self._in_words: set[bytes] = set()
 
@@ -199,9 +199,7 @@ async def complete(
                     yield chunk
             except _PartRefused as error:
                 refused = error.part
-                if (
-                    refused in _VALUES and request.purpose == "main"
-                ):  # Other requests use no configured value.
+                if refused in _VALUES and request.purpose == "main":  # other requests use no configured value
                     value = f"temperature {request.temperature:g}" if error.part == "temperature" else ""
                     value = (
                         value
@@ -249,13 +247,13 @@ async def _attempt(transport: Transport, request: ModelRequest) -> AsyncGenerato
                 yield ProgressChunk(*progress)
     except Exception as error:
         _log.info("the answer was interrupted", exc_info=True)
-        if isinstance(error, BrokenStream):  # Raised by a reader.
+        if isinstance(error, BrokenStream):
             wire.broken = wire.broken or str(error)
         if not reader.said:
             _raise_refusal(error, request, wire)
         if reader.reason is None:
-            # An interrupted reply with content ends as `cut`; otherwise its error is raised. If the server
-            # reports overload, raises `AttemptFailed` with that end.
+            # An interrupted reply with content ends as `cut`; otherwise its error is raised. An overloaded
+            # server raises `AttemptFailed` with that end.
             meaning = _meaning(error, request, wire)
             if not stream.reader.said:
                 raise (AttemptFailed(meaning) if meaning.again else meaning.error) from error
@@ -288,7 +286,7 @@ def _raise_refusal(error: Exception, request: ModelRequest, wire: Wire) -> None:
 
 
 async def _next(stream: IncomingReply, request: ModelRequest, wire: Wire) -> list[Chunk] | None:
-    """Raises `TimeoutError` after a silence of the request's time-out."""
+    """Raises `TimeoutError` after the request's time-out."""
     seconds = _patience(request, stream.reader)
     async with asyncio.timeout(seconds) as limit:
         _extend(limit, wire, seconds)
@@ -332,7 +330,7 @@ def _says_something(chunk: Chunk) -> bool:
 
 
 def _extend(limit: asyncio.Timeout, wire: Wire, seconds: float) -> None:
-    """Extends the deadline at each sign of activity, up to a maximum: litellm hides empty events."""
+    """Extends the deadline at signs of activity, up to a maximum: litellm hides empty events."""
     loop = asyncio.get_running_loop()
     begun = since = loop.time()
 
@@ -355,20 +353,20 @@ def _extend(limit: asyncio.Timeout, wire: Wire, seconds: float) -> None:
 async def _open(
     transport: Transport, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None
 ) -> IncomingReply:
-    async with asyncio.timeout(None) as limit:  # Preparing the first request has no limit.
+    async with asyncio.timeout(None) as limit:  # preparing the first request has no limit
         _extend(limit, wire, request.timeout)
         return await transport.open(request, wire, shape)
 
 
 def _refused(error: Exception, request: ModelRequest, wire: Wire) -> list[str]:
-    """After an internal error of a local server, also suspects the schema."""
+    """After a local server's internal error, also suspects the schema."""
     status = wire.error.status if wire.error else getattr(error, "status_code", 0)
     has_schema = request.schema is not None or "guided_json" in request.options
     if isinstance(_meaning(error, request, wire).error, ContextTooLong):
         return []
     if (
         request.schema_form and has_schema and wire.error and status == 500
-    ):  # litellm fabricates other statuses.
+    ):  # litellm fabricates other statuses
         return ["schema"]
     if status not in (400, 422, 403, 404):
         return []

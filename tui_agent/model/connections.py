@@ -22,10 +22,9 @@ IDLE_SECONDS = 300.0
 LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=IDLE_SECONDS)
 #: Limits for reading a body after its last event.
 END_SECONDS, MOST_END_BYTES = 0.5, 16_384
-#: Seconds that a request waits for another body of the same server to end; a new TLS connection takes as
-#: long.
+#: Seconds that a request waits for another body of the same server; a new TLS connection takes as long.
 SHORTLY_SECONDS = 0.25
-#: A server that sent data within this many seconds is assumed to have an open connection.
+#: Seconds since the last data for which a connection is assumed to be open.
 WARM_SECONDS = 60.0
 #: A stale connection fails within this many seconds of the next request.
 STALE_SECONDS = 2.0
@@ -35,7 +34,7 @@ _ALIVE = (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4), ("TCP
 
 #: Seconds that a request waits for a new connection to the same server.
 OPENING_SECONDS = 0.3
-#: Maximum time to open one.
+#: Maximum seconds to open one.
 MOST_OPENING_SECONDS = 10.0
 
 _ends: dict[str, set[asyncio.Task[None]]] = {}

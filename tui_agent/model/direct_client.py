@@ -67,7 +67,7 @@ class DirectTransport:
         return await self._open(request, _route(request.model, variables), wire, shape)
 
     async def _variables(self, model: str, refused: str = "") -> dict[str, str]:
-        """Raises `AttemptFailed` if the login service cannot refresh the token at the moment."""
+        """Raises `AttemptFailed` if the login service cannot refresh the token now."""
         try:
             return await self._logins.variables(model, os.environ, refused)
         except LoginBusy as error:
@@ -96,11 +96,11 @@ class DirectTransport:
             return await self._send(request, route, "chat", wire, shape)
 
     async def connect(self, model: str) -> None:
-        """Connects if a key exists. Refreshes a login's token."""
+        """Needs a key. Refreshes a login's token."""
         try:
             variables = await self._logins.variables(model, os.environ)
         except ModelError:
-            return  # The request itself reports the error.
+            return  # the request reports the error
         route = model_table.route(model, {**os.environ, **variables})
         if route is not None and route.key:
             await _certificates_for(route.address)
@@ -142,7 +142,7 @@ class DirectTransport:
             headers=headers,
             timeout=request.timeout * KEPT_ALIVE + _MARGIN_SECONDS,
         )
-        # When redirected to another host, httpx removes only the Authorization header.
+        # httpx removes only the Authorization header for another host.
         response = await client().send(sent, stream=True, follow_redirects="Authorization" in headers)
         if response.status_code >= 400:
             raise RejectedRequest(response.status_code, response.text)
@@ -185,7 +185,7 @@ class DirectStream:
         except BrokenStream as error:
             if not chunks:
                 raise
-            self._failed = error  # Earlier chunks are delivered first.
+            self._failed = error  # earlier chunks are delivered first
         return merged_chunks(chunks)
 
     async def aclose(self) -> None:
@@ -199,10 +199,10 @@ def render(
     shape: dict[str, Any] | None,
     known: KnownModel | None = None,
 ) -> tuple[str, Rendered, Origin]:
-    """Returns the path and the body of a request, and the origin of its reply."""
+    """Returns the path and body of a request, and the origin of its reply."""
     rules = replace(route.rules, levels=()) if "effort" in request.without else route.rules
     if not (route.own or route.rules.responses_only) and route.provider == "openai":
-        rules = replace(rules, cache="")  # A server that imitates OpenAI may reject the key.
+        rules = replace(rules, cache="")  # a server that imitates OpenAI may reject the key
     shape = shape if rules.schema else None
     origin = route.origin(name)
     talk = _conversation(request, route, origin, known or route.known)
@@ -246,7 +246,7 @@ def reader(name: WireName, route: Route) -> ReplyReader:
 
 def _route(model: str, variables: Mapping[str, str] | None = None) -> Route:
     route = model_table.route(model, {**os.environ, **(variables or {})})
-    if route is None:  # The parent process resolved the same name before.
+    if route is None:  # the parent process resolved the same name before
         raise LookupError(f"there is no direct way to {model}")
     return route
 
@@ -278,14 +278,14 @@ def _certificates() -> LazySSLContext | bool:
 
 
 async def _certificates_for(address: str) -> None:
-    client()  # `client` takes them.
+    client()
     certificates = _certificates()
     if isinstance(certificates, LazySSLContext) and certificates.file and not address.startswith("http:"):
         await asyncio.to_thread(certificates.load)
 
 
 async def ready() -> DirectTransport:
-    """Imports all modules of a first request."""
+    """Imports the modules of a first request."""
     await asyncio.to_thread(client)
     await anyio.lowlevel.checkpoint()
     return _transport()

@@ -27,8 +27,7 @@ class Suggestion(Struct, frozen=True):
 
 #: Default ports of Ollama, LM Studio, llama.cpp and vLLM.
 PORTS = (11434, 1234, 8080, 8000)
-#: Prefixes of litellm model names. None belongs to a paid provider, so a local prompt cannot be sent to one
-#: by mistake.
+#: Prefixes of litellm model names, none of a paid provider, which a local prompt must not reach by mistake.
 _PREFIXES: dict[Kind, str] = {
     "Ollama": "ollama_chat",
     "LM Studio": "lm_studio",
@@ -37,7 +36,7 @@ _PREFIXES: dict[Kind, str] = {
     "vLLM": "hosted_vllm",
     "": "llamafile",
 }
-#: Variables with a server's address, and the prefix of its model names.
+#: Variables with a server's address, and its model name prefix.
 _VARIABLES = (
     ("OPENAI_API_BASE", "openai"),
     ("OPENAI_BASE_URL", "openai"),
@@ -54,9 +53,9 @@ async def discover(
     ports: tuple[int, ...] = PORTS,
     memory: ServerMemory | None = None,
 ) -> tuple[Suggestion, ...]:
-    """Lists keys first, then responsive servers, within about half a second.
+    """Keys first, then responsive servers, within about half a second.
 
-    `memory` stores discovered addresses, and skips servers that are processing one of our requests.
+    `memory` stores discovered addresses, and skips servers that process one of our requests.
     """
     environment = os.environ if environment is None else environment
     named = {
@@ -88,7 +87,7 @@ def with_logins(environment: Mapping[str, str]) -> list[Suggestion]:
 
 
 def with_keys(environment: Mapping[str, str]) -> list[Suggestion]:
-    """Returns one model per provider with a key."""
+    """One model per provider with a key."""
     found = []
     for provider in all_providers():
         key = next((name for name in provider.keys if environment.get(name)), None)

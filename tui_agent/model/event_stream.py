@@ -25,7 +25,7 @@ import msgspec
 from tui_agent.model import connections
 from tui_agent.model.failures import ServerError, is_error, lowered, retry_after, status_of
 
-#: Maximum size of an incomplete event.
+#: Of an incomplete event.
 MOST_EVENT_BYTES = 8_000_000
 MOST_BODY_BYTES = 32_000_000
 MOST_ERROR_BYTES = 65_536
@@ -44,7 +44,7 @@ _LAST_EVENTS = frozenset(("message_stop", "response.completed", "response.incomp
 _KNOWN_EVENTS = ("message_", "content_block_", "response.")
 _BLANK = b" \t\r\n\xef\xbb\xbf"
 _WHOLE_BODY = (b"{", b"<")
-#: Event type, data on one line, and the parsed data; None for `[DONE]`.
+#: Event type, data on one line, and the parsed data; `None` for `[DONE]`.
 _Event = tuple[str, str, dict[str, Any] | None]
 
 
@@ -65,10 +65,10 @@ class Wire:
     accepted: bool = False
     checked: bool = False
     usage: bool = False
-    #: Whether the server gave a reason for the end; None for unknown formats.
+    #: Whether the server gave an end reason; `None` for unknown formats.
     ended: bool | None = None
     error: ServerError | None = None
-    #: Reason of an unreadable stream; a predicate whose subject is the server.
+    #: Why the stream is unreadable; a predicate whose subject is the server.
     broken: str = ""
     #: Parsed events; those received together are in one list.
     events: AsyncIterator[list[dict[str, Any]]] | None = None
@@ -214,7 +214,7 @@ class _ValidatedStream(httpx.AsyncByteStream):
             yield "".join(line for pair in lines for line in pair).encode()
 
     async def values(self) -> AsyncIterator[list[dict[str, Any]]]:
-        """Yields events as JSON objects, without `[DONE]`; those of one piece of the body are in one list."""
+        """Yields JSON objects, without `[DONE]`; those of one piece of the body are in one list."""
         async for block in self._blocks():
             if values := [value for _, _, value in block if value is not None]:
                 yield values
@@ -225,7 +225,7 @@ class _ValidatedStream(httpx.AsyncByteStream):
         try:
             async for piece in self._pieces:
                 block = self._block(split.feed(piece))
-                if self._over:  # before the consumer can stop, to free the connection for the next request
+                if self._over:  # before the consumer can stop, to free the connection
                     await self.aclose()
                 if block:
                     yield block
@@ -401,7 +401,7 @@ class _AwsEvents(httpx.AsyncByteStream):
 
 
 class _Slices(httpx.AsyncByteStream):
-    """Tiny pieces: httpx discards a whole piece that cannot be decompressed completely."""
+    """Tiny pieces: httpx discards a whole piece that it cannot decompress completely."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -441,7 +441,7 @@ class _Split:
             raise BrokenStream("sent an event without an end")
 
     def last(self) -> list[bytes]:
-        """Returns the last event, which may lack its blank line."""
+        """The last event, which may lack its blank line."""
         rest = bytes(self._rest)
         return [rest] if rest.strip() and (self._is_body or _is_whole(rest)) else []
 
@@ -481,7 +481,7 @@ def _holds_usage(value: dict[str, Any]) -> bool:
 
 
 def _gives_reason(event: dict[str, Any]) -> bool | None:
-    """Returns whether an event states why the reply ends; None for unknown formats."""
+    """Whether an event states why the reply ends; `None` for unknown formats."""
     match event:
         case {"type": "message_delta", "delta": {"stop_reason": str()}}:
             return True

@@ -1,4 +1,4 @@
-"""A failure: error responses, exceptions with their causes, the requested delay; and a class of failures.
+"""A failure: error responses, exceptions with their causes, the requested delay; and classes of failures.
 
 litellm wraps errors in inconsistent classes, so class names, status codes and messages of the whole chain
 are examined. Server messages are shortened and masked.
@@ -87,7 +87,7 @@ class ServerError:
 
     @property
     def is_page(self) -> bool:
-        """Whether another server, or a wrong address, returned a web page."""
+        """Whether the response is a web page, from another server or a wrong address."""
         return isinstance(self.body, str) and bool(_PAGE.match(self.body))
 
 
@@ -97,7 +97,7 @@ def is_error(body: Mapping[str, Any]) -> bool:
 
 
 def status_of(body: Any) -> int:
-    """Returns the HTTP status equivalent to an error within a stream."""
+    """The HTTP status equivalent to an error within a stream."""
     error = body.get("error") if isinstance(body, dict) else body
     named = [error] if isinstance(error, dict) else []
     named += [body] if isinstance(body, dict) else []
@@ -116,7 +116,7 @@ def status_of(body: Any) -> int:
 
 def retry_after(headers: Any) -> float | None:
     """Returns the seconds requested by `retry-after-ms` or `retry-after`: a number, or a date (RFC 9110,
-    10.2.3) relative to the server's `date`. None if missing, invalid or zero: immediate retries would
+    10.2.3) relative to the server's `date`. `None` if missing, invalid or zero: immediate retries would
     soon be exhausted.
     """
     named = lowered(headers)
@@ -126,7 +126,7 @@ def retry_after(headers: Any) -> float | None:
 
 
 def limits_reset(headers: Any) -> float | None:
-    """Returns the seconds until all exhausted limits are reset; None if none is.
+    """Returns the seconds until all exhausted limits are reset, or `None`.
 
     Reads pairs such as `x-ratelimit-remaining-tokens: 0` and `x-ratelimit-reset-tokens: 6m0s` (OpenAI,
     Groq), `anthropic-ratelimit-requests-remaining` and `…-reset` (a date), and `x-ratelimit-reset`
@@ -202,7 +202,7 @@ _EMPTY_WORDS = late(
     r"(?i)(?:error from provider(?: \([^)]*\))?: )?provider returned error|upstream error.{0,60}"
 )
 _CREDENTIALS = late(r"(\w{2,12}://)[^/\s@]{1,300}@")
-#: A longer page, in characters, is represented by its title.
+#: Characters above which a page is represented by its title.
 _SHORT_PAGE = 80
 _DEEPEST = 4
 
@@ -256,7 +256,7 @@ class Failure:
 
     @property
     def page(self) -> str:
-        """The title of a web page sent as the response, otherwise `said`."""
+        """A web page's title, otherwise `said`."""
         return _one_line(masked(self._title)) or self.said
 
     @cached_property
@@ -272,7 +272,7 @@ class Failure:
 
     @cached_property
     def seconds(self) -> float | None:
-        """Seconds requested by a header or the message, otherwise until a limit resets."""
+        """Requested by a header or the message, otherwise until a limit resets."""
         if self.refused is not None and self.refused.retry_after is not None:
             return self.refused.retry_after
         for headers in () if self.refused is not None else self._headers:
@@ -306,7 +306,7 @@ class Failure:
 
 
 def words_in(body: object, deep: int = 0) -> str:
-    """Returns the innermost message of nested errors."""
+    """The innermost message of nested errors."""
     if deep > _DEEPEST:
         return ""
     match body:
@@ -411,13 +411,13 @@ Again = Literal["no", "if asked", "yes"]
 
 @dataclass(frozen=True)
 class FailureKind:
-    """A class of failures, matched by text (`signs`), status and `when`.
+    """Matched by text (`signs`), status and `when`. Empty `signs` or `statuses` match everything; an unknown
+    status matches if `signs` are set.
 
-    Empty `signs` or `statuses` match everything; an unknown status matches if `signs` are set. The
-    templates `what` and `remedy` may contain `{model}`, `{said}` (the server's message), `{page}` (a web
-    page's title), `{status}`, `{keys}` (key variables), `{where}` (address variable), and for requests
-    over an account limit `{limit}` and `{requested}` in tokens per `{span}`. `again`: whether to retry,
-    always or only after a delay requested by the provider.
+    The templates `what` and `remedy` may contain `{model}`, `{said}` (the server's message), `{page}` (a
+    web page's title), `{status}`, `{keys}` (key variables), `{where}` (address variable), and for
+    requests over an account limit `{limit}` and `{requested}` in tokens per `{span}`. `again`: whether to
+    retry, always or only after a delay requested by the provider.
     """
 
     error: type[ModelError]

@@ -1,5 +1,4 @@
-"""HTTP clients with a `ValidatingTransport` and the environment's proxies, for direct requests and for
-litellm."""
+"""HTTP clients with a `ValidatingTransport` and the environment's proxies, for us and for litellm."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ _of_loops: WeakKeyDictionary[asyncio.AbstractEventLoop, httpx.AsyncClient] = Wea
 def watched_client(
     verify: LazySSLContext | bool, *, cert: str | None = None, **options: Any
 ) -> httpx.AsyncClient:
-    """Returns a client without a connection limit. Raises httpx errors for an invalid proxy."""
+    """Has no connection limit. Raises httpx errors for an invalid proxy."""
     read_in_blocks()
 
     def transport(proxy: str | None = None) -> ValidatingTransport:

@@ -153,7 +153,7 @@ class LitellmTransport:
                 max_retries=0,
                 **options,
             )
-        except Exception as error:  # the price is unknown
+        except Exception as error:
             if missing := _without_module(request.model, error):
                 raise missing from error
             raise
@@ -164,7 +164,7 @@ class LitellmTransport:
             return usage.cost
         try:
             return await asyncio.to_thread(_cost, model, usage)
-        except Exception as error:  # the price is unknown
+        except Exception as error:
             _unknown(model, "price", error)
             return None
 
@@ -172,7 +172,7 @@ class LitellmTransport:
 def _served(model: str) -> tuple[str, Rules, Origin]:
     try:
         name, provider = litellm().get_llm_provider(model)[:2]
-    except Exception as error:  # the request reports the error
+    except Exception as error:
         _unknown(model, "provider", error)
         provider, _, name = model.rpartition("/")
     return provider, rules_of(provider, name), Origin("litellm", provider, family_of(provider, name))
@@ -195,7 +195,7 @@ def _messages(request: ModelRequest, rules: Rules, origin: Origin) -> list[dict[
             message["tool_call_id"] = full.get(message["tool_call_id"], message["tool_call_id"])
         if message["role"] == "assistant":
             blocks = [block for part in next(said).thinking for block in reader.items(part.native)]
-            # litellm moves all thinking to the front, and its final request is not available for comparison
+            # litellm moves all thinking to the front, and its final request is unavailable for comparison
             if blocks and not rules.thinking_bound:
                 message["thinking_blocks"] = blocks
             for call in message.get("tool_calls") or ():
@@ -263,7 +263,7 @@ class LitellmStream:
             await close()
 
 
-#: litellm's separator between a call id and the signature required by Gemini.
+#: litellm's separator between a call id and Gemini's signature.
 _SIGNATURE = "__thought__"
 
 
@@ -274,7 +274,7 @@ class LitellmReader(ReplyReader):
         self._wire = wire or Wire()
         self._blocks: list[dict[str, Any]] = []
         self._unsigned = False
-        #: Whether thinking followed text or calls; litellm cannot return it in that order.
+        #: Whether thinking followed text or calls, an order that litellm cannot return.
         self._interleaved = False
 
     def read(self, event: Any) -> list[Chunk]:
@@ -350,7 +350,7 @@ def abilities(model: str) -> Abilities:
     try:
         info = litellm().get_model_info(model)
         provider = str(info.get("litellm_provider") or "")
-    except Exception as error:  # the model is unknown
+    except Exception as error:
         _unknown(model, "abilities", error)
         return Abilities(model)
     return Abilities(
@@ -378,7 +378,7 @@ def _unknown(model: str, what: str, error: Exception) -> None:
         _log.info("litellm does not know the %s of %s", what, model, exc_info=error)
 
 
-#: Upload purposes by provider; others do not support files in a chat.
+#: Providers with files in a chat, and the upload purpose.
 _PURPOSES: Mapping[str, str] = {"openai": "user_data", "azure": "user_data", "anthropic": "messages"}
 TIMEOUT_SECONDS = 60.0
 
@@ -426,7 +426,7 @@ def _provider(model: str) -> str:
     refuse_login(model)
     try:
         provider = litellm().get_llm_provider(model)[1]
-    except Exception as error:  # the provider is unknown
+    except Exception as error:
         raise explain(error, model).error from error
     if provider not in _PURPOSES:
         raise ModelError(f"{provider} has no files that a chat could refer to", 'set files_api = "off"')

@@ -1,7 +1,5 @@
 """Adapts requests to local servers: context windows, slots, options, diagnosis of empty replies. Uploads
-files.
-
-Requests to remote providers are unchanged.
+files. Requests to remote providers are unchanged.
 """
 
 from __future__ import annotations
@@ -51,9 +49,9 @@ from tui_agent.model.servers import FIRST_WINDOW, ServerMemory, ServerModel
 _log = logging.getLogger(__name__)
 #: A local server can process a long prompt for minutes.
 LOCAL_TIMEOUT_SECONDS = 900.0
-#: Delay before an unresponsive server is examined again.
+#: Seconds before an unresponsive server is examined again.
 ASK_AGAIN_SECONDS = 10.0
-#: A reported input count below this share of our estimate means that the server truncated the prompt.
+#: Share of our estimate; a lower reported input count means a truncated prompt.
 READ_SHARE = 0.6
 #: Smaller requests do not calibrate token counts, and smaller counts do not reveal windows: some servers
 #: exclude cached tokens.
@@ -149,15 +147,15 @@ class LocalModels:
         server = await self._server(place)
         if server is None:
             return await self.inner.abilities(model)
-        # An unidentified server with a key could be a gateway to a paid provider, so it gets no trial
-        # request. On this machine a placeholder key does not count: many clients demand one.
+        # An unidentified server with a key may be a gateway to a paid provider, so it gets no trial request.
+        # On this machine a placeholder key does not count: many clients demand one.
         keyed = bool(place.key) and not (servers.is_here(place.address) and servers.is_no_key(place.key))
         kind = server.kind or ("gateway" if keyed else "local")
         if not server.schema and kind != "gateway":
             try:
                 server = await self._try_out(place, server)
             except ModelError:
-                pass  # the request itself reports the error
+                pass  # the request reports the error
         schema = server.schema in ("json_schema", "json_object", "guided_json")
         if not server.kind:
             known = await self.inner.abilities(model)
@@ -176,8 +174,8 @@ class LocalModels:
         )
 
     async def test(self, model: str, environment: Mapping[str, str]) -> str:
-        """Describes a local server after a small request; "" for a remote one. Raises a `ModelError`. Stores
-        `environment`, which has its address.
+        """Describes a local server after a small request; "" for a remote one. Stores `environment`, which
+        has its address. Raises a `ModelError`.
         """
         if environment:
             self.memory.found(model, environment)
@@ -219,7 +217,7 @@ class LocalModels:
     async def _watched(
         self, request: ModelRequest, place: _Place, server: ServerModel, slot: int
     ) -> AsyncGenerator[Chunk, None]:
-        """Learns from counts and errors, and fails if the server truncated the prompt."""
+        """Learns from counts and errors, and fails for a truncated prompt."""
         texts = [
             (text_of(message) + "".join(f"{call.name}{call.arguments}" for call in calls_of(message)))
             for message in request.messages
@@ -247,7 +245,7 @@ class LocalModels:
         except (Unreachable, EmptyReply) as error:
             if (
                 not said
-                and request.purpose != "condense"  # A summary is dispensable.
+                and request.purpose != "condense"  # a summary is dispensable
                 and server.kind != "vLLM"
                 and not isinstance(error, Overloaded)
                 and (why := await self._overflow(request, place, raw, size))
@@ -295,7 +293,7 @@ class LocalModels:
     def _check(
         self, usage: UsageChunk, place: _Place, server: ServerModel, model: str, size: int, raw: int
     ) -> None:
-        """Raises `ContextTooLong` if the count shows that the server truncated the prompt."""
+        """Raises `ContextTooLong` if the server truncated the prompt."""
         if size < LEAST_COUNTED or not usage.input or raw < LEAST_COUNTED:
             return
         cut = usage.input < READ_SHARE * size and server.kind in ("Ollama", "LM Studio")
@@ -326,7 +324,7 @@ class LocalModels:
         window, asked = servers.sizes_in(words)
         if window:
             self._learn(place, window=window)
-        # Where counts are reported, they already correct our estimate.
+        # Reported counts already correct our estimate.
         if asked > raw >= LEAST_COUNTED / 2 and place not in self._reporting:
             self._learn(place, ratio=min(MOST_RATIO, asked / raw))
 

@@ -1,7 +1,7 @@
 """Known models of directly supported providers: address, key, rules, window and prices.
 
-`make models` generates `models.json` from litellm's price table. `ends.json` adds retirement dates with their
-sources.
+`make models` generates `models.json` from litellm's price table. `ends.json` adds retirement dates with
+their sources.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def is_ended(known: KnownModel, day: date, within: int = 0) -> bool:
 
 
 def suggestion(provider: str, day: date | None = None) -> str:
-    """Returns the newest model that matches the provider's rule, or ""."""
+    """The newest model that matches the provider's rule, or ""."""
     return _suggestion(provider, day or today())
 
 
@@ -66,7 +66,7 @@ def _suggestion(provider: str, day: date) -> str:
 
 
 def follower(provider: str, model: str, day: date | None = None) -> str:
-    """Returns a retired model's successor: the newest of its kind, otherwise the provider's suggestion; ""."""
+    """A retired model's successor: the newest of its kind, otherwise the provider's suggestion, or ""."""
     day = day or today()
     kind = _kind_of(model)
     fitting = [name for name in _lasting(provider, day) if _kind_of(name) == kind and name != model]
@@ -77,7 +77,7 @@ def follower(provider: str, model: str, day: date | None = None) -> str:
 
 
 def about_the_end(provider: str, model: str, known: KnownModel, day: date | None = None) -> str:
-    """Returns a note about a retirement and the successor, or ""."""
+    """A note about a retirement and the successor, or ""."""
     day = day or today()
     if not is_ended(known, day, REPORTED_DAYS):
         return ""
@@ -119,7 +119,6 @@ class Provider(Struct, frozen=True):
 
     name: str
     keys: tuple[str, ...]
-    #: The variable for its address.
     address: str = ""
 
     @property
@@ -169,7 +168,7 @@ def _of_rules(name: str) -> Provider:
 
 
 def provider_of(model: str) -> Provider | None:
-    """Found by the name's part before the first slash, or by a bare model name."""
+    """By the name's part before the first slash, or by a bare model name."""
     prefix, slash, _ = model.partition("/")
     if not slash:
         if model.startswith(("gpt-", "o1", "o3", "o4", "chatgpt-", "codex-")):
@@ -183,7 +182,7 @@ PATH = Path(__file__).with_name("models.json")
 ENDS_PATH = Path(__file__).with_name("ends.json")
 #: Tools, schema, vision, reasoning.
 Ability = Literal["t", "s", "v", "r"]
-#: API versions of Azure's v1 interface, which supports Responses.
+#: Azure API versions with Responses.
 _AZURE_V1 = ("", "v1", "preview", "latest")
 
 
@@ -219,12 +218,12 @@ class KnownModel(Struct, frozen=True, array_like=True):
     output: int
     can: str
     prices: tuple[Price, ...] = ()
-    #: Announced retirement date, as `2026-12-01`, or "".
+    #: Announced retirement date (`2026-12-01`), or "".
     ends: str = ""
     off_peak: OffPeakPrice | None = None
 
     def cost(self, usage: UsageChunk, now: float | None = None) -> float | None:
-        """Returns dollars at a Unix time; None if the price is unknown."""
+        """Dollars at a Unix time; `None` if the price is unknown."""
         price = next((price for price in reversed(self.prices) if usage.input > price.above), None)
         if price is None:
             return None
@@ -241,7 +240,7 @@ class KnownModel(Struct, frozen=True, array_like=True):
 
 
 class ModelTable(Struct, frozen=True):
-    """From the given version of litellm."""
+    """From that version of litellm."""
 
     litellm: str
     models: dict[str, dict[str, KnownModel]]
@@ -294,7 +293,7 @@ class Route(Struct, frozen=True):
         return Origin(wire, self.provider, family_of(self.provider, self.model))
 
 
-#: TLS settings, litellm's own settings, and authentication supported only by litellm.
+#: TLS settings, litellm's own settings, and authentication that only litellm supports.
 _FOR_LITELLM = (
     "SSL_SECURITY_LEVEL",
     "SSL_ECDH_CURVE",
@@ -330,7 +329,7 @@ def route(name: str, environment: Mapping[str, str]) -> Route | None:
 
 
 def split(name: str) -> tuple[str, str] | None:
-    """Returns provider and model; None if unknown."""
+    """Provider and model; `None` if unknown."""
     prefix, slash, model = name.partition("/")
     if slash:
         return (prefix, model) if prefix in providers() and model else None
@@ -353,8 +352,7 @@ def abilities(name: str, made: Route, known: KnownModel | None = None) -> Abilit
     """`known` overrides the table."""
     known = known or made.known
     if known is None:
-        # Assumes that a new model can do as much as the provider's others. Many other servers use OpenAI's
-        # name.
+        # A new model is assumed to be as able as the provider's others. Many other servers use OpenAI's name.
         able = (made.own or made.provider != "openai") and bool(table().models.get(made.provider))
         return Abilities(name, tools=able, sees=able)
     return Abilities(
@@ -370,7 +368,7 @@ def abilities(name: str, made: Route, known: KnownModel | None = None) -> Abilit
 
 
 def cost(made: Route, usage: UsageChunk, known: KnownModel | None = None) -> float | None:
-    """Returns dollars, as reported by the provider, otherwise by price; None if unknown."""
+    """Dollars as reported by the provider, otherwise by price; `None` if unknown."""
     if usage.cost is not None:
         return usage.cost
     known = known or made.known

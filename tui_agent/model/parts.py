@@ -1,6 +1,6 @@
 """A reply as ordered parts (text, thinking, calls) with the provider's native items, and its message.
 
-Assistant messages are `{"role": "assistant", "parts": […], "origin": {…}}`; all others, and replies stored by
+Assistant messages are `{"role": "assistant", "parts": […], "origin": {…}}`; all others, and replies of
 earlier versions, have the form of the OpenAI chat API.
 """
 

@@ -1,7 +1,5 @@
-"""Translates a failed request into an error message and a retry decision.
-
-Explains connection failures (certificate, proxy, name, network or server). Retries with a visible
-countdown.
+"""Translates a failed request into an error message and a retry decision, explains connection failures
+(certificate, proxy, name, network or server), and retries with a visible countdown.
 """
 
 from __future__ import annotations
@@ -40,8 +38,8 @@ Sentence = tuple[str, str]
 
 
 def connecting(failure: Failure, model: str, where: str) -> Unreachable | None:
-    """Returns the cause of a failed connection; None for other failures. `where` names the source of the
-    address, as the end of a sentence.
+    """The cause of a failed connection; `None` for other failures. `where` names the source of the address,
+    as the end of a sentence.
     """
     for kind in (_proxy, _certificate, _name, _route):
         if sentence := kind(failure, model, where):
@@ -87,7 +85,7 @@ def _proxy(failure: Failure, model: str, where: str) -> Sentence | None:
                 f"check the proxy and the network{where}",
             )
     if "ProxyError" in failure.names or ("ConnectError" in failure.names and _tls_words(failure) is None):
-        # Variable of the proxy in use, or ""
+        # The proxy's variable, or "".
         url = next(filter(None, (_url_of(error) for error in failure.chain)), "")
         parts = urlsplit(url)
         if not parts.hostname or proxy_bypass(parts.hostname):
@@ -208,7 +206,7 @@ def timed_out(model: str, seconds: float | None = None, more: bool = False) -> T
 
 
 def broke_off(model: str, wire: Wire) -> str:
-    """Returns why the stream ended, without a full stop."""
+    """Why the stream ended, without a full stop."""
     if wire.error is not None:
         said = Failure(BrokenStream(""), wire.error).said
         return f"The provider of {model} ended the answer with an error ({said})"
@@ -262,9 +260,9 @@ def _address_hint(model: str) -> str:
 
 FIRST_WAIT_SECONDS = 2.0
 LONGEST_WAIT_SECONDS = 30.0
-#: Longer requested delays are reported as errors.
+#: Longer delays are reported as errors.
 LONGEST_ASKED_SECONDS = 300.0
-#: Minimum delay, even if less is requested, so that retries last and a partial reply can be kept.
+#: Minimum delay, so that retries last and a partial reply can be kept.
 SHORTEST_WAIT_SECONDS = 1.0
 
 Attempt = Callable[[], AsyncGenerator[Chunk, None]]
@@ -283,10 +281,9 @@ class AttemptFailed(Exception):
 async def with_retries(
     attempt: Attempt, retries: int, sleep: Sleep = asyncio.sleep
 ) -> AsyncGenerator[Chunk, None]:
-    """Yields the chunks of the first successful attempt, preceded by a `RetryChunk` per second of delay.
-
-    A `RetryChunk` voids the failed attempt's chunks. The last attempt's partial reply is kept and ends as
-    cut; without one, its error is raised.
+    """Yields the chunks of the first successful attempt, preceded by a `RetryChunk` per second of delay,
+    which voids the failed attempt's chunks. The last attempt's partial reply is kept and ends as cut;
+    without one, its error is raised.
     """
     for retry in range(1, retries + 2):
         try:
@@ -315,7 +312,7 @@ async def _countdown(retry: int, left: float, why: str, sleep: Sleep) -> AsyncGe
 
 
 def wait_seconds(retry: int, meaning: Meaning) -> float:
-    """Returns the requested delay, at least `SHORTEST_WAIT_SECONDS`; otherwise 2, 4, 8, … up to 30."""
+    """The requested delay, at least `SHORTEST_WAIT_SECONDS`; otherwise 2, 4, 8, … up to 30."""
     if meaning.seconds is not None:
         return max(SHORTEST_WAIT_SECONDS, meaning.seconds)
     return min(FIRST_WAIT_SECONDS * 2 ** (retry - 1), LONGEST_WAIT_SECONDS)

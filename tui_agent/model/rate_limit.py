@@ -10,7 +10,7 @@ from contextlib import aclosing
 from tui_agent.errors import LimitReached
 from tui_agent.model.client import Abilities, Chunk, Model, ModelRequest, RetryChunk, TokenCount
 
-#: Interval of delayed requests, in seconds.
+#: Seconds between delayed requests.
 APART = 0.25
 RAISE_REQUESTS = "send “continue” to allow the same number again, or raise it with --set limits.requests=…"
 
@@ -44,7 +44,6 @@ class Allowance:
         self._made = 0
         #: Counted but not yet sent.
         self._reserved = 0
-        #: Whether the user was notified.
         self.told = False
 
     @property
@@ -53,18 +52,17 @@ class Allowance:
 
     @property
     def why(self) -> str:
-        """Returns why no more requests are allowed, or ""."""
+        """Why no more requests are allowed, or ""."""
         if not self._most or self._made < self._most:
             return ""
         made = "1 request" if self._made == 1 else f"{self._made} requests"
         return f"This prompt has made {made}, the limit of limits.requests"
 
     def renew(self) -> None:
-        """Restores the full allowance."""
         self._made, self.told = 0, False
 
     def reserve(self) -> None:
-        """Call it before the request is announced. Raises `LimitReached`."""
+        """Call before the request is announced. Raises `LimitReached`."""
         self._count()
         self._reserved += 1
 

@@ -138,7 +138,7 @@ _TEXTS: dict[type[Chunk], str] = {TextChunk: "text", ReasoningChunk: "text", Cal
 
 
 class Recorder:
-    """Appends each exchange to `path`, readable only by its owner. Masks apparent secrets. Records a
+    """Appends each exchange to `path`, readable only by its owner, with apparent secrets masked. Records a
     cancelled stream as cut.
     """
 
@@ -229,18 +229,18 @@ def without_secrets(chunks: Sequence[Timed]) -> list[Timed]:
 __all__ = ["RecordedModel", "Recorder"]
 
 SPEED = "TUI_AGENT_REPLAY_SPEED"
-#: Delay between words of a generated reply.
+#: Seconds between words of a generated reply.
 READING_PAUSE_SECONDS = 0.06
 #: Suggested requests of a rehearsal that fit the screen.
 MOST_OFFERED = 3
 
 
 class RecordedModel:
-    """`speed` 1 keeps the recorded pauses, 2 halves them, 0 skips them; default `TUI_AGENT_REPLAY_SPEED`.
-
-    Replays each exchange once, in order within a pass, if the prompt matches. Concurrent sub-tasks, and
+    """Replays each exchange once, in order within a pass, if the prompt matches. Concurrent sub-tasks, and
     all requests of a rehearsal, are matched by prompt only. A rehearsal answers unknown requests with
     suggestions.
+
+    `speed` 1 keeps the recorded pauses, 2 halves them, 0 skips them; default `TUI_AGENT_REPLAY_SPEED`.
     """
 
     def __init__(self, path: Path | str, *, speed: float | None = None) -> None:

@@ -1,5 +1,4 @@
 """Kinds of refused requests, in matching order, and errors about overlong requests.
-
 tests/model/test_errors_refusals.py lists the sources of texts.
 """
 
@@ -64,8 +63,8 @@ def is_too_long(failure: Failure) -> bool:
 
 
 def over_account(failure: Failure) -> tuple[int, int, str] | None:
-    """Returns the account's limit and the request's size in tokens, and "minute" or "day", if a single
-    request exceeds a rate limit.
+    """If a single request exceeds a rate limit: the account's limit and the request's size in tokens, and
+    "minute" or "day".
     """
     sizes = _ACCOUNT.search(failure.text)
     if sizes is None or whole_number(sizes[3]) <= whole_number(sizes[2]):
@@ -88,7 +87,7 @@ _CHALLENGE = late(
     r"(?i)just a moment\.\.\.|attention required!|enable javascript and cookies to continue|/cdn-cgi/challenge-platform"
     r"|you have been blocked|_cf_chl_opt|incapsula incident|access to this page has been denied"
 )
-#: Web pages with these statuses are not from the provider; others are error pages of gateways.
+#: Web pages with these statuses are not the provider's; others are error pages of gateways.
 _PAGES = (200, 201, 203, 300, 301, 302, 303, 307, 308, 401, 403, 404, 405, 511)
 _REJECTED = (400, 403, 404, 422)
 _ADD_CREDIT = "add credit at the provider, or choose another model"

@@ -1,7 +1,7 @@
 """Provider rules from `rules.toml`: access, request requirements, and levels of reasoning effort.
 
-The rules of a model are merged in this order, later values overriding: the defaults of `Rules`, general
-`[[models]]` entries whose `match` is found in the model's name, the provider's table, and the provider's own
+Rules of a model are merged in this order, later values overriding: the defaults of `Rules`, general
+`[[models]]` entries whose `match` is in the model's name, the provider's table, and the provider's own
 entries.
 """
 
@@ -23,7 +23,7 @@ __all__ = ["Effort"]
 WireName = Literal["chat", "responses", "messages", "generate", "litellm"]
 #: Effort levels, ascending; some are specific to providers.
 LEVELS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-#: Formats of the effort parameter, by wire and model generation; see `effort.parameters`.
+#: By wire and model generation; see `effort.parameters`.
 EffortForm = Literal[
     "",
     "reasoning_effort",
@@ -49,7 +49,7 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True):
     #: Variables of custom addresses and keys; the first one set counts.
     addresses: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
-    #: The key sent if none is configured, or "".
+    #: Sent if no key is configured, or "".
     key: str = ""
     #: The key's header; `Authorization` has the form `Bearer KEY`.
     auth: str = "Authorization"
@@ -64,14 +64,14 @@ class Rules(Struct, frozen=True, forbid_unknown_fields=True):
     #: The listing's format, and its address if different.
     listing: ListingForm = ""
     list_address: str = ""
-    #: Regular expression of suggested models: the newest match that is not about to be retired.
+    #: Regular expression; the newest match that is not about to be retired is suggested.
     suggest: str = ""
     #: Whether a login replaces a typed key.
     login: bool = False
 
     #: Models of a family accept each other's thinking; "": no others.
     family: str = ""
-    #: Whether chat completions reject functions, which requires the Responses API at any address.
+    #: Whether chat completions reject functions, so that any address needs the Responses API.
     responses_only: bool = False
     #: Chat message field that returns thinking; "" if none. `content` holds a list of parts.
     thinking_field: Literal["", "reasoning_content", "reasoning", "reasoning_details", "content"] = ""
@@ -151,7 +151,7 @@ def providers() -> tuple[str, ...]:
 
 @cache
 def rules_of(provider: str, model: str = "") -> Rules:
-    """Returns general rules for an unknown provider."""
+    """General rules for an unknown provider."""
     table = _table()
     own, entries = table.providers.get(provider, ({"wire": "litellm"}, ()))
     merged: dict[str, Any] = {}
@@ -167,7 +167,7 @@ def rules_of(provider: str, model: str = "") -> Rules:
 
 
 def family_of(provider: str, model: str) -> str:
-    """Returns the family in the rules, otherwise the name without a date."""
+    """The family in the rules, otherwise the name without a date."""
     return rules_of(provider, model).family or re.sub(r"-(?:\d{4}-\d\d-\d\d|\d{8})$", "", model)
 
 
@@ -177,8 +177,8 @@ _OPENROUTER_HIGHEST = "xhigh"
 
 
 def level_of(rules: Rules, effort: Effort) -> str:
-    """Returns the highest level for `max`, the next lower supported one, or the lowest. "" leaves the choice
-    to the provider.
+    """The highest level for `max`, the next lower supported one, or the lowest. "" leaves the choice to the
+    provider.
     """
     if not rules.levels or not rules.effort:
         return ""

@@ -39,7 +39,7 @@ _TRIED: dict[Kind, tuple[SchemaForm, ...]] = {
     "llama-cpp-python": ("json_object",),
     "vLLM": ("json_schema", "guided_json"),
 }
-#: Placeholder for a key that a local server does not require.
+#: Placeholder key for a local server.
 NO_KEY = "none"
 _NO_KEYS = late(
     r"(?:sk-)?(?:none|null|nil|n/?a|empty|dummy|fake|placeholder|local(?:host)?|unused|ignored?|anything|whatever|changeme|"
@@ -78,7 +78,7 @@ class ServerRefusal(Exception):
 
 
 def address_of(model: str, environ: Mapping[str, str]) -> str:
-    """Returns "" if the model is not local."""
+    """ "" if the model is not local."""
     provider = provider_of(model)
     if provider is None or provider.name not in (*LOCAL_ADDRESSES, "openai") or _is_of_openai(model):
         return ""
@@ -169,7 +169,7 @@ def _unchunked(raw: bytes) -> bytes:
 
 
 async def examine(address: str, name: str, key: str = "") -> ServerModel | None:
-    """Returns None if the server does not respond."""
+    """`None` if the server does not respond."""
     root = root_of(address)
     version = await read(f"{root}/api/version", key)
     if isinstance(version, Mapping) and isinstance(version.get("version"), str):
@@ -225,7 +225,7 @@ async def _ollama(root: str, name: str) -> ServerModel:
 
 
 async def read(url: str, key: str = "") -> Any:
-    """Returns None if unreadable, {} for an error response."""
+    """`None` if unreadable, {} for an error response."""
     try:
         return await fetch(url, key=key)
     except ServerRefusal:
@@ -245,7 +245,7 @@ def entries(listing: Any) -> list[dict[str, Any]]:
 
 
 def display_address(root: str) -> str:
-    """Returns the port on this machine, otherwise host and port."""
+    """The port on this machine, otherwise host and port."""
     parts = urlsplit(root)
     here = parts.hostname in ("127.0.0.1", "localhost", "::1")
     return f"on port {parts.port}" if here and parts.port else f"at {parts.netloc}"
@@ -307,7 +307,7 @@ async def _try_request(address: str, name: str, server: ServerModel, key: str, f
 
 
 async def why_silent(address: str, name: str, messages: Sequence[Message], key: str = "") -> str:
-    """Repeats a request without streaming and returns an explanation of its empty stream, or ""."""
+    """Repeats a request without streaming to explain its empty stream; "" without explanation."""
     from tui_agent.model.wires import chat
 
     talk = conversation(messages, Rules(), Origin(), sees=False)
@@ -334,7 +334,7 @@ _THOUSANDS = late(r"(?<=\d),(?=\d{3})")
 
 
 def sizes_in(words: str) -> tuple[int, int]:
-    """Returns the window and the request size in an error message; 0 if missing."""
+    """The window and the request size in an error message; 0 if missing."""
     words = _THOUSANDS.sub("", words)
     window, asked = _WINDOW.search(words), _ASKED.search(words)
     named = next(filter(None, window.groups())) if window else ""
@@ -393,7 +393,7 @@ class ServerMemory:
             make_private(self._path.parent)
             replace_private(self._path, msgspec.json.encode(self._kept), sync=False)
         except OSError:
-            pass  # the properties can be learned again
+            pass  # they can be learned again
 
     @asynccontextmanager
     async def place(self, address: str, slots: int, last: bool = False) -> AsyncGenerator[int]:
@@ -432,7 +432,7 @@ class ServerMemory:
         return False
 
     def _hold(self, address: str, number: int, how: int) -> int | None:
-        """Returns None if another process holds the lock."""
+        """`None` if another process holds the lock."""
         if self._folder is None:
             return os.open(os.devnull, os.O_RDONLY)
         folder = self._folder / "servers"

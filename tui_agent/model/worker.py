@@ -81,7 +81,7 @@ def vocabulary_folder() -> Path | None:
     return Path(spec.origin).parent / "litellm_core_utils" / "tokenizers"
 
 
-#: Maximum pause in seconds, and the maximum added delay after `hurry`.
+#: Maximum pause in seconds, and maximum added delay after `hurry`.
 LONGEST_PAUSE = 0.05
 
 
@@ -153,9 +153,7 @@ class Transports:
             return await direct_client.ready()
 
     async def through_litellm(self, warm: str = "") -> LitellmTransport:
-        """Imports litellm once, on a thread, so that counting continues; slowly if only warming up for the
-        model `warm`.
-        """
+        """Imports litellm once, on a thread, so that counting continues; slowly to only `warm` up."""
         if not warm:
             self._throttled.hurry()
         async with self._importing:

@@ -18,7 +18,7 @@ from tui_agent.model.login.services import LoginService, needed
 from tui_agent.model.login.store import Login, LoginStore
 
 _log = logging.getLogger(__name__)
-#: Tokens are refreshed this many seconds before they expire.
+#: Seconds before its expiry at which a token is refreshed.
 _SOON = 60.0
 _REFRESH: dict[str, Callable[[LoginWeb, Login], Awaitable[Login]]] = {
     "copilot": copilot.refresh,
@@ -30,8 +30,8 @@ _REFRESH: dict[str, Callable[[LoginWeb, Login], Awaitable[Login]]] = {
 async def log_in(
     service: LoginService, pasted: asyncio.Queue[str], store: LoginStore
 ) -> AsyncGenerator[LoginProgress]:
-    """Yields the steps; before the last one, the login is stored. `pasted` receives a code copied by the
-    user. Raises `LoginFailed`, `Unreachable`, or `FileError`.
+    """Yields the steps; stores the login before the last. `pasted` receives a code copied by the user.
+    Raises `LoginFailed`, `Unreachable`, or `FileError`.
     """
     await asyncio.to_thread(store.check)  # before the user approves
     async with LoginWeb() as web:
@@ -46,7 +46,7 @@ async def log_in(
 
 
 def missing(model: str, environment: Mapping[str, str], store: LoginStore) -> BadKey | None:
-    """Returns an error if a model requires a new login. Blocks."""
+    """Blocking. Returns an error if a model requires a new login."""
     service = needed(model, environment)
     if service is None:
         return None

@@ -1,6 +1,4 @@
-"""Steps of a login, polling for device flows, and HTTP requests with JSON responses and errors without
-tokens.
-"""
+"""Login steps, polling for device flows, and HTTP requests with JSON responses and errors without tokens."""
 
 from __future__ import annotations
 
@@ -40,12 +38,12 @@ class WebAnswer(Struct, frozen=True):
     seconds: float = 0.0
 
     def text(self, *names: str) -> str:
-        """Returns the first of these fields with text, or ""."""
+        """The first of these fields with text, or ""."""
         values = (self.body.get(name) for name in names)
         return next((value for value in values if isinstance(value, str) and value), "")
 
     def token(self, name: str) -> str:
-        """Returns "" for text that is invalid in a header."""
+        """ "" for text that is invalid in a header."""
         found = self.text(name)
         return found if found.isascii() and found.isprintable() and " " not in found else ""
 
@@ -186,7 +184,7 @@ LoginProgress = ShowCode | OpenPage | AwaitApproval | LoggedIn
 INTERVAL, SLOWER = 5.0, 5.0
 #: Default and maximum validity of a code.
 VALID, LONGEST = 900.0, 3600.0
-#: Maximum number of consecutive polls without a response.
+#: Maximum consecutive polls without a response.
 _SILENT = 5
 
 
@@ -208,8 +206,9 @@ def shown_code(answer: WebAnswer, code: str, url: str) -> tuple[str, str]:
 async def approval(
     ask: Callable[[], Awaitable[Found | SlowDown | None]], interval: float, seconds: float, title: str
 ) -> AsyncGenerator[AwaitApproval | Found]:
-    """Polls until there is a result, which is yielded last. `ask` returns None while pending. Raises
-    `LoginFailed` if the code expires."""
+    """Polls until there is a result, and yields it last. `ask` returns `None` while pending. Raises
+    `LoginFailed` if the code expires.
+    """
     until, silent = time.monotonic() + min(seconds or VALID, LONGEST), 0
     interval = interval or INTERVAL
     while True:
@@ -249,9 +248,8 @@ def ended(service: LoginService) -> LoginEnded:
 
 @asynccontextmanager
 async def redirect_listener(path: str) -> AsyncGenerator[tuple[int, asyncio.Future[str]]]:
-    """Yields a free loopback port, and a future query of the login page's redirect to `path`.
-
-    Accepts only a GET with a code or an error.
+    """Yields a free loopback port, and a future query of the login page's redirect to `path`. Accepts only a
+    GET with a code or an error.
     """
     found: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
@@ -279,7 +277,7 @@ async def redirect_listener(path: str) -> AsyncGenerator[tuple[int, asyncio.Futu
                 )
                 await writer.drain()
         except (OSError, ValueError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # Another program, or a browser that closed the connection.
+            pass  # another program, or a closed browser connection
         finally:
             writer.close()
 

@@ -22,8 +22,7 @@ SECONDS = 600.0
 
 
 async def log_in(web: LoginWeb, pasted: asyncio.Queue[str]) -> AsyncGenerator[LoginProgress]:
-    """The browser redirects, or the user pastes the code or the redirect address. Raises `LoginFailed` or
-    `Unreachable`."""
+    """`pasted` receives the code or the redirect address. Raises `LoginFailed` or `Unreachable`."""
     openrouter = base("openrouter", "https://openrouter.ai")
     verifier, state = secrets.token_urlsafe(48), secrets.token_urlsafe(16)
     digest = hashlib.sha256(verifier.encode()).digest()

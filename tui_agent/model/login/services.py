@@ -14,9 +14,7 @@ from tui_agent.model.rules import rules_of
 
 
 class LoginService(Struct, frozen=True):
-    """`provider` is the one whose models the login reaches; `key`, `address` and `account` are the variables
-    it sets.
-    """
+    """The login reaches models of `provider`; it sets the variables `key`, `address` and `account`."""
 
     name: str
     title: str
@@ -69,7 +67,7 @@ def service_of(model: str) -> LoginService | None:
 
 
 def by_login(model: str) -> bool:
-    """Whether a model requires a login of ours. litellm would start its own."""
+    """Whether a model requires our login. litellm would start its own."""
     found = service_of(model.lower())
     return found is not None and found.only_login
 
@@ -88,7 +86,7 @@ BASES = {
 
 
 def base(name: str, otherwise: str) -> str:
-    """Returns an address without a trailing slash."""
+    """Without a trailing slash."""
     return (os.environ.get(BASES[name]) or otherwise).rstrip("/")
 
 

@@ -68,7 +68,7 @@ def _done(call: str, *arguments: str) -> Any:
 
 
 FILE, LOCK = "logins.json", "logins.lock"
-#: An older lock is ignored: its process must have stopped.
+#: Age of a lock whose process must have stopped.
 LOCK_SECONDS = 60.0
 _AGAIN_SECONDS = 0.02
 
@@ -95,7 +95,7 @@ class LoginStore:
 
     def names(self) -> dict[str, Login]:
         try:
-            # Reads a file, and restricts its permissions if possible
+            # Restricts the file's permissions if possible.
             path = self.folder / FILE
             with suppress(OSError):
                 os.close(open_private(path, os.O_RDONLY | os.O_NOFOLLOW))

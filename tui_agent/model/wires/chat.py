@@ -34,7 +34,7 @@ REASONS: dict[str, EndReason] = {
     "length": "length",
     "content_filter": "refused",
 }
-#: End reasons that report a fault of the provider.
+#: End reasons of a provider's fault.
 FAILURES = frozenset({"error", "network_error", "insufficient_system_resource", "abort", "aborted"})
 
 

@@ -28,7 +28,7 @@ from tui_agent.model.parts import (
 from tui_agent.model.rules import Rules
 
 NO_RESULT = "Error: there is no result of this call. Call again if you still need it."
-#: Characters to replace in call names, so that every provider accepts them.
+#: Characters replaced in call names, for all providers.
 _NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
@@ -70,8 +70,6 @@ class ReplyTurn(Struct, frozen=True):
 
 
 class Conversation(Struct, frozen=True):
-    """The system prompt, and the turns in order."""
-
     system: str
     turns: tuple[UserTurn | CallAnswer | ReplyTurn, ...]
 
@@ -184,8 +182,8 @@ def whole_text(turn: UserTurn) -> str:
 
 
 def cache_marks(messages: Sequence[Message]) -> frozenset[int]:
-    """Returns the end of the previous request, which is already cached, and the end of this one. The system
-    prompt has its own mark.
+    """The end of the previous request, which is already cached, and the end of this one. The system prompt
+    has its own mark.
     """
     replies = [place for place, message in enumerate(messages) if message["role"] == "assistant"]
     ends = {replies[-1] - 1} if replies else set()

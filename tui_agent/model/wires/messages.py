@@ -210,7 +210,7 @@ class MessageReader(ReplyReader):
         super().__init__()
         self._counts: dict[str, Any] = {}
         self._again: dict[int, int] = {}
-        #: Signature pieces of incomplete blocks.
+        #: Of incomplete blocks.
         self._signatures: dict[Place, list[str]] = {}
 
     def read(self, event: dict[str, Any]) -> list[Chunk]:

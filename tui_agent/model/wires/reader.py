@@ -146,10 +146,10 @@ def count(value: Any) -> int:
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """Returns {} for other values."""
+    """{} for other values."""
     return value if isinstance(value, dict) else {}
 
 
 def items(value: Any) -> list[dict[str, Any]]:
-    """Returns the objects in a list; [] for other values."""
+    """The objects in a list; [] for other values."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
