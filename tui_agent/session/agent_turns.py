@@ -1,4 +1,4 @@
-"""Turns done by another agent: its text is the reply, and its changes are proposed while it works."""
+"""Turns of another agent: its text is the reply, its changes are proposed while it works."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ class Goals:
 
     @call(changes=False)
     async def judge(self) -> str:
-        """Returns the next message after a turn; "" after reporting that the goal has ended."""
+        """The next message after a turn; "" if the goal has ended, which is reported."""
         state, goal = self.state, self.state.input.goal
         if not goal:
             return ""

@@ -163,7 +163,7 @@ class Chat:
 
     @call(changes=False)
     def set_attended(self, attended: bool) -> None:
-        """Without a terminal, queued messages and the next batch wait; a goal is pursued."""
+        """Without a terminal, messages and the next batch wait; a goal is pursued."""
         self._turns.set_attended(attended)
 
     @call(changes=True)

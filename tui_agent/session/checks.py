@@ -35,7 +35,7 @@ MOST_BEGUN = 3
 SPEEDS = (2.0, 10.0, 60.0)
 #: Maximum failures listed in a result.
 MOST_NAMES = 50
-#: Maximum output paths matched by suffix, and folders with third-party files.
+#: Maximum output paths matched by suffix, and third-party folders.
 MOST_BY_SUFFIX = 200
 _NOT_OURS = frozenset({"..", "node_modules", "site-packages", ".venv", "venv", ".tox", ".nox"})
 #: Seconds between a proposal outside a turn and its checks, because more may follow.

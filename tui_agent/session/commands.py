@@ -160,14 +160,13 @@ class Commands:
         self._workspace = core.workspace
         self._blobs = core.blobs
         self._review = review
-        #: Whether the user allows commands in the folder.
         self._here_too = FolderAnswers(core.folders.data / STORE, core.workspace.root)
         self.views = TrialViews(core, review, secrets, copied)
         self.places = SessionPlaces(core, self.views, copied)
         self._running = RunningCommands(core, secrets)
         #: Set by the next stop, then replaced.
         self._stopping = asyncio.Event()
-        #: Views of stopped commands, until they are removed.
+        #: Views of stopped commands.
         self._unwanted: set[asyncio.Task[None]] = set()
         self._servers = Servers(core.journal.store, self.views, self._running.stop)
 
@@ -354,9 +353,7 @@ class Commands:
         low: bool = False,
         place: str = "",
     ) -> tuple[CommandResult, str]:
-        """Returns the result and the runner's report. Raises `SessionError` without a view or a usable
-        place.
-        """
+        """Also returns the runner's report. Raises `SessionError` without a view or a usable place."""
         if where == "workspace" and not place:
             number = await self._run_in_folder(self._running.new_id(), command, "check", timeout)
             return await self._running.result_of(number), ""
@@ -422,7 +419,7 @@ class Commands:
 
     @call(changes=True)
     async def again(self, *, network: bool = False, allowed: bool = False) -> str:
-        """Repeats the last command in the same place. Raises `AnswerNeeded` or `SessionError`."""
+        """In the same place. Raises `AnswerNeeded` or `SessionError`."""
         last = self._last()
         if last.where == "workspace":
             return await self.run_here(last.command)
@@ -432,7 +429,7 @@ class Commands:
 
     @call(changes=True)
     async def take(self) -> None:
-        """Adds the last command's files to the review. Raises `SessionError` if there are none."""
+        """Raises `SessionError` without files."""
         last = self._last()
         written = self._running.written.get(last.id, ())
         if not written:

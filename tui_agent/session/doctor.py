@@ -37,7 +37,7 @@ from tui_agent.settings.loading import LoadedSettings, load
 START_TIMEOUT = 60.0
 #: Tests litellm if no model is configured.
 _ANY_MODEL = "openai/gpt-6-sol"
-#: Dependencies missing from a slim installation, and their purpose.
+#: Dependencies missing from a slim installation.
 _OPTIONAL = {
     "litellm": "other providers than the direct ones, and exact counts of tokens",
     "pillow": "pictures in messages",

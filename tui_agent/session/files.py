@@ -234,7 +234,7 @@ class Hashes:
         return ("edited", "") if found == entry.written else ("disk", "")
 
 
-#: Seconds of searching a missing file under other names.
+#: Seconds of searching a missing file.
 LOOKED_FOR = 60.0
 
 

@@ -161,7 +161,7 @@ class Hooks:
 
     @call(changes=False)
     async def close(self, reason: EndReason = "other") -> None:
-        """Runs the `SessionEnd` hooks, within `ENDS_WITHIN`, and ends all others."""
+        """Runs the `SessionEnd` hooks and ends all others."""
         if self._beginning is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(ENDS_WITHIN):
@@ -500,7 +500,7 @@ class Hooks:
             return await run_hook(hook, fields, self._core.workspace.root, self.root)
 
     def _is_same(self, hook: Hook) -> bool:
-        """Whether the hook and its command's files are unchanged since it was switched on."""
+        """Whether the hook and its command's files are as when it was switched on."""
         from tui_agent.extensions.hooks import HOME, STORE
         from tui_agent.extensions.trusted import Switches
 

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class Offer(Struct, frozen=True):
-    """`created` is in seconds since 1970, 0 if unknown. An `ended` model is replaced by `follower`."""
+    """`created` is a Unix time, 0 if unknown. `follower` replaces an `ended` model."""
 
     provider: str
     model: str
@@ -311,7 +311,7 @@ class ModelAccess:
 
     @call(changes=False)
     def is_model(self, word: str) -> bool:
-        """Whether it is the current model, listed, or of a known provider."""
+        """Current, listed, or of a known provider."""
         listed = {offer.name for offer in self.offers.all()}
         return bool(word) and (word == self.name or word in listed or split(word) is not None)
 

@@ -45,7 +45,7 @@ from tui_agent.workspace.workspace import FileChange
 
 #: Maximum bytes of a file kept equal in folder and view.
 MOST = 5 << 20
-#: Free share of a view's memory below which it is reported as nearly full.
+#: Free share of a view's memory below which it is reported as full.
 LEAST_FREE = 0.1
 #: Maximum files of a program in the review.
 MOST_FILES = 3000

@@ -63,9 +63,7 @@ class SessionPlaces:
 
     @call(changes=True)
     async def accept(self) -> None:
-        """Adds the folder's place to the user's settings. Raises `SessionError` if there is none, and
-        `FileError`.
-        """
+        """Adds it to the user's settings. Raises `SessionError` if there is none, and `FileError`."""
         found = await asyncio.to_thread(self._found)
         if found is None:
             raise SessionError("No new place was found in this folder", "add [[places]] to settings.toml")

@@ -33,7 +33,7 @@ SOME_NEED: Final = ("tui_agent.subtasks.scheduler", "tui_agent.model.login.acces
 #: Packages with regular expressions for requests and replies.
 READING: Final = tuple(f"tui_agent.{name}." for name in ("context", "files", "planning", "answers", "edits"))
 
-#: Minimum seconds between connection attempts while the user types.
+#: Seconds between connection attempts while the user types.
 WARM_SECONDS = 10.0
 
 

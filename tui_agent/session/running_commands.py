@@ -149,7 +149,7 @@ _log = logging.getLogger(__name__)
 SHOWN = 16_000
 _NO_VIEW = "There is no trial view on this machine", "run it with !!"
 _NO_START = "The command could not be started", "check the variable SHELL"
-#: Number of commands whose written files stay in memory.
+#: Number of commands with written files in memory.
 KEPT_WRITTEN = 3
 
 

@@ -100,15 +100,13 @@ class Todos:
         return found
 
 
-#: Message that carries out a plan of mode `ask`.
 CARRY_OUT = "Carry out the plan above."
-#: Message that requests instructions for models.
 INIT = (
     "Propose an AGENTS.md at the top of this folder for agents that work here: the commands that build, test and "
     "check, how the code is arranged, and the conventions that a newcomer needs. Read the README, the build files "
     "and some of the code first. If there is an AGENTS.md, improve it. Be brief, and write only facts that you saw."
 )
-#: Shown while running tasks end, before the session is stored.
+#: Shown before the session is stored.
 STILL_RUNS = "waiting for running work to end"
 
 
@@ -369,7 +367,7 @@ class Session:
 
     @call(changes=True)
     async def carry_out(self) -> None:
-        """Carries out the last plan in mode `edit`. Raises `SessionError` without one."""
+        """In mode `edit`. Raises `SessionError` without a plan."""
         if not self.state.has_plan or self.mode != "ask":
             raise SessionError("There is no plan to carry out", "ask for one in mode ask first")
         await self.set_mode("edit")

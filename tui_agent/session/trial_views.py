@@ -114,9 +114,8 @@ class RevealedFiles:
 LAST = "rungs.json"
 #: Seconds between notices about waiting commands, and maximum files in a sentence.
 TOLD_AFTER, MOST_NAMED = 2.0, 5
-#: Seconds from its start for which a command in the folder waits for the secret search.
+#: Seconds from its start that a command waits for the secret search.
 KNOWN_WITHIN = 20.0
-#: Programs compared between view and machine.
 _COMPARED = ("python", "python3", "node", "ruby", "java", "go", "cargo")
 
 

@@ -22,7 +22,7 @@ from tui_agent.turn.model_choice import split_effort, with_effort
 _log = logging.getLogger(__name__)
 STOPPED = "Stopped: the partial answer was saved."
 ASK_FOR_THE_REST = "before it was complete: send “continue” for the rest"
-#: Maximum seconds of processor priority for a turn's first request.
+#: Maximum processor priority of a turn's first request, in seconds.
 REQUEST_FIRST = 0.1
 #: Seconds between stream updates: one or two frames.
 TOLD_EVERY = 0.03
@@ -72,7 +72,7 @@ class Turns:
         self._batch_awaited = False
         self._question: tuple[str, asyncio.Future[Decision]] | None = None
         self._decisions: list[Decision] = []
-        #: Conflicts of an apply, sent to the model after the running turn.
+        #: Sent to the model after the running turn.
         self._conflicts: list[Change] = []
         self._unasked = 0
         self._attended = True
@@ -118,7 +118,7 @@ class Turns:
         await begun
 
     def ask_again(self, conflicts: Sequence[Change]) -> None:
-        """Asks about conflicts of an apply, at once or after the turn."""
+        """At once or after the turn."""
         self._conflicts += conflicts
         if not self.running:
             self._stopped = False

@@ -157,9 +157,7 @@ class Worker:
             raise
 
     def _see_room(self) -> None:
-        """Called after a failure. Raises `PlaceLost` if a disk is full, so that the sub-task restarts
-        elsewhere.
-        """
+        """Raises `PlaceLost` after a failure on a full disk, so that the sub-task restarts elsewhere."""
         if any(
             shutil.disk_usage(folder).free < ROOM for folder in (self._home, self._opened().workspace.root)
         ):

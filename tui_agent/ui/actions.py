@@ -124,7 +124,6 @@ ACTIONS: dict[str, Action] = {
 }
 
 
-#: Commands whose name differs from the action's.
 _SAID = {
     "chat.paste_picture": "paste",
     "session.open": "resume",

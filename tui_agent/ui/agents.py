@@ -36,7 +36,7 @@ Outcome = Literal["left", "ended"]
 
 
 class AgentTerminal:
-    """A pseudo-terminal. `program` is the program's descriptor, which `started` closes."""
+    """`program` is the program's descriptor, which `started` closes."""
 
     def __init__(self, columns: int, lines: int) -> None:
         self._ours, self.program = os.openpty()

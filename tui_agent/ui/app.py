@@ -223,7 +223,7 @@ class WorkspaceApp(
         for announcements in lines:
             cast("Announcements", announcements).say([message])
         if not lines:
-            # Opposite the pane's input: at the top for the chat, otherwise at the bottom.
+            # Opposite the pane's input.
             in_chat = self.workspace_screen.arrangement.layout.focus == "chat"
             self.workspace_screen.set_class(self.size.width < MEDIUM_FROM and not in_chat, "-low-notices")
             super().notify(message, **how)
@@ -313,7 +313,7 @@ class WorkspaceApp(
         self._make_attachable(session)
         typed, handled = session.state.input.typed, self.keyboard.handled
         await self.workspace_screen.fill(session)
-        # The folder listing runs in another process.
+        # Lists the folder in another process.
         await asyncio.gather(session.start_services(), self.workspace_screen.complete(session))
         if self.attachment is not None and self.serve is not None:
             self.attachment.serve(self.serve)
@@ -546,7 +546,7 @@ class WorkspaceApp(
         os.kill(os.getpid(), signal.SIGHUP)
 
     def end_by(self, number: int) -> None:
-        """Exits after a signal: saves typed text and releases the session without waiting for blocked calls."""
+        """Saves typed text and releases the session without waiting for blocked calls."""
         if not self.signal:
             self.signal = number
             asyncio.get_running_loop().create_task(self.leave(0))

@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 class Attachment:
-    """Attaches and detaches terminals, and ends a session that has none for a long time."""
+    """Ends a session that has no terminal for a long time."""
 
     def __init__(self, app: Host, driver: TerminalDriver, session: Session) -> None:
         self._app, self._driver, self._session = app, driver, session
@@ -37,7 +37,6 @@ class Attachment:
         self._client: Client | None = None
         self._is_job = False
         self._waiting: asyncio.Task[None] | None = None
-        #: Ends when another session leaves this terminal.
         self._lending: asyncio.Task[None] | None = None
         #: Set when the control socket is open or has failed; `_asked` runs then.
         self._served = asyncio.Event()
@@ -103,9 +102,7 @@ class Attachment:
             self._let_go(self._client)
 
     def detach(self) -> None:
-        """Leaves the terminal; the session continues. Raises `SessionError` if no program would get the
-        terminal.
-        """
+        """The session continues. Raises `SessionError` if no program would get the terminal."""
         client, words = self._client, self._words()
         if self._is_too_early:
             self._asked.append(self.detach)
@@ -126,7 +123,7 @@ class Attachment:
             )
 
     def visit(self, session: str) -> None:
-        """Shows another running session, which then returns the terminal."""
+        """Lends the terminal to another running session."""
         client = self._client
         if client is None:
             self._lending = asyncio.create_task(self._lend(session), name="visit")
@@ -219,7 +216,7 @@ class Attachment:
         os.close(terminal)
 
     def attach(self, client: Client, descriptors: tuple[int, int], message: Mapping[str, Any]) -> None:
-        """Draws on the client's terminal and returns the current one to its shell."""
+        """Returns the current terminal to its shell."""
         if self._app.is_leaving:
             raise SessionError("The session is ending", "resume it with `tui-agent --resume`")
         if client is not self._client:

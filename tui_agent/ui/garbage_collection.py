@@ -66,7 +66,7 @@ class Garbage:
         self._stayed = sys.getallocatedblocks()
 
     def collect_soon(self) -> None:
-        """Collects when idle, after work that leaves many objects."""
+        """Called after work that leaves many objects."""
         if self._loop is not None and (self._timer is None or self._everything):
             self._cancel()
             self._wait(QUIET)

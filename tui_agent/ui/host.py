@@ -46,7 +46,6 @@ class Host(App[int], inherit_bindings=False):
     reopen: Reopen | None
     is_leaving: bool
     next: Choice | None
-    #: A launcher's terminal while no session uses it.
     lent: LentTerminal | None
     guide: Guide | None
 

@@ -38,7 +38,6 @@ from tui_agent.ui.widgets.waiting import waiting_for_person
 _DRAWN = re.compile("[\u2500-\u259f\u2800-\u28ff]")
 _BETWEEN_WORDS = re.compile(r"(?<=\S) +[│┃] +(?=\S)")
 _SYMBOLS = re.compile("[\u2190-\u21ff\u22ef\u25a0-\u27bf\u2b00-\u2bff]")
-#: Characters before a row's first word.
 _LEADING = re.compile(r"^[^\w\"'(\[{<+-]+")
 _KEYS = {"←": "Left", "↑": "Up", "→": "Right", "↓": "Down"}
 #: Signs that precede a number in titles and the status line.
@@ -293,11 +292,11 @@ class PlainScreen:
         return "\n".join("".join(cell.text for cell in row).rstrip() for row in self._rows)
 
     def update(self, screen: Screen[object], console: Console) -> str:
-        """Updates the terminal and puts its cursor at the focus."""
+        """Also puts the cursor at the focus."""
         strips = rows_of(screen)
         width, said = screen.size.width, _announced(screen)
         rows = [_row(strip, _words_at(screen, y), width) for y, strip in enumerate(strips)]
-        if said is not None:  # a dialog covers the text; announcements remain below it
+        if said is not None:  # a dialog covers the text
             lines = list(enumerate(rows_of(said.screen)))[said.region.y :]
             rows[said.region.y :] = [_row(strip, _words_at(said.screen, y), width) for y, strip in lines]
         before = self._rows if [len(rows)] == [len(self._rows)] else [[] for _ in rows]
@@ -332,7 +331,7 @@ class PlainScreen:
         return Offset(region.x, min(max(region.y + line, region.y), max(region.bottom - 1, region.y)))
 
     def _choice(self, screen: Screen[object], widget: Input) -> Offset | None:
-        """The highlighted option of a filtered list, until the next character."""
+        """The highlighted option, until the next character."""
         found = [it for it in screen.query(OptionList) if it.display]
         if not found:
             return None
@@ -396,7 +395,7 @@ def _row(strip: Strip, words: Callable[[str], str], width: int) -> list[Characte
 
 
 def _changed(y: int, old: Sequence[Character], new: Sequence[Character], console: Console) -> str:
-    """Returns the sequence that updates a row; "" if unchanged."""
+    """ "" if unchanged."""
     if old == new:
         return ""
     pairs = list(zip(old, new, strict=False))

@@ -75,10 +75,9 @@ class WorkspaceScreen(
         self.leader = Leader()
         self._commands = ScreenCommands(self)
         self._room = RoomMaker(self, self.arrangement)
-        #: The pane that keys wait for, "" if unknown, and its arrival.
+        #: The pane that keys wait for, and its arrival.
         self._awaited = ""
         self._arriving: asyncio.Future[None] | None = None
-        #: Whether the awaited pane gets the focus.
         self._takes_focus = True
         #: Done when another screen has replaced this one.
         self._replacing: asyncio.Future[None] | None = None
@@ -131,7 +130,7 @@ class WorkspaceScreen(
         for pane in sorted(AFTER_THE_CHAT, key=lambda pane: pane.id not in seen):
             if self._arriving is None and self._replacing is None:  # otherwise keys wait for these panes
                 await self.host.keyboard.rested(KEYS_FIRST)
-            # Imported in a thread, to not block input; the loop draws meanwhile.
+            # Imported in a thread, to not block input.
             pane_class, _ = await asyncio.gather(asyncio.to_thread(pane.load), self.wait_for_refresh())
             await self._mount_pane(pane_class(session), bridge)
         await self.wait_for_refresh()
@@ -163,7 +162,7 @@ class WorkspaceScreen(
             await pane.flush()
 
     async def _store_waiting(self, text: str) -> None:
-        """Stores waiting keys, except a password. The chat is flushed first: its keys are older."""
+        """Except a password. The chat is flushed first: its keys are older."""
         session = self.session
         if session is None or getattr(self.app.focused, "password", False):
             return
@@ -186,7 +185,7 @@ class WorkspaceScreen(
         self._arriving = asyncio.get_running_loop().create_future()
 
     def busy(self, event: Typed) -> asyncio.Future[None] | None:
-        """The future to await if the target pane is missing or busy."""
+        """Done when the target pane is mounted and idle."""
         if self._replacing is not None:
             return self._replacing
         if self._arriving is not None:
@@ -237,9 +236,7 @@ class WorkspaceScreen(
             self._arriving = None
 
     def make_room(self, event: Typed) -> bool:
-        """Adjusts pane sizes before an event that depends on positions; text input does not. Returns whether
-        anything moved.
-        """
+        """For events that depend on positions, not text input. Returns whether anything moved."""
         shown = isinstance(event, events.MouseDown) and self.bridge is not None and self.bridge.flush()
         return self._room.make(event) or shown
 
@@ -259,7 +256,7 @@ class WorkspaceScreen(
         return isinstance(event, events.Key)
 
     def focus_pane(self, name: str) -> None:
-        """Keys wait if the pane is not mounted yet."""
+        """Keys wait if it is not mounted."""
         pane = self.workspace.pane(name)
         if pane:
             self.arrangement.bring_to_front(pane.ID)
@@ -296,7 +293,7 @@ class WorkspaceScreen(
         self.arrangement.resize(message.pane, message.axis, message.cells)
 
     def handle_right_click(self, event: Typed) -> bool:
-        """Moves the cursor and opens the menu of actions."""
+        """Moves the cursor, and opens the menu of actions."""
         if not isinstance(event, events.MouseDown | events.MouseUp) or event.button != 3:
             return False
         if isinstance(event, events.MouseDown):

@@ -24,7 +24,7 @@ _WRITTEN = re.compile(r"/([\w-]+)\s+(.*)", re.DOTALL)
 
 
 def text_command(text: str) -> tuple[str, str]:
-    """Name and arguments of a command; ("", text) for other text."""
+    """Name and arguments; ("", text) for other text."""
     found = _WRITTEN.fullmatch(text)
     known = found and (found[1] in TEXT_COMMANDS or found[1] in HOST_COMMANDS)
     return (found[1], found[2].strip()) if found and known else ("", text)

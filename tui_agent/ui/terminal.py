@@ -51,7 +51,7 @@ class TerminalWriter(threading.Thread):
     _unfinished: ClassVar[list[TerminalWriter]] = []
 
     def __init__(self, descriptor: int, on_drained: Callable[[], None]) -> None:
-        """Calls `on_drained` in this thread when the terminal accepts output again after a drop."""
+        """Calls `on_drained` in this thread once the terminal accepts output after a drop."""
         super().__init__(name="terminal-output", daemon=True)
         #: A copy, because the original may become another terminal during a write.
         self._descriptor = os.dup(descriptor)
@@ -164,7 +164,7 @@ class TerminalDriver(LinuxDriver):
         self.output = sys.__stdout__.fileno()
         self._writer: TerminalWriter | None = None
         self._is_on = self._was_stopped = self._is_given_away = False
-        #: Whether there is no terminal: output is dropped.
+        #: Output is dropped if there is no terminal.
         self.is_parked = not os.isatty(self.fileno)
         #: Number of terminals so far, to identify messages of an earlier one.
         self.terminals = 0
@@ -304,9 +304,7 @@ class TerminalDriver(LinuxDriver):
 
     @contextmanager
     def given_away(self) -> Generator[None]:
-        """Lends the terminal to another program: pauses input and drops output. A keyboard interrupt affects
-        only that program.
-        """
+        """Pauses input and drops output. A keyboard interrupt affects only the other program."""
         before = signal.signal(signal.SIGINT, lambda *_: None)
         self.suspend_application_mode()
         try:
@@ -328,7 +326,7 @@ class TerminalDriver(LinuxDriver):
             self._was_stopped = True
 
     def _go_on(self, *_: object) -> None:
-        """Takes over the terminal and sets its modes again."""
+        """Sets the terminal's modes again."""
         if not self._is_given_away and not self.is_parked:
             self._give_back()
             self.resume_application_mode()

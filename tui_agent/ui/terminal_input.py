@@ -38,7 +38,7 @@ from tui_agent.ui.textual_patches.sequences import (
 
 #: Seconds without a byte that end a sequence.
 SILENCE = 1.0
-#: Seconds that end a slower sequence, at this rate in characters per second.
+#: Seconds after which a sequence ends below this rate, in characters per second.
 LONGEST, TYPED = 10.0, 50
 MOST = 64_000_000
 #: Seconds after which an open paste is reported and Ctrl+C ends it.
@@ -120,7 +120,7 @@ class TerminalInput:
         #: Incomplete sequence; only the last characters of a string.
         self._held = ""
         self._in_string = False
-        #: Whether the background's answer is pending. `_string` is the beginning of the current string.
+        #: Whether the background's answer is pending. `_string` begins the current string.
         self._background = background
         self._string = ""
         self._begun = self._heard = 0.0
@@ -212,7 +212,7 @@ class TerminalInput:
             yield from self._end_paste("".join(self._pasted))
 
     def _after_escape(self, text: str, now: float) -> str:
-        """Restores the Esc if several characters read at once continue a sequence. Returns "" if undecided."""
+        """Restores the Esc if several characters read at once continue a sequence; "" if undecided."""
         came, keys = self._since_escape + text, self._introducer + text
         self._escaped, self._since_escape, self._introducer = now - SILENCE, "", ""
         if len(text) > 1 and _WITHOUT_ESC.match(came):
@@ -228,7 +228,7 @@ class TerminalInput:
         return keys
 
     def _decided(self, text: str, now: float) -> str:
-        """Returns the text after a string, or all if it is not a string; "" if undecided."""
+        """The text after a string, or all if it is not a string; "" if undecided."""
         came = self._in_seven_bits(self._undecided + text)
         typed = self._undecided and len(text) == 1 and now - self._begun >= SILENCE
         self._undecided = ""
@@ -279,7 +279,7 @@ class TerminalInput:
         return at
 
     def _hold(self, text: str, goes_on: int) -> None:
-        """Stores an incomplete sequence; a placeholder if it is too long for a key."""
+        """A placeholder if it is too long for a key."""
         if not goes_on:
             self._begun, self._size = self._clock(), 0
         self._size += len(text) - goes_on
@@ -291,7 +291,7 @@ class TerminalInput:
             yield BackgroundReported(is_dark(*colour.groups()))
 
     def _into_string(self, text: str, at: int) -> int:
-        """Returns the end of the string's text, which is skipped."""
+        """Returns the end of the string."""
         match = _STRING_ENDS.search(text, at)
         if match is None:
             self._size += len(text) - at

@@ -132,7 +132,7 @@ def _read(path: Path, depth: Depth) -> Palette:
 
 
 def _filled(name: str, dark: bool, colors: dict[str, str], faults: list[str], depth: Depth) -> Palette:
-    """Replaces missing and invalid colours with those of the shipped palette."""
+    """Missing and invalid colours are those of the shipped palette."""
     shipped: dict[str, str] = _shipped("dark" if dark else "light")[depth]
     usable = {key: color for key, color in colors.items() if _is_color(color)}
     faults += [

@@ -16,7 +16,7 @@ from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.safe_text import label, parts
 
 MOST = 200
-#: Width of a menu at the pointer, and rows around a chooser's list.
+#: Cells of a menu at the pointer, and rows around a list.
 MENU, _AROUND = 70, 5
 _ON_ROWS = ("chooser.choose", "chooser.up", "chooser.down", "chooser.page_up", "chooser.page_down")
 
@@ -41,7 +41,7 @@ class _Typed(Input):
 
 
 class Chooser(Dialog[Any]):
-    """Returns the selected row's value, or `None`. `rows` builds the rows for a filter text."""
+    """Returns the selected row's value. `rows` builds the rows for a filter text."""
 
     ID = "chooser"
     DEFAULT_CSS = """

@@ -103,7 +103,7 @@ class CommitDialog(Form[None]):
         self.set_class(event.size.width >= BESIDE, "-beside")
 
     def needs_content(self, event: events.Event) -> bool:
-        """`False` without a file to commit: the dialog then closes and ignores keys."""
+        """`False` without a file to commit: the dialog closes and ignores keys."""
         return self._committing or super().needs_content(event)
 
     async def _load(self) -> None:
@@ -217,7 +217,7 @@ class CommitDialog(Form[None]):
             self.fill(ended.wait())
 
     async def _commit(self, message: str, plan: CommitPlan, ended: asyncio.Event) -> None:
-        """Continues if the dialog is closed; an error is then a notice."""
+        """Continues after closing; an error is then a notice."""
         try:
             await self._session.review.commit(message, plan)
         except TuiAgentError as error:

@@ -123,8 +123,6 @@ def _timeline(touches: tuple[Touch, ...]) -> Iterator[Row]:
 
 
 class SentView(Dialog[None]):
-    """The requests, and the additions and response of the selected one."""
-
     DEFAULT_CSS = """
     SentView {
         align: center middle;

@@ -78,7 +78,7 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
         self.query_one(".title", Static).update(label(words))
 
     def say(self, words: Content | str = "") -> None:
-        """Replaces the hint line by a message, or restores it."""
+        """Without words, restores the hint line."""
         self.query_one(".hint", Static).update(words or self.hint() or "")
 
     def _key(self, name: str) -> str:
@@ -121,7 +121,7 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
         try:
             await (work() if callable(work) else work)
         except NoMatches:
-            # Child widgets are removed before the dialog, also at program exit.
+            # Children are removed before the dialog.
             if self.app.is_running and self.is_attached and self in self.app.screen_stack:
                 raise
 
@@ -133,7 +133,7 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
         return next(iter(self._filling), None) if self.needs_content(event) else None
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
-        """Does nothing if the dialog is closed or covered by another."""
+        """Does nothing if closed or covered by another dialog."""
         if self.app.screen is not self:
             return AwaitComplete.nothing()
         self.workers.cancel_group(self, "fill")

@@ -112,7 +112,7 @@ def _of_other(other: OtherSession) -> InboxRow:
 
 
 class Inbox(Chooser):
-    """Returns the chosen row and its action or place. The key of a row's action also chooses it."""
+    """Returns the chosen row and its action or place. The action's key also chooses the row."""
 
     ID = "inbox"
 
@@ -230,7 +230,7 @@ _ANSWERS = {
 
 
 def answering(other: OtherSession, session: Session) -> Chooser:
-    """Returns the number of an answer, or typed text, which is stored until it is sent."""
+    """Returns the number of an answer, or typed text, stored until it is sent."""
     place = f"inbox:{other.id}"
 
     def rows(words: str) -> Iterable[ChooserRow]:

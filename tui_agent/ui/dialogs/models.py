@@ -1,4 +1,4 @@
-"""Choice of a model, a provider with a key, or a login; test request; default."""
+"""Choice of a model, provider or login; test request; default."""
 
 from __future__ import annotations
 

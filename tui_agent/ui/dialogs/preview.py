@@ -40,7 +40,6 @@ class DiffPreview(Dialog[ScreenResultType]):
 
     def __init__(self, heading: str) -> None:
         super().__init__(heading)
-        #: The diff, or a message instead.
         self.diff: Diff | str = ""
         self._hunk = 0
 
@@ -264,7 +263,6 @@ class Merge(DiffPreview[ConflictChoices | None]):
         super().__init__(f"{view.path}: {about}")
         self._session = session
         self._yours = yours
-        #: Whether the diff replaces the conflicts.
         self._in_diff = not view.conflicts
         step, cancel = "preview.next_hunk preview.previous_hunk", ("dialog.close", "cancel")
         self.HINTS = (("answer.accept", "merge"), (step, "change"), cancel)

@@ -79,7 +79,7 @@ async def answer_permission(app: App[object], session: Session) -> None:
 
 
 def question_rows(question: PermissionQuestion, typed: str, choose: str) -> list[ChooserRow]:
-    """The answers and the exact effect. Text other than `y` or `yes` denies with a reason."""
+    """Text other than `y` or `yes` denies with a reason."""
     reason = typed.strip()
     words = ANSWERS
     if question.answers:
@@ -338,7 +338,7 @@ def cleanup_summary_text(done: CleanupResult, limit: int) -> str:
 
 
 async def return_conflict(app: App[object], session: Session, change: Change) -> None:
-    """Asks which sub-task reworks the conflict, the later one first."""
+    """The later sub-task first."""
     rival = session.state.review.change(change.rival)
     if change.state != "conflict" or rival is None:
         await session.notice(f"{change.path} is not a conflict of two sub-tasks")

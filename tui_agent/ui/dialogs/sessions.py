@@ -84,7 +84,6 @@ class SessionPicker(Chooser):
         self._everywhere = False
         self._sort: Sort = SORTS[0]
         self._entries: dict[str, SessionEntry] = {}
-        #: The session at the cursor before the last listing.
         self._before = ""
 
     def body(self) -> Iterable[Widget]:

@@ -484,7 +484,6 @@ def _only_mode(before: str, after: str) -> str:
 
 
 def head(task: SubTask, current: bool) -> Content:
-    """Lines of name, checks, size, time and cost, and the summary."""
     checks, size, said = (
         report_parts(task.summary) if task.state == "completed" else (task.state, "", task.reason)
     )

@@ -12,7 +12,6 @@ from rich.cells import split_graphemes
 from tui_agent.edits.change import Diff, Hunk
 from tui_agent.ui.safe_text import one_line
 
-#: Unchanged lines on each side of a hunk.
 CONTEXT = 3
 TAB = 4
 #: Characters up to which words of lines are compared.
@@ -80,7 +79,7 @@ class DiffLines:
         return len(raw[:character].expandtabs(TAB)) if "\t" in raw else character
 
     def ending(self, line: DiffLine) -> str:
-        """A label of the line ending in hunks with mixed endings; otherwise ""."""
+        """Only in hunks with mixed endings."""
         if line.kind not in ("removed", "added"):
             return ""
         if line.hunk not in self._mixed:

@@ -71,7 +71,7 @@ class DiffView(LineView):
         self._ready: tuple[DiffLines, int, list[int]] | None = None
 
     async def get_ready(self, diff: Diff) -> None:
-        """Lays out the next diff in a thread, since a long one would block input."""
+        """In a thread, since a long diff would block input."""
         lines = await asyncio.to_thread(DiffLines, diff)
         room = self._room_of(lines) if self.across else 0
         self._ready = lines, room, await asyncio.to_thread(lines.tops, room) if room else []
@@ -83,7 +83,7 @@ class DiffView(LineView):
             ready = self._ready[0] if self._ready else None
             self.shown = ready if ready is not None and ready.diff is diff else DiffLines(diff)
             self._words = ""
-            self._colours = self._awaited = None  # those pending belong to the previous diff
+            self._colours = self._awaited = None  # those belong to the previous diff
             self.scroll_to(0, 0, animate=False)
         moved = fresh or current != self._current
         self._states, self._current = tuple(states), current

@@ -27,7 +27,6 @@ from tui_agent.ui.editor.writing_area import StyledOnce, WritingArea
 from tui_agent.ui.safe_text import parts
 from tui_agent.ui.widgets.syntax import LineHighlights, Point, characters, grammar_of, language_of, query_of
 
-#: Characters of context on each side of a replacement.
 _AROUND = 30
 #: By language; the default is `#`.
 COMMENTS = {
@@ -133,7 +132,7 @@ def replaced_in(line: str, here: Occurrence, new: str) -> Content:
 
 
 class EditorColours(LineHighlights):
-    """Colours by document line, and highlights by line of the whole text."""
+    """Colours by document line, highlights by line of the whole text."""
 
     def __init__(self, area: WritingArea) -> None:
         super().__init__(self)
@@ -208,10 +207,9 @@ class Editor(WritingArea):
         self.revision = -1
         #: Text of the last exchange with the session, in either direction.
         self.agreed = ""
-        #: Cursor and anchor that the session knows.
         self.told = (buffer.cursor, buffer.anchor)
         self._first = theme
-        #: All lines of a text shown in parts, and the first visible one.
+        #: All lines, and the first visible one.
         self.whole: PartedLines | None = None
         self.first_line = 0
         self.watch(self, "virtual_size", self._resize_bar, init=False)
@@ -274,7 +272,6 @@ class Editor(WritingArea):
 
     @work(group="parse")
     async def _parse(self) -> None:
-        """Parses in a separate task, so that keys do not wait."""
         document = self.document
         if not isinstance(document, CodeDocument):
             return
@@ -306,7 +303,6 @@ class Editor(WritingArea):
             self._speak(language_of(self.path))
 
     def take(self, buffer: Buffer) -> None:
-        """Copies text and cursor if the session has changed them."""
         place = (buffer.cursor, buffer.anchor)
         if buffer.revision != self.revision:
             self._take_text(buffer)
@@ -448,7 +444,7 @@ class Editor(WritingArea):
         return line
 
     def scroll_cursor_visible(self, center: bool = False, animate: bool = False) -> Offset:
-        """Also shows `LEFT_IN_VIEW` cells before the cursor, except under a pressed mouse button."""
+        """Keeps `LEFT_IN_VIEW` cells before the cursor, except under a pressed mouse button."""
         scrolled = super().scroll_cursor_visible(center, animate)
         left, (x, _) = round(self.scroll_x), self.wrapped_document.location_to_offset(self.cursor_location)
         room = self.scrollable_content_region.width - self.gutter_width

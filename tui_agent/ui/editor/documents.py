@@ -160,7 +160,7 @@ class CodeDocument(ExactDocument):
         return result
 
     def release(self) -> None:
-        """Breaks the reference cycle between tree and document, which the garbage collector does not see."""
+        """Breaks the reference cycle of tree and document, which the garbage collector does not see."""
         self._syntax_tree = None
 
     def query_syntax_tree(

@@ -66,7 +66,6 @@ class FindBar(Vertical):
         self._selected: tuple[Place, Place] | None = None
         self._search: Search | None = None
         self._found = Occurrences()
-        #: Whether text or search words have changed since the last search.
         self._stale = False
         #: Whether the next search selects its first match; the selections before and after the last such
         #: search.
@@ -291,7 +290,7 @@ class FindBar(Vertical):
             self._editor.select((row, start), (row, end))
 
     async def _replace(self) -> None:
-        """Replaces the selected match and selects the next; without one it only selects."""
+        """Selects the next match; without a selected match it only selects."""
         editor, search, here = self._editor, self._search, self._current
         if editor is None or search is None or editor.read_only:
             return
@@ -313,9 +312,7 @@ class FindBar(Vertical):
             self._selected = start, (last + lines, column + columns if row == last and not lines else column)
 
     async def replace_all(self) -> None:
-        """Shows the diff of all replacements, and applies it if confirmed. Raises `EditFailed` for too many
-        matches.
-        """
+        """Applies the replacements if their diff is confirmed. Raises `EditFailed` for too many matches."""
         from tui_agent.ui.dialogs.preview import Replacements
 
         while self._doing is not None:

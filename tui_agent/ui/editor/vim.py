@@ -1,4 +1,4 @@
-"""Vim keys for a text area: modes, counts, operators, registers and repetition."""
+"""Vim keys: modes, counts, operators, registers and repetition."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ Mode = Literal["insert", "normal", "visual", "visual line"]
 _MOST_TIMES, _MOST_TEXT = 100_000, 1_000_000
 #: Register, counts around the operator, and the rest.
 _COMMAND = re.compile(r'(?:"(.))?([1-9]\d*)?(?:"(.))?(g[uU~]|[dcy<>])?([1-9]\d*)?(.*)', re.DOTALL)
-#: Commands with a character as argument.
 _PREFIXES = frozenset("grfFtTq@\"m`'")
 #: Keys that move in all modes except insert mode.
 _SAME_AS = {
@@ -109,7 +108,7 @@ class Vim:
         self._show()
 
     def take(self, event: events.Key) -> bool:
-        """Returns whether the key has a meaning in this mode; insert mode handles only Esc."""
+        """Insert mode handles only Esc."""
         if event.key == "escape":
             waited = bool(self._typed) or self.mode != "normal"
             if waited:

@@ -118,13 +118,13 @@ def _word_at(text: str, at: int) -> tuple[str, int]:
     raise LookupError("There is no word here")
 
 
-#: Words of `w`; an empty line is also one.
+#: An empty line is also a word.
 _WORD = re.compile(r"\w+|[^\w\s]+|^$", re.MULTILINE)
 _BIG_WORD = re.compile(r"\S+|^$", re.MULTILINE)
 #: Words and blanks of `iw` and `iW`.
 _PIECE = re.compile(r"\w+|[^\S\n]+|[^\w\s]+")
 _BIG_PIECE = re.compile(r"[^\S\n]+|\S+")
-#: Characters that a backward search reads first.
+#: Characters read first by a backward search.
 _READ_BACK = 2_000
 #: Maximum characters to a bracket.
 _SEARCHED = 200_000

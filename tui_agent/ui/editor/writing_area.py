@@ -69,7 +69,7 @@ def _editing_keys() -> list[Binding]:
 
 
 _KEYS = _editing_keys()
-#: Keys that change the text, besides printable ones.
+#: Besides printable keys.
 _EDITING = {key: binding.action for binding in _KEYS for key in binding.key.split(",")}
 
 
@@ -96,7 +96,7 @@ class StyledOnce(TextAreaTheme):
 
 
 class WritingArea(TextArea, inherit_bindings=False):
-    """Has no blinking cursor. Without soft wrap, a key redraws only the changed lines."""
+    """Without soft wrap, a key redraws only the changed lines."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*_KEYS]
     cursor_blink = reactive(False, init=False)
@@ -399,7 +399,7 @@ def _parted(text: str, ending: str, tab_width: int) -> tuple[str, list[str], int
 
 
 class StoresDraft:
-    """Saves a widget's text as a draft, unless it equals the initial text."""
+    """Saves a draft, unless it equals the initial text."""
 
     _session: Session | None = None
     _place = ""

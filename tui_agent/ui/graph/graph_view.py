@@ -144,7 +144,7 @@ _LONGEST = 16
 #: extends up to `_WIDEST`.
 _ROOMS = (20, 8, 0)
 _WIDEST = 60
-#: Minimum free cells for a goal after a row's last name.
+#: Minimum cells for a goal after a row's last name.
 _GOAL_FROM = 12
 
 

@@ -175,7 +175,7 @@ def _place(items: list[list[LayerItem]]) -> None:
 
 
 def _part_lines(items: list[list[LayerItem]]) -> None:
-    """Shifts later layers by half a row if departing and arriving lines would overlap."""
+    """Shifts later layers by half a row if lines would overlap."""
     shift, shifts = 0, [0] * len(items)
     for index, layer in enumerate(items[:-1]):
         shift ^= not _is_clear(layer)

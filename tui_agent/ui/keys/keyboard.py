@@ -21,7 +21,7 @@ from textual.message_pump import MessagePump
 
 from tui_agent.ui.textual_patches.quiet import at_rest, calls_wait, layout_waits, version_of
 
-#: Maximum seconds to wait for the previous event, in case a handler hangs.
+#: Maximum seconds to wait for a handler.
 AT_MOST = 5.0
 #: Idle loop iterations that let a worker start and push its dialog.
 QUIET_ROUNDS = 3
@@ -71,7 +71,7 @@ class Keyboard:
         self.on_waiting: Callable[[str], Awaitable[None]] | None = None
         self._storing: asyncio.TimerHandle | None = None
         self._is_to_be_stored = False
-        #: Message pumps of all screens, and the version of that list.
+        #: Message pumps, and the screens and versions that they belong to.
         self._pumps: list[MessagePump] = []
         self._pumps_of: list[object] = []
 

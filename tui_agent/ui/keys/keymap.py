@@ -164,7 +164,7 @@ _MOVING = """
     review.next_hunk review.previous_hunk review.next_file review.previous_file chat.older chat.newer chat.page_up
     chat.page_down chat.bottom chat.reasoning chat.copy subtasks.next subtasks.previous subtasks.chat subtasks.changes
     """
-#: Actions whose keys a workspace may set: only navigation and display.
+#: A workspace may set only keys of navigation and display.
 FOR_WORKSPACES = frozenset(
     name for name in ACTIONS if name.startswith(("pane.", "files.", "known.")) or name in _MOVING.split()
 )

@@ -55,7 +55,7 @@ class Leader(Static):
     def __init__(self) -> None:
         super().__init__("", markup=False)
         self.display = False
-        #: Actions by second key while waiting, otherwise `None`.
+        #: `None` unless waiting.
         self.waiting: Mapping[str, Action] | None = None
         self._shown: Mapping[str, Action] = {}
         self._page = 0

@@ -90,7 +90,6 @@ WIDE_FROM, MEDIUM_FROM = 160, 120
 CENTRE, CENTRE_SHARE = 96, 0.56
 #: Key in the layout's `tabs` of the centre's pane.
 IN_USE = "centre"
-#: Panes open at the start of a wide screen.
 OPENED: Needs = {"plan": SpaceNeed(3), "known": SpaceNeed(4), "review": SpaceNeed()}
 #: Minimum cells of todos and of sub-tasks beside each other.
 TASKS_LEAST = 26
@@ -118,7 +117,7 @@ class Cell(NamedTuple):
 
 Row = tuple[Cell, ...]
 
-#: Panes that draw their own title line unless they share their place.
+#: Panes with their own title line, unless they share their place.
 OWN_TITLE = frozenset({"buffers"})
 
 

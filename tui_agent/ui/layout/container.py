@@ -72,7 +72,7 @@ class TabLine(Widget):
         self._tabs: list[tuple[str, str | Content]] = []
         self._front = ""
         self._focused = False
-        #: Pane of the pressed title; titles may move before the release.
+        #: Titles may move before the release.
         self._pressed = ""
 
     def show(self, tabs: list[tuple[str, str | Content]], front: str, focus: str) -> None:
@@ -183,7 +183,7 @@ class PaneContainer(Widget):
         self.needs: Needs = AT_FIRST
         self._in_places = RegionLayout()
         self._found: list[Area] = []
-        #: Arguments of the cached `areas`, which titles, sizes and layout request for the same state.
+        #: Arguments of the cached `areas`, which titles, sizes and layout request.
         self._asked: tuple[Size, LayoutSlice, Needs, bool] | None = None
         self._areas: list[Area] = []
         self.one_at_a_time = False
@@ -330,11 +330,11 @@ class PaneContainer(Widget):
         return pane.title_text if pane else PANES[name].title
 
 
-#: Panes to work in, and the pane whose column is then the centre.
+#: Work panes, and the centre's pane for each.
 WORK = {"chat": "chat", "review": "review", "buffers": "review", "todos": "chat", "subtasks": "chat"}
 #: Seconds without a key that count as a pause in typing.
 PAUSE = 0.8
-#: Non-printable keys of text input.
+#: Keys of text input besides printable keys.
 _WRITING = frozenset({"backspace", "delete", "left", "right"})
 #: Input whose effect depends on screen positions.
 _BY_PLACE = (
@@ -405,7 +405,7 @@ class Arrangement:
         self._arrange(replace(layout, tabs={**layout.tabs, **tabs}))
 
     def suggest(self, name: str) -> None:
-        """Brings a pane to the front unless the user works in its place."""
+        """Does nothing if the user works in its place."""
         layout = self.layout
         for area in areas(self._container.size, layout, self.needs):
             if name in area.panes and layout.focus not in area.panes:
@@ -446,7 +446,7 @@ class Arrangement:
 
 
 class RoomMaker:
-    """Makes room for panes that become non-empty, later while the user types."""
+    """Makes room for non-empty panes, later while the user types."""
 
     SLICES: ClassVar[tuple[str, ...]] = (
         "turn",
@@ -482,7 +482,7 @@ class RoomMaker:
 
     def _writes(self, event: events.Key | events.Paste) -> bool:
         """Whether the event only edits text, independent of screen positions."""
-        from textual.widgets import Input, TextArea  # already imported if a text widget has the focus
+        from textual.widgets import Input, TextArea  # loaded if a text widget has the focus
 
         if not isinstance(self._screen.focused, TextArea | Input):
             return False

@@ -222,7 +222,7 @@ class MessageText(Guarded, GrowsAtEnd):
         return Strip.join(strips) if strips else Strip([Segment("", style.rich_style)])
 
     def _head(self, language: str, line: int, room: int, ground: Style) -> list[Strip]:
-        """The language of a code block, and a clickable hint of the keys that copy it."""
+        """A code block's language, and a clickable hint of the keys that copy it."""
         key = keys.shown("chat.blocks") if (keys := getattr(self.app, "keys", None)) else ""
         copies = f"{key} y copies" if key else "copy"
         left, gap = fit(language, room), room - cell_len(language) - cell_len(copies)

@@ -91,7 +91,7 @@ class Blocks:
         self._within = within
         self._marks: list[str] = []  # prefixes of all lines, outermost first
         self._first: list[str] = []  # prefixes of the next line: bullets and numbers
-        self._fresh = False  # the innermost quote or item is empty so far
+        self._fresh = False  # the innermost quote or item is empty
         self._lists: list[_List] = []
         self._style = ""
         #: Whether a block was too long or too dense for the parser.
@@ -176,7 +176,7 @@ class Blocks:
             yield from (TextLine(part) for part in cut(Content(line)))
 
     def _space(self, token: Token) -> Iterator[TextLine]:
-        """Yields a blank line between blocks; in a list only if the source has one."""
+        """A blank line between blocks; in a list only if the source has one."""
         if self._fresh or not self._begun:
             return
         lists = len(self._lists)
@@ -284,7 +284,7 @@ def head_of(info: str, marks: str = "") -> TextLine:
 
 
 class UnhighlightedCode(Struct, frozen=True):
-    """Code to highlight later: index of its first line, prefixes of its first and other lines."""
+    """Index of the code's first line, prefixes of its first and other lines."""
 
     line: int
     language: str
@@ -294,7 +294,7 @@ class UnhighlightedCode(Struct, frozen=True):
 
 
 class ListContext(Struct, frozen=True):
-    """A continued list: next number, bullet sign, and whether a blank line precedes."""
+    """Next number, bullet sign, and whether a blank line precedes."""
 
     number: int | None
     sign: str

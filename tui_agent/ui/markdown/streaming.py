@@ -189,7 +189,6 @@ class Reading:
     def _start_over(self) -> None:
         self._read = 0
         self._settled: list[AnyLine] = []
-        #: Number of settled lines unchanged since the last reading.
         self._kept = 0
         self._within: ListContext | None = None
         self._fence: _Fence | None = None

@@ -143,7 +143,7 @@ class Table(Struct, frozen=True):
 
 
 class TableLine(Struct, frozen=True, gc=False):
-    """Cells side by side, or one below the other with column names if the table is too wide."""
+    """Cells side by side, or below each other with column names if the table is too wide."""
 
     table: Table
     cells: tuple[Content, ...]
@@ -213,7 +213,7 @@ class TableLine(Struct, frozen=True, gc=False):
         return starts
 
     def _card(self, width: int, content: Content) -> Iterator[DrawnRow]:
-        """Yields the cells one below the other; for the header row only a rule."""
+        """Cells below each other; only a rule for the header row."""
         if self.first:
             yield DrawnRow((Fragment(Content.styled("─" * min(width, 24), "$faint")),))
             return

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 
 class Slot(NamedTuple):
-    """A screen region (see `layout.areas`) and the tab order in it."""
+    """`tab` is the order in the region (see `layout.areas`)."""
 
     name: str
     tab: int = 0

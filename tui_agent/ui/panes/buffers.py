@@ -48,7 +48,7 @@ class FileTabs(Widget):
     def __init__(self) -> None:
         super().__init__(classes="-empty")
         self._buffers = BuffersSlice()
-        #: File of the pressed tab, which may move before the release.
+        #: The tab may move before the release.
         self._pressed = ""
 
     def show(self, buffers: BuffersSlice) -> None:
@@ -95,7 +95,7 @@ class FileTabs(Widget):
             self.post_message(self.FilePressed(self._pressed))
 
 
-#: Seconds between the first key and passing the text to the session.
+#: Seconds between the first key and the session's copy of the text.
 HAND_OVER_AFTER = 0.1
 _ON_CLASH = (("merge", "compare and merge"), ("reload", "use the disk's"), ("overwrite", "overwrite it"))
 

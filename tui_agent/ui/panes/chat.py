@@ -47,10 +47,9 @@ if TYPE_CHECKING:
     from tui_agent.ui.editor.vim import VimDisplay
     from tui_agent.ui.host import Host
 
-#: Seconds between the first key and saving the draft.
+#: Seconds between the first key and the stored draft.
 DRAFT_AFTER = 0.1
 
-#: Maximum characters of the selected item's name.
 _NAMED = 24
 
 _MODE_INK = {"ask": "$accent", "edit": "$muted", "auto": "$warning"}
@@ -222,7 +221,7 @@ class ChatPane(Pane):
         self.query_one("#mode", PromptLine).say(line, layout=False)
 
     def _one_change(self) -> str:
-        """Keys that decide about the review's current change from the empty prompt, or ""."""
+        """Keys of the review's current change in the empty prompt, or ""."""
         state = self.session.state
         if self.prompt.text or why_not("changes.apply_one", state):
             return ""

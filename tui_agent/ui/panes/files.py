@@ -124,7 +124,7 @@ class FileTree(Tree[TreeEntry]):
             stack.extend(node.children)
 
     def go_to(self, path: str, scroll: float | None = None) -> None:
-        """Moves the cursor to `path` and opens its parent folders."""
+        """Opens the parent folders."""
         node = self.root
         for depth in range(1, path.count("/") + 2):
             wanted = "/".join(path.split("/")[:depth])

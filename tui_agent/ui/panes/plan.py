@@ -45,7 +45,7 @@ def plan_rows(plan: PlanSlice, waiting_for: str, unfolded: Collection[int]) -> l
 
 def _action(index: int, action: ActionSlice, asking: bool, unfolded: bool) -> Iterator[Row]:
     yield _head(index, action)
-    marked = action.action.by == "model"  # the built-in planner generates all its patterns
+    marked = action.action.by == "model"  # the built-in planner makes all its patterns
     yield from (_attempt(attempt, marked) for attempt in action.earlier)
     tried = {attempt.step: attempt for attempt in action.attempts}
     count: Counter[str] = Counter()
@@ -209,7 +209,7 @@ class PlanPane(Pane):
         self._waiting_for = ""
         self._drawn: object = None
         self._unfolded: set[int] = set()
-        #: The input's purpose (`path` or `patterns`) and its action; empty for the open question's path.
+        #: `path` or `patterns`, and the action; empty for the open question's path.
         self._typing = self._typing_for = ""
 
     @cached_property
@@ -388,7 +388,6 @@ class PlanPane(Pane):
 #: Maximum visible lines, the newest.
 MOST = 8
 _LOOKS = frozenset({"waiting", "looking", "asking"})
-#: Rows that belong only to the plan pane.
 _ANSWERS = ("choice:", "let_go:", "all:")
 
 

@@ -69,7 +69,6 @@ class ReviewPane(ListPane):
         self._drawn: tuple[ReviewSlice, object, list[CheckMark], Sequence[str]] | None = None
         self._decisions = ReviewDecisions(self)
         self.lead = self._lead
-        #: Ids of displayed conflicts and failed changes.
         self._looked_at: set[str] = set()
         self._commented: Pick | None = None
 

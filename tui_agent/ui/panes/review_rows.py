@@ -160,7 +160,6 @@ _CONFLICT = (
     ("comment", "comment"),
     ("open", "open"),
 )
-#: Match methods whose names need a description.
 _FOUND = {"anchored": "placed by the lines around it", "near": "placed by similarity"}
 _DECIDED = (
     ("undo", "undo"),
@@ -222,7 +221,7 @@ MOST_PLACES = 8
 
 
 def place_rows(state: State) -> list[Row]:
-    """A row per check failure in the displayed changes; a click opens the file there."""
+    """A row per check failure in the displayed changes; a click opens the file."""
     places = {
         place: said or result.name
         for result in state.checks.results

@@ -62,7 +62,6 @@ class StatusPane(Pane):
         self._told: int | None = None
         self._keys_of = ""
         self._facts = Content()
-        #: Ticks for running commands and silent sub-tasks.
         self._counting: Timer | None = None
         self._applies: tuple[Checkpoint, ...] | None = None
 
@@ -74,7 +73,7 @@ class StatusPane(Pane):
         self.screen.screen_layout_refresh_signal.subscribe(self, lambda _: self._follow())
 
     def _follow(self) -> None:
-        """The layout decides whether a pane shows its own keys."""
+        """A pane's layout decides whether it shows its own keys."""
         state = self.session.state
         if self._keys_of != self._told_here(state.layout.focus):
             self.show(state)

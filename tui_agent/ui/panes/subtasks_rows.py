@@ -55,7 +55,7 @@ def moved_to(look: ViewOptions, tasks: Sequence[SubTask]) -> ViewOptions:
 
 
 def _first(tasks: Sequence[SubTask]) -> str:
-    """Tasks that wait for the user rank before running ones, and these before all others."""
+    """Order: waiting for the user, running, others."""
     first = sorted(tasks, key=lambda task: (not waits_for_user(task), task.state != "running"))
     return first[0].id if first else ""
 
@@ -83,7 +83,6 @@ def _seen_before(
     return reached[task.id]
 
 
-#: Descriptions of the setting `subtasks.begin`.
 _BY_ITSELF = {
     "manual": "starts nothing automatically",
     "ticked": "starts only what you tick",
@@ -127,7 +126,7 @@ def _disputed(tasks: Sequence[SubTask], changes: Sequence[Change]) -> set[str]:
 
 
 def _stalled(tasks: Sequence[SubTask]) -> int:
-    """Number of pending tasks with a failed or cancelled transitive dependency."""
+    """Pending tasks with a failed or cancelled transitive dependency."""
     broken = {task.id for task in tasks if task.state in ("failed", "cancelled")}
     stalled: set[str] = set()
     while more := {

@@ -1,7 +1,7 @@
 """Computes the styles of a widget's component classes on first use.
 
-Defect: Textual applies the rules of every component class whenever it applies those of the widget: three
-of four rule look-ups at startup and most of a focus change, even for invisible widgets.
+Defect: Textual applies the rules of every component class with those of the widget: three of four rule
+look-ups at startup and most of a focus change, even for invisible widgets.
 
 Figure: processor time until the first paint and until ready for keys.
 

@@ -3,8 +3,7 @@
 Defect: Textual prints every frame of an unhandled exception with its local values, including any open
 text. Without the patch these are not printed either, but the error has no sentence.
 
-Upstream report: "A public hook for unhandled exceptions would let an application control the printed
-text."
+Upstream report: "Let an application control the text printed for unhandled exceptions."
 """
 
 from __future__ import annotations

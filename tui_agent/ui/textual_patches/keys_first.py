@@ -1,13 +1,12 @@
 """Gives key echo priority over frames.
 
-Defect: Textual shows a key with the next frame, and a frame is laid out and drawn in one step of the
-loop.
+Defect: Textual shows a key with the next frame, and lays out and draws a frame in one step of the loop.
 
 Figure: echo of a key, 4.3 ms with the patch, 26 ms without (docs/notes/performance.md, "A frame, and a
 key").
 
 Upstream report: "A screen could draw the focused widget before the next frame, and handle a key between
-layout and drawing of a frame."
+layout and drawing."
 """
 
 from __future__ import annotations

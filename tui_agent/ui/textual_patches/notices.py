@@ -1,12 +1,12 @@
 """Removes notices with their holder, also before they expire.
 
-Defect: dismissing a notice leaves its `ToastHolder` in every layout. Before its timeout, a single notice
-cannot be dismissed, only all of them.
+Defect: a dismissed notice leaves its `ToastHolder` in every layout. Before its timeout, a single notice
+cannot be dismissed.
 
 Figure: time of a frame after many notices; the number of widgets remains constant.
 
-Upstream report: "`ToastRack.show` removes an expired toast but leaves its holder. Removing the holder
-removes both. A public `App.unnotify(notification)` could dismiss one."
+Upstream report: "`ToastRack.show` could remove the holder of an expired toast. A public
+`App.unnotify(notification)` could dismiss one."
 """
 
 from __future__ import annotations

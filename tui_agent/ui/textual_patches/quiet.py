@@ -5,8 +5,7 @@ Defect: Textual passes a key from queue to queue and does not report when its ef
 Figure: order of keys that arrive in one read. Without the patch only queued messages are detected, not
 running handlers.
 
-Upstream report: "A public `MessagePump.is_idle` would report that a pump waits for a message; tests need
-it too."
+Upstream report: "A public `MessagePump.is_idle` could report that a pump waits for a message."
 """
 
 from __future__ import annotations

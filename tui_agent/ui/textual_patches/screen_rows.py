@@ -1,12 +1,12 @@
 """The drawn rows of one screen, for the plain screen, and the row of an option in a list.
 
-Defect: Textual has no public access to a screen's rows (`export_screenshot` makes a picture), nor to the
-first line of an option in an `OptionList`.
+Defect: Textual has no public access to a screen's rows (`export_screenshot` makes a picture), nor to an
+option's first line in an `OptionList`.
 
-Figure: a row of the plain screen, drawn once; without the patch each widget is redrawn for each update.
+Figure: a row of the plain screen, drawn once; without the patch each update redraws each widget.
 
-Upstream report: "Programs for screen readers need a public `Screen.render_strips()` for the displayed
-text and a public `OptionList.line_of(index)` for their cursor."
+Upstream report: "Programs for screen readers need a public `Screen.render_strips()`, and
+`OptionList.line_of(index)` for their cursor."
 """
 
 from __future__ import annotations

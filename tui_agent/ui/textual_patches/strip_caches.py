@@ -7,7 +7,7 @@ Figure: processor time of a frame, a third less without the caches; share of a c
 second stream.
 
 Upstream report: "Most strips are cropped or divided once. Their caches could be created on the second
-call, and `apply_filter` could return the strip itself if the filter changes nothing."
+call, and `apply_filter` could return an unchanged strip."
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Replaces a Textual cache that retains removed widgets.
 
-Defect: `StylesCache.get_inner_outer` is cached over all widgets with `self` in the key: it retains the
-newest thousand widgets through their drawn lines, including removed ones. Its result depends only on two
-colours. A widget's own cache keeps every line ever drawn.
+Defect: `StylesCache.get_inner_outer` has `self` in its cache key, which retains the newest thousand
+widgets with their drawn lines, including removed ones; its result depends only on two colours. A widget's
+own cache keeps every line ever drawn.
 
 Figure: memory of the interface after 500 turns.
 
-Upstream report: "`lru_cache` on `StylesCache.get_inner_outer` keeps `self` alive. A cached function of
-the two colours does the same without references. A widget's lines could be kept up to a limit."
+Upstream report: "`lru_cache` on `StylesCache.get_inner_outer` keeps `self` alive; a cached function of
+the two colours does not. A widget's lines could be kept up to a limit."
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Constant layout time for widgets with thousands of lines.
 
 Defect: `StylesCache.set_dirty` records every line of a region, and `SpatialMap.insert` every 20 lines of
-a widget: for a message of 20,000 lines this takes longer than the rest of a frame.
+a widget: for 20,000 lines this takes longer than the rest of a frame.
 
 Figure: longest stall while a reply streams and while it is resized, at 20,000 lines.
 
 Upstream report: "`StylesCache.set_dirty` could record only cached lines. `SpatialMap` could keep regions
-that span more than a hundred cells of its grid in a list that each query scans."
+of more than a hundred grid cells in a list that each query scans."
 """
 
 from __future__ import annotations

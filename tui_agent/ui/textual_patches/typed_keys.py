@@ -5,8 +5,7 @@ the focus.
 
 Figure: echo of a key; the search takes a millisecond.
 
-Upstream report: "The existence of a priority binding for a key could be cached with the chain of
-bindings."
+Upstream report: "The chain of bindings could be cached with its priority keys."
 """
 
 from __future__ import annotations

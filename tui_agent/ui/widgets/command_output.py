@@ -55,7 +55,7 @@ class PlacePressed(Message):
 
 
 class PlaceLink(Static, can_focus=True):
-    """A failing line of a check; Enter or a click opens the file there."""
+    """Enter or a click opens the file at the failing line."""
 
     BINDINGS = view_bindings("block")
 

@@ -21,7 +21,7 @@ from tui_agent.ui.safe_text import one_line
 #: Style of a theme role (`muted`, `added`, …; "" is plain).
 Inks = Callable[[str], Style]
 ELLIPSIS = "…"
-#: Minimum cells of a shrinkable piece before the line is cut at its end.
+#: Minimum cells of a shrinkable piece.
 _SHORTEST = 6
 _SPACES = re.compile(r"( +)")
 
@@ -84,7 +84,7 @@ def draw(line: Line, width: int, inks: Inks, base: Style | None = None) -> Strip
 
 
 def wrap(text: str, width: int, hang: int = 0) -> list[str]:
-    """Lines of at most `width` cells, broken at spaces, with a hanging indent of `hang` cells."""
+    """At most `width` cells, broken at spaces, with a hanging indent of `hang` cells."""
     hang = min(hang, width // 2)
     lines = [""]
     for number, paragraph in enumerate(text.split("\n")):
@@ -114,7 +114,7 @@ def _in_free(text: str, room: int) -> str:
 
 
 def _right(choices: Sequence[Piece], width: int, left: int) -> Piece:
-    """The longest variant that keeps the left side whole, or the shortest if it fits."""
+    """The longest variant beside the whole left side, or the shortest if it fits."""
     cleaned = [piece._replace(text=one_line(piece.text)) for piece in choices]
     for piece in cleaned:
         if left + 1 + cell_len(piece.text) <= width:
@@ -125,7 +125,7 @@ def _right(choices: Sequence[Piece], width: int, left: int) -> Piece:
 
 
 def _fitted(pieces: list[Piece], room: int) -> list[Piece]:
-    """The pieces in at most `room` cells; the widest shrinkable ones shrink most."""
+    """The widest shrinkable pieces shrink most."""
     over = sum(cell_len(piece.text) for piece in pieces) - room
     for index, piece in sorted(enumerate(pieces), key=lambda item: -cell_len(item[1].text)):
         if over <= 0:
@@ -337,7 +337,7 @@ class Rows(LineView):
         return self._cursor
 
     def set_rows(self, rows: Sequence[Row], cursor: str | None = None) -> None:
-        """The cursor moves to `cursor`, or stays on its key, or moves to the nearest row."""
+        """To `cursor`, the same key, or the nearest row."""
         before = self._position()
         self.rows = tuple(rows)
         keys = self._keys()

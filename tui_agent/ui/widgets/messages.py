@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 
 #: Duration from which a call or turn shows it.
 SECONDS_FROM = 1.0
-#: Seconds between redraws of a streaming response.
+#: Seconds between redraws.
 STREAM_INTERVAL = 0.1
-#: Minimum pause as a multiple of the last redraw's duration, so that long responses leave time for input.
+#: Minimum pause as a multiple of the last redraw, to leave time for input.
 REST = 3
 #: Maximum characters drawn at once.
 SHORT = 2_000
 #: Last characters shown of reasoning and of a streaming summary.
 SHOWN = 8_000
-#: Maximum check failures listed below the check.
+#: Maximum check failures listed.
 MOST_LINKS = 5
 #: Consecutive reads merged into one line.
 LONG_RUN = 3
-#: With more than `MOST_LINES` call lines, a message shows only the `NEWEST` newest.
+#: Above `MOST_LINES` call lines, only the `NEWEST` are shown.
 MOST_LINES, NEWEST = 8, 4
 #: Maximum calls per line with listed results.
 MOST_DETAILS = 20
@@ -77,7 +77,7 @@ WORDS = {
 }
 #: For display without colour.
 _SPEAKERS = {"person": "You:", "agent": "The model:"}
-#: Text other than a single plain paragraph on one line.
+#: Text other than a plain one-line paragraph.
 _MARKDOWN = re.compile(r"[*_`#\[\]|<>~&\\\n]|^\s|^([-+=]|\d+[.)])|  |.{2000}")
 
 
@@ -101,7 +101,7 @@ class MessageBlock(Vertical, GrowsAtEnd):
         self._plan: PlanBlock | None = None
         self._planned = PlanSlice()
         self._ready = False
-        #: Whether the block is near the viewport and is measured first when widths change.
+        #: Blocks near the viewport are measured first when widths change.
         self.near = True
 
     def compose(self) -> Iterable[Widget]:
@@ -209,7 +209,7 @@ class MessageBlock(Vertical, GrowsAtEnd):
             await self._draw_thoughts(reply.reasoning, 0)
             await self._draw(reply.summary, reply.message, growing=True)
         except MountError:
-            return  # the response was withdrawn and this block is being removed
+            return  # the response was withdrawn
         self._took, self._due = time.monotonic() - begun, None
         if self._reply is not reply and self.message is None:
             self.grow(self._reply)
@@ -386,7 +386,7 @@ def facts_of(message: ChatMessage, review: ReviewSlice) -> str:
 
 
 def _decided(changes: Sequence[Change]) -> Iterable[str]:
-    """`2 applied`, `1 pending`, `1 replaced`: counts by state, if any change is decided or failed."""
+    """Counts by state, if any change is decided or failed."""
     states = Counter(
         "pending"
         if change.is_open

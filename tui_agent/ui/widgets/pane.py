@@ -214,7 +214,7 @@ def call_session(node: DOMNode, session: Session, call: Coroutine[Any, Any, obje
 
 
 async def noticed(session: Session, call: Awaitable[object]) -> None:
-    """Awaits a call; a user-facing error becomes a notice."""
+    """A user-facing error becomes a notice."""
     try:
         await call
     except TuiAgentError as error:

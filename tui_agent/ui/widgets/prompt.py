@@ -24,7 +24,7 @@ from tui_agent.ui.widgets.line_view import column
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
-#: Characters from which a paste is displayed as one line.
+#: Characters from which a paste is folded.
 FOLD_FROM = 2_000
 _MENTION = re.compile(r"(?:^|(?<=\s))@([^\s@]*)$")
 _COMMAND = re.compile(r"/([\w:-]*)")
@@ -67,7 +67,7 @@ class Prompt(WritingArea):
         """A paste without text: the clipboard may hold a picture."""
 
     class PickerKey(Message):
-        """A key for the open completion list, by its name in the `offers` table of `keys.toml`."""
+        """By its name in the `offers` table of `keys.toml`."""
 
         def __init__(self, meant: str) -> None:
             super().__init__()
@@ -159,7 +159,7 @@ class Prompt(WritingArea):
 
     @property
     def command(self) -> str | None:
-        """The typed command name, if there is no other text."""
+        """`None` with other text."""
         found = _COMMAND.fullmatch(self.text)
         return found[1] if found else None
 
@@ -231,7 +231,7 @@ class Prompt(WritingArea):
         return False
 
     def _after_choice(self, chosen: ChosenStep, event: events.Key) -> None:
-        """Handles the first key after a choice: reverts it, or turns it into typed text."""
+        """The first key after a choice reverts it, or makes it typed text."""
         if is_modifier(event):
             return
         self._chosen = None
@@ -292,7 +292,7 @@ class CompletionList(OptionList, can_focus=False):
                 self.close()
 
     def move(self, meant: str) -> bool:
-        """Returns whether a key of the `offers` table moved the cursor or closed the list."""
+        """Returns whether the list handled the key."""
         match meant:
             case "up":
                 self.action_cursor_up()
@@ -314,7 +314,7 @@ class CompletionList(OptionList, can_focus=False):
 
 
 def file_row(path: str, state: State) -> tuple[str, Content]:
-    """A path with its state: open, unsaved, changed, pending, known, stale."""
+    """States: open, unsaved, changed, pending, known, stale."""
     marks: list[str | tuple[str, str]] = []
     buffer, known = state.buffers.get(path), state.known.files.get(path)
     if buffer is not None:

@@ -208,7 +208,6 @@ _PHASES = {
 }
 
 
-#: Cells of the line's symbol and the chat's borders.
 MARK = 5
 #: Minimum cells of a path in progress.
 _SHORTEST_PATH = 12
@@ -224,7 +223,7 @@ class ProgressLine(PromptLine):
         #: Number of the running turn and its first `time.monotonic` timestamp.
         self._turn, self._since = 0, 0.0
         self._rows = 0
-        #: The last received part of the answer, and its time.
+        #: The last part of the answer, and its time.
         self._heard: tuple[object, ...] = ()
         self._heard_at = 0.0
 

@@ -143,7 +143,7 @@ def _behind(highlights: Iterable[Highlight], bottom: int, end: int) -> list[High
 
 
 def _stop(stop: int, top: int, bottom: int, more: int, grows: bool) -> int:
-    """The new end of a highlight after an edit of `top`–`bottom` that adds `more` bytes."""
+    """New end of a highlight after an edit of `top`–`bottom` that adds `more` bytes."""
     if stop > bottom or (stop == bottom and grows):
         return stop + more
     return min(stop, top)

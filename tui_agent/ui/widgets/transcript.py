@@ -39,7 +39,7 @@ def read_position(saved: object, total: int) -> ScrollPosition | None:
 
 
 def messages_around(stand: ScrollPosition, total: int, count: int) -> tuple[int, int]:
-    """The first and last of about `count` messages to draw, two thirds of them below the position."""
+    """First and last of about `count` messages, two thirds of them below the position."""
     last = min(stand.message + count - count // 3, total)
     return max(1, min(stand.message - count // 3, last - count + 1)), last
 
@@ -90,7 +90,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             self.count = count
 
     def __init__(self, source: Source, stand: ScrollPosition | None = None) -> None:
-        """Restores the scroll position `stand`; `None` means the newest message."""
+        """`None` follows the newest message."""
         super().__init__(id="transcript")
         self._source = source
         self._blocks: dict[int, MessageBlock] = {}
@@ -137,7 +137,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         return at_the_end and not self._apart and self._back_to is None
 
     def on_resize(self) -> None:
-        """Keeps the visible text in view: wrapping depends on the width."""
+        """Keeps the visible text in view."""
         size, stand = self._seen
         if stand is not None and size != self.size:
             self._back_to = stand
@@ -178,7 +178,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         self._page_once(self._draw_around(self._back_to))
 
     def walk(self) -> None:
-        """Selects the newest block, of an answer its text or code, and takes the focus."""
+        """Selects the newest block, of an answer its text or code."""
         found = self._all_blocks()
         if found:
             self.focus()
@@ -274,7 +274,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             self._page_once(self._page(oldest))
 
     def _add(self, messages: list[ChatMessage], review: ReviewSlice) -> None:
-        """Appends messages; a streamed response becomes its message in place, without a redraw."""
+        """A streamed response becomes its message in place."""
         followed = self.following
         live = self._live
         reply = next((message for message in messages if message.kind == "agent"), None)
