@@ -18,6 +18,7 @@ from tui_agent.model.client import CallChunk, Chunk, EndChunk
 from tui_agent.model.parts import calls_of, text_of
 from tui_agent.session.session import Session
 from tui_agent.tools import registry
+from tui_agent.tools.read_files import MOST_ACTIONS
 from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult
 from tui_agent.turn.calls import HEAD, MOST_CALLS, TAIL
 from tui_agent.turn.reply import MOST_KEPT_CALLS
@@ -57,6 +58,18 @@ async def test_forty_calls_are_answered_in_one_step_in_order(workspace: Path) ->
         assert list(answered) == [f"call_{n}" for n in range(40)]
         assert all(f"1: value = {n}" in answered[f"call_{n}"] for n in range(40))
         assert len(model_of(session).requests) == 2
+
+
+async def test_a_call_can_make_two_hundred_requests(workspace: Path) -> None:
+    """Each progress of a request costs time in proportion to the number of requests."""
+    made = [{"type": "file", "name": str(n), "patterns": [f"{n}.py"]} for n in range(210)]
+    made[0]["patterns"] = ["a.py"]
+    asked = calls(("read_files", {"actions": made}))
+    async with open_session(workspace, [asked, DONE], protocol="tools") as session:
+        await ask(session)
+        answered = results(session)["call_0"]
+        assert "1: x = 1" in answered and "10 of 210 requests are ignored: a call can make 200." in answered
+        assert len(session.state.plan.actions) == MOST_ACTIONS == 200
 
 
 async def test_a_reply_that_changes_and_asks_gets_both_answered(workspace: Path) -> None:

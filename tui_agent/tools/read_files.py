@@ -39,6 +39,8 @@ from tui_agent.tools.tool import Emit, Invocation, LoadedFiles, Tool, ToolContex
 from tui_agent.workspace.patterns import escape
 
 NEAREST_SHOWN = 5
+#: Maximum number of requests that a call can make; the rest are refused.
+MOST_ACTIONS = 200
 #: Matches stored with an attempt.
 PATHS_KEPT = 5
 #: A larger workspace is not searched for a definition; number of identifiers searched for.
@@ -408,7 +410,7 @@ def _by_size(root: Path, paths: Sequence[str]) -> list[str]:
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     # Before the first await, so that concurrent calls name their actions in order.
     taken = {slot.action.name for slot in context.core.state.plan.actions} | context.progress.names
-    actions = named_once(call.entries, taken)
+    actions = named_once(call.entries[:MOST_ACTIONS], taken)
     context.progress.names |= taken
     actions = await asyncio.to_thread(completed, actions, context.core.workspace.index)
     actions = tuple(renamed(context, actions))
@@ -416,6 +418,9 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     wanted: list[tuple[FileAction, LoadedBy]] = [(action, "request") for action in actions]
     refusal = partial(refusal_of_path, context.core.settings.permissions, call.name)
     loaded = await find_files(with_fields(context, refusal=refusal), wanted, (), emit)
+    if refused := len(call.entries) - len(actions):
+        fact = f"{refused:,} of {len(call.entries):,} requests are ignored: a call can make {MOST_ACTIONS}."
+        loaded = loaded.plus(LoadedFiles(facts=(fact,)))
     lines, count = sum(file.lines for file in loaded.files), len(loaded.files)
     files = f"{count} file{'' if count == 1 else 's'}, {lines:,} line{'' if lines == 1 else 's'}"
     names = {action.name for action in actions}
