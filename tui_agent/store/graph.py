@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
@@ -85,8 +86,8 @@ def may_become(task: SubTask, state: SubTaskState) -> bool:
 def faults(tasks: Sequence[SubTask]) -> list[str]:
     """Names all duplicate ids, unknown dependencies and cycles."""
     found = []
-    ids = [task.id for task in tasks]
-    doubled = sorted({name for name in ids if ids.count(name) > 1})
+    ids = Counter(task.id for task in tasks)
+    doubled = sorted(name for name, count in ids.items() if count > 1)
     if doubled:
         found.append(f"sub-task ids occur twice: {', '.join(doubled)}")
     unknown = sorted({name for task in tasks for name in task.dependencies if name not in ids})
