@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -79,7 +80,8 @@ OFFLINE = {
 }
 
 
-MISSING = {tool for tool in OFFLINE if tool != "pip" and shutil.which(tool) is None}
+#: An environment made by uv has no pip.
+MISSING = {tool for tool in OFFLINE if not (find_spec("pip") if tool == "pip" else shutil.which(tool))}
 
 
 @pytest.mark.parametrize("tool", sorted(OFFLINE.keys() - MISSING))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from textual.geometry import Region, Size
 
@@ -40,6 +40,7 @@ STEPS = st.lists(
 
 
 @given(SIZES, HIDDEN, STEPS, NEEDS)
+@example(Size(160, 6), (), [("plan", "height", -1), ("files", "height", -1)], AT_FIRST)
 def test_places_lie_on_the_screen_and_do_not_overlap(
     size: Size, hidden: tuple[str, ...], steps, needs: Needs
 ) -> None:

@@ -408,7 +408,9 @@ def resized(
     if layout.zoomed or len(parts) < 2:
         return layout
     other = at + 1 if at + 1 < len(parts) else at - 1
-    taken = min(max(cells, parts[at].least - parts[at].length), parts[other].length - parts[other].least)
+    # On a low screen parts can already have less than their least length.
+    spare, other_spare = (max(0, part.length - part.least) for part in (parts[at], parts[other]))
+    taken = min(max(cells, -spare), other_spare)
     if taken * cells <= 0:
         return layout
     lengths = [part.length for part in parts]
