@@ -1,4 +1,4 @@
-"""Commands in a view of the folder with all pending changes, or in the folder; views with a server persist."""
+"""Commands in a view of the folder with all pending changes, or in the folder."""
 
 from __future__ import annotations
 
@@ -397,7 +397,7 @@ class Commands:
 
     @call(changes=True)
     async def run_here(self, command: str) -> str:
-        """Runs in the real folder. Raises `SessionError`."""
+        """Raises `SessionError`."""
         _check(command)
         return await self._run_in_folder(self._running.new_id(), command, "person", None)
 

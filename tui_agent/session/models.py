@@ -246,7 +246,6 @@ class ModelAccess:
 
     @call(changes=False)
     async def find_key(self) -> None:
-        """Loads a required key from the system keyring."""
         if not self.name or not isinstance(self.model, CanReach):
             return
         if key := await asyncio.to_thread(stored_keys, self.name, os.environ):

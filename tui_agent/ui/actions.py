@@ -240,7 +240,6 @@ _ticked = _unless(
     "none is ticked",
 )
 
-#: By action id, or by pane for its other actions.
 _REASONS: dict[str, Reason] = {
     **dict.fromkeys(
         (

@@ -182,8 +182,6 @@ class AgentTerminal:
 
 
 class _Shown:
-    """Non-blocking output to a slow terminal."""
-
     def __init__(self, loop: asyncio.AbstractEventLoop, target: int, on_drained: Callable[[], None]) -> None:
         self._loop, self._on_drained = loop, on_drained
         # `O_NONBLOCK` on the shared descriptor would affect all programs in this terminal.

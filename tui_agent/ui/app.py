@@ -84,8 +84,6 @@ PASTE_WAITS, A_DAY = "paste not finished · Ctrl+C ends it", 86_400
 
 
 class Beginning(NamedTuple):
-    """Arguments known only when the drawn application gets its terminal."""
-
     open_session: OpenSession
     reopen: Reopen
     pick_from: tuple[Path, Path] | None
@@ -347,8 +345,8 @@ class WorkspaceApp(
         return self.session is not None and self.session.state.turn.running
 
     async def _chosen(self) -> Session | None:
-        """Returns `None` if the user cancelled or another process shows the session here. Raises
-        `OpenElsewhere` if that process cannot.
+        """`None` if the user cancelled or another process shows the session here. Raises `OpenElsewhere` if
+        that process cannot.
         """
         choice = None
         if self._pick_from:

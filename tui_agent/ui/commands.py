@@ -66,7 +66,7 @@ def _write(path: Path, ids: list[str]) -> None:
         pass
 
 
-#: By action id: a module of `dialogs`, imported on first use, and its function.
+#: Modules of `dialogs`, imported on first use, and functions.
 DIALOGS = {
     "app.notices": "palette:show_notices",
     "app.inbox": "inbox:show_inbox",

@@ -245,7 +245,6 @@ class Announcements(Static):
     )
 
     def __init__(self, keys: Keys, title: Callable[[str], str]) -> None:
-        """`title` returns a pane's title with its counts."""
         super().__init__("", markup=False)
         self._keys = keys
         self._title = title
@@ -356,7 +355,6 @@ def _highlighted(options: OptionList) -> int:
 
 
 def _words_at(screen: Screen[object], y: int) -> Callable[[str], str]:
-    """Returns the conversion for the widget at the row."""
     try:
         widget: Widget = screen.get_widget_at(1, y)[0]
     except NoWidget:

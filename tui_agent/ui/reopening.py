@@ -1,4 +1,4 @@
-"""Reopens unfinished text fields, except the prompt and the editor, after a resume."""
+"""Reopens unfinished text fields after a resume, except prompt and editor."""
 
 from __future__ import annotations
 

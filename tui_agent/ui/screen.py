@@ -222,7 +222,6 @@ class WorkspaceScreen(
         return self.host.keys.single(ANYWHERE) - {"tab", "shift+tab", "question_mark"}
 
     def typed_early(self) -> None:
-        """Shows input that has no target yet."""
         for line in self.query("#opening").results(Static):
             line.update(plain(f"opening …  {self.host.keyboard.text[-200:]}"), layout=False)
 
@@ -241,7 +240,7 @@ class WorkspaceScreen(
         return self._room.make(event) or shown
 
     async def handle_after_leader(self, event: Typed) -> bool:
-        """Returns whether the event was the second key after the leader."""
+        """Returns whether it handled the event."""
         if self.leader.waiting is None or not isinstance(event, events.Key | events.Paste | events.MouseDown):
             return False
         if isinstance(event, events.Key) and is_modifier(event):
@@ -293,7 +292,6 @@ class WorkspaceScreen(
         self.arrangement.resize(message.pane, message.axis, message.cells)
 
     def handle_right_click(self, event: Typed) -> bool:
-        """Moves the cursor, and opens the menu of actions."""
         if not isinstance(event, events.MouseDown | events.MouseUp) or event.button != 3:
             return False
         if isinstance(event, events.MouseDown):

@@ -120,7 +120,6 @@ class Chooser(Dialog[Any]):
 
     @on(events.Resize)
     def _resized(self, event: events.Resize) -> None:
-        """Rows are cut to the screen's width."""
         if self._across not in (0, event.size.width):
             self._follow()
         self._across = event.size.width

@@ -187,7 +187,6 @@ class CommitDialog(Form[None]):
         view.show_undecided(diff)
 
     def action_draft(self) -> None:
-        """Drafts the message for the ticked files."""
         if self.ticked and self.query_one(WritingArea).text == self.before:
             self.run_worker(self._draft(self._plan.of(self.ticked)), group="draft", exclusive=True)
 

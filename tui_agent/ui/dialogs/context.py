@@ -1,4 +1,4 @@
-"""The content of requests: sizes, exact requests, and the editable summary and memory."""
+"""The content of requests: sizes, requests, and the editable summary and memory."""
 
 from __future__ import annotations
 

@@ -106,8 +106,6 @@ class Form(Dialog[ScreenResultType]):
 
 
 class TextDialog(Form[str | None]):
-    """Returns the text, or `None` if cancelled."""
-
     asks_twice = True
     DEFAULT_CSS = """
     TextDialog {

@@ -250,7 +250,6 @@ async def _keep_key(session: Session, name: str, key: str) -> None:
 
 
 async def _try_and_keep(app: Host, session: Session, name: str) -> None:
-    """Offers a test request and saving as the default."""
     title, tried = f"{name} is chosen for this session", False
     while True:
         price = session.models.price_of_a_test()

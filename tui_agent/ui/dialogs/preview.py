@@ -249,9 +249,7 @@ def _row(point: Checkpoint) -> Row:
 
 
 class Merge(DiffPreview[ConflictChoices | None]):
-    """Returns the complete choices, or `None`. The diff shows the merge against the unsaved text, with the
-    disk's side at conflicts.
-    """
+    """The diff shows the merge against the unsaved text, with the disk's side at conflicts."""
 
     ID = "merge"
     DEFAULT_CSS = "Merge ConflictLines { height: 1fr; }"

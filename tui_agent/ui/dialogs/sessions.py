@@ -1,4 +1,4 @@
-"""Dialogs of sessions and their messages: open, search, rename, fork, edit, delete and export."""
+"""Dialogs of sessions and messages: open, search, rename, fork, edit, delete, export."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _turn_row(line: FoundLine) -> ChooserRow:
 
 
 class SessionPicker(Chooser):
-    """Returns the session to open, or `None`."""
+    """Returns the session to open."""
 
     ID = "session_list"
     DEFAULT_CSS = """

@@ -350,7 +350,7 @@ async def compare_attempts(app: App[object], session: Session) -> None:
 
 
 class Attempts(Dialog[str | None]):
-    """Returns the id of the chosen attempt, or `None`."""
+    """Returns the chosen attempt's id."""
 
     ID = "attempts"
     HINTS = (

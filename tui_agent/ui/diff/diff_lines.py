@@ -45,7 +45,7 @@ class DiffLines:
         self.lasts: list[int] = []
         self.lines: list[DiffLine] = []
         self._unfolded = unfolded
-        #: By hunk: whether its line endings are mixed.
+        #: Whether line endings are mixed, by hunk.
         self._mixed: dict[int, bool] = {}
         self._build()
         self.digits = len(str(max((line.number for line in self.lines if line.kind != "fold"), default=1)))

@@ -1,4 +1,4 @@
-"""A diff as coloured lines, drawn line by line, independent of its length."""
+"""A diff as coloured lines, drawn line by line."""
 
 from __future__ import annotations
 

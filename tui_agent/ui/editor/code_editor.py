@@ -205,7 +205,7 @@ class Editor(WritingArea):
         super().__init__(soft_wrap=False, tab_behavior="indent", show_line_numbers=True, compact=True)
         self.path = buffer.path
         self.revision = -1
-        #: Text of the last exchange with the session, in either direction.
+        #: Text of the last exchange with the session.
         self.agreed = ""
         self.told = (buffer.cursor, buffer.anchor)
         self._first = theme

@@ -1,4 +1,4 @@
-"""Vim's motions and text objects, as functions of a text and an offset."""
+"""Vim's motions and text objects on a text and an offset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sub-tasks as a graph: layers from left to right, dependencies as lines, a cursor on a task."""
+"""Sub-tasks as a graph: layers from left to right, dependencies as lines, a cursor."""
 
 from __future__ import annotations
 
@@ -34,8 +34,6 @@ class Node(NamedTuple):
 
 
 class LineGlyph(NamedTuple):
-    """A character of an edge, and the nodes of all edges through its cell."""
-
     glyph: str
     names: frozenset[str]
 

@@ -121,7 +121,6 @@ class Keyboard:
                 await self._rested.wait()
 
     def look(self) -> None:
-        """Checks again whether the first event must wait."""
         self._came.set()
 
     async def run(self) -> None:

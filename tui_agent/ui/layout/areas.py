@@ -122,8 +122,6 @@ OWN_TITLE = frozenset({"buffers"})
 
 
 class LayoutColumn(NamedTuple):
-    """Share of the width with bounds in cells, and rows."""
-
     share: float
     least: int
     most: int

@@ -129,7 +129,6 @@ class TabLine(Widget):
             self.post_message(self.TabPressed(self._pressed))
 
 
-#: Rows below the workspace: the status line.
 ROWS_BELOW = 1
 
 

@@ -197,7 +197,6 @@ class MessageText(Guarded, GrowsAtEnd):
         return strips[from_top] if from_top < len(strips) else Strip.blank(self.size.width, self.rich_style)
 
     def _strip(self, row: DrawnRow, line: int) -> Strip:
-        """Cells with their text offsets, for mouse selection."""
         style = self.visual_style
         if row.code:  # a partial visual style has no opaque background
             ground = style + Style(background=self.get_component_styles("message-text--code").background)

@@ -159,7 +159,7 @@ class DrawnLines(Struct, frozen=True):
 
 
 class _Fence(Struct):
-    """An open code block; `first` is the index of its first line."""
+    """`first` is the index of the first line."""
 
     sign: str
     indent: int
@@ -229,7 +229,6 @@ class Reading:
         return DrawnLines((*before.lines[: of.line], *shown, *below), min(of.line, before.kept))
 
     def _go_on(self, growing: bool) -> list[AnyLine]:
-        """Returns the lines of the open blocks."""
         if not self._parsed:
             return self._read_plain(growing)
         window = WINDOW

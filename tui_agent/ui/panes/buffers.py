@@ -1,4 +1,4 @@
-"""The editor pane: tabs of open files, an editor, and notices of external changes."""
+"""The editor pane: tabs of open files, an editor, notices of external changes."""
 
 from __future__ import annotations
 
@@ -171,7 +171,6 @@ class BuffersPane(Pane):
             self._show_editor(active)
 
     def _show_files(self, buffers: BuffersSlice) -> None:
-        """Parts that do not depend on typed text."""
         unsaved = sum(buffer.unsaved for buffer in buffers.open)
         count = f" {len(buffers.open)}" if buffers.open else ""
         self.title_text = f"Editor{count}" + (f" ●{unsaved}" if unsaved else "")

@@ -203,7 +203,6 @@ class ChatPane(Pane):
         self._show_mode()
 
     def _show_mode(self) -> None:
-        """The mode with its key, or the key that carries out a plan."""
         mode = self.session.mode
         plan = mode == "ask" and self.session.state.has_plan
         key, does = (

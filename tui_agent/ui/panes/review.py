@@ -1,4 +1,4 @@
-"""The review pane: proposed changes as diffs, decided by hunk, file, todo or all at once."""
+"""The review pane: proposed changes as diffs, decided by hunk, file, todo or all."""
 
 from __future__ import annotations
 

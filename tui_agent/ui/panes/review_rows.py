@@ -278,7 +278,6 @@ def outcome(changes: Sequence[Change]) -> str:
 
 
 def without_diff(change: Change) -> str:
-    """A sentence about a change without changed lines."""
     if change.state == "failed":
         return change.reason or f"The place of the change to {change.path} is ambiguous."
     if change.executable is not None and change.kind == "edit":

@@ -61,8 +61,6 @@ class Pane(Container):
     """
 
     class Retitled(Message):
-        """The title or one of its counts changed."""
-
         def __init__(self, pane: Pane) -> None:
             super().__init__()
             self.pane = pane

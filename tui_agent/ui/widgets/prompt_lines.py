@@ -1,4 +1,4 @@
-"""Lines above the prompt: questions, progress, next steps, queued messages and model setup."""
+"""Lines above the prompt: questions, progress, next steps, queue and model setup."""
 
 from __future__ import annotations
 
@@ -307,7 +307,6 @@ def _files(count: int, of: int) -> str:
 
 
 def fit_path(path: str, room: int) -> str:
-    """The path, or its end within `room` cells."""
     path = one_line(path)
     return path if len(path) <= room else f"…{path[len(path) - room + 1 :]}"
 

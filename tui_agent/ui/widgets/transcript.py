@@ -1,4 +1,4 @@
-"""The transcript: a window of messages that follows the newest unless the user has scrolled up."""
+"""The transcript: a window of messages that follows the newest unless the user scrolls up."""
 
 from __future__ import annotations
 

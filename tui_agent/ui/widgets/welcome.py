@@ -51,8 +51,6 @@ _REHEARSAL = ("rehearsal:", "rehearse", "recorded replies, no key")
 
 
 class ModelOption(NamedTuple):
-    """Value in the model list, description and reason."""
-
     value: str
     words: str
     why: str
@@ -70,7 +68,6 @@ class WelcomeLines(Widget):
     """As many lines as fit, computed once during layout for the first frame."""
 
     def __init__(self, lines: Callable[[int, int], list[Content]]) -> None:
-        """`lines` takes the container's width and height in cells."""
         super().__init__()
         self._lines = lines
 
