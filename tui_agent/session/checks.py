@@ -111,7 +111,7 @@ class Checks:
 
     @call(changes=False)
     def listed(self) -> list[ListedCheck]:
-        """All count as accepted until the user decides. Blocking."""
+        """Counts all as accepted until the user decides. Blocking."""
         accepted = self._accepted()
         chosen = accepted or []
         known = {check.name for check in chosen} | {check.command for check in chosen}

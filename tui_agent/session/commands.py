@@ -353,7 +353,7 @@ class Commands:
         low: bool = False,
         place: str = "",
     ) -> tuple[CommandResult, str]:
-        """Also returns the runner's report. Raises `SessionError` without a view or a usable place."""
+        """Returns the runner's report too. Raises `SessionError` without a view or a usable place."""
         if where == "workspace" and not place:
             number = await self._run_in_folder(self._running.new_id(), command, "check", timeout)
             return await self._running.result_of(number), ""
@@ -372,7 +372,7 @@ class Commands:
 
     @call(changes=False)
     async def isolation(self) -> tuple[Isolated, str]:
-        """With its limits as a sentence."""
+        """Returns the isolation, and its limits as a sentence."""
         from tui_agent.sandbox.isolation import WORDS
 
         rung = await self.views.rung()
@@ -419,7 +419,7 @@ class Commands:
 
     @call(changes=True)
     async def again(self, *, network: bool = False, allowed: bool = False) -> str:
-        """In the same place. Raises `AnswerNeeded` or `SessionError`."""
+        """Repeats the last command in the same place. Raises `AnswerNeeded` or `SessionError`."""
         last = self._last()
         if last.where == "workspace":
             return await self.run_here(last.command)

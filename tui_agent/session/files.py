@@ -193,7 +193,7 @@ def _lies_in(path: str, folders: set[str]) -> bool:
 
 
 class Hashes:
-    """By path and file stamp. Not thread-safe."""
+    """Hashes by path and file stamp. Not thread-safe."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
@@ -337,7 +337,7 @@ class Files:
 
     @call(changes=False)
     def suggest(self, query: str, limit: int) -> list[str]:
-        """For the `@` picker: open files, then changed files, then known files."""
+        """Returns open files first, then changed files, then known files."""
         state = self.state
         open_first = [
             buffer.path

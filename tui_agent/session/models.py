@@ -66,7 +66,7 @@ class Offer(Struct, frozen=True):
 
 
 class Offers:
-    """Newest first. Makes no request before `ask`."""
+    """Models, newest first. Makes no request before `ask`."""
 
     def __init__(self, model: Callable[[], Model], environment: Callable[[], Mapping[str, str]]) -> None:
         self._model = model
@@ -158,7 +158,7 @@ async def _made(provider: str, listing: Listing) -> tuple[Offer, ...]:
 
 
 def offers_of(provider: str, listing: Listing, day: date) -> Iterator[Offer]:
-    """Newest first, retired last. Without a list, those of the table."""
+    """Yields the newest first, retired models last. Without a list, uses the table."""
     known = {name: it for name, it in table().models.get(provider, {}).items() if is_chat(name)}
     listed = {one.name: one for one in listing.models}
     if not listed:
@@ -310,7 +310,7 @@ class ModelAccess:
 
     @call(changes=False)
     def is_model(self, word: str) -> bool:
-        """Current, listed, or of a known provider."""
+        """Returns whether the model is current, listed, or of a known provider."""
         listed = {offer.name for offer in self.offers.all()}
         return bool(word) and (word == self.name or word in listed or split(word) is not None)
 

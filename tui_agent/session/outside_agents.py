@@ -364,7 +364,7 @@ class AgentRun:
         return again
 
     def _different(self, paths: Sequence[str]) -> list[str]:
-        """By size or time of change. Blocking."""
+        """Compares size and time of change. Blocking."""
         assert self._merged is not None
         with WritableFolder(str(self._workspace.root)) as folder:
             different = []
@@ -534,7 +534,7 @@ class OutsideAgents:
 
     @call(changes=True)
     async def allow_host(self, host: str, agent: str = "") -> str:
-        """Permanent. Returns the agent, by default the newest. Raises `SessionError`."""
+        """Allows a host permanently. Returns the agent, by default the newest. Raises `SessionError`."""
         if not self._proxies:
             raise SessionError("No agent was started", "start one with /agent")
         name = agent or list(self._proxies)[-1]

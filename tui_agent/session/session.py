@@ -367,7 +367,7 @@ class Session:
 
     @call(changes=True)
     async def carry_out(self) -> None:
-        """In mode `edit`. Raises `SessionError` without a plan."""
+        """Begins a turn in mode `edit`. Raises `SessionError` without a plan."""
         if not self.state.has_plan or self.mode != "ask":
             raise SessionError("There is no plan to carry out", "ask for one in mode ask first")
         await self.set_mode("edit")
@@ -403,7 +403,7 @@ class Session:
 
     @call(changes=False)
     async def notice(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:
-        """Not part of the conversation."""
+        """Adds no message to the conversation."""
         await self.journal.record(e.NoticeGiven(level, text))
 
     @call(changes=False)

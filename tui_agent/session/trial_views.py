@@ -238,8 +238,8 @@ class TrialViews:
         pending: bool = True,
         tools: Sequence[str] = (),
     ) -> PreparedView:
-        """With pending and unsaved content, unless `pending` is `False`. Calls `seeded` once the content is
-        fixed; `tools` are additional readable folders. Raises `SessionError`.
+        """Includes pending and unsaved content, unless `pending` is `False`. Calls `seeded` once the content
+        is fixed; `tools` are additional readable folders. Raises `SessionError`.
         """
         from tui_agent.extensions.markdown_files import hidden_config
         from tui_agent.sandbox.folder_copy import RunFolder

@@ -118,7 +118,7 @@ class Turns:
         await begun
 
     def ask_again(self, conflicts: Sequence[Change]) -> None:
-        """At once or after the turn."""
+        """Asks at once or after the turn."""
         self._conflicts += conflicts
         if not self.running:
             self._stopped = False
@@ -218,7 +218,7 @@ class Turns:
             future.set_result(decision)
 
     def decided(self) -> Sequence[Decision]:
-        """Since the last call."""
+        """Returns the decisions since the last call."""
         decisions, self._decisions = self._decisions, []
         return decisions
 

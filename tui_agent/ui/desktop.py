@@ -42,7 +42,7 @@ def editor(environment: Mapping[str, str] = os.environ) -> list[str]:
 
 
 def opening(words: Sequence[str], path: Path, line: int = 0) -> list[str]:
-    """At `line` (from 1) if the editor supports it."""
+    """Opens the file at `line` (from 1) if the editor supports it."""
     at = [f"+{line}"] if line and Path(words[0]).name in _BY_PLUS else []
     return [*words, *at, str(path)]
 

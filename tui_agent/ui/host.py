@@ -38,7 +38,7 @@ class AgentCommands(Protocol):
 
 
 class Host(App[int], inherit_bindings=False):
-    """With `reopen` it switches sessions."""
+    """Switches sessions with `reopen`."""
 
     keys: Keys
     keyboard: Keyboard
@@ -61,7 +61,7 @@ class Host(App[int], inherit_bindings=False):
         raise NotImplementedError
 
     def show_as(self, *, plain: bool | None = None, keys: str = "") -> None:
-        """For this run."""
+        """Applies to this run."""
         raise NotImplementedError
 
     @property
@@ -69,7 +69,7 @@ class Host(App[int], inherit_bindings=False):
         raise NotImplementedError
 
     def use_theme(self, name: str) -> None:
-        """For this run. "" only adopts the colours that the terminal's variables name."""
+        """Applies to this run. "" only adopts the colours that the terminal's variables name."""
         raise NotImplementedError
 
     async def hand_over(self, words: Sequence[str]) -> int:

@@ -291,7 +291,7 @@ class PlainScreen:
         return "\n".join("".join(cell.text for cell in row).rstrip() for row in self._rows)
 
     def update(self, screen: Screen[object], console: Console) -> str:
-        """Also puts the cursor at the focus."""
+        """Returns the sequence that updates the terminal and puts its cursor at the focus."""
         strips = rows_of(screen)
         width, said = screen.size.width, _announced(screen)
         rows = [_row(strip, _words_at(screen, y), width) for y, strip in enumerate(strips)]

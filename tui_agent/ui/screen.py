@@ -162,7 +162,7 @@ class WorkspaceScreen(
             await pane.flush()
 
     async def _store_waiting(self, text: str) -> None:
-        """Except a password. The chat is flushed first: its keys are older."""
+        """Stores waiting keys, except a password. The chat is flushed first: its keys are older."""
         session = self.session
         if session is None or getattr(self.app.focused, "password", False):
             return
@@ -235,7 +235,7 @@ class WorkspaceScreen(
             self._arriving = None
 
     def make_room(self, event: Typed) -> bool:
-        """For events that depend on positions, not text input. Returns whether anything moved."""
+        """Adjusts pane sizes before events that depend on positions. Returns whether anything moved."""
         shown = isinstance(event, events.MouseDown) and self.bridge is not None and self.bridge.flush()
         return self._room.make(event) or shown
 

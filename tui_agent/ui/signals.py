@@ -121,7 +121,7 @@ async def run_notifier(command: str, message: str) -> None:
 
 
 async def given_to_tmux(text: str) -> bool:
-    """Also to its terminal's clipboard. Returns whether that succeeded."""
+    """Copies to tmux's buffer and its terminal's clipboard. Returns whether that succeeded."""
     try:
         process = await asyncio.create_subprocess_exec(
             "tmux", "load-buffer", "-w", "-", stdin=PIPE, stdout=DEVNULL, stderr=DEVNULL

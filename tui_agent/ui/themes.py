@@ -161,7 +161,9 @@ def _is_color(text: str) -> bool:
 
 
 def _textual_names(colors: dict[str, str]) -> dict[str, str]:
-    """For Textual's widgets. Unfocused panes have a border only if pane and background have the same shade."""
+    """Returns variables of Textual's widgets. Unfocused panes have a border only if pane and background have
+    the same shade.
+    """
     flat = colors["background"] == colors["surface"]
     return {
         "edge": colors["line"] if flat else colors["surface"],

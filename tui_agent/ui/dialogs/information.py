@@ -205,7 +205,7 @@ async def choose_skill(app: App[object], session: Session) -> None:
 
 
 async def show_commands(app: App[object], session: Session) -> None:
-    """Newest first; a chosen command shows its output."""
+    """Lists the newest first; a chosen command shows its output."""
     if not session.state.commands.running and not session.state.commands.results:
         await session.notice("No command has run yet: type one in the chat, such as !pytest", "info")
         return

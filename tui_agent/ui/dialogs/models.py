@@ -236,7 +236,7 @@ async def _use(
 
 
 async def _keep_key(session: Session, name: str, key: str) -> None:
-    """In the system's keyring, otherwise in memory; never in a file."""
+    """Stores the key in the system's keyring, otherwise in memory; never in a file."""
     if not store.keyring_available():
         await session.notice(
             f"{name} is stored for this run only; `pip install keyring` stores it permanently"

@@ -96,7 +96,7 @@ def theme_rows(words: str, names: Sequence[str], now: str) -> list[ChooserRow]:
 
 
 def notice_rows(words: str, notices: Sequence[Notice]) -> list[ChooserRow]:
-    """Newest first."""
+    """Lists the newest first."""
     found = [notice for notice in reversed(notices) if words.lower() in notice.text.lower()]
     return [
         ChooserRow(str(notice.number), parts((f"{notice.level:<8}", _COLOURS[notice.level]), notice.text))

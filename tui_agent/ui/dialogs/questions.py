@@ -122,7 +122,7 @@ async def show_permissions(app: App[object], session: Session) -> None:
 
 
 def decision_words(decision: PermissionDecision) -> str:
-    """Such as `allowed always · search_text “x”`, `denied by a rule · …`."""
+    """Returns words such as `allowed always · search_text “x”`, `denied by a rule · …`."""
     by = {"rule": " by a rule", "hook": " by a hook", "nobody": ": a confirmation was not possible"}.get(
         decision.by, ""
     )

@@ -71,7 +71,7 @@ class DiffLines:
         return [*breaks, at]
 
     def text(self, line: DiffLine) -> str:
-        """Without line ending, tabs as spaces."""
+        """Removes the line ending and expands tabs."""
         return one_line(_bare(self._raw(line)))
 
     def column(self, line: DiffLine, character: int) -> int:
@@ -79,7 +79,7 @@ class DiffLines:
         return len(raw[:character].expandtabs(TAB)) if "\t" in raw else character
 
     def ending(self, line: DiffLine) -> str:
-        """Only in hunks with mixed endings."""
+        """Returns "" unless the hunk has mixed endings."""
         if line.kind not in ("removed", "added"):
             return ""
         if line.hunk not in self._mixed:

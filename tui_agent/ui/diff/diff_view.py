@@ -71,7 +71,7 @@ class DiffView(LineView):
         self._ready: tuple[DiffLines, int, list[int]] | None = None
 
     async def get_ready(self, diff: Diff) -> None:
-        """In a thread, since a long diff would block input."""
+        """Lays out the diff in a thread, since a long one would block input."""
         lines = await asyncio.to_thread(DiffLines, diff)
         room = self._room_of(lines) if self.across else 0
         self._ready = lines, room, await asyncio.to_thread(lines.tops, room) if room else []

@@ -218,7 +218,7 @@ class Editor(WritingArea):
 
     @property
     def length(self) -> int:
-        """In characters."""
+        """Number of characters."""
         return self.document.length if isinstance(self.document, ExactDocument) else len(self.text)
 
     def _point(self, place: Place) -> Point:

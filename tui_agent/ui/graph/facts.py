@@ -38,7 +38,7 @@ class Fact(NamedTuple):
 
 
 class Facts(Mapping[str, Fact]):
-    """By task id; computed on access, because few of a large graph are visible."""
+    """Facts by task id, computed on access because few tasks of a large graph are visible."""
 
     def __init__(
         self,

@@ -186,7 +186,7 @@ class GraphView(LineView):
         self._find_places()
 
     def action_step(self, across: int, down: int) -> None:
-        """To the nearest task in that direction, connected ones first."""
+        """Moves to the nearest task in that direction, connected tasks first."""
         if self.canvas is None or self._cursor not in self.canvas.nodes:
             return
         here = self.canvas.nodes[self._cursor]

@@ -190,7 +190,9 @@ _SHOWN = {
 
 
 class Keys(Struct, frozen=True, dict=True):
-    """By action id; `leader ` precedes the second of two keys. `faults` are sentences about ignored entries."""
+    """Keys by action id; `leader ` precedes the second of two keys. `faults` are sentences about ignored
+    entries.
+    """
 
     by_action: dict[str, tuple[str, ...]]
     faults: tuple[str, ...] = ()

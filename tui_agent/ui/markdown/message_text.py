@@ -155,8 +155,8 @@ class MessageText(Guarded, GrowsAtEnd):
         return getattr(self.parent, "near", True)
 
     async def _measure(self) -> None:
-        """Until the width is current. Texts far from the view take turns, since each working thread slows
-        the event loop.
+        """Measures until the width is current. Texts far from the view take turns, since each working thread
+        slows the event loop.
         """
         try:
             while (width := self._wanted) not in (0, self._width):

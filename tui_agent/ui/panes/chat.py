@@ -119,7 +119,7 @@ class ChatPane(Pane):
         yield PromptLine("mode")
 
     def _digit(self, number: int) -> str | None:
-        """In the empty prompt: an answer to the open question (""), a suggestion or next step as text, or
+        """Returns an answer to the open question (""), a suggestion or a next step for the empty prompt, or
         `None`.
         """
         state = self.session.state
@@ -348,7 +348,7 @@ class ChatPane(Pane):
 
     @work
     async def _run(self, text: str) -> None:
-        """On the pending tree, or (`!!`) in the real folder after a question."""
+        """Runs on the pending tree, or (`!!`) in the real folder after a question."""
         from tui_agent.ui.dialogs.questions import may_run_here, run_asked
 
         try:

@@ -48,7 +48,7 @@ COLUMNS = (
 
 
 def columns_for(width: int) -> tuple[KnownColumn, ...]:
-    """Those that fit beside a readable file name."""
+    """Returns the columns that fit beside a readable file name."""
     room = width - _LEAST_FILE
     fitting: list[KnownColumn] = []
     for each in COLUMNS:

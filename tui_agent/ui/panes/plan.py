@@ -445,7 +445,7 @@ class PlanBlock(Static, can_focus=True):
 
 
 def in_short(plan: PlanSlice) -> str:
-    """Such as `2 of 3 files found · 7 patterns tried · not found: Schema`."""
+    """Returns words such as `2 of 3 files found · 7 patterns tried · not found: Schema`."""
     actions = plan.actions
     found = sum(action.state == "loaded" for action in actions)
     tried = sum(len(action.attempts) for action in actions)

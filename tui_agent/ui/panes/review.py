@@ -285,7 +285,7 @@ class ReviewDecisions:
         }
 
     def take(self, side: Side) -> None:
-        """For the current place; the last choice resolves the conflict."""
+        """Decides the current place; the last choice resolves the conflict."""
         if choosing := self._pane.body.choosing:
             choosing.take(side)
             self._chosen()
@@ -301,7 +301,7 @@ class ReviewDecisions:
         self._pane.show(self._session.state)
 
     def _when_fetched(self, call: Callable[[], object]) -> None:
-        """Unless another change is current by then."""
+        """Does nothing if another change is current by then."""
         change, position = self._change, self._pane.position
         if change is None or self._pane.body.has(change):
             call()
@@ -317,7 +317,7 @@ class ReviewDecisions:
     # ── decisions ──────────────────────────────────────────────────────────────────────────────────────────
 
     async def _decide(self, call: _Call, seen: Sequence[Change], *, file: bool) -> None:
-        """Then moves to the next pending hunk. `seen` are the changes on the screen at the key press."""
+        """Moves to the next pending hunk afterwards. `seen` are the changes on the screen at the key press."""
         async with self._deciding:
             self._show()
             change, position = self._change, self._pane.position

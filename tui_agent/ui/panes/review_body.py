@@ -52,7 +52,7 @@ class ConflictChoices:
         return {place: text for place, text in self._texts.items() if self.chosen.get(place) == "by hand"}
 
     def take(self, side: Side) -> None:
-        """For the current place; moves to the next open one."""
+        """Decides the current place and moves to the next open one."""
         self.chosen[self.place] = side
         self._go_on()
 
@@ -137,7 +137,7 @@ class ReviewBody(Vertical):
         self._columns.show_words(text)
 
     def show_change(self, change: Change, place: ReviewPosition, others: Collection[Change]) -> None:
-        """Only `others` stay in the cache."""
+        """Drops all but `others` from the cache."""
         self._shown = change, place
         kept = {_key(other) for other in others}
         self._diffs = {key: diff for key, diff in self._diffs.items() if key in kept}
@@ -197,7 +197,7 @@ class ReviewBody(Vertical):
             view.show_diff(diff, hunk_states(change, len(diff.hunks)), place.hunk)
 
     async def fetch(self, change: Change) -> None:
-        """Unless cached; drawn if its change is still the current one."""
+        """Fetches what is not cached; draws it if its change is still current."""
         key = _key(change)
         async with self._fetching.setdefault(key, asyncio.Lock()):
             if self.has(change):

@@ -78,7 +78,7 @@ def next_waiting(changes: Sequence[Change], place: ReviewPosition | None) -> Rev
 def step_hunk(
     changes: Sequence[Change], place: ReviewPosition | None, step: int, *, by_change: bool = False
 ) -> ReviewPosition | None:
-    """Across files, clamped at both ends. `by_change` skips the other hunks of the change."""
+    """Steps across files, clamped at both ends. `by_change` skips the other hunks of the change."""
     order = places_of(changes)
     if place not in order:
         return next(iter(order), None)
@@ -173,7 +173,7 @@ _DECIDED = (
 
 
 def title(name: str, changes: Sequence[Change], place: ReviewPosition | None) -> str:
-    """Such as `Review · api.py 1 of 3 · change 1 of 2`, without inapplicable parts."""
+    """Returns words such as `Review · api.py 1 of 3 · change 1 of 2`, without inapplicable parts."""
     index = next((i for i, change in enumerate(changes) if place and change.id == place.change), None)
     if index is None or place is None:
         return name
@@ -250,7 +250,7 @@ def place_of(key: str) -> tuple[str, int] | None:
 
 
 def hints(changes: Sequence[Change]) -> list[Hint]:
-    """Without pending changes, the last decision and its undo key."""
+    """Returns the last decision and its undo key if nothing is pending."""
     if not changes:
         return []
     if waiting(changes):
@@ -266,7 +266,7 @@ def conflict_hints(change: Change) -> list[Hint]:
 
 
 def outcome(changes: Sequence[Change]) -> str:
-    """Such as `2 files written, 1 skipped`."""
+    """Returns words such as `2 files written, 1 skipped`."""
     counts: dict[str, int] = {}
     for change in changes:
         if change.state == "skipped" and change.reason.startswith("replaced by "):
@@ -296,7 +296,7 @@ def without_diff(change: Change) -> str:
 
 
 def progress(change: Change) -> str:
-    """Such as `2/3 ✓1`; "" if none or all are decided."""
+    """Returns words such as `2/3 ✓1`; "" if none or all are decided."""
     applied, skipped = change.hunks.count("applied"), change.hunks.count("skipped")
     if not change.is_open or not applied + skipped:
         return ""

@@ -218,7 +218,7 @@ class SubTasksPane(ListPane):
         self.run_worker(noticed(self.session, call), group="subtask", exclusive=True)
 
     def _show_changes(self) -> None:
-        """At the task's first pending change, or its last decided one."""
+        """Opens the review at the task's first pending change, or its last decided one."""
         task = self._current
         if task is None:
             return

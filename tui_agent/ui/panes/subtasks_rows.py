@@ -95,8 +95,8 @@ _NEAR = 0.9
 def title(
     name: str, tasks: Sequence[SubTask], shown: int, silent: int = 0, changes: Sequence[Change] = ()
 ) -> str:
-    """Such as `Sub-tasks 12/60 ?2 ●3 ✗1 ⚠2 ◌1 · 4 stalled · 9 hidden`: ? wait for the user, ⚠ have
-    conflicting `changes`, ◌ are silent; without zeros.
+    """Returns words such as `Sub-tasks 12/60 ?2 ●3 ✗1 ⚠2 ◌1 · 4 stalled · 9 hidden`: ? wait for the user, ⚠
+    have conflicting `changes`, ◌ are silent; without zeros.
     """
     if not tasks:
         return name

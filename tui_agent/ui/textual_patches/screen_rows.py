@@ -30,7 +30,7 @@ except ImportError:
 
 
 def rows_of(screen: Screen[Any]) -> list[Strip]:
-    """Without the screens behind it."""
+    """Excludes the screens behind it."""
     if not _known() or visible_screen_stack is None:
         return _composed(screen)
     visible_screen_stack.set([])

@@ -191,7 +191,7 @@ def _lines(result: CommandResult) -> int:
 
 
 def outcome(result: CommandResult) -> Iterable[str]:
-    """Such as `exit 1`, `3.2 s`, `12 lines`, `2 files changed`."""
+    """Yields `exit 1`, `3.2 s`, `12 lines`, `2 files changed`."""
     lines, files = _lines(result), len(result.changed)
     found = (
         _ENDINGS.get(result.how, "" if result.ok and result.by != "person" else result.ending),

@@ -42,7 +42,7 @@ class Line(NamedTuple):
 
 
 def fit(text: str, width: int, gives: str = "end") -> str:
-    """At most `width` cells, with an ellipsis at the cut end."""
+    """Shortens to `width` cells, with an ellipsis at the cut end."""
     if cell_len(text) <= width:
         return text
     if width <= 1:
@@ -84,7 +84,7 @@ def draw(line: Line, width: int, inks: Inks, base: Style | None = None) -> Strip
 
 
 def wrap(text: str, width: int, hang: int = 0) -> list[str]:
-    """At most `width` cells, broken at spaces, with a hanging indent of `hang` cells."""
+    """Breaks at spaces into lines of `width` cells, with a hanging indent of `hang` cells."""
     hang = min(hang, width // 2)
     lines = [""]
     for number, paragraph in enumerate(text.split("\n")):
@@ -337,7 +337,7 @@ class Rows(LineView):
         return self._cursor
 
     def set_rows(self, rows: Sequence[Row], cursor: str | None = None) -> None:
-        """To `cursor`, the same key, or the nearest row."""
+        """Moves the cursor to `cursor`, its former key, or the nearest row."""
         before = self._position()
         self.rows = tuple(rows)
         keys = self._keys()

@@ -332,7 +332,7 @@ def _use(use: ToolUse) -> list[str | tuple[str, str]]:
 
 
 def call_words(use: ToolUse) -> str:
-    """Such as `changed 12 files +119 −59`, `searched for timeout`, `noted 2 todos`."""
+    """Returns words such as `changed 12 files +119 −59`, `searched for timeout`, `noted 2 todos`."""
     words = WORDS.get(use.name)
     if words is None:
         return f"{use.name} {use.shown}".strip()
@@ -367,8 +367,8 @@ def grouped(uses: Sequence[ToolUse]) -> list[list[ToolUse]]:
 
 
 def facts_of(message: ChatMessage, review: ReviewSlice) -> str:
-    """Such as `2 changes · 1 todo · 2 applied · 12 s · 14k tokens · $0.02`: contents and outcome, and the
-    cost at the end of a turn. Omits counts that a call shows.
+    """Returns words such as `2 changes · 1 todo · 2 applied · 12 s · 14k tokens · $0.02`: contents and
+    outcome, and the cost at the end of a turn. Omits counts that a call shows.
     """
     changes = [change for name in message.changes if (change := review.change(name))]
     changes = [change for change in changes if not change.reason.startswith("replaced by ")] or changes[-1:]

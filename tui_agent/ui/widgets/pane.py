@@ -133,7 +133,7 @@ class Pane(Container):
 
     @cached_property
     def commands(self) -> Mapping[str, Callable[[], object]]:
-        """By action name."""
+        """Handlers by action name."""
         return {}
 
     async def action_do(self, action_id: str) -> None:

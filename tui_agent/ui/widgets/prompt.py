@@ -67,7 +67,7 @@ class Prompt(WritingArea):
         """A paste without text: the clipboard may hold a picture."""
 
     class PickerKey(Message):
-        """By its name in the `offers` table of `keys.toml`."""
+        """A key of the completion list, by its name in the `offers` table of `keys.toml`."""
 
         def __init__(self, meant: str) -> None:
             super().__init__()

@@ -115,7 +115,7 @@ class PermissionLine(PromptLine, can_focus=True):
 
     @property
     def _answers(self) -> Sequence[tuple[str, str]]:
-        """By digit; none if the effect is too long for the line, or if an answer is being written."""
+        """Answers by digit; none if the effect is too long for the line, or if an answer is being written."""
         question = self._question
         if question is None or question.answers or len(question.preview.splitlines()) > SHOWN_LINES:
             return ()
