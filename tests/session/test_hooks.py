@@ -87,11 +87,17 @@ EVENTS = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Chan
 
 async def test_every_event_has_the_documented_fields(work: Path) -> None:
     names = (*EVENTS, "BeforeApply", "Applied", "Stop")
-    write(**{name: {"event": name, "command": SCRIPT} for name in names})
+    others = {
+        "other_file": {"event": "PostToolUse", "rule": "Edit(*.md)", "command": SCRIPT},
+        "start": {"event": "SessionStart", "command": "echo 'no network' >&2; exit 2"},
+    }
+    write(**{name: {"event": name, "command": SCRIPT} for name in names}, **others)
     async with open_session(work, [reply(fileChanges=[CHANGE])]) as session:
         await turn(session)
         await session.review.apply()
         await session.hooks.settled()
+        assert "start: no network" in notices(session)
+    assert len(seen(work)) == len(names)
     found = {one["hook_event_name"]: one for one in seen(work)}
     assert list(found) == [*EVENTS[:3], "ChangesProposed", "Stop", "BeforeApply", "Applied", "PostToolUse"]
     for one in found.values():

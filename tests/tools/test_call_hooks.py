@@ -24,7 +24,12 @@ X = {"file_path": "/work/x.py"}
     [
         ("propose_changes", ChangeRequest("x.py", edits=(ONE,)), "Edit", {**X, **A}),
         ("propose_changes", ChangeRequest("x.py", diff=(ONE,)), "Edit", {**X, **A}),
-        ("propose_changes", ChangeRequest("x.py", edits=(ONE, TWO)), "MultiEdit", {**X, "edits": [A, B]}),
+        (
+            "propose_changes",
+            ChangeRequest("x.py", edits=(ONE, TWO)),
+            "Edit",
+            {**X, "old_string": "a\nc", "new_string": "b\nd", "edits": [A, B]},
+        ),
         ("propose_changes", ChangeRequest("x.py", content=""), "Write", {**X, "content": ""}),
         ("propose_changes", ChangeRequest("x.py", delete=True), "Edit", {**X, "delete": True}),
         (
@@ -36,8 +41,13 @@ X = {"file_path": "/work/x.py"}
         (
             "propose_changes",
             ChangeRequest("x.py", edits=(ONE,), then=(ChangeRequest("x.py", content="n", diff=(TWO,)),)),
-            "MultiEdit",
-            {**X, "edits": [A, B, {"old_string": "", "new_string": "n"}]},
+            "Edit",
+            {
+                **X,
+                "old_string": "a\nc\n",
+                "new_string": "b\nd\nn",
+                "edits": [A, B, {"old_string": "", "new_string": "n"}],
+            },
         ),
         ("read_files", FileAction("F", ("x.py", "y.py")), "Read", X),
         ("read_files", FileAction("x.py", ()), "Read", X),
@@ -85,6 +95,22 @@ def test_a_call_has_the_name_and_input_of_the_other_agent(
 ) -> None:
     own = "time__now" if tool == "call_tool" else tool
     assert list(hooked_calls(tool, (entry,), ROOT)) == [HookedCall(name, fields, own)]
+
+
+@pytest.mark.parametrize(
+    ("tool", "entry", "names"),
+    [
+        (
+            "propose_changes",
+            ChangeRequest("x.py", edits=(ONE, TWO)),
+            ("Edit", "MultiEdit", "propose_changes"),
+        ),
+        ("propose_changes", ChangeRequest("x.py", edits=(ONE,)), ("Edit", "propose_changes")),
+        ("spawn_subtasks", SubTaskRequest("api", "Do it"), ("Task", "Agent", "spawn_subtasks")),
+    ],
+)
+def test_a_matcher_of_any_version_fits_a_call(tool: str, entry: Any, names: tuple[str, ...]) -> None:
+    assert next(hooked_calls(tool, (entry,), ROOT)).names == names
 
 
 def test_a_call_without_entries_is_seen_once() -> None:

@@ -33,6 +33,8 @@ ENDS_WITHIN = 5.0
 MAX_NOTICES = 5
 #: Maximum bytes of a file compared around a hook, and characters of a diff and of a result in its input.
 MAX_COMPARED, MAX_DIFF, MAX_RESULT = 20_000_000, 100_000, 20_000
+#: Events at which there is nothing to block: the reason is a notice.
+_CANNOT_BLOCK = ("SessionStart", "SessionEnd", "SubagentStart", "Notification", "PostCompact", "StopFailure")
 #: The other agent's names of our modes, and of turn failures.
 _MODES = {"ask": "plan", "edit": "default", "auto": "acceptEdits"}
 _FAILURES = {
@@ -317,7 +319,7 @@ class Hooks:
             self._run(
                 event,
                 {"tool_name": one.name, "tool_input": one.input, **more},
-                *(one.name, one.own),
+                *one.names,
                 covers=partial(one.is_covered, root),
             )
             for one in found
@@ -330,18 +332,21 @@ class Hooks:
         return answers.blocked
 
     async def _applied(self, point: Checkpoint) -> None:
+        from tui_agent.tools.call_hooks import HookedCall
+
         root = self._core.workspace.root
         files = [str(root / step.path) for step in point.files]
         results = [await self._run("Applied", {"checkpoint": point.id, "files": files})]
         for step in point.files:
             if step.after:
                 path = str(root / step.path)
-                name = "Edit" if step.before else "Write"
                 texts = await asyncio.to_thread(self._texts_of, step)
                 written = {"file_path": path, **texts}
-                fields = {"tool_name": name, "tool_input": written, "tool_use_id": point.id}
+                call = HookedCall("Edit" if step.before else "Write", written, "propose_changes")
+                fields = {"tool_name": call.name, "tool_input": written, "tool_use_id": point.id}
                 fields["tool_response"] = {"filePath": path, "success": True}
-                results.append(await self._run("PostToolUse", fields, name, "propose_changes"))
+                covers = partial(call.is_covered, root)
+                results.append(await self._run("PostToolUse", fields, *call.names, covers=covers))
         await self._core.journal.record(*(event for answers in results for event in _news(answers)))
 
     def _on_event(self, event: e.Event, state: State) -> None:
@@ -516,6 +521,8 @@ class Hooks:
                 await self._core.journal.record(e.NoticeGiven("warning", failed))
             if it.said:
                 await self._core.journal.record(e.NoticeGiven("info", f"{hook.name}: {it.said}"))
+            if it.blocked and hook.settings.event in _CANNOT_BLOCK:
+                await self._core.journal.record(e.NoticeGiven("warning", f"{hook.name}: {it.blocked}"))
 
     async def _load(self) -> None:
         from tui_agent.extensions.hooks import configured

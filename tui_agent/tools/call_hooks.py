@@ -27,6 +27,12 @@ class HookedCall(Struct, frozen=True):
     input: dict[str, Any]
     own: str
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its names for a matcher, with those of older and newer versions of the other agent."""
+        others = {"Edit": ("MultiEdit",) if "edits" in self.input else (), "Task": ("Agent",)}
+        return (self.name, *others.get(self.name, ()), self.own)
+
     def is_covered(self, root: Path, rule: str) -> bool:
         """A rule such as `Bash(git *)` also covers a command if it covers a part."""
         targets = [str(self.input.get(key, "")) for key in ("command", "file_path", "path", "url")]
@@ -119,7 +125,9 @@ def _change(change: ChangeRequest, root: Path, own: str) -> HookedCall:
         edits += [{"old_string": edit.old, "new_string": edit.new} for edit in (*step.edits, *step.diff)]
         if step.content is not None:
             edits.append({"old_string": "", "new_string": step.content})
-    return HookedCall("MultiEdit", {**path, "edits": edits}, own)
+    # Scripts of today know no call with several edits: they find all texts where that of one edit is.
+    whole = {key: "\n".join(edit[key] for edit in edits) for key in ("old_string", "new_string")}
+    return HookedCall("Edit", {**path, **whole, "edits": edits}, own)
 
 
 def with_input(tool: str, entry: Any, before: dict[str, Any], after: dict[str, Any]) -> Any:
@@ -131,6 +139,7 @@ def with_input(tool: str, entry: Any, before: dict[str, Any], after: dict[str, A
                 return replace(entry, content=content)
             if (
                 "old_string" in before
+                and "edits" not in before
                 and len(entry.edits) == 1
                 and isinstance(old, str)
                 and isinstance(new, str)
