@@ -22,20 +22,29 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.errors import SettingsError
-from tui_agent.extensions.files import SHARED, Unusable, digest_of, entries, home_folder, is_inside, read_text
+from tui_agent.extensions.files import SHARED, Unusable, digest_of, entries, home_folder, is_inside
 from tui_agent.extensions.names import narrowing
-from tui_agent.extensions.trusted import HOOK_FILES, MAX_FILE, SCRIPTS, Switches, TrustedFiles
+from tui_agent.extensions.trusted import (
+    HOOK_FILES,
+    MAX_FILE,
+    SCRIPTS,
+    Switches,
+    TrustedFiles,
+    hook_files,
+    hooks_of,
+)
 from tui_agent.files.text import escaped, one_line
 from tui_agent.processes.environment import for_any
-from tui_agent.settings.files import Unreadable, read_json
+from tui_agent.settings.files import Unreadable
 from tui_agent.settings.folders import Folders
 from tui_agent.settings.schema import HookEvent, HookSettings
 
 #: Switched-on hooks, in the data folder; the place of the home folder's hooks.
 STORE, HOME = "hooks.json", "~"
 OFF = "off until you switch it on"
-MAX_HOOKS = 100
-#: Events whose matcher fits a name; others ignore it.
+#: Maximum number of hooks of one file, and seconds of a hook.
+MAX_HOOKS, MAX_SECONDS = 100, 600.0
+#: Events whose matcher fits a name; at other events it is ignored.
 MATCHED = (
     "PreToolUse",
     "PermissionRequest",
@@ -123,7 +132,7 @@ def configured(own: Mapping[str, HookSettings], workspace: Path, folders: Folder
     if theirs or faults:
         trusted = TrustedFiles(root, folders)
         covered = [path for name in SCRIPTS for path in entries(root / name)]
-        if not all(map(trusted.holds, [*(path for path in _files(root) if path.exists()), *covered])):
+        if not all(map(trusted.holds, [*hook_files(root), *covered])):
             said = "This workspace brings hooks that are not trusted: /trust shows them"
             return ConfiguredHooks(tuple(found), (*problems, said))
         found += _switched(theirs, Switches(folders, STORE).of(str(root)), root)
@@ -189,12 +198,9 @@ def _of_files(files: list[Path], root: Path, origin: Origin) -> tuple[list[Hook]
             continue
         shown = one_line(str(path.relative_to(root)))
         try:
-            value = read_json(read_text(path, Path(os.path.realpath(root))))
+            table = hooks_of(path, Path(os.path.realpath(root)))
         except (Unreadable, Unusable) as error:
             problems.append(f"Hooks of {shown} are left out: {getattr(error, 'why', error)}")
-            continue
-        table = value.get("hooks") if isinstance(value, dict) else None
-        if not isinstance(table, dict) or value.get("disableAllHooks") is True:
             continue
         for event, group in _groups(table):
             for entry in group.get("hooks") or ():
@@ -234,8 +240,9 @@ def _settings(event: str, matcher: Any, entry: Any) -> HookSettings:
         "rule": entry.get("if") or "",
     }
     values["background"] = bool(entry.get("async") or entry.get("asyncRewake"))
-    if entry.get("timeout") is not None:
-        values["timeout"] = entry["timeout"]
+    if (seconds := entry.get("timeout")) is not None:
+        number = isinstance(seconds, int | float)
+        values["timeout"] = max(1.0, min(seconds, MAX_SECONDS)) if number else seconds
     try:
         found = msgspec.convert(values, HookSettings)
     except msgspec.ValidationError as error:

@@ -26,6 +26,7 @@ from tui_agent.extensions.files import (
     is_inside,
     name_of,
     parse,
+    places,
     read_bytes,
     read_text,
 )
@@ -34,7 +35,8 @@ from tui_agent.extensions.trusted import MAX_FILE, TrustedFiles
 from tui_agent.files.gate import Gate, read
 from tui_agent.files.names import display_path
 from tui_agent.files.numbers import whole_number
-from tui_agent.files.text import clean
+from tui_agent.files.text import clean, one_line
+from tui_agent.settings.folders import Folders
 
 FILE = "SKILL.md"
 #: Characters of a description, by the standard; characters per token.
@@ -269,6 +271,27 @@ def _agent(file: Path, place: ExtensionFolder, models: Sequence[str]) -> tuple[A
         tuple(banned.tools),
     )
     return agent, left_out
+
+
+def described(workspace: Path, folders: Folders) -> dict[str, str]:
+    """A line about each skill, command and agent of a workspace, trusted or not, by file: its name, its description,
+    and the commands that its text runs. Blocking."""
+    root = Path(os.path.realpath(workspace))
+    everything = TrustedFiles(root, folders, everything=True)
+    skills, commands, agents = (
+        [place for place in places(kind, folders, root) if place.origin == "project"]
+        for kind in ("skills", "commands", "agents")
+    )
+    found = {
+        skill.folder / FILE: f"skill {skill.key}: {skill.description}"
+        for skill in read_skills(skills, everything)[0]
+    }
+    for command in read_commands(commands, everything)[0]:
+        runs = "".join(f", runs {one[0][1:]}" for one in _COMMAND.finditer(command.body))
+        found[command.path] = f"command /{command.key}{runs}: {command.description}"
+    for agent in read_agents(agents, everything, ())[0]:
+        found[agent.path] = f"agent {agent.key}: {agent.description}"
+    return {os.path.relpath(path, root): one_line(words) for path, words in found.items()}
 
 
 #: An argument by number, by position from 0, all of them, and an argument by name.

@@ -5,25 +5,29 @@ Trust covers a file only while it is exactly the trusted one.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from tui_agent.errors import SettingsError
-from tui_agent.extensions.files import SHARED, digest_of, entries, places
+from tui_agent.extensions.files import SHARED, Unusable, digest_of, entries, places, read_text
 from tui_agent.files.private import write_private
 from tui_agent.settings import trust
-from tui_agent.settings.files import read_small, reason_of
+from tui_agent.settings.files import Unreadable, read_json, read_small, reason_of
 from tui_agent.settings.folders import Folders
 
 #: Bytes of a skill's file; extension files of a workspace.
 MAX_FILE, MAX_FILES = 20_000_000, 2_000
 SERVER_FILES = (".mcp.json",)
 #: Files that may hold hooks, and the folder of their scripts.
-HOOK_FILES = tuple(f"{name}/settings.json" for name in SHARED)
+HOOK_FILES = tuple(f"{name}/settings{local}.json" for name in SHARED for local in ("", ".local"))
 SCRIPTS = tuple(f"{name}/hooks" for name in SHARED)
 
 
@@ -45,10 +49,35 @@ def files_of(workspace: Path, folders: Folders) -> dict[str, str]:
             if len(found) >= MAX_FILES:
                 break
             found[path.relative_to(root).as_posix()] = digest_of(path, root, MAX_FILE)
-    for name in (*HOOK_FILES, *SERVER_FILES):
-        if os.path.lexists(root / name):
-            found[name] = digest_of(root / name, root, MAX_FILE)
+    for path in (*hook_files(root), *(root / name for name in SERVER_FILES)):
+        if os.path.lexists(path):
+            found[path.relative_to(root).as_posix()] = _digest(path, root)
     return dict(sorted(found.items()))
+
+
+def hooks_of(path: Path, root: Path) -> dict[str, Any]:
+    """The hooks of a file of settings by event. Raises Unreadable and Unusable. Blocking."""
+    value = read_json(read_text(path, root))
+    table = value.get("hooks") if isinstance(value, dict) else None
+    return table if isinstance(table, dict) and value.get("disableAllHooks") is not True else {}
+
+
+def hook_files(root: Path) -> list[Path]:
+    """A workspace's files of settings that have hooks or cannot be read. Blocking."""
+    found = [root / name for name in HOOK_FILES if os.path.lexists(root / name)]
+    return [path for path in found if _digest(path, root) != _NONE]
+
+
+def _digest(path: Path, root: Path) -> str:
+    """Of the hooks alone for a file of settings, which other agents change often."""
+    if path.relative_to(root).as_posix() in HOOK_FILES:
+        with suppress(Unreadable, Unusable):
+            return hashlib.sha256(json.dumps(hooks_of(path, root), sort_keys=True).encode()).hexdigest()
+    return digest_of(path, root, MAX_FILE)
+
+
+#: The digest of a file without hooks.
+_NONE = hashlib.sha256(b"{}").hexdigest()
 
 
 class TrustedFiles:
@@ -68,7 +97,7 @@ class TrustedFiles:
             known = self._digests.get(path.relative_to(self.root).as_posix(), "")
         except ValueError:
             return False
-        return bool(known) and digest_of(path, self.root, MAX_FILE) == known
+        return bool(known) and _digest(path, self.root) == known
 
     def holds_bytes(self, path: Path, digest: str) -> bool:
         """Like `holds`, for content that was read already."""

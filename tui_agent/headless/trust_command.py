@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from tui_agent.extensions import trusted
+from tui_agent.extensions.markdown_files import described
 from tui_agent.files.text import escaped
 from tui_agent.headless import arguments
 from tui_agent.headless.output import note, row
@@ -51,8 +52,9 @@ def trust(path: str, listed: bool, revoke: bool, yes: bool) -> int:
     if asked:
         trusts.trust(workspace, user_folders(), entry)
     row(f"{'Trusted' if asked else 'Would trust'} {escaped(entry.path)}")
+    about = described(workspace, user_folders())
     for name in (*entry.files, *entry.extensions):
-        row(f"  {escaped(name)}")
+        row(f"  {escaped(name)}  {escaped(about.get(name, ''))}".rstrip())
     programs = programs_of(workspace)
     for kind, text in programs:
         row(f"  {kind} {escaped(text)}")

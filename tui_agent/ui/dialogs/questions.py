@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,6 +12,7 @@ from textual.app import App
 from tui_agent.edits.change import Change
 from tui_agent.errors import AnswerNeeded, PasteTooLong, TuiAgentError
 from tui_agent.extensions import trusted
+from tui_agent.extensions.markdown_files import described
 from tui_agent.files.git_folder import Entries
 from tui_agent.log.cleanup import CleanupResult, clean, readable, used
 from tui_agent.mcp_servers.servers import programs_of
@@ -234,10 +235,9 @@ async def ask_for_trust(app: Host, session: Session) -> None:
         ):
             standing = "changed"
         programs = await asyncio.to_thread(programs_of, root)
-        seen[:], found[:] = (
-            [entry],
-            trust_rows(standing, filters, [*entry.files, *entry.extensions], programs),
-        )
+        about = await asyncio.to_thread(described, root, folders)
+        files = sorted([*entry.files, *entry.extensions], key=lambda name: name not in about)
+        seen[:], found[:] = [entry], trust_rows(standing, filters, files, programs, about)
 
     choice = await app.push_screen_wait(Chooser("Trust this workspace?", lambda _: found, "", get()))
     if not choice:
@@ -260,8 +260,10 @@ def trust_rows(
     filters: Entries,
     files: Sequence[str],
     programs: Sequence[tuple[str, str]] = (),
+    about: Mapping[str, str] | None = None,
 ) -> list[ChooserRow]:
-    """First the choice that changes nothing, then all commands of filters, hooks and servers, and files."""
+    """First the choice that changes nothing, then all commands of filters, hooks and servers, and the files, with a
+    line about those of skills, commands and agents."""
     match standing:
         case "nothing to trust":
             return [ChooserRow("", label("It has no settings or filters of its own"))]
@@ -285,7 +287,10 @@ def trust_rows(
                 "", label(f"It brings {len(commands):,} filters, hooks and servers: too many to be shown")
             ),
         ]
-    rows = [ChooserRow(_FILE + name, label(f"  look at {name}")) for name in files[:room]]
+    rows = [
+        ChooserRow(_FILE + name, label(f"  {(about or {}).get(name) or f'look at {name}'}"))
+        for name in files[:room]
+    ]
     more = [ChooserRow("", label(f"  and {len(files) - room:,} more files"))] if len(files) > room else []
     return [*answers, *commands, *rows, *more]
 
