@@ -5,16 +5,21 @@ from __future__ import annotations
 import io
 import zlib
 from base64 import b64decode
+from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PIL import Image
 from support.repositories import repository
-from support.sessions import ScriptedModel, open_session
+from support.sessions import ScriptedModel, model_of, open_session
 
 from tui_agent.model.client import Abilities
+from tui_agent.session.session import Session
+from tui_agent.settings.folders import user_folders
 from tui_agent.turn.picture_scaler import scaled
 from tui_agent.turn.pictures import MOST_SENT, MOST_SIDE
+from tui_agent.turn.turn import run
 
 
 def picture(kind: str = "PNG", size: tuple[int, int] = (40, 30), **options: object) -> bytes:
@@ -28,6 +33,58 @@ class SeeingModel(ScriptedModel):
 
     async def abilities(self, model: str) -> Abilities:
         return Abilities(model, 100_000, known=True, sees=self.sees)
+
+
+@pytest.fixture
+async def session(tmp_path: Path) -> AsyncGenerator[Session]:
+    """A session whose model sees, and answers five times."""
+    root = repository(tmp_path / "work", {"a.py": "a\n"})
+    model = SeeingModel(["Done."] * 5)
+    async with open_session(root, prepare=lambda it: setattr(it.models, "model", model)) as session:
+        yield session
+
+
+async def images(session: Session, message: str) -> list[bytes]:
+    """The pictures that a message sends."""
+    await session.chat.submit(message)
+    await session.chat.finished()
+    assert session.state.turn.ok, session.state.turn.error
+    return [b64decode(one["data"]) for one in model_of(session).requests[-1].messages[-1].get("images", ())]
+
+
+async def test_a_dragged_file_is_found_as_terminals_write_it(tmp_path: Path, session: Session) -> None:
+    written = {
+        "Shot 10.04\u202fAM.png": "{folder}/Shot\\ 10.04\u202fAM.png",
+        "it's mine.png": "'{folder}/it'\\''s mine.png'",
+        "a b.png": "'{folder}/a b.png',",
+        "a%b é.png": "file://{folder}/a%25b%20%C3%A9.png.",
+        "a(1).png": "{folder}/a\\(1\\).png)",
+    }
+    for number, name in enumerate(written):
+        (tmp_path / name).write_bytes(picture(size=(10 + number, 10)))
+    found = await images(session, f"Look at {' '.join(written.values()).format(folder=tmp_path)} please")
+    assert found == [picture(size=(10 + number, 10)) for number in range(len(written))]
+
+
+async def test_only_words_of_the_person_name_pictures_outside_the_workspace(
+    tmp_path: Path, session: Session
+) -> None:
+    """Not the text of a command, a hook's reason to go on, or a goal that a model wrote for a sub-task."""
+    private = tmp_path / "private.png"
+    private.write_bytes(picture(size=(9, 9)))
+    (session.workspace.root / "mine.png").write_bytes(picture())
+    settings = user_folders().config
+    (settings / "commands").mkdir(parents=True)
+    (settings / "commands/look.md").write_text(f"Look at {private} and @mine.png, $ARGUMENTS\n")
+    assert await images(session, "/look well") == [picture()]
+    assert await images(session, f"/look {private}") == [picture(size=(9, 9))]
+    context = session._turn_context()
+    for its_context, unasked in ((context, True), (replace(context, part="Your part."), False)):
+        other = tmp_path / f"other-{unasked}.png"
+        other.write_bytes(picture(size=(8, 8)))
+        given = (str(other),) if its_context.part else ()
+        await run(its_context, f"Look at {other}", given, session.journal.record, unasked=unasked)
+        assert "images" not in model_of(session).requests[-1].messages[-1]
 
 
 async def test_pictures_are_sent_once_beside_the_words_and_shown_as_one_line(
@@ -63,6 +120,7 @@ async def test_pictures_are_sent_once_beside_the_words_and_shown_as_one_line(
         ("cut.png", picture(size=(400, 300))[:-40], "cannot be read"),
         ("cut.jpg", picture("JPEG", (400, 300))[:300], "cannot be read"),
         ("paper.pdf", b"%PDF-1.7\0\1", ""),
+        ("photo.heic", b"\0\0\0\x18ftypheic", ""),
         ("script.ico", b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "cannot be read"),
     ],
 )
@@ -76,6 +134,9 @@ async def test_what_is_no_picture_is_one_sentence(
         await session.chat.submit(f"Look at @{name}")
         await session.chat.finished()
         wanted = f"The picture {name} {said}" if said else f"{name} is neither text nor a picture"
+        assert wanted in session.state.turn.error and not model.requests
+        await session.chat.submit("Look at it", [name])
+        await session.chat.finished()
         assert wanted in session.state.turn.error and not model.requests
 
 

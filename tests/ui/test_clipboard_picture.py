@@ -100,7 +100,12 @@ async def test_it_is_put_into_the_message_and_sent(desktop: Path, tmp_path: Path
         else:
             it.one(Prompt).post_message(events.Paste(""))
         await it.until(lambda: "clipboard-1.png" in it.one(Prompt).text, "the mention")
+        dropped = tmp_path / "my shot.png"
+        for words in (f"{dropped} ", f"{tmp_path}/no such shot.png"):
+            dropped.write_bytes(png())
+            it.one(Prompt).post_message(events.Paste(words))
+        await it.until(lambda: f" '{dropped}' {tmp_path}/no such shot" in it.one(Prompt).text, "the path")
         await it.press(*"which colour?", "enter")
         await it.until(lambda: model.requests, "the request")
-        (image,) = model.requests[0].messages[-1]["images"]
+        (image,) = model.requests[0].messages[-1]["images"]  # Both files have the same picture.
         assert image["media_type"] == "image/png"

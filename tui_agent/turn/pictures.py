@@ -32,15 +32,20 @@ MOST_SIDE, MOST_SENT = 1568, 3_500_000
 #: Pixels of a token, by the rule of the provider that documents one.
 PIXELS_A_TOKEN = 750
 _END = r"\.(?:png|jpe?g|gif|webp|bmp|tiff?|ico)"
-#: A mention, and paths as terminals paste dragged files: quoted, escaped, or as an address.
+_AFTER = r"(?=[.,;:!?)]*(?:\s|\Z))"
+#: A mention, and paths as terminals paste dragged files: quoted, escaped, or as an address. The only spaces that they
+#: quote are those of ASCII, and the names of screenshots have others.
 _NAMED = re.compile(
-    rf"""(?<![\w@])@"(?P<quoted>[^"\n]+{_END})"|(?<![\w@])@(?P<mention>[^\s"']+{_END})(?![\w/])"""
-    rf"""|(?<!\S)'(?P<dragged>(?:/|~/)[^'\n]+{_END})'(?!\S)|(?<!\S)"(?P<double>(?:/|~/)[^"\n]+{_END})"(?!\S)"""
-    rf"""|(?<!\S)(?:file://)?(?P<path>(?:/|~/)(?:[^\s\\'"]|\\.)+{_END})(?!\S)""",
+    rf"""(?<![\w@])@"(?P<quoted>[^"\n]+{_END})"|(?<![\w@])@(?P<mention>[^ \t\r\n"']+{_END})(?![\w/])"""
+    rf"""|(?<!\S)'(?P<dragged>(?:/|~/)(?:[^'\n]|'\\'')+{_END})'{_AFTER}"""
+    rf"""|(?<!\S)"(?P<double>(?:/|~/)[^"\n]+{_END})"{_AFTER}"""
+    rf"""|(?<!\S)(?:file://)?(?P<path>(?:/|~/)(?:[^ \t\r\n\\'"]|\\.)+{_END}){_AFTER}""",
     re.IGNORECASE,
 )
 
 
+#: Beginnings of paths that can lead out of the workspace.
+OUTSIDE = ("/", "~/")
 _MENTION = re.compile(r"""(?<![\w@])@(?:"([^"\n]{1,500})"|([^\s"'@]{1,500}))""")
 #: Characters of a message searched for mentions; bytes of a file that show that it is binary.
 MOST_SEARCHED, FIRST_BYTES = 30_000, 8192
@@ -83,25 +88,37 @@ class PicturedRequest(Struct, frozen=True):
 
 
 async def take_pictures(
-    context: TurnContext, request: str, attachments: Sequence[str], emit: Emit
+    context: TurnContext, request: str, attachments: Sequence[str], emit: Emit, typed: str
 ) -> PicturedRequest:
-    """Raises `FileError` for an unreadable picture or another binary file, and `ModelError` if the model
-    cannot see."""
+    """Only the words that the user `typed` can name pictures outside the workspace.
+
+    Raises `FileError` for an unreadable picture or another binary file, and `ModelError` if the model cannot see.
+    """
     plain = PicturedRequest(request, request, tuple(attachments))
-    if mentions := [one[1] or one[2] for one in _MENTION.finditer(request[:MOST_SEARCHED])]:
-        await asyncio.to_thread(_refuse_binary, context, mentions)
+    mentions = [one[1] or one[2] for one in _MENTION.finditer(request[:MOST_SEARCHED])]
+    if mentions or attachments:
+        await asyncio.to_thread(_refuse_binary, context, [*mentions, *attachments])
     if not attachments and not any(ending in request.lower() for ending in ENDINGS):
         return plain
     found: dict[Path, str] = {}
     named: dict[str, Path] = {}
     for match in _NAMED.finditer(request):
         name = next(value for value in match.groupdict().values() if value)
+        if name.startswith(OUTSIDE) and match[0] not in typed:
+            continue
         if match["path"]:
             name = unquote(name) if match[0].startswith("file://") else re.sub(r"\\(.)", r"\1", name)
+        elif match["dragged"]:
+            name = name.replace(r"'\''", "'")
         if (place := await asyncio.to_thread(_place, context, name)) is not None:
             found.setdefault(place, name)
             named[match[0]] = place
-    attached = {path: await asyncio.to_thread(_place, context, path) for path in attachments}
+    attached = {
+        path: None
+        if context.part and path.startswith(OUTSIDE)
+        else await asyncio.to_thread(_place, context, path)
+        for path in attachments
+    }
     found = {place: path for path, place in attached.items() if place is not None} | found
     if not found:
         return plain
@@ -135,8 +152,8 @@ async def pictures_of_result(context: TurnContext, paths: Sequence[str]) -> tupl
 
 def with_pictures(message: Message, pictures: Sequence[Picture], earlier: Sequence[Message]) -> Message:
     sent = {image["data"] for one in earlier for image in one.get("images") or ()}
-    images = [picture.image for picture in pictures if picture.data not in sent]
-    return {**message, "images": images} if images else message
+    images = {picture.data: picture.image for picture in pictures if picture.data not in sent}
+    return {**message, "images": [*images.values()]} if images else message
 
 
 async def _check_sees(context: TurnContext, names: Sequence[str]) -> None:
@@ -154,7 +171,7 @@ def _place(context: TurnContext, name: str) -> Path | None:
     """Returns None if there is no such picture. Raises `PathRefused` and `FileError`. Blocking."""
     if Path(name).suffix.lower() not in ENDINGS:
         return None
-    if name.startswith(("/", "~/")):
+    if name.startswith(OUTSIDE):
         place = Path(os.path.realpath(os.path.expanduser(name)))
     else:
         place = context.core.workspace.gate.place(name, "read").absolute

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
@@ -33,7 +37,10 @@ KEEP_FROM = 100_000
 _FOLDED = re.compile(r"\[pasted text (\d+): [\d,]+ characters\]")
 
 
-#: Actions only of the empty prompt, since their keys edit text.
+#: The end of a picture's path, and seconds to find its file.
+_PICTURE = re.compile(r"^[^\n]{1,4096}\.(?:png|jpe?g|gif|webp|bmp|tiff?|ico)$", re.IGNORECASE)
+DROPPED_WITHIN = 0.2
+#: Actions whose keys edit a text with words.
 _IN_EMPTY = ("changes.apply_one", "changes.skip_one")
 
 
@@ -249,11 +256,26 @@ class Prompt(WritingArea):
         self._chosen = None
         if not event.text:
             self.post_message(self.PictureAsked())
+        elif path := await _dropped_picture(event.text):
+            event.prevent_default()
+            event.stop()
+            self.insert(f"{shlex.quote(path)} ")
         elif len(event.text) > FOLD_FROM:
             event.prevent_default()
             event.stop()
             fold = self._fold if self._keep is None or len(event.text) <= KEEP_FROM else self._keep
             self.insert(fold(event.text))
+
+
+async def _dropped_picture(text: str) -> str:
+    """The path of a picture with spaces, which some terminals paste unquoted if its file is dropped on them."""
+    path = text.strip()
+    if not (path.startswith("/") and " " in path and _PICTURE.search(path)):
+        return ""
+    with suppress(TimeoutError):
+        if await asyncio.wait_for(asyncio.to_thread(os.path.isfile, path), DROPPED_WITHIN):
+            return path
+    return ""
 
 
 class CompletionList(OptionList, can_focus=False):
