@@ -93,6 +93,25 @@ async def test_a_command_is_expanded_once_with_quoted_arguments_in_its_commands(
         )
 
 
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        ('permissions.deny=["run_command(touch *)"]', "the rule run_command(touch *) denies it"),
+        ("commands.ask=always", "a confirmation is not possible here"),
+    ],
+)
+async def test_rules_for_commands_cover_those_of_a_command_file(
+    home: Path, tmp_path: Path, rule: str, why: str
+) -> None:
+    """As does the question on a machine without views, where the command would run in the real folder."""
+    root = repository(tmp_path / "work", {"a.py": "a\n"})
+    (home / ".claude/commands/go.md").write_text("!`touch a.py`\n")
+    async with open_session(root, ["Done."], overrides=(rule,)) as session:
+        await session.chat.submit("/go")
+        await session.chat.finished()
+        assert why in session.state.turn.error and not model_of(session).requests
+
+
 async def test_a_workspace_counts_after_trust_and_as_it_was_trusted(home: Path, tmp_path: Path) -> None:
     files = {
         ".claude/commands/own.md": "Own text.\n",

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tui_agent.errors import SessionError
@@ -124,8 +125,9 @@ class Extensions:
         return self.commands[found.key].model if kind == "command" and found else ""
 
     @call(changes=False)
-    async def expanded(self, text: str) -> str:
-        """Returns the message of a command or skill, or `text`. Raises `TuiAgentError`."""
+    async def expanded(self, text: str, check: Callable[[str], Awaitable[None]]) -> str:
+        """The message of a command or skill, or the same text. `check` raises if a command of its text may not run.
+        Raises `TuiAgentError`."""
         called = _CALLED.fullmatch(text.strip())
         if called is None:
             return text
@@ -144,7 +146,7 @@ class Extensions:
                     text = f"{text}\n\n{arguments}".strip()
                 return f"Use this skill, {found.key}:\n\n{text}"
             command = self.commands[found.key]
-            text = await expanded(command.body, arguments, command.names, self._output)
+            text = await expanded(command.body, arguments, command.names, partial(self._output, check))
             files, left_out = await asyncio.to_thread(command.own_files)
             await self._core.journal.record(*(e.NoticeGiven("warning", one) for one in left_out))
             return "\n\n".join(filter(None, (text, files)))
@@ -156,7 +158,8 @@ class Extensions:
             )
         return text
 
-    async def _output(self, command: str) -> str:
+    async def _output(self, check: Callable[[str], Awaitable[None]], command: str) -> str:
+        await check(command)
         result = await self._commands.for_model(command, COMMAND_WITHIN)
         if not result.ok:
             raise SessionError(

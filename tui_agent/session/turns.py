@@ -305,7 +305,8 @@ class Turns:
             added = await self.on_message(started.request, started.unasked)
             if others is not None:
                 return await others(context, emit)
-            return await run(context, started.request, started.attachments, emit, added)
+            asked, given = started.request, started.attachments
+            return await run(context, asked, given, emit, added, unasked=started.unasked)
 
         await self._to_its_end(started.turn, steps, with_model=others is None)
 

@@ -107,8 +107,8 @@ class SessionCalls:
     read_skill: Callable[[str, str], Awaitable[str]] | None = None
     #: Returns a page by its address; True for the kept copy, to read on.
     read_page: Callable[[str, bool], Awaitable[Page]] | None = None
-    #: Replaces a custom command by its text.
-    expand: Callable[[str], Awaitable[str]] | None = None
+    #: Replaces a custom command by its text. The function raises if one of its commands may not run.
+    expand: Callable[[str, Callable[[str], Awaitable[None]]], Awaitable[str]] | None = None
     #: Replaces resources of servers that a message names; returns the message and the text of the resources.
     resources: Callable[[str], Awaitable[tuple[str, str]]] | None = None
     servers: ServerCalls | None = None

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
 from tui_agent.edits.change import Change
-from tui_agent.errors import LimitReached, ModelError
+from tui_agent.errors import LimitReached, ModelError, SessionError
 from tui_agent.store.events import NoticeGiven
-from tui_agent.tools.tool import Emit
+from tui_agent.tools.permission import permitted, verdict_of
+from tui_agent.tools.run_command import TOOL as RUN_COMMAND
+from tui_agent.tools.tool import Emit, Invocation
 from tui_agent.turn.calls import decided_meanwhile, run_calls
 from tui_agent.turn.compaction import EarlierMessages
 from tui_agent.turn.context import TurnContext
@@ -27,27 +30,50 @@ MORE_STEPS = "send “continue” to resume it, or raise max_steps"
 
 
 async def run(
-    context: TurnContext, request: str, attachments: Sequence[str], emit: Emit, added: str = ""
+    context: TurnContext,
+    request: str,
+    attachments: Sequence[str],
+    emit: Emit,
+    added: str = "",
+    *,
+    unasked: bool = False,
 ) -> str:
     """Plans, loads, asks, runs calls, proposes and checks changes; repeats if the reply needs it. `added` is
-    further text of the message, not by the user. Returns the limit that ended the turn, or "". Raises a
-    `ModelError` without a response, and `LimitReached`. The caller records the end.
+    further text of the message, not of the person, who did not write an `unasked` request either.
+
+    Returns the limit that ended the turn, or "". Raises a `ModelError` if there was no response, and
+    `LimitReached`. The caller records the end.
     """
     typed = None
     if context.calls.expand is not None and request.lstrip().startswith("/"):
-        expanded = await context.calls.expand(request)
+        expanded = await context.calls.expand(request, partial(_check_command, context, emit))
         if expanded != request:
             typed, request = "".join(request.split(maxsplit=1)[1:]), expanded
     resources = ""
     if context.calls.resources is not None and "@" in request:
         request, resources = await context.calls.resources(request)
-    taken = await take_pictures(context, request, attachments, emit)
+    own = "" if context.part or unasked else request if typed is None else typed
+    taken = await take_pictures(context, request, attachments, emit, own)
     draft = await plan(context, taken.words, taken.attachments, emit, typed)
     if taken.pictures:
         draft = replace(draft, query=taken.text, pictures=taken.pictures)
     if resources or added:  # The planner would search for the files that they name.
         draft = replace(draft, query="\n\n".join(filter(None, (draft.query, resources, added))))
     return await _steps(context, draft, Retries(), emit)
+
+
+async def _check_command(context: TurnContext, emit: Emit, command: str) -> None:
+    """Asks about a command of a command file if the same call of the model would be asked about. Raises
+    `SessionError` if it may not run."""
+    call = Invocation("command_file", RUN_COMMAND.name, ({"command": command},))
+    assert RUN_COMMAND.circumstances is not None
+    found = await RUN_COMMAND.circumstances(call, context)
+    if verdict_of(context, RUN_COMMAND, call, found)[0] == "allow":
+        return
+    refused = await permitted(context, RUN_COMMAND, call, emit)
+    if refused is not None:
+        why = refused.text.removeprefix("Error: ").rstrip(".")
+        raise SessionError(f"`{command}` of the command file: {why}", "allow it, or correct the file")
 
 
 async def retry_conflicts(context: TurnContext, conflicts: Sequence[Change], emit: Emit) -> str:
