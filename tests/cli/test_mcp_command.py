@@ -30,13 +30,16 @@ def test_servers_of_other_agents_are_shown_and_then_written(
     home = work.parent / "person"
     table = {**program(work.parent / "servers", ORDINARY), "env": {"KEY": "${env:MY_KEY}"}}
     old = {"type": "sse", "url": "https://example.com/sse"}
-    (home / ".claude.json").write_text(json.dumps({"mcpServers": {"my sums": table, "old": old}}))
+    of_editor = {"source": "extension", "settings": {}}  # A program that only the editor knows.
+    servers = {"my sums": table, "old": old, "of-editor": of_editor}
+    (home / ".claude.json").write_text(json.dumps({"mcpServers": servers}))
     (home / ".codex").mkdir()
     (home / ".codex/config.toml").write_text('[mcp_servers.notes]\nurl = "https://example.com/mcp"\n')
     (home / ".cursor").mkdir()
     (home / ".cursor/mcp.json").write_text("{broken")
     shown = run_here(capfd, ["mcp", "import"])
     assert shown.status == 0 and "my-sums" in shown.out and "notes" in shown.out
+    assert "of-editor" not in shown.out and "neither a command nor a url" in shown.err
     assert "SSE" in shown.err and ".cursor/mcp.json is left out" in shown.err and "--yes" in shown.err
     assert load(user_folders()).settings.mcp.servers == {}
     assert run_here(capfd, ["mcp", "import", "--yes", "my-sums"]).status == 0

@@ -215,11 +215,14 @@ def _entry(table: Any) -> ServerSettings:
         "enabled": table.get("enabled", True) is not False and table.get("disabled") is not True,
     }
     try:
-        return msgspec.convert(
+        found = msgspec.convert(
             {key: value for key, value in values.items() if value is not None}, ServerSettings
         )
     except msgspec.ValidationError as error:
         raise ValueError(one_line(str(error))) from None
+    if not (found.command or found.url):
+        raise ValueError("it has neither a command nor a url")
+    return found
 
 
 def _of_variables(values: Any, named: Any, form: str = "${%s}") -> Any:

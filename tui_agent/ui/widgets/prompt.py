@@ -40,7 +40,7 @@ _FOLDED = re.compile(r"\[pasted text (\d+): [\d,]+ characters\]")
 #: The end of a picture's path, and seconds to find its file.
 _PICTURE = re.compile(r"^[^\n]{1,4096}\.(?:png|jpe?g|gif|webp|bmp|tiff?|ico)$", re.IGNORECASE)
 DROPPED_WITHIN = 0.2
-#: Actions whose keys edit a text with words.
+#: Actions only of the empty prompt, since their keys edit text.
 _IN_EMPTY = ("changes.apply_one", "changes.skip_one")
 
 
