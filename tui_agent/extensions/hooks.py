@@ -44,7 +44,7 @@ STORE, HOME = "hooks.json", "~"
 OFF = "off until you switch it on"
 #: Maximum number of hooks of one file, and seconds of a hook.
 MAX_HOOKS, MAX_SECONDS = 100, 600.0
-#: Events whose matcher fits a name; at other events it is ignored.
+#: Events whose matcher fits a name; others ignore it.
 MATCHED = (
     "PreToolUse",
     "PermissionRequest",

@@ -39,7 +39,7 @@ async def run(
     unasked: bool = False,
 ) -> str:
     """Plans, loads, asks, runs calls, proposes and checks changes; repeats if the reply needs it. `added` is
-    further text of the message, not of the person, who did not write an `unasked` request either.
+    further text of the message, not by the user, who did not write an `unasked` request either.
 
     Returns the limit that ended the turn, or "". Raises a `ModelError` if there was no response, and
     `LimitReached`. The caller records the end.
