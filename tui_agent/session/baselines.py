@@ -142,7 +142,7 @@ RunAsItIs = Callable[[CheckCommand, bool], Awaitable[tuple[CommandResult, Findin
 
 
 def missing_program(ran: CommandResult, found: Finding) -> str | None:
-    """ "" if unnamed, None if it ran."""
+    """Returns "" if it is unnamed, `None` if it ran."""
     if ran.how != "exit" or ran.ok or found.passed is not None or found.failures:
         return None
     named = missing_programs(ran.output)

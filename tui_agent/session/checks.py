@@ -50,7 +50,7 @@ class ListedCheck(NamedTuple):
 
 
 class Checks:
-    """One round at a time."""
+    """Runs one round at a time."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Checks:
         self._answers = FolderAnswers(data / STORE, workspace.root)
         self._baselines = Baselines(data, workspace.root, lambda: workspace.index.paths)
         self._first_runs = BaselineRuns(journal.store, self._baselines, self._as_it_is)
-        #: By command, before comparison.
+        #: Findings by command, before comparison.
         self._findings: dict[str, Finding] = {}
         self._one_at_a_time = asyncio.Lock()
         self._round: asyncio.Task[object] | None = None
@@ -401,7 +401,7 @@ class Checks:
         return tuple(places(ran.output, self._finder()))
 
     def _finder(self) -> Callable[[str], str]:
-        """ "" for other files."""
+        """Maps paths in an output to project files, or to ""."""
         root, index = str(self._workspace.root), self._workspace.index
         proposed = {change.rename_to or change.path for change in self.state.review.open}
         suffixes = 0

@@ -166,7 +166,7 @@ class Commands:
         self._running = RunningCommands(core, secrets)
         #: Set by the next stop, then replaced.
         self._stopping = asyncio.Event()
-        #: Views of stopped commands.
+        #: Views of stopped commands, until they are removed.
         self._unwanted: set[asyncio.Task[None]] = set()
         self._servers = Servers(core.journal.store, self.views, self._running.stop)
 
@@ -429,7 +429,7 @@ class Commands:
 
     @call(changes=True)
     async def take(self) -> None:
-        """Raises `SessionError` without files."""
+        """Adds the last command's files to the review. Raises `SessionError` without files."""
         last = self._last()
         written = self._running.written.get(last.id, ())
         if not written:
@@ -465,7 +465,7 @@ class Commands:
 
     @call(changes=False)
     def last_output(self) -> str:
-        """For the model. Raises `SessionError` without a last command."""
+        """Formats the last output for the model. Raises `SessionError` without a last command."""
         last = self._last()
         state = "passed" if last.ok else f"ended with {last.status}" if last.how == "exit" else last.how
         return f"`{last.command}` {state}:\n\n{fenced(last.output.rstrip())}\n"

@@ -397,5 +397,5 @@ class Files:
 
     @call(changes=False)
     async def close(self, path: str, discard: bool = False) -> None:
-        """Fails for unsaved text, unless `discard`."""
+        """Raises `SessionError` for unsaved text, unless `discard`."""
         await self._open_files.close(path, discard)

@@ -479,7 +479,7 @@ class HostAnswers:
 class OutsideAgents:
     def __init__(self, core: Core, review: Review, views: TrialViews) -> None:
         self._core, self._review, self._views = core, review, views
-        #: By name, the newest last.
+        #: Running agents by name, the newest last.
         self.running: dict[str, AgentRun] = {}
         #: By agent, also of ended agents; the newest last.
         self._proxies: dict[str, list[HostProxy]] = {}

@@ -42,7 +42,7 @@ class SessionPlaces:
         self._views = views
         self._original = str(copied or core.workspace.root)
         self._swept = False
-        #: By scheduler address.
+        #: Clusters by scheduler address.
         self._clusters: dict[str, Cluster] = {}
         self._accepted: list[PlaceSettings] = []
         self._answers = FolderAnswers(core.folders.data / STORE, core.workspace.root)

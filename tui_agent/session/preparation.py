@@ -78,7 +78,7 @@ class Preparation:
             self._begin()
             self._index = asyncio.create_task(self._warm_index(), name="preparation: index")
         if self._view is None and state.turn.phase == "streaming":
-            # For the model's proposal.
+            # Prepares a view for the model's proposal.
             self._view = asyncio.create_task(
                 in_background(partial(_plan_view, self._workspace.root), self._is_open, can_wait=True),
                 name="preparation: view",

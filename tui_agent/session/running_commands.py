@@ -176,7 +176,7 @@ class RunningCommands:
         self.runs: dict[str, tuple[Run, asyncio.Task[None]]] = {}
 
     def new_id(self) -> str:
-        """Higher than all in the log."""
+        """Returns an id higher than all in the log."""
         commands = self._journal.store.state.commands
         known = (whole_number(one.id, 0) for one in (*commands.running, *commands.results))
         self._number = max(self._number, commands.total, *known) + 1
@@ -295,7 +295,7 @@ class RunningCommands:
         return explained(ended, what.view, full=result.full)
 
     def _masked(self, output: Output) -> Output:
-        """Masks before the output is cut."""
+        """Masks the output before it is cut."""
         from tui_agent.sandbox.run import Output
 
         self._secrets.look(self._journal.store.state.secrets)

@@ -348,7 +348,7 @@ class Session:
 
     @call(changes=False)
     def set_layout(self, layout: LayoutSlice) -> None:
-        """Stored within a second."""
+        """Stores the layout within a second."""
         if layout != self.state.layout:
             self.journal.grow(e.LayoutChanged(layout))
 

@@ -299,7 +299,7 @@ class TrialViews:
         return await asyncio.to_thread(self._judged, contents)
 
     def shown_secrets(self) -> list[str]:
-        """Readable for commands by a setting."""
+        """Returns secrets that a setting lets commands read."""
         from tui_agent.sandbox.hidden_files import is_revealed
 
         return [one.path for one in self._judge.last if is_revealed(one, self._reveal)]

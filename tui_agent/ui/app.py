@@ -72,7 +72,7 @@ BEHIND_THE_FIRST_FRAME = (
 QUIT_WITHIN = 3.0
 #: Seconds for pending session calls on quit.
 SETTLE = 10.0
-#: The same after a termination signal.
+#: Seconds for them after a termination signal.
 SETTLE_AT_SIGNAL = 0.5
 #: Seconds before a key dismisses a notice.
 NOTICE_SECONDS = 1.0
@@ -221,7 +221,7 @@ class WorkspaceApp(
         for announcements in lines:
             cast("Announcements", announcements).say([message])
         if not lines:
-            # Opposite the pane's input.
+            # Opposite the pane's input: at the top for the chat, otherwise at the bottom.
             in_chat = self.workspace_screen.arrangement.layout.focus == "chat"
             self.workspace_screen.set_class(self.size.width < MEDIUM_FROM and not in_chat, "-low-notices")
             super().notify(message, **how)

@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 class Attachment:
-    """Ends a session that has no terminal for a long time."""
+    """Attaches and detaches terminals, and ends a session that has none for a long time."""
 
     def __init__(self, app: Host, driver: TerminalDriver, session: Session) -> None:
         self._app, self._driver, self._session = app, driver, session
@@ -216,7 +216,7 @@ class Attachment:
         os.close(terminal)
 
     def attach(self, client: Client, descriptors: tuple[int, int], message: Mapping[str, Any]) -> None:
-        """Returns the current terminal to its shell."""
+        """Draws on the client's terminal and returns the current one to its shell."""
         if self._app.is_leaving:
             raise SessionError("The session is ending", "resume it with `tui-agent --resume`")
         if client is not self._client:

@@ -77,7 +77,7 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def readers() -> list[list[str]]:
-    """Write the clipboard's picture as PNG."""
+    """Returns command lines that write the clipboard's picture as PNG."""
     found = []
     if os.environ.get("WAYLAND_DISPLAY"):
         found.append(["wl-paste", "--no-newline", "--type", "image/png"])

@@ -46,6 +46,7 @@ class Host(App[int], inherit_bindings=False):
     reopen: Reopen | None
     is_leaving: bool
     next: Choice | None
+    #: A launcher's terminal while no session uses it.
     lent: LentTerminal | None
     guide: Guide | None
 
@@ -61,7 +62,7 @@ class Host(App[int], inherit_bindings=False):
         raise NotImplementedError
 
     def show_as(self, *, plain: bool | None = None, keys: str = "") -> None:
-        """Applies to this run."""
+        """Switches the plain screen or the key set for this run."""
         raise NotImplementedError
 
     @property
@@ -69,11 +70,11 @@ class Host(App[int], inherit_bindings=False):
         raise NotImplementedError
 
     def use_theme(self, name: str) -> None:
-        """Applies to this run. "" only adopts the colours that the terminal's variables name."""
+        """Switches the theme for this run. "" only adopts the colours that the terminal's variables name."""
         raise NotImplementedError
 
     async def hand_over(self, words: Sequence[str]) -> int:
-        """Raises `UsageError`."""
+        """Runs another program in the terminal and returns its exit status. Raises `UsageError`."""
         raise NotImplementedError
 
     @property

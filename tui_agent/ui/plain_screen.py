@@ -393,7 +393,7 @@ def _row(strip: Strip, words: Callable[[str], str], width: int) -> list[Characte
 
 
 def _changed(y: int, old: Sequence[Character], new: Sequence[Character], console: Console) -> str:
-    """ "" if unchanged."""
+    """Returns the sequence that updates a row; "" if unchanged."""
     if old == new:
         return ""
     pairs = list(zip(old, new, strict=False))

@@ -123,7 +123,7 @@ class WorkspaceScreen(
             self.workspace.arranged(self.arrangement.layout, self.arrangement.needs)
 
     async def complete(self, session: Session) -> None:
-        """Visible panes first, one by one; input is handled before each."""
+        """Mounts the other panes one by one, visible panes first; input is handled before each."""
         bridge = self.bridge
         assert bridge is not None, "it is filled first"
         seen = self.workspace.front_panes()
@@ -185,7 +185,7 @@ class WorkspaceScreen(
         self._arriving = asyncio.get_running_loop().create_future()
 
     def busy(self, event: Typed) -> asyncio.Future[None] | None:
-        """Done when the target pane is mounted and idle."""
+        """The future to await if the target pane is missing or busy."""
         if self._replacing is not None:
             return self._replacing
         if self._arriving is not None:

@@ -171,7 +171,7 @@ class TerminalDriver(LinuxDriver):
         self._draws_errors = os.isatty(2)
         signal.signal(signal.SIGTSTP, self._stop)
         signal.signal(signal.SIGCONT, self._go_on)
-        #: Frames are written as a whole.
+        #: The incomplete frame; frames are written as a whole.
         self._frame: list[str] | None = None
 
     @property
@@ -304,7 +304,9 @@ class TerminalDriver(LinuxDriver):
 
     @contextmanager
     def given_away(self) -> Generator[None]:
-        """Pauses input and drops output. A keyboard interrupt affects only the other program."""
+        """Lends the terminal to another program: pauses input and drops output. A keyboard interrupt affects
+        only that program.
+        """
         before = signal.signal(signal.SIGINT, lambda *_: None)
         self.suspend_application_mode()
         try:
@@ -326,7 +328,7 @@ class TerminalDriver(LinuxDriver):
             self._was_stopped = True
 
     def _go_on(self, *_: object) -> None:
-        """Sets the terminal's modes again."""
+        """Takes over the terminal and sets its modes again."""
         if not self._is_given_away and not self.is_parked:
             self._give_back()
             self.resume_application_mode()

@@ -245,7 +245,7 @@ class TerminalInput:
         return came[end.end() :] if end[0] == "\a" else came
 
     def _waited_long_enough(self, now: float) -> str | None:
-        """Undecided text that has become keys."""
+        """Returns undecided text that has become keys."""
         found, silent = self._introducer or self._undecided, now - self._heard
         long = constants.ESCAPE_DELAY if self._introducer else SILENCE
         if not found or (silent < long and (self._introducer or now - self._begun < LONGEST)):

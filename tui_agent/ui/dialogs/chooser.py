@@ -22,7 +22,7 @@ _ON_ROWS = ("chooser.choose", "chooser.up", "chooser.down", "chooser.page_up", "
 
 
 def room_of(width: int) -> int:
-    """Row width in cells."""
+    """Returns a row's width in cells."""
     return min(92, int(width * 0.94)) - 5
 
 

@@ -34,7 +34,7 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
     """
 
     ID: ClassVar[str] = ""
-    #: Action ids and their effects.
+    #: Keys of the hint line: action ids and their effects.
     HINTS: Sequence[tuple[str, str]] = ()
     #: Whether the hint line is above the body, where no notice covers it.
     HINT_ON_TOP: ClassVar[bool] = False
@@ -78,7 +78,7 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
         self.query_one(".title", Static).update(label(words))
 
     def say(self, words: Content | str = "") -> None:
-        """Without words, restores the hint line."""
+        """Replaces the hint line by `words`, or restores it."""
         self.query_one(".hint", Static).update(words or self.hint() or "")
 
     def _key(self, name: str) -> str:
@@ -121,7 +121,7 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
         try:
             await (work() if callable(work) else work)
         except NoMatches:
-            # Children are removed before the dialog.
+            # Children are removed before the dialog, also at program exit.
             if self.app.is_running and self.is_attached and self in self.app.screen_stack:
                 raise
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.ui.host import Host
 
-#: In the order of the list.
+#: States of other sessions, in the order of the list.
 STATES = {
     "asks": "$warning",
     "checks failed": "$error",

@@ -29,7 +29,7 @@ _PER_MILLION = 1_000_000
 
 
 class OfferRows(Sequence[ChooserRow]):
-    """Built on access."""
+    """Builds rows on access."""
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class ModelChooser(Chooser):
         self._keyless = keyless
         self._others = others
         self._model_of = model_of
-        #: Models not from provider lists.
+        #: Detected models, not from provider lists.
         self.found: Sequence[Suggestion] = models.found or models.offers.suggested()
         self._looked = bool(self.found)
         #: Whether Enter on an empty list selects the first row to appear.

@@ -61,7 +61,7 @@ def _palette_row(action: Action, keys: Keys, why: str, recent: bool, room: int) 
 
 
 def help_rows(words: str, keys: Keys, first: str, room: int) -> list[ChooserRow]:
-    """The focused pane's keys first."""
+    """Lists the focused pane's keys first."""
     places = dict.fromkeys((first, APP, ANYWHERE, *PANES))
     return [
         ChooserRow(

@@ -343,7 +343,7 @@ def cleanup_summary_text(done: CleanupResult, limit: int) -> str:
 
 
 async def return_conflict(app: App[object], session: Session, change: Change) -> None:
-    """The later sub-task first."""
+    """Offers the later sub-task first."""
     rival = session.state.review.change(change.rival)
     if change.state != "conflict" or rival is None:
         await session.notice(f"{change.path} is not a conflict of two sub-tasks")

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 async def open_chat(app: App[object], session: Session, task: SubTask) -> None:
-    """Shows the latest run."""
+    """Shows the task's latest run."""
     if task.runs:
         await app.push_screen_wait(SubTaskView(session, task.id))
     else:
@@ -310,7 +310,7 @@ async def edit(app: App[object], session: Session, task: SubTask) -> None:
 
 
 async def connect(app: App[object], session: Session, task: SubTask) -> None:
-    """Edits the dependencies."""
+    """Edits the task's dependencies."""
 
     async def keep(names: tuple[str, ...]) -> None:
         await session.subtasks.connect(task.id, names)

@@ -28,7 +28,7 @@ from tui_agent.ui.safe_text import parts
 from tui_agent.ui.widgets.syntax import LineHighlights, Point, characters, grammar_of, language_of, query_of
 
 _AROUND = 30
-#: By language; the default is `#`.
+#: Line comment signs by language; the default is `#`.
 COMMENTS = {
     **dict.fromkeys(("javascript", "typescript", "tsx", "java", "go", "rust", "css"), "//"),
     "sql": "--",

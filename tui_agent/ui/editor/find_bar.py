@@ -290,7 +290,7 @@ class FindBar(Vertical):
             self._editor.select((row, start), (row, end))
 
     async def _replace(self) -> None:
-        """Selects the next match; without a selected match it only selects."""
+        """Replaces the selected match and selects the next; without one it only selects."""
         editor, search, here = self._editor, self._search, self._current
         if editor is None or search is None or editor.read_only:
             return

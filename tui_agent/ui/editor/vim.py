@@ -108,7 +108,7 @@ class Vim:
         self._show()
 
     def take(self, event: events.Key) -> bool:
-        """Insert mode handles only Esc."""
+        """Returns whether it handled the key; insert mode handles only Esc."""
         if event.key == "escape":
             waited = bool(self._typed) or self.mode != "normal"
             if waited:

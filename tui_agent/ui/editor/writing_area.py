@@ -69,7 +69,7 @@ def _editing_keys() -> list[Binding]:
 
 
 _KEYS = _editing_keys()
-#: Besides printable keys.
+#: Keys that edit, besides printable keys.
 _EDITING = {key: binding.action for binding in _KEYS for key in binding.key.split(",")}
 
 
@@ -132,7 +132,7 @@ class WritingArea(TextArea, inherit_bindings=False):
 
     def __init__(self, text: str = "", **options: Any) -> None:
         self.styled = 0
-        #: By all inputs of the drawing.
+        #: Drawn lines by all inputs of the drawing.
         self._drawn_lines: LRUCache[tuple[object, ...], Strip] = LRUCache(1024)
         self._bracket: Location | None = None
         super().__init__(**options)

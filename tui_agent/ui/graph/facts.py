@@ -62,7 +62,7 @@ class Facts(Mapping[str, Fact]):
 
     @property
     def silent(self) -> int:
-        """Number of silent tasks."""
+        """Number of running tasks without output."""
         return sum(
             bool(silence(progress, self._now, self._silent_after))
             for name, progress in self._running.items()

@@ -61,7 +61,7 @@ class Keyboard:
         self._came = asyncio.Event()
         self._waited_for: asyncio.Future[None] | None = None
         self._handling = False
-        #: Keys, pastes and clicks.
+        #: Number of handled keys, pastes and clicks.
         self.handled = 0
         self._rested = asyncio.Event()
         self._rested.set()

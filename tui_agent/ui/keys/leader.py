@@ -17,7 +17,7 @@ from tui_agent.ui.panes import PANES
 from tui_agent.ui.safe_text import parts
 from tui_agent.ui.textual_patches.sequences import MODIFIER_FUNCTIONAL_KEYS
 
-#: Seconds after the leader key.
+#: Seconds between the leader key and its menu.
 SHOWN_AFTER = 0.3
 PAGE = "tab"
 #: Minimum cells of a column, and the menu's maximum share of the screen's rows.

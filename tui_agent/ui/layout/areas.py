@@ -19,7 +19,7 @@ from tui_agent.ui.panes import PANES
 if TYPE_CHECKING:
     from tui_agent.store.state import ActionSlice, State
 
-#: Needs all available space.
+#: Need of a pane that uses all available space.
 ANY = 999
 
 

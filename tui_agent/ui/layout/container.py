@@ -72,7 +72,7 @@ class TabLine(Widget):
         self._tabs: list[tuple[str, str | Content]] = []
         self._front = ""
         self._focused = False
-        #: Titles may move before the release.
+        #: Pane of the pressed title, which may move before the release.
         self._pressed = ""
 
     def show(self, tabs: list[tuple[str, str | Content]], front: str, focus: str) -> None:
@@ -404,7 +404,7 @@ class Arrangement:
         self._arrange(replace(layout, tabs={**layout.tabs, **tabs}))
 
     def suggest(self, name: str) -> None:
-        """Does nothing if the user works in its place."""
+        """Brings a pane to the front unless the user works in its place."""
         layout = self.layout
         for area in areas(self._container.size, layout, self.needs):
             if name in area.panes and layout.focus not in area.panes:

@@ -367,7 +367,7 @@ def _style_of(kind: Any) -> str:
 
 
 def _styled(tokens: Sequence[Token], style: str) -> Content:
-    """Decoded entities need another `clean`."""
+    """Applies `clean` again, for decoded entities."""
     words: list[str] = []
     spans: list[Span] = []
     open_at: list[tuple[str, int]] = []

@@ -220,7 +220,7 @@ PANES = {
         ),
     )
 }
-#: Hidden panes last.
+#: In mounting order, hidden panes last.
 AFTER_THE_CHAT = sorted(
     (pane for pane in PANES.values() if pane.id != "chat"), key=lambda pane: pane.slots[0].tab > 0
 )

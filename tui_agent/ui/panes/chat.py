@@ -302,7 +302,7 @@ class ChatPane(Pane):
                 self.act(self.send(text), text_waits=False, opens=PASTED.search(text) is not None)
 
     def _missing(self) -> str:
-        """The reason, or ""."""
+        """Why no message can be sent, or ""."""
         try:
             self.session.models.check()
         except TuiAgentError as error:

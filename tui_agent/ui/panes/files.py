@@ -82,7 +82,7 @@ class FileTree(Tree[TreeEntry]):
             self.cursor_line = line
 
     def update_files(self) -> None:
-        """Cursor and expansion stay."""
+        """Keeps cursor and expansion."""
         if self._listed and all(self._folder(path) == seen for path, seen in self._listed.items()):
             return
         cursor = self.cursor_node.data if self.cursor_node else None
@@ -124,7 +124,7 @@ class FileTree(Tree[TreeEntry]):
             stack.extend(node.children)
 
     def go_to(self, path: str, scroll: float | None = None) -> None:
-        """Opens the parent folders."""
+        """Moves the cursor to `path` and opens its parent folders."""
         node = self.root
         for depth in range(1, path.count("/") + 2):
             wanted = "/".join(path.split("/")[:depth])

@@ -385,7 +385,7 @@ class PlanPane(Pane):
         self._input.display = bool(self._typing) or self._asks_for_path
 
 
-#: Maximum visible lines, the newest.
+#: Maximum visible lines; the newest are shown.
 MOST = 8
 _LOOKS = frozenset({"waiting", "looking", "asking"})
 _ANSWERS = ("choice:", "let_go:", "all:")

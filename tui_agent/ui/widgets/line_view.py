@@ -255,7 +255,7 @@ class LineView(ScrollView, can_focus=True):
         return self.scrollable_content_region.height
 
     def ink(self, name: str) -> Style:
-        """ "" is plain text."""
+        """Foreground and weight of a theme role; "" is plain text."""
         style = self._inks.get(name)
         if style is None:
             full = self.get_component_rich_style(f"ink--{name}") if name else self._plain

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 #: Duration from which a call or turn shows it.
 SECONDS_FROM = 1.0
-#: Seconds between redraws.
+#: Seconds between redraws of a streaming response.
 STREAM_INTERVAL = 0.1
 #: Minimum pause as a multiple of the last redraw, to leave time for input.
 REST = 3
@@ -40,7 +40,7 @@ REST = 3
 SHORT = 2_000
 #: Last characters shown of reasoning and of a streaming summary.
 SHOWN = 8_000
-#: Maximum check failures listed.
+#: Maximum check failures listed below the check.
 MOST_LINKS = 5
 #: Consecutive reads merged into one line.
 LONG_RUN = 3

@@ -166,7 +166,7 @@ class Prompt(WritingArea):
 
     @property
     def command(self) -> str | None:
-        """`None` with other text."""
+        """The typed command name; `None` with other text."""
         found = _COMMAND.fullmatch(self.text)
         return found[1] if found else None
 

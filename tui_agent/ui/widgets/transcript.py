@@ -90,7 +90,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             self.count = count
 
     def __init__(self, source: Source, stand: ScrollPosition | None = None) -> None:
-        """`None` follows the newest message."""
+        """Restores the scroll position `stand`; `None` follows the newest message."""
         super().__init__(id="transcript")
         self._source = source
         self._blocks: dict[int, MessageBlock] = {}
@@ -165,7 +165,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         self.scroll_end(animate=False)
 
     def go_to(self, number: int) -> None:
-        """Mounts the message if necessary."""
+        """Scrolls to a message, mounting it if necessary."""
         self.release_anchor()
         self._back_to = ScrollPosition(number)
         self._seen = self.size, self._back_to
