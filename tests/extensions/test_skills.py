@@ -8,7 +8,13 @@ import pytest
 
 from tui_agent.errors import LooksSecret, PathRefused
 from tui_agent.extensions.files import Unusable, parse, places
-from tui_agent.extensions.markdown_files import read_skills, skill_body, skill_file, skill_lines
+from tui_agent.extensions.markdown_files import (
+    expanded,
+    read_skills,
+    skill_body,
+    skill_file,
+    skill_lines,
+)
 from tui_agent.extensions.names import model_of, narrowing
 from tui_agent.extensions.trusted import TrustedFiles, brought, standing
 from tui_agent.settings import trust
@@ -183,3 +189,8 @@ def test_names_of_other_agents_have_counterparts() -> None:
     assert [model_of(name, models) for name in ("inherit", "sonnet", "gpt-5", "opus", "x/y")] == [
         *("", "anthropic/claude-sonnet-4-5", "openai/gpt-5", None, None)
     ]
+
+
+@pytest.mark.parametrize(("length", "first"), [(9, "b c"), (10_000, "'b")])
+async def test_long_arguments_are_split_at_spaces(length: int, first: str) -> None:
+    assert await expanded("$1", f"'b c' {'x' * length}") == first

@@ -468,9 +468,10 @@ async def test_a_failed_call_has_an_event_of_its_own(work: Path) -> None:
         "7",
         '[{"command": "echo no"}]',
         '{"file_path": "/etc/passwd"}',
+        '{"command": "' + "x" * 100_000 + '"}',
         '{"command": "' + "x" * 900_000 + '"}',
     ],
-    ids=lambda text: text[:20],
+    ids=lambda text: f"{text[:20]} {len(text)}",
 )
 async def test_changed_input_of_a_wrong_form_runs_nothing_that_was_not_asked_about(
     work: Path, updated: str
@@ -486,7 +487,8 @@ async def test_changed_input_of_a_wrong_form_runs_nothing_that_was_not_asked_abo
     ) as session:
         asked = refuse(session)
         await turn(session)
-        assert asked == ["run_command"] and not session.state.commands.results
+        asks = len(updated) < 900_000  # a longer command is refused
+        assert asked == ["run_command"] * asks and not session.state.commands.results
         assert session.state.turn.ok, session.state.turn.error
 
 

@@ -298,6 +298,8 @@ def described(workspace: Path, folders: Folders) -> dict[str, str]:
 _ARGUMENT = re.compile(
     r"\$(?:\{ARGUMENTS\}|ARGUMENTS\[(?P<position>\d)\]|(?P<number>[1-9])(?!\w)|ARGUMENTS(?!\w)|(?P<name>[A-Za-z_]\w*))"
 )
+#: Longer arguments are split at spaces: the time for quotes grows with the square of a word's length.
+_MOST_QUOTED = 10_000
 #: The output of a command. `!` inside a word, and after the backtick of other code, is text.
 _COMMAND = re.compile(r"(?<!\S)!`([^`\n]+)`")
 
@@ -387,7 +389,7 @@ async def expanded(
     again.
     """
     try:
-        words = shlex.split(arguments)
+        words = shlex.split(arguments) if len(arguments) <= _MOST_QUOTED else arguments.split()
     except ValueError:  # an open quote
         words = arguments.split()
     uses = False

@@ -29,6 +29,8 @@ OFFERED: tuple[PermissionAnswer, ...] = ("once", "session", "always", "no")
 STORE = "permissions.json"
 #: Characters of a preview stored with a decision.
 MOST_KEPT = 2_000
+#: Maximum characters of a command. Linux limits an argument of a program to 128 KiB.
+MOST_COMMAND = 100_000
 _ANYWHERE = CallContext()
 _ASK = "the mode is ask, in which nothing is changed and no command runs"
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
@@ -49,6 +51,8 @@ async def permitted(
         if not call.is_wire:
             await emit(e.ModelOwesNews(f"Your {tool.name} was refused: {why}."))
         return _refusal(why)
+    if tool.exact and any(len(command) > MOST_COMMAND for command in tool.targets(call)):
+        return _refusal(f"a command can have {MOST_COMMAND:,} characters: put the text into a file")
     found = await tool.circumstances(call, context) if tool.circumstances is not None else CallContext()
     verdict, rule = verdict_of(context, tool, call, found)
     if hooked.verdict == "ask" and verdict == "allow":
@@ -113,9 +117,10 @@ def verdict_of(
     rules, targets = context.core.settings.permissions, tool.targets(call)
     if not all(_covers(one, tool, targets) for one in context.only):
         return "deny", "`tools` of the sub-task's agent"
+    forms = _as_words(targets) if tool.exact and (rules.deny or rules.ask) else targets
     for verdict, written in (("deny", rules.deny), ("ask", rules.ask)):
         for rule in written:
-            if _fits(rule, tool.name, _as_words(targets) if tool.exact else targets):
+            if _fits(rule, tool.name, forms):
                 return cast(Verdict, verdict), rule
     for rule in rules.allow if found.remembered == "exactly" else ():
         if _fits(rule, tool.name, targets, every=True, exact=tool.exact):
