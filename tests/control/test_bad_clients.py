@@ -127,7 +127,7 @@ async def until(holds: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"no JSON\n", b"[]\n", b"[" * 100_000 + b"\n", b"\xff\n", b'{"a": 1' * 200_000]
+    "data", [b"no JSON\n", b"[]\n", b"[" * 100_000 + b"\n", b"\xff\n", b'{"a": 1' * 600_000]
 )
 async def test_a_client_with_bad_data_is_closed(served: ControlServer, data: bytes) -> None:
     client = connect(served)

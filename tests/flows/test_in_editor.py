@@ -33,7 +33,8 @@ class Editor:
     def __init__(self) -> None:
         self.updates: list[Any] = []
         self.questions: list[Any] = []
-        self.choose: Callable[[Any, list[Any]], str] = lambda call, options: options[0].option_id
+        #: An option's id, "" for none, or None to leave the question open.
+        self.choose: Callable[[Any, list[Any]], str | None] = lambda call, options: options[0].option_id
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
         self.updates.append(update)
@@ -41,6 +42,8 @@ class Editor:
     async def request_permission(self, session_id: str, tool_call: Any, options: list[Any], **_: Any) -> Any:
         self.questions.append(tool_call)
         chosen = self.choose(tool_call, options)
+        if chosen is None:
+            await asyncio.Event().wait()
         outcome = (
             acp.schema.AllowedOutcome(option_id=chosen, outcome="selected")
             if chosen
@@ -142,7 +145,14 @@ async def test_changes_are_written_when_the_editor_agrees(workspace: Path, provi
 async def test_a_session_begun_in_an_editor_goes_on_in_a_terminal(
     workspace: Path, provider: Provider, home: Path
 ) -> None:
-    provider.answer(answer(summary="Said in the editor."), answer(summary="Said in the terminal."))
+    provider.answer(
+        answer(summary="Said in the editor."),
+        answer(
+            summary="Said in the terminal.",
+            fileChanges=[NEW],
+            todos=[{"text": "Look at it", "done": False}],
+        ),
+    )
     async with editor() as (client, connection):
         session = (await connection.new_session(cwd=str(workspace))).session_id
         await connection.prompt(session_id=session, prompt=words("hello there"))
@@ -160,6 +170,9 @@ async def test_a_session_begun_in_an_editor_goes_on_in_a_terminal(
         await connection.load_session(cwd=str(workspace), session_id=session)
         assert [one.content.text for one in client.of("user_message_chunk")] == ["hello there", "go on"]
         assert "Said in the terminal." in client.text
+        (call,) = [one for one in client.of("tool_call") if one.content]
+        assert (call.title, call.status, call.content[0].new_text) == ("Change new.py", "pending", "x = 1\n")
+        assert [one.entries[0].content for one in client.of("plan")] == ["Look at it"]
         await connection.close_session(session_id=session)
         async with asyncio.timeout(PATIENCE):
             while run("ps", folder=workspace).stdout:  # noqa: ASYNC110 the end of another process
@@ -176,8 +189,10 @@ async def test_modes_options_cancel_and_a_client_that_vanishes(workspace: Path, 
         await connection.set_session_mode(session_id=session, mode_id="ask")
         options = await connection.set_config_option(config_id="mode", session_id=session, value="auto")
         assert [one.current_value for one in options.config_options] == ["auto", "openai/test-model"]
-        with pytest.raises(acp.RequestError):
+        with pytest.raises(acp.RequestError, match="There is no mode 'everything'"):
             await connection.set_session_mode(session_id=session, mode_id="everything")
+        with pytest.raises(acp.RequestError, match="values that they list"):
+            await connection.set_config_option(config_id="model", session_id=session, value="zz/none")
         asking = asyncio.create_task(connection.prompt(session_id=session, prompt=words("count")))
         await asyncio.to_thread(provider.wait_for, 1)
         with pytest.raises(acp.RequestError, match="another prompt"):
@@ -190,6 +205,35 @@ async def test_modes_options_cancel_and_a_client_that_vanishes(workspace: Path, 
     (state,) = [json.loads(line) for line in run("ps", "--json", folder=workspace).stdout.splitlines()]
     assert (state["id"], state["state"]) == (session, "works"), "the turn goes on without the editor"
     provider.release()
+
+
+async def test_a_prompt_ends_after_the_checks_of_mode_auto_and_at_a_cancel_that_the_editor_leaves_open(
+    workspace: Path, provider: Provider, home: Path
+) -> None:
+    (home / "config" / "commands").mkdir(parents=True)
+    (home / "config" / "commands" / "greet.md").write_text(
+        "---\ndescription: Says hello\n---\nGreet $ARGUMENTS\n"
+    )
+    check = 'name = "compiles"\ncommand = "python3 -m py_compile api.py"\n'
+    (home / "config" / "settings.toml").write_text(f"[[checks.commands]]\n{check}")
+    provider.answer(answer(summary="Done.", fileChanges=[EDIT]), answer(summary="Hi.", fileChanges=[NEW]))
+    async with editor() as (client, connection):
+        session = (await connection.new_session(cwd=str(workspace))).session_id
+        await connection.set_session_mode(session_id=session, mode_id="auto")
+        await connection.prompt(session_id=session, prompt=words("add a timeout"))
+        assert "timeout=5" in (workspace / "api.py").read_text() and client.questions == []
+        assert "Check compiles: passed" in [one.title for one in client.of("tool_call")]
+        (announced,) = client.of("available_commands_update")
+        assert [one.name for one in announced.available_commands] == ["greet"]
+        await connection.set_session_mode(session_id=session, mode_id="edit")
+        asked = asyncio.Event()
+        client.choose = lambda call, options: asked.set()
+        asking = asyncio.create_task(connection.prompt(session_id=session, prompt=words("/greet Ann")))
+        async with asyncio.timeout(PATIENCE):
+            await asked.wait()
+            await connection.cancel(session_id=session)
+            assert (await asking).stop_reason == "cancelled"
+        assert not (workspace / "new.py").exists() and "Greet Ann" in json.dumps(provider.requests[1].body)
 
 
 async def test_thoughts_are_shown_and_a_model_is_chosen_from_those_that_have_a_key(
@@ -225,13 +269,18 @@ async def test_resources_and_pictures_reach_the_model(workspace: Path, provider:
         acp.resource_block(acp.embedded_text_resource("file:///elsewhere/note.txt", "remember ``` this")),
         acp.image_block(picture, "image/png"),
     ]
-    async with editor() as (_, connection):
+    async with editor() as (client, connection):
         session = (await connection.new_session(cwd=str(workspace))).session_id
         with pytest.raises(acp.RequestError):
             await connection.prompt(session_id=session, prompt=[acp.image_block("%%%", "image/png")])
         with pytest.raises(acp.RequestError):
             await connection.prompt(session_id=session, prompt=[acp.audio_block(picture, "audio/wav")])
+        with pytest.raises(acp.RequestError, match="not an address"):
+            await connection.prompt(session_id=session, prompt=[acp.resource_link_block("x", "http://[bad")])
+        with pytest.raises(acp.RequestError, match="The message is too long"):
+            await connection.prompt(session_id=session, prompt=words("word " * 1_000_000))
         assert (await connection.prompt(session_id=session, prompt=prompt)).stop_reason == "end_turn"
+    assert client.questions == [], "a resource of another place is no file to look for"
     sent = json.dumps(provider.requests[0].body)
     assert "return get(url)" in sent and "remember ``` this" in sent
 

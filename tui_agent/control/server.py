@@ -3,9 +3,10 @@
 The first line sent is `state`, which is repeated when it changes; the events of `run --json` follow, with `finished`
 after each turn. A client sends objects with a `type`: `submit`, `stop`, `answer`, `apply`, `skip`, `mode`, `model`,
 `describe`, `change`, `quit`, `detach`, `attach`. Each is answered by a line `result`, to which `describe` and `change`
-add fields. After `states`, which has no answer, a client gets no events; after `thoughts` it gets lines `thought` with
-the streamed thinking of the model, too. A connection that has sent `attach` carries
-only messages about its terminal.
+add fields. Three have no result: after `states`, a client gets no events; after `thoughts`, it also gets lines
+`thought` with the streamed thinking of the model; after `settle`, it gets a line `settled` with the same `of` once the
+turn, the checks that decide about its changes in mode auto, and the turns that follow by themselves have ended.
+A connection that has sent `attach` carries only messages about its terminal.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     from tui_agent.store.state import State
 
 _log = logging.getLogger(__name__)
-#: Bytes of a message, and of output for a client that does not read.
-LONGEST_LINE, MOST_OUTPUT = 1_000_000, 4_000_000
+#: Bytes of a message, and of several lines for a client that does not read.
+LONGEST_LINE, MOST_OUTPUT = 4_000_000, 4_000_000
 MOST_CLIENTS = 64
 MOST_MODELS = 200
 #: Descriptors of a terminal: input and output.
@@ -212,7 +213,13 @@ class ControlServer:
         blobs = self.session.storage.blobs
         old, new = [await asyncio.to_thread(text_under, blobs, key) for key in (change.base, change.new)]
         return self.session.secrets.values.masked_json(
-            {"path": change.path, "rename_to": change.rename_to, "old": old, "new": new}
+            {
+                "path": change.path,
+                "rename_to": change.rename_to,
+                "state": change.state,
+                "old": old,
+                "new": new,
+            }
         )
 
     async def _answer(self, text: str) -> None:
@@ -276,7 +283,7 @@ class Client:
         if self._connection.fileno() < 0:
             return
         data = json.dumps(line).encode() + b"\n"
-        if len(self._output) + len(data) > MOST_OUTPUT:
+        if self._output and len(self._output) + len(data) > MOST_OUTPUT:
             self.close()
             return
         if not self._output:
@@ -385,6 +392,10 @@ class Client:
                 os.close(descriptor)
 
     async def _execute(self, message: Line) -> None:
+        if message.get("type") == "settle":
+            await self._server.session.chat.finished()
+            self.send({"type": "settled", "of": message.get("of")})
+            return
         result: Line = {"type": "result", "of": str(message.get("type")), "ok": True, "error": None}
         try:
             result.update(await self._server.execute(message))

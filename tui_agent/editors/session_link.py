@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tui_agent.control import sockets
+from tui_agent.control.server import LONGEST_LINE as LONGEST_MESSAGE
 from tui_agent.control.sockets import SessionSocket
 from tui_agent.errors import SessionError
 
@@ -27,6 +28,8 @@ class SessionLink:
         self._writer = writer
         writer.write(b'{"type": "thoughts"}\n')
         self._results: asyncio.Queue[Line] = asyncio.Queue()
+        #: Whether events are kept for `lines`.
+        self.is_heard = False
         self._lines: asyncio.Queue[Line | None] = asyncio.Queue()
         self._asking = asyncio.Lock()
         self._reading = asyncio.create_task(self._read(reader), name="session link")
@@ -49,22 +52,33 @@ class SessionLink:
         return await cls.open(place or await asyncio.to_thread(sockets.begin, workspace, session))
 
     async def request(self, kind: str, **fields: Any) -> Line:
-        """Returns the result. Raises `SessionError` if it fails."""
+        """Sends a message and returns its result. Raises `SessionError` if it fails."""
+        message = json.dumps({"type": kind, **fields}).encode() + b"\n"
+        if len(message) > LONGEST_MESSAGE:
+            raise SessionError("The message is too long", "send links to its files, and not their contents")
         async with self._asking:
-            self._writer.write(json.dumps({"type": kind, **fields}).encode() + b"\n")
+            self._writer.write(message)
             result = await self._results.get()
             if result.get("ok"):
                 return result
-            self._results.put_nowait(result) if "of" not in result else None
-            raise SessionError(str(result.get("error") or "the session has ended"), "begin another")
+            if "of" in result:
+                raise failure(str(result.get("error")))
+            self._results.put_nowait(result)
+            raise SessionError("the session has ended", "begin another")
+
+    def settle(self, of: int) -> None:
+        """Asks for a line `settled` at the end of all that follows from a message."""
+        self._writer.write(json.dumps({"type": "settle", "of": of}).encode() + b"\n")
 
     async def lines(self) -> AsyncGenerator[Line, None]:
-        """Yields the events since the last call, until the session ends."""
+        """The events since `is_heard` was set, as they come, until the session ends."""
         while (line := await self._lines.get()) is not None:
             yield line
         self._lines.put_nowait(None)
 
     def discard(self) -> None:
+        """Drops the events that have come, and those that will."""
+        self.is_heard = False
         while not self._lines.empty():
             if self._lines.get_nowait() is None:
                 self._lines.put_nowait(None)
@@ -84,12 +98,19 @@ class SessionLink:
                     continue
                 if line.get("type") == "state":
                     self.state = line
-                self._lines.put_nowait(line)
+                if self.is_heard:
+                    self._lines.put_nowait(line)
         except (OSError, ValueError):
             pass  # the session has ended, or is another program's
         finally:
             self._lines.put_nowait(None)
             self._results.put_nowait({"ok": False})
+
+
+def failure(sentence: str) -> SessionError:
+    """An error from its words on a line."""
+    what, _, remedy = sentence.rpartition(": ")
+    return SessionError(what, remedy) if what else SessionError(remedy, "send it again")
 
 
 def pictures_of(session: str, data: Path) -> Path:
