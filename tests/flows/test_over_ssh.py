@@ -46,6 +46,7 @@ def running_sessions(folder: Path) -> list[dict[str, Any]]:
 def test_a_lost_line_is_connected_again_and_nothing_typed_is_lost(
     host: FarHost, workspace: Path, tmp_path: Path, home: Path
 ) -> None:
+    host.share_a_connection()
     program = Program("ssh", "far", str(workspace), folder=tmp_path, home=home)
     with running(program, sign="Choose a model by its digit"):
         program.type(b"typed before the line was lost")

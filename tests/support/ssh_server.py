@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -80,6 +81,13 @@ class FarHost:
         """Installs the program on the far side; with `version`, one that gives itself out as that."""
         shown = f'[ "$*" = --version ] && echo "tui-agent {version}" && exit\n' if version else ""
         self._script("bin/tui-agent", f'{shown}exec {shlex.quote(sys.executable)} -m tui_agent "$@"')
+
+    def share_a_connection(self) -> None:
+        """Opens a connection that each `ssh` uses from now on, as `ControlMaster` does."""
+        path = tempfile.mktemp(prefix="tui-agent-ssh-", dir="/tmp")  # At most 108 bytes.
+        with (self.folder / "ssh_config").open("a") as settings:
+            settings.write(f"  ControlPath {path}\n")
+        subprocess.run([self.folder / "near" / "ssh", "-fNM", "far"], check=True)
 
     def start(self) -> None:
         command = [str(PROGRAM), "-D", "-e", "-f", str(self.folder / "sshd_config")]

@@ -207,9 +207,10 @@ def ssh(host: str, path: str, session: str) -> int:
     program = ssh_program(host)
     with temporary_folder() as folder:
         connected = Path(folder, "connected")
-        mark = ("-o", "PermitLocalCommand=yes", "-o", f"LocalCommand=touch {shlex.quote(str(connected))}")
+        touch = f"touch {shlex.quote(str(connected))}".replace("%", "%%")
+        mark = ("-o", "PermitLocalCommand=yes", "-o", f"LocalCommand={touch}")
         words = [program, "-t", *_ALIVE, *mark, "--", host]
-        status = subprocess.run([*words, _remote(host, path, session, again=False)], check=False).returncode
+        status = _connection([*words, _remote(host, path, session, again=False)], connected)
         while status == LOST and connected.exists():
             if sys.stdout.isatty():
                 os.write(1, RESET.encode())
@@ -221,14 +222,27 @@ def ssh(host: str, path: str, session: str) -> int:
     return status
 
 
+def _connection(words: Sequence[str], connected: Path) -> int:
+    """Runs ssh, and returns its exit status. `connected` exists afterwards if the host was reached."""
+    connected.unlink(missing_ok=True)
+    null = subprocess.DEVNULL
+    # Over the connection of another ssh (ControlPath), ssh runs no LocalCommand.
+    asking = subprocess.Popen([words[0], "-O", "check", *words[-3:-1]], stdin=null, stdout=null, stderr=null)
+    status = subprocess.run(words, check=False).returncode
+    if asking.poll() == 0:
+        connected.touch()
+    asking.kill()
+    asking.wait()
+    return status
+
+
 def _again(words: Sequence[str], connected: Path) -> int:
     """Connects again until it succeeds; returns the exit status of that connection."""
     for attempt in range(sys.maxsize):
         pause = PAUSES[min(attempt, len(PAUSES) - 1)]
         note(f"The connection was lost; the session continues. Next attempt in {pause} s · Ctrl+C ends")
         time.sleep(pause)
-        connected.unlink(missing_ok=True)
-        status = subprocess.run(words, check=False).returncode
+        status = _connection(words, connected)
         if status != LOST or connected.exists():
             return status
     return LOST
@@ -245,13 +259,13 @@ def _remote(host: str, path: str, session: str, *, again: bool) -> str:
     ours = _VERSION.match(f"tui-agent {__version__}")
     home = path == "~" or path.startswith("~/")
     place = f'"$HOME"{shlex.quote(path[1:])}' if home else shlex.quote(path)
-    folder = f"cd -- {place} && " if path else ""
+    folder = f"cd -- {place} || exit; " if path else ""
+    same = f"tui-agent {ours[1] if ours else __version__}"
+    # One line: csh and tcsh allow no other in quotes.
     return shell_words(
-        f"""version=$(tui-agent --version 2>/dev/null) || {{
-  printf 'tui-agent: %s has no tui-agent in its PATH: install it there\\n' {name} >&2; exit {_MISSING}; }}
-case "$version" in
-"tui-agent {ours[1] if ours else __version__}"*) ;;
-*) printf 'tui-agent: %s runs %s, and this is {__version__}\\n' {name} "$version" >&2;;
-esac
-{folder}{opening}"""
+        "version=$(tui-agent --version 2>/dev/null) || { "
+        f"printf 'tui-agent: %s has no tui-agent in its PATH: install it there\\n' {name} >&2; exit {_MISSING}; }}; "
+        f'case "$version" in "{same}" | "{same}".*) ;; '
+        f"""*) printf 'tui-agent: %s runs %s, and this is {__version__}\\n' {name} "$version" >&2;; esac; """
+        f"{folder}{opening}"
     )
