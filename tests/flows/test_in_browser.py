@@ -22,6 +22,10 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 from websockets.typing import Origin
 
+from tui_agent.browser import server
+from tui_agent.errors import UsageError
+from tui_agent.headless import serve_command
+
 PATIENCE = 60.0
 
 
@@ -289,6 +293,38 @@ async def test_an_editor_is_in_the_foreground_of_the_page_and_ends_with_it(
                     await asyncio.sleep(0.05)
 
 
+@pytest.mark.parametrize(
+    ("name", "host"),
+    [
+        ("Example.ORG.", "example.org"),
+        ("bücher.example", "xn--bcher-kva.example"),
+        ("0:0:0:0:0:0:0:1", "::1"),
+        *((name, "") for name in ("https://x", "x:80", "a b", "", "..")),
+    ],
+)
+def test_the_name_of_links_is_the_one_that_browsers_send(name: str, host: str) -> None:
+    if host:
+        assert serve_command.host_of(name) == host
+    else:
+        with pytest.raises(UsageError, match="not a host name"):
+            serve_command.host_of(name)
+
+
+async def test_a_link_has_no_usual_port(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    it = server.BrowserServer(workspace, "http", "127.0.0.1")
+    async with it.listening("127.0.0.1", 0, None) as first:
+        port = first.sockets[0].getsockname()[1]
+    monkeypatch.setitem(server.USUAL_PORTS, "http", port)
+    async with it.listening("127.0.0.1", port, None):
+        link = urlsplit(it.new_link())
+        assert link.netloc == "127.0.0.1"
+        for path, status in ((f"/?{link.query}", b"303"), ("//[x", b"404")):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(f"GET {path} HTTP/1.1\r\nHost: {link.netloc}\r\n\r\n".encode())
+            assert (await asyncio.wait_for(reader.read(), PATIENCE)).split()[1] == status
+            writer.close()
+
+
 @needs_openssl
 async def test_other_addresses_need_a_certificate(workspace: Path, tmp_path: Path) -> None:
     for words in (
@@ -296,6 +332,7 @@ async def test_other_addresses_need_a_certificate(workspace: Path, tmp_path: Pat
         ("--address", "::"),
         ("--certificate", "x.pem"),
         ("--address", "example.org"),
+        ("--address", "0.0.0.0", "--certificate", "x.pem", "--key", "x.pem"),
     ):
         done = await asyncio.to_thread(run, "serve", *words, folder=workspace)
         assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr

@@ -228,6 +228,8 @@ FILES: Mapping[str, tuple[str, str]] = {
     "/xterm/addon-fit.mjs": ("xterm/addon-fit.mjs", "text/javascript; charset=utf-8"),
     "/xterm/xterm.css": ("xterm/xterm.css", "text/css; charset=utf-8"),
 }
+#: Ports that browsers leave out of `Host` and `Origin`.
+USUAL_PORTS = {"http": 80, "https": 443}
 _TERMINAL = "/terminal"
 _WITHIN = 30.0
 
@@ -262,7 +264,7 @@ class BrowserServer:
         ) as server:
             actual = next(iter(server.sockets)).getsockname()[1]
             shown = f"[{self._host}]" if ":" in self._host else self._host
-            self._authority = f"{shown}:{actual}"
+            self._authority = shown if actual == USUAL_PORTS[self._scheme] else f"{shown}:{actual}"
             self._cookie_name = f"tui-agent-{actual}"  # cookies do not distinguish ports
             yield server
 
@@ -279,7 +281,10 @@ class BrowserServer:
         hosts = request.headers.get_all("Host")
         if hosts != [self._authority]:
             return _refusal(HTTPStatus.FORBIDDEN, "This address is not served.")
-        parts = urlsplit(request.path)
+        try:
+            parts = urlsplit(request.path)
+        except ValueError:
+            return _refusal(HTTPStatus.NOT_FOUND, "There is no such page.")
         if (token := parse_qs(parts.query).get("token")) is not None:
             return self._sign_in(token[-1])
         if not self._is_signed_in(request.headers):

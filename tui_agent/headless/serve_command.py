@@ -15,6 +15,7 @@ import click
 from tui_agent.errors import UsageError
 from tui_agent.headless import arguments
 from tui_agent.headless.output import note, row
+from tui_agent.sandbox.proxy import target
 
 
 @click.command("serve")
@@ -45,14 +46,12 @@ def serve(
     """
     workspace = arguments.workspace_folder(path)
     try:
-        loopback = ipaddress.ip_address(address).is_loopback
+        number = ipaddress.ip_address("127.0.0.1" if address == "localhost" else address)
     except ValueError:
-        if address == "localhost":
-            loopback = True
-        else:
-            raise UsageError(
-                f"{address} is not an IP address", "give one, and the host name with --name"
-            ) from None
+        raise UsageError(
+            f"{address} is not an IP address", "give one, and the host name with --name"
+        ) from None
+    loopback = number.is_loopback
     if (certificate is None) != (key is None):
         raise UsageError("--certificate and --key belong together", "give both")
     if certificate is None and not loopback:
@@ -60,18 +59,19 @@ def serve(
             f"{address} can be reached from other machines, and nothing would be encrypted",
             "give --certificate and --key, or use `tui-agent ssh`",
         )
+    if number.is_unspecified and name is None:
+        raise UsageError(f"{address} is no host name for links", "give with --name the one that browsers use")
     tls = _context(certificate, key) if certificate and key else None
+    host = "localhost" if address == "localhost" else str(number)
     with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(_serve(workspace, address, port, tls, name))
+        asyncio.run(_serve(workspace, address, port, tls, host if name is None else host_of(name)))
     return 0
 
 
-async def _serve(
-    workspace: Path, address: str, port: int, tls: ssl.SSLContext | None, name: str | None
-) -> None:
+async def _serve(workspace: Path, address: str, port: int, tls: ssl.SSLContext | None, host: str) -> None:
     from tui_agent.browser.server import BrowserServer
 
-    server = BrowserServer(workspace, "https" if tls else "http", name or address)
+    server = BrowserServer(workspace, "https" if tls else "http", host)
     loop, end = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         loop.add_signal_handler(number, end.set)
@@ -99,6 +99,16 @@ async def _serve(
         raise UsageError(
             f"{address}:{port} cannot be used ({error.strerror or error})", "choose another port or address"
         ) from error
+
+
+def host_of(name: str) -> str:
+    """The name as browsers send it. Raises `UsageError`."""
+    with contextlib.suppress(ValueError):
+        return str(ipaddress.ip_address(name))
+    try:
+        return target(name, 0).host
+    except ValueError:
+        raise UsageError(f"{name} is not a host name", "give one without scheme and port") from None
 
 
 def _context(certificate: str, key: str) -> ssl.SSLContext:

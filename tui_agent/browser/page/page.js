@@ -49,7 +49,8 @@ function connect() {
     if (message.ended !== undefined) ended = message.ended || "The session has ended.";
   };
   socket.onclose = () => {
-    document.getElementById("words").textContent = ended || "The connection was lost.";
+    document.getElementById("words").textContent = ended ||
+      "The connection was lost. If tui-agent serve was started again, open its new link.";
     document.getElementById("ended").showModal();
   };
 }
