@@ -110,7 +110,7 @@ async def test_git_applies_the_patch_to_the_same_files(
     assert done.err == ""
 
 
-@pytest.mark.parametrize("name", ['q"uote.txt', "back\\slash.txt", "é è.txt", "tab\there.txt"])
+@pytest.mark.parametrize("name", ['q"uote.txt', "back\\slash.txt", "é è.txt", "tab\there.txt", "new\nline"])
 def test_git_reads_each_name_in_a_patch(tmp_path: Path, name: str) -> None:
     blobs = Blobs(tmp_path / "blobs")
     before, after = (blobs.put_text(text) for text in ("one\n", "one\ntwo"))

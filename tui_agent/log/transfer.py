@@ -311,15 +311,15 @@ def _file_patch(path: str, base: str | None, new: str | None, modes: tuple[str, 
         head.append(f"deleted file mode {modes[0]}")
     elif modes[0] != modes[1]:
         head += [f"old mode {modes[0]}", f"new mode {modes[1]}"]
-    body = unified(diff_of(path, base or "", new or "")).split("\n", 2)
-    if len(body) == 3:
+    _, *body = unified(diff_of("", base or "", new or "")).split("\n", 2)  # Without the names.
+    if body:
         names = (
             name if text is not None else "/dev/null" for name, text in ((old_name, base), (new_name, new))
         )
         # A tab ends a name with spaces, as in git.
         names = (f"{name}\t" if " " in name else name for name in names)
         head += [f"{mark} {name}" for mark, name in zip(("---", "+++"), names, strict=True)]
-    return "\n".join([*head, body[2] if len(body) == 3 else ""])
+    return "\n".join([*head, *(body[1:] or [""])])
 
 
 def _git_name(name: str) -> str:

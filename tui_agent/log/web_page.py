@@ -209,8 +209,10 @@ class _Page:
         except (FileError, ValueError):
             return f"<p>{escape(title)} <em>(the text was deleted)</em></p>"
         # Masked first, so that no value spans lines of the diff.
-        lines = unified(diff_of(change.path, self._mask(base), self._mask(new)))[:_LONGEST].splitlines()[2:]
+        lines = unified(diff_of("", self._mask(base), self._mask(new)))[:_LONGEST].split("\n")[2:]
         looks = {"+": "add", "-": "del", "@": "at"}
-        rows = "".join(f'<span class="{looks.get(line[:1], "")}">{escape(line)}</span>' for line in lines)
+        rows = "".join(
+            f'<span class="{looks.get(line[:1], "")}">{escape(line)}</span>' for line in lines if line
+        )
         reason = f'<p class="facts">{self.words(change.reason)}</p>' if change.reason else ""
         return self._folded(title, f'{reason}<pre class="diff">{rows}</pre>')
