@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -84,7 +83,7 @@ class FarHost:
 
     def share_a_connection(self) -> None:
         """Opens a connection that each `ssh` uses from now on, as `ControlMaster` does."""
-        path = tempfile.mktemp(prefix="tui-agent-ssh-", dir="/tmp")  # At most 108 bytes.
+        path = f"/tmp/tui-agent-{os.getpid()}-{self._port}"  # At most 108 bytes, with a suffix of ssh.
         with (self.folder / "ssh_config").open("a") as settings:
             settings.write(f"  ControlPath {path}\n")
         subprocess.run([self.folder / "near" / "ssh", "-fNM", "far"], check=True)
