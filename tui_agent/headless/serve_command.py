@@ -60,7 +60,9 @@ def serve(
             "give --certificate and --key, or use `tui-agent ssh`",
         )
     if number.is_unspecified and name is None:
-        raise UsageError(f"A link cannot lead to {address}", "give with --name the host name that browsers use")
+        raise UsageError(
+            f"A link cannot lead to {address}", "give with --name the host name that browsers use"
+        )
     tls = _context(certificate, key) if certificate and key else None
     host = "localhost" if address == "localhost" else str(number)
     with contextlib.suppress(KeyboardInterrupt):
