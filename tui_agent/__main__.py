@@ -29,7 +29,7 @@ def main() -> int:
         return 1
     gc.enable()
     status = cli.main(arguments)
-    gc.freeze()  # the interpreter's end would search all of it
+    gc.freeze()
     return status
 
 

@@ -114,7 +114,6 @@ def _serve_and_keep_ready(session: Any, terminals: Any) -> Any:
 
 
 def _start_host(idle: int) -> None:
-    """The host ends at once if there is one."""
     words = [sys.executable, "-P", "-m", "tui_agent.start.host", str(idle), " " * ROOM_FOR_TITLE]
     null = subprocess.DEVNULL
     with suppress(OSError):
@@ -122,7 +121,6 @@ def _start_host(idle: int) -> None:
 
 
 def _wanted(folder: Path) -> bool:
-    """Asks before an accidental folder is listed and watched."""
     why = arguments.why_ask_first(folder)
     return not why or click.confirm(f"{why}: all its files would be listed and watched. Open it?")
 
@@ -155,7 +153,7 @@ async def _open(
 
     try:
         current_folder = Path.cwd()
-    except FileNotFoundError:  # deleted by another program
+    except FileNotFoundError:
         current_folder = None
     return await open_session(
         Opening(
@@ -186,7 +184,7 @@ async def _reopened(options: ScreenOptions, choice: Any) -> Any:
 def open_rehearsal(plain: bool = False) -> int:
     """`plain` is the rehearsal's screen."""
     needs_a_terminal()
-    gc.disable()  # as above
+    gc.disable()
     from tui_agent import debug_log
     from tui_agent.rehearsal.demo import run_demo
 
@@ -232,7 +230,7 @@ def main(argv: Sequence[str]) -> int:
     except BrokenPipeError:
         silence()
         _trace(debug)
-        return 1  # the reader of our output has gone
+        return 1
     except OutputLost as lost:
         silence()
         _print_error(lost.what, lost.remedy, debug)
@@ -278,7 +276,7 @@ class _CommandLine(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if ctx.resilient_parsing and not args:
-            return super().parse_args(ctx, args)  # A shell completes the first word.
+            return super().parse_args(ctx, args)
         first = args[0] if args else ""
         own = first in self.commands or first in ("--version", *ctx.help_option_names)
         return super().parse_args(ctx, args if own else ["open", *args])
@@ -485,7 +483,6 @@ for command in (
 
 
 def _workspace(path: str) -> Any:
-    """Raises `UsageError` for a word that is almost a command."""
     command = "" if os.path.exists(path) or "/" in path else nearest(path, _shown_commands())
     if command and command == path:
         raise UsageError(*arguments.command_first(command))
@@ -506,14 +503,12 @@ def _parted(argv: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
 
 
 def _shown() -> Callable[[], None]:
-    """Shows a line on standard error. Returns a function that stops it."""
     from tui_agent import debug_log
 
     return debug_log.show(output.record)
 
 
 def _trace(debug: bool) -> None:
-    """Prints the traceback with `--debug`."""
     if debug:
         import logging
 
@@ -522,6 +517,6 @@ def _trace(debug: bool) -> None:
 
 def _print_error(what: str, remedy: str, debug: bool = False) -> None:
     _trace(debug)
-    with suppress(OSError):  # a full disk takes no sentence either
+    with suppress(OSError):
         output.error(f"{what}: {remedy}")
         sys.stderr.flush()

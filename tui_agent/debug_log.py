@@ -175,7 +175,7 @@ class _LazyHandler(logging.Handler):
             return queue.all_tasks_done.wait_for(lambda: not queue.unfinished_tasks, seconds)
 
     def close(self) -> None:
-        if self._listener is not None and self.flush_within(LAST_SECONDS):  # otherwise the disk hangs
+        if self._listener is not None and self.flush_within(LAST_SECONDS):
             self._listener.stop()
             for file in self._listener.handlers:
                 file.close()
@@ -188,7 +188,6 @@ class _TerminalHandler(logging.Handler):
     def __init__(self, write: Callable[[str], object]) -> None:
         super().__init__()
         self._write = write
-        #: None if not deferring.
         self.kept: list[str] | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -196,7 +195,7 @@ class _TerminalHandler(logging.Handler):
         try:
             self._write(text) if self.kept is None else self.kept.append(text)
         except OSError:
-            pass  # standard error is closed or full
+            pass
 
     def release(self) -> None:
         kept, self.kept = self.kept, None
@@ -220,7 +219,6 @@ class _Redacting(logging.Formatter):
 
 
 def _writer(folder: Path) -> tuple[QueueListener, logging.Handler]:
-    """Returns the writer and the non-blocking handler that feeds it."""
     from copy import copy
     from logging.handlers import QueueHandler, QueueListener, RotatingFileHandler
     from queue import Queue
@@ -250,7 +248,7 @@ def _writer(folder: Path) -> tuple[QueueListener, logging.Handler]:
         def emit(self, record: logging.LogRecord) -> None:
             if self.stream is not None and not _is_at(self.baseFilename, self.stream.fileno()):
                 self.stream.close()
-                self.stream = None  # another process rotated the file
+                self.stream = None
             super().emit(record)
 
         def handleError(self, record: logging.LogRecord) -> None:

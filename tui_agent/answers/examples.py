@@ -22,7 +22,6 @@ _UNREAL = (
     r"|\b(?:podr[íi]a|ser[íi]a|habr[íi]a|poderia|teria|seria|potrebbe|sarebbe|avrebbe|potremmo|zou)\w*"
     r"|\bможно\b|\bбы\b|\b(?:można|mógłby|byłoby|olabilir|olurdu)\b|也可以|如果|もし|かもしれ|수도 있"
 )
-#: Examples, notations and hypothetical text.
 _SHOWS = (
     r"\b(?:samples?|hypothetic\w+|illustrat\w+|pseudo\w*|anti-?patterns?|variants?|made-up|e\.g|for instance)"
     r"|\b(?:an?|another|typical|bad|for|of|as|this|following|the \w+) examples?\b|^\W*(?:\w+ )?examples?\W*$"
@@ -46,7 +45,6 @@ _SHOWS = (
     r"|形式です|格式是|형식은"
     r"|例です|例子|例如|示例|比如|譬如|参考|たとえば|例えば|예시|예를"
 )
-#: Negations and disapproval.
 _NOT = (
     r"\b(?:not|never|nobody|no one|reject\w*|discard\w*|dropped it|decided against|tried|attempt\w*)\b"
     r"|\b(?:wrong|bad|naive|risky|buggy|tempting)\b"
@@ -56,7 +54,6 @@ _NOT = (
     r"|\b(?:nicht|niemals|kein\w*|falsch\w*|jamais|(?<!ik )pas|nunca|não|niet|geen|değil)\b|^\W*(?:não|non|ne|nie)\b"
     r"|\bne\b|\bno (?:se|lo|la|he|hice|apli\w*)\b|\bnie \w|\bне\b|没|未|不要|不是|错误|ません|なかった|않|지 마"
 )
-#: The past, and the behaviour of others.
 _HISTORY = (
     r"\b(?:commit|changelog|blame|upstream|maintainers?|stack overflow|mailing list|(?:pull|merge) request)\b"
     r"|\b(?:release notes|culprit|history|reviewer|colleague|they|somebody|someone|another branch|yours)\b"
@@ -112,7 +109,6 @@ _ANNOUNCES = (
     r"|添加|修复|修改|替换|删除|改成|改为|追加|修正|変更|置き換え|削除|추가|수정|변경|삭제"
     rf"|\b(?:is|are|gets?) (?:now |also |only )*(?:{_STEMS}|\w+)(?:ed|taken)\b"
 )
-#: Polite forms, or the file's intended state.
 _PROPOSES = (
     rf"\bi(?:['’]d| would)? (?:suggest|recommend|propose)\b(?!ed)|\bi(?:['’]d| would) (?:just |simply )?(?:{_STEMS})\b"
     rf"|\bhow (?:to|(?:you|we|i) (?:can|could)) (?:{_STEMS}|solve|refactor|resolve)\b"
@@ -127,17 +123,14 @@ _PROPOSES = (
 _NOTHING_DONE, _SHOWN, _NEGATED, _BEFORE, _DONE, _ANNOUNCED, _PROPOSED = (
     late(f"(?i){words}") for words in (_UNREAL, _SHOWS, _NOT, _HISTORY, _ACTS, _ANNOUNCES, _PROPOSES)
 )
-#: Refers to the change.
 _POINTS = late(r"(?i)\b(?:this|these|such|following|below|block|diff|patch|examples?)\b|这|この|это\w*")
 #: Negations that negate nothing.
 _COURTESY = late(r"(?i)\b(?:don['’]t (?=forget)|(?:not a|no) (?:problem|worries)\W*|no worries\W*)")
-#: Weaken a proposal.
 _VAGUE = late(
     r"(?i)\b(?:if (?:you|we|one|ever)|were it|examples?|samples?|alternativ\w*|illustrat\w*|suppose|imagine|have"
     r"|normally)\b"
 )
 _PRONOUN = late(r"(?i)^\W*(?:it|they|that|this|he|she)\b")
-#: Rejects the change above.
 _UNDONE = late(
     r"(?i)(?:\b(?:not|never)|n['’]t)\b.{0,20}\b(?:appl|do\b|done|made|make|carr|sent|send|meant|execut|recommend|copy|use)"
 )

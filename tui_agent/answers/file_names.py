@@ -175,7 +175,7 @@ def in_info(info: str) -> str:
     if not blank:
         name = text.strip("`'\"")
         sure = is_path(name) and has_extension(name) and name.lower() not in _LANGUAGES
-        sure = sure and name not in _WITHOUT_EXTENSION  # also languages
+        sure = sure and name not in _WITHOUT_EXTENSION
         return plain(name) if sure else ""
     name = rest.strip().strip("`'\"")
     return plain(name) if _is_language(first) and is_path(name) else ""
@@ -224,7 +224,6 @@ _LINK = re.compile(r"\[([^\[\]\n]{1,200})\]\((?!\w+:)[^()\s]{1,300}\)")
 _AFTER = re.compile(
     r"[`*_]{0,4}(?:[ \t]*[(（\[][^()\n]{1,60}[)）\]]|[ \t]+[–—-]+[ \t]+[^()\n]{1,60})[ \t]*[:：]?[`*_]{0,4}$"
 )
-#: Introduces a file's text; the path follows as code.
 _ANNOUNCES = re.compile(
     r"(?i)\b(?:create|creating|add|adding|write|save|put|new|full|complete|entire|whole|final|updated?|rewritten"
     r"|modified|revised|fixed|corrected|contents?|replace|file|here is|here's|here are|now looks?|becomes|as follows"

@@ -81,7 +81,6 @@ def joined(text: str) -> str:
 
 
 def _joined(text: str) -> str:
-    """Replaces equal items together: faster if few are distinct."""
     for alike, new in ((_PAIR, _one), (_HALF, lambda _: "\ufffd")):
         at = 0
         for _ in range(_FEW):
@@ -147,7 +146,6 @@ class _Frame:
     def __init__(self, value: Any) -> None:
         self.value = value
         self.key: str | None = None
-        #: A comma (or the end) must precede the next entry.
         self.comma = False
 
     def add(self, value: Any) -> None:
@@ -168,7 +166,6 @@ class _Reader:
         self.text = text
         self.at = start
         self.open: list[_Frame] = []
-        #: The last token was a closing bracket, after which a comma is optional.
         self.bracket = False
 
     def read(self) -> PartialJson:
@@ -297,7 +294,7 @@ def _number(text: str) -> Any:
         number = float(text)
     except ValueError:
         raise _Mistake from None
-    return number if math.isfinite(number) else text  # the expected shape rejects it
+    return number if math.isfinite(number) else text
 
 
 def read(text: str, start: int = 0) -> PartialJson:
@@ -369,7 +366,7 @@ def read_at(text: str, start: int) -> ReadObject:
     head = text[:start].rstrip(" \t\r\n[")
     fence = _FENCE_BEFORE.search(head, max(0, len(head) - _LONGEST_FENCE))
     if fence is not None and Fences(head).holds(len(head) - 1):
-        fence = None  # another fence's end
+        fence = None
     begin = fence.start() if fence else len(head)
     before = head[:begin].strip(" \t\r\n[")
     try:
@@ -445,7 +442,6 @@ class _Decoder:
         raise ValueError("too many values")
 
     def _several(self, at: int) -> tuple[list[Any], int]:
-        """Values decoded together. None if no slice ends between two values."""
         for end in _ENDS:
             cut = self.text.rfind(end, at, at + _WINDOW)
             if cut < 0:

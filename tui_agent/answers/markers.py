@@ -104,7 +104,6 @@ _MARKUP = (
 
 _ENVELOPE = late(r"\*\*\* (?:(?:Begin|End) Patch[ \t]*$|(?:Add|Update|Delete) File:)")
 _FENCE = late(r"(?:`{3,}|~{3,})[^`]*$")
-#: Tags of other tools around a change or a call.
 _EDIT_TAGS = (
     "write_to_file|replace_in_file|apply_diff|apply_patch|insert_content|search_and_replace|edit_file|create_file"
     "|str_replace|str_replace_editor|str_replace_based_edit_tool|update_file|delete_file|rewrite_file|new_file"
@@ -196,7 +195,6 @@ def _first_lines(text: str) -> Iterator[str]:
         at = end + 1
 
 
-#: May begin, divide or end an item.
 _FENCED = r"[ \t]++(?:`{3}|~{3})"
 _HOT = late(
     r"\n(?=[ \t`~<>=@|\d*+d-])(?=[ \t`~<>=@|\d][^\n][^\n]|([-*+])(?:\1|[ \t]++[`~])|diff)"
@@ -433,7 +431,6 @@ class Findings:
     def __init__(self, cut: bool) -> None:
         self.cut = cut
         self.items: list[Item] = []
-        #: Files incomplete in a truncated answer.
         self.dropped: set[str] = set()
 
     def say(self, sentence: str) -> None:

@@ -21,7 +21,6 @@ _TAIL = (
 )
 #: A phrase must fill the line, apart from punctuation.
 _WORDS = (
-    # English
     rf"(?:remains? |is |are |left |stays? |kept )?unchanged(?: {_THING})?|no changes?(?: (?:here"
     rf"|needed|below|above))?",
     rf"(?:{_THING} )?(?:is |are |remains? |stays? )*(?:the )?same as (?:before|above|original\w*"
@@ -58,7 +57,6 @@ _SAYS_OF_OTHER = late(
     rf"(?i)(?:keep |all |the |your )*(?:existing|remaining|previous|unchanged) {_THING}(?: {_TAIL})?"
     rf"|(?:the )?rest of {_THING}(?: .{{0,60}})?"
 )
-#: The same between dots.
 _OTHERS = late(rf"(?i)(?:all |the )*other {_THING}")
 _LEADER = (
     r"(?:#+!?|//+!?|/\*+|\*|<!--|--+(?:\[\[)?|;+|%+|\{/\*|\{#|\{\{!--|<%--|\"\"\"|'''|\(\*|\{-|REM\b|'|\.\.)"
@@ -192,7 +190,6 @@ def _is_prose(path: str) -> bool:
 
 
 def _is_code(path: str, lines: Sequence[str], number: int) -> bool:
-    """Whether dots on their own line are a body, or prose."""
     low = path.lower()
     if low.endswith(_OF_WORDS):
         return True

@@ -25,11 +25,9 @@ _DIFFS = frozenset({"diff", "patch", "udiff", "git", "apply_patch"})
 _OUTPUT = frozenset({"console", "output", "shell-session", "log"})
 _PLAIN = frozenset({"text", "plaintext"})
 _MARKDOWN = frozenset({"markdown", "md", "mdx"})
-#: Lines required to match a fence with a file.
 _FEWEST_SHOWN = 3
 #: Lines above a diff, and their maximum length, searched for a commit header.
 _HEAD, _WIDEST = 12, 400
-#: Changes whose surroundings are examined.
 _MOST_JUDGED = 1_000
 _FEW = 200
 
@@ -288,7 +286,7 @@ def changes(text: str, cut: bool = False) -> ProseChanges:
     for item in scan.findings.items:
         match item:
             case ChangeRequest() if item.delete and item.path in scan.findings.dropped:
-                pass  # the replacement text is missing
+                pass
             case ChangeRequest() if item.offered:
                 offered.append(item)
             case ChangeRequest():
@@ -327,7 +325,6 @@ class _Scan:
     def __init__(self, text: str, cut: bool) -> None:
         self.lines = Lines(text)
         self.findings = Findings(cut)
-        #: The line after the last item.
         self.floor = 0
         self.shown: list[ShownText] = []
         self.taken: list[tuple[int, int, Use]] = []
@@ -403,7 +400,6 @@ class _Scan:
         return not any(begin.startswith(self.lines.all[at]) for begin in ("@@ ", "diff --git ", "--- "))
 
     def _block(self, at: int) -> int:
-        """Reads a block, and others after blank lines only."""
         label = self._label(at)
         found: list[markers.Block] = []
         while True:
@@ -441,7 +437,7 @@ class _Scan:
         lines = self.lines.all
         below = self.lines.below(at + 1)
         if below < len(lines) and markers.begins_envelope(lines[below]):
-            return below  # only a wrapper
+            return below
         path = found.path or next(filter(None, map(markers.path_inside, lines[at : at + 4])), "")
         path = path if file_names.is_path(path) else ""
         if not found.sure:

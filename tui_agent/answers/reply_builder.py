@@ -219,7 +219,7 @@ class ReplyBuilder:
     def _has(self, shown: ChangeRequest) -> bool:
         same = [change for change in self.changes if file_names.same_file(change.path, shown.path)]
         if not same:
-            return True  # already reported
+            return True
         proposed = {line.strip() for change in same for text in change.texts for line in text.split("\n")}
         return all(line.strip() in proposed for line in shown.added if line.strip())
 
@@ -357,7 +357,6 @@ def _search(item: Item) -> SearchRequest:
 
 
 def _changes(item: Item) -> list[markers.Item]:
-    """Returns several if a diff covers several files."""
     change = ChangeRequest.read(item)
     diff = text_at(item, "diff")
     if has_half("\n".join((change.path, diff, *change.texts))):
@@ -435,7 +434,6 @@ def _folders(name: str) -> Iterator[str]:
 
 
 def _together(several: Sequence[ChangeRequest]) -> ChangeRequest | str:
-    """Returns the reason if they conflict."""
     steps: list[ChangeRequest] = []
     #: Edits of the last step, which the next entry may continue.
     edits: list[list] = []

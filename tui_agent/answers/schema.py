@@ -14,7 +14,6 @@ from tui_agent.answers import file_names, lenient_json
 from tui_agent.errors import SettingsError
 
 Schema = dict[str, Any]
-#: Unsupported by strict schemas.
 _LOOSE_WORDS = frozenset({"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "default"})
 
 
@@ -138,7 +137,7 @@ def _object(part: dict[str, Any], value: Any) -> Any:
         if name not in shapes:
             name = key
         if name != key and name in value and entry != value[name]:
-            name = key  # validation reports the conflict
+            name = key
         if entry is not None and (name == key or name not in value):
             result[name] = coerced(shapes.get(name, {}), entry)
             same = same and name == key and result[name] is entry
@@ -175,7 +174,6 @@ def camel(key: str) -> str:
     return _OWN.get(made.lower(), made)
 
 
-#: By lower case.
 _OWN_NAMES = ("summary", "message", "todos", "fileChanges", "fileRequests", "directoryRequests", "searches")
 _OWN_NAMES += ("subTasks", "nextSteps", "changes", "path", "edits", "search", "replace", "content", "diff")
 _OWN = {name.lower(): name for name in (*_OWN_NAMES, "delete", "renameTo")}
@@ -252,7 +250,6 @@ _KNOWN = {
 _KNOWN |= {"todoIndex", "baseHash"}
 
 
-#: Comments, with any value.
 _REMARKS = frozenset(
     {"explanation", "description", "reason", "reasoning", "rationale", "comment", "note", "language"}
 )
@@ -290,7 +287,6 @@ _SETTINGS: dict[str, tuple[Any, ...]] = {
 }
 #: Actions other than a proposal.
 _OTHER_KINDS = frozenset({"append", "prepend", "insert", "preview", "dryrun", "simulate", "partial", "test"})
-#: Permitted kinds of an entry by its form.
 _FORM_WORDS: dict[str, frozenset[str]] = {
     "content": frozenset({"create", "write", "overwrite", "rewrite", "new", "full", "whole", "content"}),
     "edits": frozenset(

@@ -162,7 +162,6 @@ class StructuredReader:
         self._native = CallPieces()
         self._summary = ""
         self.thought = ""
-        #: Displayed so far.
         self._words: dict[str, list[str]] = {"summary": [], "message": []}
 
     def feed(self, text: str) -> list[Delta]:

@@ -59,9 +59,7 @@ def looks_like_a_change(text: str, names: Collection[str]) -> bool:
 _MOST_TRIES, _LONGEST_CODE = 10, 40_000
 _MOST_CALLS = 1_000
 _MOST_VALUES = 5_000
-#: After an unreadable value of this length, stops.
 _LONG = 200_000
-#: A fast filter for `_OPENING`.
 _SIGNS = ("<tool_call>", "<function=", "tool_code", "[TOOL_CALLS]", "<|python_tag|>", "<|channel|>commentary")
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "tool_input", "kwargs")
 _WRAPPERS = frozenset({"response", "reply", "result", "output", "answer", "json", "data", *_ARGUMENTS})
@@ -313,7 +311,6 @@ def _values(text: str, fences: Fences, taken: Sequence[tuple[int, int]]) -> Iter
         closes = match["fence"] and fences.holds(match.start("fence") + 1)
         fence = "" if closes else match["fence"]
         group = [(max(match.start("sign") if closes else match.start(), floor), read[1], read[0])]
-        # Several values on one line or in one fence
         while (
             len(group) <= _MOST_VALUES
             and (more := _value(text, _after_space(text, group[-1][1]))) is not None
@@ -423,7 +420,6 @@ _OPENED = late(
     r"(?:[\[{]\s{0,40}+){1,4}+(?:\"|\Z)",
     re.MULTILINE,
 )
-#: A fast filter for `_HIDDEN`.
 _HIDING = ("<tool_call>", "<function", "tool_code", "[TOOL_CALLS]", "<|python_tag|>", "<|channel|>commentary")
 _LONGEST_TAIL = 400
 _PERHAPS = late(

@@ -29,7 +29,6 @@ _NAMES = (
     rf"[a-z_-]{{0,20}}?(?:{_WORDS})(?:[_-]?process|[_-][a-z_-]{{1,20}}?)?|analysis|chain[_-]of[_-]\w{{1,12}}|cot|internal"
     "|musings?"
 )
-#: Examples and quotations: no part of the answer.
 _SHOWN_NAMES = "details|example|examples|sample|blockquote|aside"
 _LONGEST_TAG = 120
 #: Leading thoughts filtered while streaming; more are located afterwards.
@@ -183,7 +182,6 @@ _MARKED = (
     rf"|(?P<colons>:{{3,}})[ \t]?(?:\w{{1,12}}[ \t])?(?:{_NAMES})[ \t]*$"
     r"|(?P<dots>thinking(?:\.{3}|…))[ \t]*$"
 )
-#: A line that opens a thought or a construct with its own content.
 _BEGINNING = late(
     r"^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?:(?P<fence>`{3,}|~{3,})"
     r"|(?P<block>(?P<sign><{5,9}|-{5,9}) ?SEARCH>?[ \t]*$)|(?P<patch>\*\*\* Begin Patch)"
@@ -193,7 +191,6 @@ _BEGINNING = late(
     rf"|{_SHOWN}|{_OTHER})",
     re.MULTILINE | re.IGNORECASE,
 )
-#: Without a match there are no asides.
 _ANY = late(
     r"^[ \t]*(?:[-*+\d.)]{1,9}[ \t]+)?(?:<[ \t]?[!|｜\w]|\[[^\W\d_]\w|◁|/\*|thinking(?:\.{3}|…))"
     rf"|^[ \t]*(?:[\[({{«【《⟨%*:]{{1,3}}|\\?<<?|&lt;)[ \t]?#?(?:\w{{1,12}}[ \t])?(?:{_NAMES})"
@@ -365,7 +362,6 @@ _JSON_PIECE = late(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]]', re.DOTALL)
 
 
 def _json_end(text: str, at: int, missing: set[str]) -> int:
-    """Returns the position after the bracket if incomplete."""
     if "json" in missing:
         return at + 1
     depth = 0

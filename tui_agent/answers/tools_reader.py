@@ -20,7 +20,6 @@ from tui_agent.model.client import CallChunk
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_NAME = 64
-#: Characters of unreadable arguments returned to the model.
 _MOST_SENT_BACK = 2_000
 
 
@@ -102,7 +101,6 @@ class ToolsReader:
             left.claim(begin, end, "call")
         done = [call for call in found.calls if not self._only_offered(call)]
         made = [*self._native.calls, *(_Call(call.name, call.arguments) for call in done)]
-        # Results refer to calls by id
         seen: set[str] = set()
         for number, call in enumerate(made, 1):
             call.repeated = bool(call.id) and call.id in seen
@@ -240,7 +238,6 @@ def _take(value: dict[str, Any], function: Function, whole: bool, builder: Reply
 def _arguments(
     raw: str, function: Function, cut: bool, faults: list[str]
 ) -> tuple[dict[str, Any], bool, bool]:
-    """Returns the arguments, and whether they are complete and valid strict JSON."""
     if not raw:
         return {}, not cut, False
     try:
@@ -267,7 +264,6 @@ def _is_strict(raw: str) -> bool:
 
 
 def _lenient(raw: str, function: Function, cut: bool, faults: list[str]) -> tuple[dict[str, Any], bool]:
-    """Returns the readable part of broken arguments, and whether it is complete."""
     name = function.name
     start = min((at for at in (raw.find("{"), raw.find("[")) if at >= 0), default=-1)
     found: list[dict[str, Any]] = []

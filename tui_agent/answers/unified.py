@@ -37,7 +37,7 @@ class _Open:
 
     def add(self, line: str) -> None:
         if not line:
-            self.blank += 1  # lacks its mark; ignored at the end of a hunk
+            self.blank += 1
             return
         for _ in range(self.blank):
             self._take(" ", "")
@@ -72,7 +72,6 @@ class _Open:
         )
 
     def _line(self, moved: int) -> int | None:
-        """None if the header is miscounted."""
         if self.header is None:
             return None
         starts = []
@@ -150,12 +149,10 @@ _COMBINED = late(r"diff --(?:cc|combined) (.+)|@@@+ -\d")
 _EMPTY = "e69de29"
 _MAIL = late(r"From [0-9a-f]{40} |Index: |Only in ")
 _BULLET = late(r"[-+] {1,3}[\w`*\"'“(\[]")
-#: Lines below a short hunk that may belong to it.
 _NEAR_BELOW = 100
 _VERSION = late(r"\d+\.\d[\w.() -]{0,40}$")
 
 
-#: Git's file modes: whether executable.
 _MODES = {"100755": True, "100644": False}
 
 
@@ -281,7 +278,6 @@ class _Reader:
         self.outside = False
 
     def _line(self, line: str) -> bool:
-        """Returns False if the diff ended above the line."""
         file = self.file
         if line.startswith("diff --git "):
             self._close()
@@ -366,7 +362,6 @@ class _Reader:
         return at
 
     def _hunk(self) -> bool:
-        """Returns False if it ends the diff."""
         counts = HEADER.match(self.lines[self.at])
         if counts is None:
             self.file.body.append(self.lines[self.at])
@@ -440,7 +435,7 @@ class _Reader:
         if at >= self.end:
             return False
         if lines[at].rstrip() == "--" and (at + 1 >= self.end or _VERSION.match(lines[at + 1])):
-            self.outside, self.at = True, min(at + 2, self.end)  # a mail's signature
+            self.outside, self.at = True, min(at + 2, self.end)
             return True
         if not self.bare:
             # In a fence or field, surplus lines belong to the hunk: counts are often wrong.
@@ -489,7 +484,7 @@ class _Reader:
                     below = self._below(at)
                     over = line.strip() or below >= self.end or lines[below][:1] not in ("+", "-", " ")
                     if over or _BULLET.match(lines[below]):
-                        break  # prose, or a list in it
+                        break
                     body.extend(lines[at:below])
                     at = below
                     continue

@@ -258,7 +258,7 @@ class ChangeRequest(Struct, frozen=True, gc=False):
         if rename and file_names.plain(rename) == file_names.plain(text_at(item, "path").strip()):
             rename = None
         if content == "" and any(key in item for key in _FORMS):
-            content = None  # some models fill in every property
+            content = None
         forms = [form for form in (content is not None, bool(edits), bool(diff), delete) if form]
         if len(forms) > 1:
             raise BadItem(

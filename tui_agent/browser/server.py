@@ -63,7 +63,6 @@ class PageTerminal:
         self.session = ""
         self._master, self._slave = pty.openpty()
         self._connection: socket.socket | None = None
-        #: Runs in the terminal in place of the session, such as an editor.
         self._program: asyncio.Task[None] | None = None
         os.set_blocking(self._master, False)
         self._set_size(columns, rows)
@@ -143,7 +142,6 @@ class PageTerminal:
                     return "The session has ended."
 
     async def _end_of_attach(self) -> Mapping[str, Any]:
-        """Returns the message that ends this attach; empty if the connection is lost."""
         buffer = bytearray()
         while self._connection is not None:
             await self._ready(self._connection.fileno(), writing=False)
@@ -177,7 +175,7 @@ class PageTerminal:
                 start_new_session=True,
             )
             status = await process.wait()
-        except OSError:  # the folder is gone
+        except OSError:
             status = 127
         self._send({"type": "ran", "status": status})
 
@@ -188,7 +186,7 @@ class PageTerminal:
                 while await asyncio.get_running_loop().sock_recv(self._connection, _AT_ONCE):
                     pass
         except (OSError, TimeoutError):
-            pass  # the session has ended, or will be left to itself
+            pass
 
     def _set_size(self, columns: int, rows: int) -> None:
         size = (min(max(each, _NARROWEST), _WIDEST) for each in (rows, columns))
@@ -199,11 +197,10 @@ class PageTerminal:
             if self._connection is not None:
                 self._connection.send(json.dumps(message).encode() + b"\n")
         except OSError:
-            pass  # `ended` reports the session's end
+            pass
 
     @staticmethod
     async def _ready(descriptor: int, *, writing: bool) -> None:
-        """Waits until the descriptor can be read or written."""
         loop = asyncio.get_running_loop()
         ready: asyncio.Future[None] = loop.create_future()
         add, remove = (
@@ -240,7 +237,6 @@ class BrowserServer:
         self._workspace = workspace
         self._scheme, self._host, self._authority = scheme, host, host
         self._cookie_name, self._cookie = "tui-agent", secrets.token_urlsafe(32)
-        #: Expiry time by unused token.
         self._tokens: dict[str, float] = {}
         self._pages: set[ServerConnection] = set()
         self._beginning = asyncio.Lock()
@@ -277,7 +273,6 @@ class BrowserServer:
         return f"{self._scheme}://{self._authority}/?token={token}"
 
     def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
-        """Returns None to accept a permitted WebSocket."""
         hosts = request.headers.get_all("Host")
         if hosts != [self._authority]:
             return _refusal(HTTPStatus.FORBIDDEN, "This address is not served.")
@@ -327,7 +322,6 @@ class BrowserServer:
         return given is not None and hmac.compare_digest(given.value.encode(), self._cookie.encode())
 
     async def _terminal(self, connection: ServerConnection) -> None:
-        """Connects a page with a session until one of them ends."""
         self._pages.add(connection)
         terminal: PageTerminal | None = None
         try:
@@ -343,7 +337,7 @@ class BrowserServer:
             with suppress(ConnectionClosed):
                 await connection.send(json.dumps({"ended": one_line(str(error))}))
         except (ConnectionClosed, TimeoutError):
-            pass  # the page has gone, or never began
+            pass
         finally:
             self._pages.discard(connection)
             if terminal is not None:
@@ -386,7 +380,7 @@ class BrowserServer:
                     if await asyncio.to_thread(_is_in, place, self._workspace):
                         return place
             if wanted and not new:
-                with suppress(SessionError):  # deleted, or of another folder
+                with suppress(SessionError):
                     return await asyncio.to_thread(begin, self._workspace, wanted)
             return await asyncio.to_thread(begin, self._workspace)
 

@@ -49,10 +49,9 @@ class Difference(Struct, frozen=True):
 def finding(ok: bool, status: int, output: str, report: Outcome) -> Finding:
     """Reads the runner's report, otherwise its output. Blocking."""
     printed = outcome_of(output)
-    if printed.failed is None and (begin := output.find("<testsuite")) >= 0:  # The report is the output.
+    if printed.failed is None and (begin := output.find("<testsuite")) >= 0:
         printed = outcome_of_report(output[begin : output.rfind(">") + 1])
     passed, failed = (report if report.failed is not None else printed)[:2]
-    # Only names from the output can select tests.
     names = printed.failures if len(printed.failures) >= len(report.failures) else report.failures
     lines = wrong_lines(output) if not ok and not names else ()
     return Finding(ok, status, passed, failed, names, lines)
@@ -65,7 +64,7 @@ def difference(now: Finding, before: Finding) -> Difference:
     if before.ok:
         return Difference(now.failed or len(now.failures) or None, 0, now.failures)
     if (before.failures or before.failed) and not now.failures and not now.failed:
-        return Difference(None, None)  # broke early, or failed in an uncounted way
+        return Difference(None, None)
     if now.failures or before.failures:
         new, old = _apart(now.failures, before.failures)
         more = _unnamed(now) - _unnamed(before)
@@ -170,7 +169,6 @@ def _alone(program: list[str], failures: tuple[str, ...]) -> list[str]:
 
 
 def _selecting(runner: str, failures: tuple[str, ...]) -> list[str]:
-    """Options that select these failures, or none."""
     match runner:
         case "jest":
             return ["-t", _whole(name.replace(" › ", " ") for name in failures)]
@@ -235,7 +233,6 @@ _LIMITS: Final[dict[str, str]] = {
     "output": "it exceeded its output limit",
     "keyboard": _WORDS["keyboard"],
 }
-#: Databases and queues.
 _PORTS = r"(?:5432|3306|6379|27017|5672|9200|9092|11211|1433|1521|2181|4222|9042|26257|8123)"
 _NETWORK = "|".join(
     (
@@ -290,7 +287,6 @@ _SIGNS: Final[tuple[tuple[Kind, LazyRegex], ...]] = tuple(
         ),
     )
 )
-#: An output that ends with a question.
 _QUESTION = late(r"[?:](?: (?:\[[^\]\n]{1,40}\]|\([^)\n]{1,40}\)))?:? ?\Z")
 #: Errors of code, for which a failure is not excused.
 _FAULT = late(

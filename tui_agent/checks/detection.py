@@ -18,7 +18,6 @@ from tui_agent.files.lazy_regex import LazyRegex, late
 from tui_agent.settings.schema import CheckCommand
 
 MOST_FOUND = 20
-#: Files that make a folder a project of its own.
 _MANIFESTS = ("package.json", "pyproject.toml", "setup.py", "manage.py", "Cargo.toml", "go.mod", "pom.xml",
               "build.gradle", "build.gradle.kts", "mix.exs", "Gemfile", "composer.json", "CMakeLists.txt")  # fmt: skip
 #: Runs all hooks, if no hook is a separate check.
@@ -81,7 +80,6 @@ def _declared_commands(project: Project) -> tuple[list[PlainCommand], set[str]]:
                 continue
             target = recipes.target(name)
             said += target.plain
-            # More than plain commands, with a known runner that works in a view.
             if name in TESTS and target.more and target.named and not target.away:
                 kinds = target.named | {one.kind for one in target.plain}
                 if not covered & kinds and not {one.kind for one in ci} & kinds:
@@ -92,7 +90,6 @@ def _declared_commands(project: Project) -> tuple[list[PlainCommand], set[str]]:
 
 
 def _of_folders(project: Project) -> Iterator[PlainCommand]:
-    """Yields checks of folders such as `backend` and `frontend`."""
     for folder in project.matching(".", "[!._]*"):
         inside = Project(project.root / folder)
         named = re.fullmatch(r"[\w.-]{1,60}", folder) and folder not in APART

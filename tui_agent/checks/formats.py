@@ -30,9 +30,7 @@ class Outcome(NamedTuple):
 _PIECES = {"<N>": r"(?<![\d.])\d{1,9}(?!\d)", "<S>": r"(?<![\d.])[\d.]{1,12}(?![\d.])"}
 #: Number and word of `3 failed, 1 skipped`, in any order, between other words.
 _ITEM = late(rf"({_PIECES['<N>']})[ \t]{{1,20}}(?:tests?[ \t]{{1,20}})?([a-z]{{2,20}})", re.IGNORECASE)
-#: `Tests run: 3, Failures: 1`, `failures=1`.
 _FIELD = late(rf"((?:(?:un)?expected[ _]?)?[A-Za-z]{{3,20}})[:=][ \t]{{0,20}}({_PIECES['<N>']})")
-#: Other words are ignored.
 _COUNTED: Mapping[str, str] = {
     word: kind
     for kind, words in {
@@ -226,7 +224,6 @@ RUNNERS: Sequence[RunnerFormat] = (
         "node:test",
         r"^([#ℹ]) tests <N>\n(?:\1 suites <N>\n)?\1 pass (?P<passed><N>)\n\1 fail (?P<failed><N>)"
         r"(?:\n\1 cancelled (?P<cancelled><N>))?",
-        # Excludes subtests.
         r"^[ \t]{0,80}not ok <N> -? ?(?![^\n]{0,300}# (?:SKIP|TODO))([^\n]{1,300})\n"
         r"[ \t]{1,80}---\n(?!(?:[ \t]{1,80}(?:duration_ms|type|location): [^\n]{0,300}\n){0,3}"
         r"[ \t]{1,80}failureType: 'subtestsFailed')",
@@ -251,7 +248,6 @@ RUNNERS: Sequence[RunnerFormat] = (
     RunnerFormat(
         "phpunit",
         r"^(?:OK \((?P<passed><N>) tests?, |Tests: (?P<total><N>), (?=Assertions)(?P<counts>[^\n]{1,200}))",
-        # Excludes other headings.
         r"^There (?:was|were) <N> (?:risky|incomplete|skipped) [^\n]{1,30}:\n"
         r"(?:(?!--$|There w|[A-Z]{2,10}!$|OK|Tests: )[^\n]{0,1000}\n){0,5000}|^<N>\) (\S{1,200}::[^\n]{1,300})$",
         r"^ ✘ ([^\n]{1,300})$",
@@ -323,7 +319,6 @@ RUNNERS: Sequence[RunnerFormat] = (
     RunnerFormat(
         "jasmine",
         r"^(?P<counts><N> specs?, <N> failures?[^\n]{0,100})$",
-        # Excludes pending specs.
         r"^Pending:\n(?:(?!\d{1,9} specs?, )[^\n]{0,1000}\n){0,5000}|^<N>\) ([^\n]{1,300})$",
     ),
     RunnerFormat(

@@ -31,7 +31,6 @@ _GO_PACKAGE = late(
 _GO_JSON = late(
     r'"Action":"(pass|fail)","Package":"([^"\n]{1,300})"(?:,"Test":"([^"\n]{1,300})")?', re.MULTILINE
 )
-#: Go prints unbuilt packages as text, or as output of a package.
 _GO_UNBUILT = late(
     r"^(?:\{[^\n]{0,300}\"Output\":\")?FAIL(?:[ \t]|\\t){1,8}(\S{1,300}) \[(?:build|setup) failed\]",
     re.MULTILINE,
@@ -52,7 +51,6 @@ _TAP_TIME = late(r"[ \t]{0,80}(?:# time=[\d.]{1,20}m?s)?(?:[ \t]{1,80}\{)?[ \t]{
 _TAP_BRACE = late(r"^(?:not )?ok [^\n]{0,300}\{$", re.MULTILINE)
 _TAP_PLAN = late(r"^(?:TAP version \d{1,3}|1\.\.\d{1,9}\b)", re.MULTILINE)
 _TAP_DIRECTIVE = late(r"#[ \t]{0,4}(?:skip|todo)", re.IGNORECASE)
-#: An unknown runner's error.
 _WRONG = late(
     r"^[^\n]{0,200}?(?:[Ee]rror|ERROR|FAIL|FAILED|[Ff]ailed|[Pp]anic|[Ff]atal|Exception|[Aa]ssertion|not found"
     r"|No such file or directory)\b[^\n]{0,300}",
@@ -252,7 +250,6 @@ def _located(output: str) -> Iterator[tuple[str, int]]:
                 yield path, whole_number(line)
 
 
-#: An assertion or error; lines searched for it before and behind a place.
 _SAID = late(
     r"^[ \t>|]*(?:E +)?(?P<said>(?:assert\b|[Ee]xpected\b|expect\(|[\w.:]{0,80}(?:Error|Exception|Failure|Failed)\b"
     r"|[Aa]ssertion\b|panic:|error(?:\[\w+\])?:).{0,400})"
@@ -283,7 +280,7 @@ def _said(lines: Sequence[str], place: Place, names: Collection[str]) -> str:
         return ""
     above, below = lines[max(0, at - _BEFORE) : at][::-1], lines[at + 1 : at + 1 + _BEHIND]
     near = [
-        *filter(_PYTESTS.match, above),  # they precede their place
+        *filter(_PYTESTS.match, above),
         *takewhile(str.strip, below),
         *takewhile(str.strip, above),
     ]

@@ -126,7 +126,6 @@ def _rspec(value: object) -> JsonReport | None:
 
 
 def _diagnostics(value: object) -> JsonReport | None:
-    """pyright, PHPStan, golangci-lint, and pylint's second form."""
     report = _table(value)
     if "generalDiagnostics" in report:
         return _of_problems(report["generalDiagnostics"], _pyright)
@@ -147,7 +146,6 @@ def _diagnostics(value: object) -> JsonReport | None:
 
 
 def _problems(value: object) -> JsonReport | None:
-    """ESLint, Ruff, pylint, mypy, and the form of GitLab and Code Climate."""
     if not (items := _list(value)) or not any(_KEYS & _table(one).keys() for one in items):
         return None
     if "filePath" in _table(items[0]):

@@ -132,7 +132,6 @@ def head_and_tail(text: str, letters: int) -> tuple[str, int]:
 
 
 def _cut_in_the_middle(line: str, most: int) -> str:
-    """Does not split color sequences."""
     if len(line) <= most:
         return line
     half = most // 2
@@ -151,7 +150,6 @@ _SENTENCE = late(r".{12,}?[.!?…](?=\s)", re.DOTALL)
 _FENCE = late(r"^[ \t]*(`{3,}|~{3,}).*?(?:^[ \t]*\1[`~]*[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 #: Of a longer paragraph, in characters, only the first sentence is used.
 LONG = 300
-#: Characters read at the beginning and at the end of an answer.
 _LOOKED_AT = 50_000
 
 

@@ -189,7 +189,7 @@ def _slim(text: str, key: str, keep: Collection[str]) -> str:
         value[key] = [change if change.get("path") in keep else _slim_change(change) for change in changes]
         return json.dumps(value, ensure_ascii=False)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return text  # prose, JSON within prose, or nested too deeply
+        return text
 
 
 def _slim_change(change: dict[str, Any]) -> dict[str, Any]:

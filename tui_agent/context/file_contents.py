@@ -21,7 +21,6 @@ _REACH = (2, 4, 8, 15, 30, 60, 120, 250, 500, 1_000, 2_000, 5_000, 20_000, 100_0
 #: Lines per word, and places in total; a more frequent word is ignored.
 _MOST_LINES, _MOST_PLACES = 40, 60
 _HEAD = 12
-#: Names to search for, and occurrences of each.
 _MOST_NAMES, _MOST_OCCURRENCES = 100, 5_000
 #: Bytes added per line by its number and line break; maximum bytes of a line.
 _NUMBER, LONGEST = 7, 2_000

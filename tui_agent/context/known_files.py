@@ -53,7 +53,7 @@ class KnownFile(Struct, frozen=True):
     def hash(self) -> str:
         """Of the newest version known to the model; after an undo, of the current text."""
         if self.freshness == "undone":
-            return self.written or self.md5  # `md5` is current if the file was read since
+            return self.written or self.md5
         seen = self.md5 or self.written
         return self.written if self.written_known and self.freshness == "edited" else seen
 
@@ -92,7 +92,7 @@ def following(touch: Touch, before: Touch | None) -> Touch:
             read_at = touch.at
         case "edited":
             edited_at = touch.at
-            read_at = touch.at if read_at or not before else 0.0  # writes update known files
+            read_at = touch.at if read_at or not before else 0.0
         case "changed outside":
             outside_at = touch.at
     return replace(touch, read_at=read_at, edited_at=edited_at, outside_at=outside_at)

@@ -76,9 +76,9 @@ def states(folder: str, names: Sequence[str]) -> dict[str, dict[str, Any]]:
             except ConnectionRefusedError:
                 _remove(f"{folder}/{name}")
             except BlockingIOError:
-                continue  # many others are asking it
+                continue
             except OSError:
-                pass  # ended, or another user's
+                pass
             else:
                 waiting[connection.fileno()] = name, connection, bytearray()
                 poll.register(connection, select.POLLIN)
@@ -116,7 +116,7 @@ def _remove(path: str) -> None:
     try:
         posix.unlink(path)
     except OSError:
-        pass  # another process has removed it
+        pass
 
 
 def is_printed(as_json: bool) -> bool:
@@ -150,7 +150,6 @@ def is_of_session(name: str) -> bool:
 
 
 def _may_have_hosts() -> bool:
-    """Whether the user's settings can name hosts whose sessions are listed, too."""
     home = posix.environ.get(b"TUI_AGENT_HOME", b"")
     folder = posix.environ.get(b"XDG_CONFIG_HOME", b"") or posix.environ.get(b"HOME", b"") + b"/.config"
     path = home + b"/config" if home else folder + b"/tui-agent"

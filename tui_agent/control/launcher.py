@@ -142,7 +142,6 @@ def _read(name: str) -> str:
 
 
 def _reach_host(words: Sequence[str]) -> Launcher | None:
-    """Returns a launcher whose program waits for the terminal, or None."""
     if b"CI" in posix.environ or not is_terminal() or not (folder := sockets_folder()):
         return None
     package = __file__.rpartition("/control/")[0]
@@ -163,7 +162,6 @@ def _reach_host(words: Sequence[str]) -> Launcher | None:
 
 
 def _reach_session(session: str) -> Launcher | None:
-    """Returns a launcher for the only running session with this id, or None."""
     if not is_terminal() or not (folder := sockets_folder()):
         return None
     found = [name for name in posix.listdir(folder) if name.rpartition(".")[0] == session]
@@ -192,7 +190,6 @@ class Launcher:
         self._is_in_use = False
         #: The program that runs in the terminal in place of the session, such as an editor.
         self._child = 0
-        #: Process id of the host's program until it accepts the terminal.
         self._program = 0
         #: Whether the session has accepted the terminal. A host's program that refuses leaves it unchanged.
         self.is_accepted = first is None
@@ -306,7 +303,6 @@ class Launcher:
         self._send_with({"type": "attach", "environment": kept, "can_stop": True, "stopped": stopped}, [0, 1])
 
     def _send_with(self, message: dict[str, Any], descriptors: list[int]) -> None:
-        """Raises `OSError`."""
         data = dumps(message).encode() + b"\n"
         rights = b"".join(number.to_bytes(4, sys.byteorder) for number in descriptors)
         sent = self._connection.sendmsg([data], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
@@ -319,7 +315,6 @@ class Launcher:
             pass  # the next read reports the session's end
 
     def _messages(self) -> Iterator[dict[str, Any]]:
-        """Waits for data, and yields complete messages."""
         try:
             data = self._connection.recv(65_536)
         except TimeoutError:
@@ -339,7 +334,6 @@ class Launcher:
             yield loads(line, 0)[0]
 
     def _handle(self, message: dict[str, Any]) -> tuple[int, str] | None:
-        """Returns the end, or None."""
         match message:
             case {"type": "detached", "words": words}:
                 self._is_in_use = False
@@ -393,7 +387,6 @@ class Launcher:
         self._child = child
 
     def _collect(self) -> None:
-        """Returns the terminal to the session if the program in it has ended."""
         if self._child:
             pid, status = posix.waitpid(self._child, posix.WNOHANG)
             if pid:
@@ -417,11 +410,10 @@ class Launcher:
             if self._before is not None:
                 termios.tcsetattr(0, termios.TCSANOW, self._before)
         except (OSError, termios.error):
-            pass  # the terminal has closed
+            pass
 
 
 def _execute(words: list[str]) -> None:
-    """Replaces this process by a program of the PATH."""
     folders = posix_text(posix.environ.get(b"PATH") or b"/usr/local/bin:/usr/bin:/bin").split(":")
     places = [words[0]] if "/" in words[0] else [f"{folder or '.'}/{words[0]}" for folder in folders]
     for place in places:

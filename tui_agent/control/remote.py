@@ -66,7 +66,6 @@ def shell_words(script: str) -> str:
 
 
 def _output(host: str, to_do: str, *words: str) -> bytes:
-    """Runs a command of tui-agent there. Raises `SessionError`."""
     options = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=5")
     # A shell may print its own lines first, and no line break after the last.
     script = shell_words(f"echo; {shlex.join(('tui-agent', *words))}")

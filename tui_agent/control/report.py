@@ -47,7 +47,6 @@ def state_line(state: State, *, attached: bool) -> dict[str, Any]:
 
 
 def _first_words(state: State) -> str:
-    """Returns the beginning of the user's oldest message in memory."""
     said = (message.text for message in state.chat.messages if message.kind == "person")
     return one_line(next(said, "")[:MOST_OF_TITLE])
 
@@ -122,7 +121,6 @@ class OtherSessions:
                 task.cancel()
 
     async def _follow(self, place: SessionSocket) -> None:
-        """Reads the states of one session until it ends."""
         try:
             connection = await asyncio.to_thread(sockets.connect, place)
             connection.setblocking(False)
@@ -136,7 +134,7 @@ class OtherSessions:
                     self._found[place] = msgspec.json.decode(data, type=OtherSession)
                     self._show()
         except (OSError, ValueError):
-            pass  # ended, or lines that are too long
+            pass
         finally:
             writer.close()
             if self._found.pop(place, None) is not None:

@@ -86,7 +86,7 @@ class ControlServer:
         try:
             os.unlink(self.place.folder / self.place.name)
         except OSError:
-            pass  # removed by the user
+            pass
         self._socket.close()
         for client in list(self._clients):
             if not client.is_launcher:
@@ -124,7 +124,7 @@ class ControlServer:
         try:
             connection, _ = self._socket.accept()
         except OSError:
-            return  # the client has gone, or no descriptor is free
+            return
         if len(self._clients) >= MOST_CLIENTS or not sockets.is_ours(connection):
             connection.close()
             return
@@ -223,7 +223,6 @@ class ControlServer:
         )
 
     async def _answer(self, text: str) -> None:
-        """Answers the open question by a choice's number, or by its text."""
         state = self.session.state
         asked, choices = question(state)
         if not asked:
@@ -269,7 +268,6 @@ class Client:
         self.is_launcher = False
         self.wants_events = True
         self.wants_thoughts = False
-        #: Whether it is a job of a shell, and whether it runs programs in its terminal.
         self.can_stop = self.can_run = False
         self._server, self._connection = server, connection
         self._loop = asyncio.get_running_loop()

@@ -43,7 +43,7 @@ def can_be_continued() -> bool:
                 return True
             pid = parent
     except (ProcessLookupError, PermissionError):
-        pass  # exited, or another user's
+        pass
     except FileNotFoundError:
         return True  # without process information, assume that the parent belongs to this session
     return False

@@ -76,7 +76,7 @@ def places() -> list[SessionSocket]:
     with os.scandir(path) as entries:
         for entry in entries:
             if not connections.is_of_session(entry.name):
-                continue  # or the hidden name of a session that begins
+                continue
             session, _, pid = entry.name.rpartition(".")
             try:
                 is_socket = stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
@@ -101,7 +101,7 @@ def made_folder() -> Path:
     """Returns the private folder, created if missing. Raises `SessionError` and `OSError`."""
     path = folder()
     if not checked(path):
-        with suppress(FileExistsError):  # created by another session
+        with suppress(FileExistsError):
             path.mkdir(mode=0o700)
             path.chmod(0o700)  # a strict umask would deny access
         checked(path)
@@ -235,7 +235,6 @@ def is_ours(connection: socket.socket) -> bool:
 
 @contextmanager
 def _address(path: Path, name: str) -> Generator[str]:
-    """Raises `OSError` if there is none."""
     if len(os.fsencode(path / name)) <= LONGEST:
         yield str(path / name)
         return

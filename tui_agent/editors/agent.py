@@ -250,7 +250,6 @@ class EditorAgent:
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
     def _text_of(self, session_id: str, prompt: Sequence[Any]) -> str:
-        """Raises `RequestError` for an unknown block."""
         parts: list[str] = []
         for block in prompt:
             match block:

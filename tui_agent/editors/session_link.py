@@ -101,7 +101,7 @@ class SessionLink:
                 if self.is_heard:
                     self._lines.put_nowait(line)
         except (OSError, ValueError):
-            pass  # the session has ended, or is another program's
+            pass
         finally:
             self._lines.put_nowait(None)
             self._results.put_nowait({"ok": False})

@@ -114,7 +114,6 @@ def _one_by_one(
 def _places_of(
     source: SourceText, hunk: EditHunk, repeats: int, made: Sequence[Replacement], threshold: float
 ) -> list[Replacement] | None:
-    """Returns `None` if only the result of earlier edits can contain it. `made` is sorted."""
     try:
         matches = locate.matches_of_best_rung(source, hunk, threshold)
     except EditFailed:

@@ -59,7 +59,6 @@ def windows(source: SourceText, lines: Sequence[str], threshold: float) -> list[
 
 
 def _rarest(source: SourceText, lines: Sequence[str]) -> tuple[list[int], int] | None:
-    """Returns the file's lines with the search's rarest word, and that word's line in the search."""
     words: dict[str, int] = {}
     for number, line in enumerate(lines):
         for word in _WORD.findall(line):
@@ -155,7 +154,6 @@ def _with_more(
 
 
 def _walked(source: SourceText, wanted: Sequence[str], place: int, step: int) -> list[int] | None:
-    """Returns the nearest lines above or below `place`, in sequence."""
     found: list[int] = []
     for one in wanted:
         passed = 0
@@ -172,7 +170,6 @@ def _walked(source: SourceText, wanted: Sequence[str], place: int, step: int) ->
 
 
 def _certain(source: SourceText, wanted: Sequence[str], lines: Sequence[int]) -> list[tuple[int, int]]:
-    """Returns ties found by a search from either end."""
     first, last = lines[0], lines[-1]
     down, up = [], []
     at = first

@@ -85,7 +85,7 @@ def _rules(pairs: Sequence[Pair]) -> list[_Rule]:
     rules = [*_shifts(known), *_scales(known)] if function else []
     stray = any(wanted and wanted == there for wanted, there in pairs)
     if function and not (rules or trimmed or stray) and len(set(known.values())) == len(known):
-        rules.append(lambda _, wanted: known.get(wanted))  # only depths of the search text
+        rules.append(lambda _, wanted: known.get(wanted))
     if trimmed and not rest:
         rules.append(_first_only(first[1]))
     if any(wanted == there for wanted, there in pairs):
@@ -131,7 +131,7 @@ def _scales(known: dict[str, str]) -> list[_Rule]:
         low = (0, 0)
     run, rise = high[0] - low[0], high[1] - low[1]
     if ours == theirs and len(points) == 2 and low[0] * rise != low[1] * run:
-        return []  # perhaps an omitted line between them
+        return []
     if rise <= 0 or not _levels(run, rise, ours, theirs):
         return []
     if any((x - low[0]) * rise != (y - low[1]) * run for x, y in points):
@@ -148,7 +148,7 @@ def _scales(known: dict[str, str]) -> list[_Rule]:
 
 def _levels(run: int, rise: int, ours: str, theirs: str) -> bool:
     if ours == theirs:
-        return {run, rise} == {1, 2} or (  # stars of a block comment
+        return {run, rise} == {1, 2} or (
             run != rise
             and any(run * two == rise * one and not run % one for one in _LEVELS for two in _LEVELS)
         )
@@ -172,7 +172,7 @@ def _possible(
             continue
         if "\t" in after:
             continue
-        aside = new.lstrip().startswith("*") and (len(after) - 1) % level == 0  # in a block comment
+        aside = new.lstrip().startswith("*") and (len(after) - 1) % level == 0
         if len(after) % level and (len(after) - len(before)) % level and not aside:
             return False
     return True

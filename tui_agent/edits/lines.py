@@ -89,7 +89,6 @@ def _shortest(
 
 
 def _trimmed(old: Sequence[str], new: Sequence[str], stretch: _Stretch, found: list[Match]) -> _Stretch:
-    """Moves equal lines at both ends to `found`."""
     start, end, at, to = stretch
     head = start
     while start < end and at < to and old[start] == new[at]:

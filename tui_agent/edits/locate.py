@@ -68,7 +68,7 @@ def carried(
 
     result = result_of(changes(search, replaced))
     if len(found) != len(search) and result != result_of(_changes_from_the_end(search, replaced)):
-        return None  # two equal lines, with more between them in the file
+        return None
     return result
 
 
@@ -108,7 +108,7 @@ def _indented(
     if as_in_file and (not written_alike or (first in depths and first not in wanted_depths)):
         if not found_ways and first not in depths:
             return None
-        found_ways.append(list(replaced))  # perhaps already the file's indentation
+        found_ways.append(list(replaced))
     bare = pairs[0][1] and not pairs[0][0] and all(wanted == there for wanted, there in pairs[1:])
     if bare and 0 in worded:
         found_ways = _with_bare_first_line(search, replaced, pairs, worded, found_ways, level)
@@ -180,7 +180,6 @@ def _changes_from_the_end(search: Sequence[str], replaced: Sequence[str]) -> Ite
 
 
 def _parts(ties: Sequence[Part], search: Sequence[str], found: Sequence[str]) -> Iterator[tuple[Part, bool]]:
-    """Yields parts, and whether their sides correspond, as equal numbers of blank lines do."""
     start = at = 0
     for tie in [*ties, (len(search), len(search), len(found), len(found))]:
         between = [*search[start : tie[0]], *found[at : tie[2]]]
@@ -362,7 +361,7 @@ def _verbatim(source: SourceText, match: Match) -> Replacement | None:
         return None
     text = hunk.new
     if hunk.old.endswith("\n") and text and not text.endswith("\n") and not before.strip():
-        text += "\n"  # separates whole lines from what follows
+        text += "\n"
     return Replacement(span.start, span.end, span.line, text, match.rung)
 
 
@@ -376,7 +375,7 @@ def _carried_over(source: SourceText, match: Match) -> Replacement:
             after = source.text[match.span.end : source.starts[match.end] - 1]
     ours, theirs = _lines(before + search + after), _lines(before + replaced + after)
     if not search.endswith("\n") and not after and (replaced.endswith("\n") or not before + replaced):
-        theirs.append("")  # keeps the line break after it
+        theirs.append("")
     lines = source.lines[match.first : match.end]
     text = carried(ours, lines, theirs, match.ties or one_by_one(len(lines)), source.level)
     if text is None:

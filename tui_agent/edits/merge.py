@@ -361,7 +361,6 @@ class Overlay:
         return self._moved(at - self._end + self._base_end) + self._grown
 
     def _moved(self, at: int) -> int:
-        """Converts an offset in the base to `now`; inside replaced text, the end of the replacement."""
         shift = 0
         for begin, old, new in self._changed:
             within = at - begin

@@ -11,7 +11,6 @@ from tui_agent.edits import fuzzy_match
 from tui_agent.edits.source_text import Match, SourceText, Span, cuts, key
 from tui_agent.errors import EditFailed
 
-#: A string literal, or the rest of a line after an unclosed quote.
 _STRING = re.compile(r"\"(?:\\.|[^\"\\])*(?:\"|$)|'(?:\\.|[^'\\])*(?:'|$)|`(?:\\.|[^`\\])*(?:`|$)")
 _ENTITY = re.compile(r"[\w)\]\"'-] ?&(?:lt|gt|amp);|&(?:lt|gt|amp);=|&amp;&amp;|&lt;&lt;|&gt;&gt;")
 _QUOTE = re.compile(r"(?:^|[\s=(,\[{:+])&(?:quot|apos|#0?39|#0?34|#x27|#x22);")
@@ -51,7 +50,7 @@ def escaped(path: str, base: str, new: str) -> str:
 
 def unescaped(text: str) -> list[str]:
     """Returns possible texts before the extra escaping."""
-    from html import unescape  # a large table
+    from html import unescape
 
     readings = (text.replace("\\n", "\n").replace('\\"', '"'), unescape(text))
     return [one for one in readings if one != text]

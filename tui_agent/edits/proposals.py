@@ -42,7 +42,6 @@ def propose_within_view(
         except EditFailed as error:
             failure = error
     if large:
-        # The only shown part that fits all edits
         if request.diff:  # line numbers refer to the whole file
             raise failure
         lines = split(base)
@@ -107,7 +106,6 @@ _EXCERPT_SHARE = 0.5
 _MOST_DROPPED = 3
 #: Shorter files may lose half of their lines without a question.
 _LONG = 40
-#: Lines replaced by a suspected placeholder.
 _FEWEST_STOOD_FOR = 3
 
 

@@ -36,7 +36,6 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE,
 )
-#: A longer line is one word.
 _LONGEST = 2000
 _END = "\n"
 

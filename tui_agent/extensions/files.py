@@ -293,7 +293,6 @@ def _scalar(below: list[str], *, folded: bool) -> str:
 
 
 def _quoted(text: str, number: int) -> str:
-    """Raises Unusable if it is not closed, or if text follows it."""
     mark, found, at = text[0], [], 1
     while at < len(text):
         letter = text[at]

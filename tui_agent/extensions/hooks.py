@@ -224,7 +224,6 @@ def _groups(table: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _settings(event: str, matcher: Any, entry: Any) -> HookSettings:
-    """Raises ValueError for an unusable entry."""
     if event not in get_args(HookEvent):
         raise ValueError("its event does not exist here")
     kind = entry.get("type", "command") if isinstance(entry, dict) else ""

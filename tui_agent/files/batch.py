@@ -118,7 +118,7 @@ def write_batch(
         try:
             os.unlink(journal)  # If it reappears, it is harmless.
         except OSError:
-            pass  # The next `heal` removes it.
+            pass
     return ["" if step.data is None else md5(step.data) for step in batch.steps]
 
 
@@ -187,7 +187,6 @@ class _Batch:
         self._in_folders(folders, lambda folder, _: staging.sync_folder(folder))
 
     def _in_folders(self, chosen: list[int], work: Callable[[int, BatchEntry], object]) -> None:
-        """Passes the descriptor of the entry's folder. Works on several at once."""
         by_folder: dict[str, list[BatchEntry]] = {}
         for at in chosen:
             entry = self.plan.entries[at]
@@ -239,7 +238,7 @@ class _Batch:
                 raise
             descriptor = open_checked(spot)
             try:
-                wait_for_writers(descriptor, LONGEST_SAVE)  # not an incomplete save
+                wait_for_writers(descriptor, LONGEST_SAVE)
             finally:
                 os.close(descriptor)
             if not (found := staging.read_state(spot)).md5:
@@ -252,7 +251,6 @@ class _Batch:
         return found
 
     def _stage(self, at: int, sync: bool = True, swept: set[str] | None = None) -> None:
-        """Sweeps the folder unless it is in `swept`."""
         entry, step = self.plan.entries[at], self.steps[at]
         try:
             with self.gate.find(entry.path, "write") as spot:
@@ -415,7 +413,6 @@ def _untouched(plan: BatchJournal) -> str:
 
 
 def _read(journal: Path) -> tuple[BatchJournal | None, list[str]]:
-    """Returns the journal, or the reason why none is usable."""
     try:
         return BatchJournal.decode(read_start(journal)), []
     except FileNotFoundError:

@@ -34,7 +34,6 @@ class Blobs:
         self.on_held: Callable[[FileError], None] | None = None
         self._behind = Blobs(behind) if behind else None
         self._held: dict[str, bytes] = {}
-        #: Unsynced contents; whether held contents may wait for the sync.
         self._unsynced: dict[str, bytes] = {}
         self._later = False
         self._settling = threading.Lock()
@@ -81,7 +80,7 @@ class Blobs:
                 if waiting:
                     self._sync(waiting)
             except OSError as error:
-                for key in waiting:  # their state is unknown
+                for key in waiting:
                     if (data := self._unsynced.pop(key, None)) is not None:
                         self._hold(key, data, file_error(error, self.folder, "written"))
 

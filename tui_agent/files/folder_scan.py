@@ -163,7 +163,7 @@ class ModifiedFolders:
         mask = _MODIFIED | _ATTRIBUTES | _WRITTEN | _ONLY_FOLDERS | _NO_LINKS
         number = self._libc.inotify_add_watch(self._descriptor, os.fsencode(place), mask)
         if number < 0:
-            self._complete = False  # limit of watches
+            self._complete = False
         else:
             self._folders[number] = folder
 

@@ -84,7 +84,7 @@ class PathHandle:
             try:
                 os.mkdir(name, dir_fd=self.folder)
             except FileExistsError:
-                pass  # created concurrently
+                pass
             inner = os.open(name, _FOLDER, dir_fd=self.folder)
             os.close(self.folder)
             self.folder = inner
@@ -186,7 +186,6 @@ class _Resolver:
         self.folders.clear()
 
     def _entry(self, name: str, asked: bool) -> tuple[str, os.stat_result | None]:
-        """Returns the entry of a name, or of one equal after Unicode normalization."""
         status = self._status(name)
         if status is not None and self.ignore_case:
             names = os.listdir(self.folders[-1])
@@ -328,7 +327,6 @@ class Gate:
 
     def find(self, path: str, purpose: Purpose) -> PathHandle:
         """Like `place`, but access through the returned descriptor is safe from path races."""
-        # The components of a relative path; empty for the root
         if "\0" in path:
             raise _refused(path, "it contains a NUL character", "name it without")
         if path.startswith("/"):

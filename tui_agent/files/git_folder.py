@@ -118,7 +118,6 @@ def git_folder_elsewhere(folder: str) -> str:
 
 
 def _named(work_tree: str) -> str:
-    """Raises OSError."""
     pointer = os.path.join(work_tree, ".git")
     if not stat.S_ISREG(os.lstat(pointer).st_mode):
         return os.path.realpath(pointer)
@@ -189,7 +188,6 @@ def _quoted(text: str) -> str:
 
 
 def _value(text: str, at: int) -> tuple[str, int]:
-    """Returns a value without quotes, escapes, comments and trailing spaces, and its end."""
     parts: list[str] = []
     kept, quoted = 0, False
     while at < len(text) and text[at] != "\n":
@@ -226,7 +224,6 @@ def _line_end(text: str, at: int) -> int:
 
 
 def _open(work_tree: str) -> GitFolder | None:
-    """Raises OSError or ValueError for a broken `.git`."""
     pointer = os.path.join(work_tree, ".git")
     git_dir = _named(work_tree)
     if not git_dir:
@@ -259,7 +256,6 @@ def _common_dir(git_dir: str) -> str:
 
 
 def _check_plain(folder: str, names: tuple[str, ...]) -> None:
-    """Raises OSError if one is neither file nor folder, or links to the outside."""
     for name in names:
         path = os.path.join(folder, name)
         try:

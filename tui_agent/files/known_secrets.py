@@ -24,7 +24,6 @@ from tui_agent.files.secret_files import SecretFiles
 from tui_agent.files.secret_values import SecretValues, Value, values_of_bytes
 from tui_agent.files.sensitive_paths import is_secret
 
-#: Installed code, with public test keys.
 _OF_OTHERS = frozenset(
     {"node_modules", "site-packages", "dist-packages", "__pycache__", ".tox", ".nox", ".hg", ".svn"}
 )
@@ -68,7 +67,6 @@ class KnownSecrets:
         """`judge` provides additional secrets in one of the roots."""
         self._roots = [os.path.realpath(root) for root in dict.fromkeys(roots) if root]
         self._judge = judge
-        #: Repositories around the roots; None before the search.
         self._around: list[str] | None = None
         self._folders: dict[str, _Folder] = {}
         self._files: dict[str, _CachedValues] = {}
@@ -150,7 +148,6 @@ class KnownSecrets:
     def _values_by_file(
         self, between: Callable[[], object]
     ) -> tuple[list[tuple[str, _CachedValues]], list[tuple[str, _CachedValues]]]:
-        """Returns values by file name, and files searched only for key formats."""
         secrets, others = self._paths()
         before, self._files = self._files, {}
         found: list[tuple[str, _CachedValues]] = []
@@ -211,7 +208,6 @@ class KnownSecrets:
     def _look_at(
         self, path: str, before: dict[str, _CachedValues], most: int, *, named: bool
     ) -> _CachedValues | None:
-        """Returns None if too large, unreadable, or no regular file."""
         try:
             status = os.stat(path)
             stamp = status.st_mtime_ns, status.st_size, status.st_ino

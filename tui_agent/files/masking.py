@@ -22,7 +22,6 @@ MASK = "[masked]"
 PATH = Path(__file__).with_name("key_formats.toml")
 ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.+/=;")
 _LINE_OF_IT = late(r"[^\r\n]+")
-#: A line with a name and a value, or only a value.
 _VALUE = late(
     r"""^[ \t]*+(?:(?:export[ \t]+)?["']?[A-Za-z_][\w.-]{0,80}["']?[ \t]*[=:][ \t]*+)?+([^\r\n]*)$""",
     re.MULTILINE,
@@ -166,15 +165,12 @@ def may_hold_key(data: bytes) -> bool:
     if any(word in data for word in named):
         return True
     long = [word for word in data.translate(_WORDS).split() if len(word) >= _SHORTEST_WORD]
-    mixed = [
-        word for word in long if not word.isalpha() or b"A" in word
-    ]  # beginnings without separators: `AKIA…`, `AIza…`
+    mixed = [word for word in long if not word.isalpha() or b"A" in word]
     return bool(mixed) and beginning.search(b" ".join(mixed)) is not None
 
 
 @cache
 def _filter() -> tuple[tuple[bytes, ...], re.Pattern[bytes]]:
-    """Returns words of formats with a name, and the beginnings of all others."""
     formats = _table().formats
     named = (b"PRIVATE KEY", *(word.encode() for one in formats for word in one.words))
     begins = (*(one.begins for one in formats if one.begins), r"eyJ[\w-]{10}")
@@ -231,7 +227,6 @@ _CUT = (
     r"|\bgithub_pat_\w{20,}|\bAIza[\w-]{30,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}"
 )
 _HEADER = r"(?i:bearer|basic)\s+(?P<header>[\w.~+/=-]{16,})"
-#: A quoted value of a name like `api_key`, in code or JSON.
 _ASSIGNED = (
     r"(?i:api[_-]?key|secret|passw(?:or)?d|access[_-]?token|auth[_-]?token)(?:\\?[\"'])?\s*[:=]\s*"
     r"\\?(?P<quote>[\"'])(?!\$)(?P<value>[^\"'\s\\]{8,})\\?(?P=quote)"
@@ -323,7 +318,6 @@ def _environment_values(text: str, environment: Mapping[str, str]) -> Iterator[S
 
 
 def _without(piece: str, offset: int, spans: Iterable[Span]) -> str:
-    """A mask is in the piece in which its secret begins."""
     parts, at = [], 0
     for start, end in ((start - offset, end - offset) for start, end in spans):
         if end <= 0 or start >= len(piece):

@@ -138,9 +138,7 @@ def _lock(folder: int) -> None:
 
 #: On macOS fsync leaves data in the drive's cache.
 _FULL_SYNC = getattr(fcntl, "F_FULLFSYNC", None)
-#: copyfile(3): access control lists, extended attributes.
 _ACL, _ATTRIBUTES = 1 << 0, 1 << 2
-#: Not supported, not permitted, or deleted.
 _NOT_OURS = (
     errno.ENOTSUP,
     errno.EPERM,
@@ -157,7 +155,7 @@ def sync(descriptor: int) -> None:
             fcntl.fcntl(descriptor, _FULL_SYNC)
             return
         except OSError:
-            pass  # not supported, as on a network mount
+            pass
     os.fsync(descriptor)
 
 
@@ -282,7 +280,6 @@ def remove_folder(folder: str) -> None:
     except FileNotFoundError:
         return
     except PermissionError:
-        # Top-down, to reach every subfolder
         os.chmod(folder, 0o700)
         for inner, names, _ in os.walk(folder):
             for name in names:

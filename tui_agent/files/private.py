@@ -109,12 +109,11 @@ def _make(folder: Path) -> None:
         _make(folder.parent)
     with suppress(FileExistsError):
         folder.mkdir(mode=FOLDER_MODE)
-        folder.chmod(FOLDER_MODE)  # against a strict umask
+        folder.chmod(FOLDER_MODE)
 
 
 MOST_PROCESSES = 1 << 22
 _OWNED = re.compile(r"(\d{1,7})-\w+")
-#: By an unusable folder's path.
 _instead: dict[str, str] = {}
 
 
@@ -172,7 +171,7 @@ def runs(process: str) -> bool:
     except ProcessLookupError:
         return False
     except OSError:
-        pass  # Owned by another user.
+        pass
     return True
 
 

@@ -82,17 +82,13 @@ class SecretFiles:
         self._walking = threading.RLock()
         self._searching = threading.Lock()
         self._closed = False
-        #: Searched and total files.
         self.progress = (0, 0)
         self.last: tuple[SecretFile, ...] = ()
-        #: Names of secrets by the path to which they were renamed.
         self._origins: dict[str, str] = {}
-        #: Names of secrets by size and hash.
         self._bytes: dict[int, dict[str, str]] = {}
         self._copies: dict[str, str] = {}
         self._looked = -FRESH_SECONDS
         self._linked = Links()
-        #: The link or other name that makes a path a secret.
         self._named_by: dict[str, str] = {}
         self._targets: dict[str, tuple[int, frozenset[Identity]]] = {}
 
@@ -125,7 +121,6 @@ class SecretFiles:
         self._origins[path] = of
 
     def _targets_in(self, folder: str) -> frozenset[Identity]:
-        """Targets of links with secret names; cached until the folder's entries change."""
         place = os.path.join(self.root, folder)
         try:
             changed = os.stat(place).st_ctime_ns
@@ -385,7 +380,6 @@ def _files_at(place: str, cut: int) -> list[str]:
 
 
 def _around(root: str) -> frozenset[Identity]:
-    """Returns secrets by name in the home, the folder's ancestors, and its siblings."""
     home = os.path.realpath(os.environ.get("HOME") or "/nonexistent")
     places, found, left = [home], set(), MOST_AROUND
     above = os.path.dirname(root)

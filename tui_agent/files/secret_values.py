@@ -61,7 +61,6 @@ _URL = late(
 )
 _WORDS_OF_NAME = late(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _SAYS_AT_END = ("password", "passwd", "secret", "token", "apikey", "pwd")
-#: Name prefixes that builds publish.
 _PUBLIC = (
     "NEXT_PUBLIC_",
     "NUXT_PUBLIC_",
@@ -155,7 +154,7 @@ def _named_values(text: str) -> Iterator[Value]:
         if block:
             if "PRIVATE" in block and not mark:
                 yield from _lines_of_key(line)
-            if "\\n" in line:  # a key in JSON
+            if "\\n" in line:
                 yield from _block_in_line(line)
                 block = ""
             continue
@@ -310,7 +309,6 @@ def values_of_bytes(data: bytes, *, named: bool) -> list[Value]:
 _SPACE = b" \t\r\n\0"
 _LINE = late(r"[^\r\n]+")
 _ALPHABETS = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=")
-#: Bytes per page in the position lookup.
 _PAGE = 4_096
 #: For more values, only common encodings are searched.
 _MANY = 600

@@ -150,7 +150,6 @@ def _holds_secrets(folders: list[str], name: str) -> bool:
 
 
 def _without_copying(name: str) -> Iterator[str]:
-    """Yields the name, and the originals of backups and copies."""
     yield name
     for _ in range(_COPIES_OF_COPIES):
         before = _original(name)

@@ -23,7 +23,6 @@ from tui_agent.files.private import runs
 _TEMPORARY = re.compile(r"\.tui-agent-(\d+)-[0-9a-f]{16}\.tmp")
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _CHUNK = 1 << 20
-#: Temporary files of this process that could not be removed.
 _left: set[str] = set()
 #: Tolerance for clock changes since boot, in seconds.
 _CLOCK_SET = 60.0
@@ -145,7 +144,7 @@ def rename_into_place(spot: PathHandle, temporary: str, seen: FileState, *, sync
                 f"{display_path(spot.path)} was created by another program", "check it first"
             ) from error
         except OSError:
-            os.rename(temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)  # no hard links
+            os.rename(temporary, spot.name, src_dir_fd=spot.folder, dst_dir_fd=spot.folder)
         else:
             discard(spot.folder, temporary)
     else:
@@ -206,7 +205,7 @@ def discard(folder: int, temporary: str) -> bool:
     except FileNotFoundError:
         return False
     except OSError:
-        _left.add(temporary)  # swept by the next write here
+        _left.add(temporary)
         return False
     _left.discard(temporary)
     return True

@@ -22,19 +22,16 @@ from tui_agent.errors import Undecodable
 
 #: Controls, format characters (bidi controls, tags), line and paragraph separators, lone surrogates.
 _ACTING = frozenset(("Cc", "Cf", "Zl", "Zp", "Cs"))
-#: Ignorable code points of other categories.
 _IGNORABLE = (
     (0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x2065, 0x2065), (0x3164, 0x3164),
     (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0xE0000, 0xE0FFF),
 )  # fmt: skip
-#: Blank as a file name.
 _BLANK = frozenset("\u2800")
 _SELECTORS = ((0xFE00, 0xFE0F), (0xE0100, 0xE01EF))
 _ZWNJ, _ZWJ = "\u200c", "\u200d"
 _JOINING = ((0x0600, 0x08FF), (0x0900, 0x109F), (0x1780, 0x1AAF), (0xA800, 0xABFF), (0x11000, 0x11FFF))
 _IDEOGRAPHS = ((0x3400, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x3FFFF))
 _VIRAMA = 9
-#: Outside the symbol categories.
 _EMOJI_BASES = frozenset("0123456789#*‼⁉ℹ〰〽")
 _BREAKS = {"\n": "␤", "\t": "␉"}
 
@@ -94,7 +91,6 @@ def _hides(character: str) -> bool:
 
 
 def _shapes(text: str, at: int) -> bool:
-    """Whether a joiner or variation selector belongs to its neighbours."""
     sign, before, after = text[at], text[at - 1] if at else "", text[at + 1 : at + 2]
     if not before or not (sign in (_ZWNJ, _ZWJ) or _within(sign, _SELECTORS)):
         return False

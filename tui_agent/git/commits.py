@@ -189,7 +189,6 @@ def _hash(data: bytes) -> str:
 
 
 def _changed(repository: Repository) -> Iterator[tuple[str, str]]:
-    """Yields changed and untracked paths with marks, without submodules and nested repositories."""
     how = ("--porcelain=v2", "-z", "--no-renames", "--untracked-files=all", UNOPENED)
     told = git(repository.root, "status", *how, "--", ".")
     for record in map(os.fsdecode, told.out.split(b"\0")):

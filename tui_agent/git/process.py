@@ -25,7 +25,6 @@ from tui_agent.processes.environment import search_path
 
 NOT_FOUND: Final = 127
 _KEPT: Final = frozenset({"LANG", "LANGUAGE", "TMPDIR", "TZ"})
-#: No user and system configuration, transports and prompts.
 _VARIABLES: Final = {
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_SYSTEM": os.devnull,
@@ -117,7 +116,7 @@ def temporary_folder() -> Generator[str]:
     try:
         yield folder
     finally:
-        with suppress(OSError):  # left to the next start
+        with suppress(OSError):
             remove_folder(folder)
 
 
@@ -140,7 +139,7 @@ def _ended(process: subprocess.Popen[bytes], root: str, git_folders: Sequence[st
             continue
         return Result(process.returncode, out, err)
     process.kill()
-    with suppress(subprocess.TimeoutExpired):  # a filter may still hold the output
+    with suppress(subprocess.TimeoutExpired):
         process.communicate(timeout=_PATIENCE)
     raise ChildFailed(
         f"git did not answer within {seconds:g} s in {root}", "look at that repository with git itself"
@@ -157,7 +156,7 @@ def _empty_pipes(root: str, git_folders: Sequence[str]) -> None:
             names = files if top != root else _OPENED_BY_GIT.intersection(files)
             for name in names:
                 path = os.path.join(folder, name)
-                with suppress(OSError):  # no reader, or removed
+                with suppress(OSError):
                     if stat.S_ISFIFO(os.lstat(path).st_mode):
                         os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC))
             if time.monotonic() > deadline:

@@ -36,9 +36,7 @@ from tui_agent.git.process import Result, Start, find_git, run_git, temporary_fo
 from tui_agent.processes.environment import avoid_programs_in
 
 _SECONDS: Final = 10.0
-#: Determine the locations of settings.
 _WHERE: Final = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
-#: Settings with a file path, and default file names.
 _FILES: Final = {"core.excludesfile": "ignore", "core.attributesfile": "attributes"}
 _MOST_ANSWERS: Final = 64
 
@@ -156,7 +154,6 @@ _ALLOWED: Final = {
         r"[^\x00-\x1f\x7f]+",
     ),
 }
-#: Only in the user's configuration.
 _PERSONS_FILES: Final = ("core.excludesfile", "core.attributesfile")
 _SHARED: Final = (
     *("objects", "refs", "packed-refs", "shallow", "logs", "worktrees", "reftable", "lfs"),
@@ -306,9 +303,6 @@ def ignored_apart(repository: Repository, paths: Sequence[str]) -> set[str]:
 
 
 def _untracked(repository: Repository, paths: Sequence[str]) -> list[str] | None:
-    """Returns paths not in the index nor excluded by a sparse checkout; None if one is in a submodule or git
-    fails.
-    """
     told = git(repository.root, "ls-files", "-z", "-t")
     if not told.ok:
         return None
@@ -437,7 +431,6 @@ def _is_allowed(key: str, value: str) -> bool:
 
 
 def _upstream(found: GitFolder) -> Entries:
-    """Returns the current branch's upstream, without an address."""
     branch = f"branch.{found.branch}."
     told = dict(found.entries)
     remote, merge = told.get(branch + "remote", ""), told.get(branch + "merge", "")

@@ -30,7 +30,6 @@ _COMMITS: Final = 20_000
 _PATHS: Final = 500
 #: A new pack with more objects causes a complete search.
 _FEW: Final = 20_000
-#: Bytes and number of blobs judged by content.
 _MOST_READ: Final = 1 << 16
 _MOST_JUDGED: Final = 20_000
 #: Blobs searched for keys (0.2 s per thousand), and number in memory at a time.
@@ -86,7 +85,7 @@ def find_names(folder: GitFolder, known: SecretNames | None, asked: Sequence[byt
         new = None
     if new is None or new:
         _look(folder, known, new)
-        known.asked = {}  # new commits may contain more
+        known.asked = {}
     known.packs, known.loose = packs, loose
     _ask(folder, known, asked)
     return known

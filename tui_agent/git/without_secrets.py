@@ -48,7 +48,6 @@ MOST_REPLACED: Final = 5_000
 _MOST_REFS: Final = 1 << 23
 MOST_TOLD, MOST_TOLD_BYTES = 500, 4 << 20
 _MOST_READ: Final = 1 << 20
-#: Lifetime of unused packs.
 _KEPT_SECONDS: Final = 14 * 86400.0
 _STORED_ELSEWHERE: Final = re.compile(rb"^oid sha256:([0-9a-f]{64})$", re.MULTILINE)
 
@@ -143,7 +142,6 @@ def _is_sent(data: bytes, asked: HistoryRequest) -> bool:
 def _is_hidden(
     path: bytes, folder: GitFolder, hidden: Sequence[bytes], below: bytes, asked: HistoryRequest
 ) -> bool:
-    """Whether an existing file is hidden in the view, or a missing one by its name."""
     if path in hidden or asked.values:
         return True
     with suppress(OSError):

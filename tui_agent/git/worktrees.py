@@ -69,7 +69,7 @@ def update_seed(repository: Repository, commit: str, parent: str) -> Result:
         _looked[parent] = looked
         return tree
     if os.path.exists(index + ".lock") or not os.path.exists(index):
-        _remove(parent)  # git was killed: content unknown
+        _remove(parent)
     command = ("--work-tree", seed, *_checkout(commit))
     for _ in range(2):
         os.makedirs(seed, exist_ok=True)
@@ -269,7 +269,7 @@ def _add(repository: Repository, commit: str, folder: str) -> dict[str, Any]:
 def _is_of(entry: str, folder: str) -> bool:
     try:
         told = os.path.join(entry, os.fsdecode(read_start(os.path.join(entry, "gitdir"), 4096)).strip())
-    except OSError:  # git was killed earlier
+    except OSError:
         named = re.fullmatch(re.escape(os.path.basename(folder)) + r"\d*", os.path.basename(entry))
         return named is not None and set(names_in(entry)) <= {"locked"}
     return os.path.realpath(os.path.dirname(told)) == os.path.realpath(folder)

@@ -89,6 +89,6 @@ async def _check(
                 target.write(json.dumps({"jsonrpc": "2.0", "id": None, "error": refusal}).encode() + b"\n")
                 await target.drain()
     except OSError:
-        pass  # the editor has gone
+        pass
     finally:
         checked.feed_eof()

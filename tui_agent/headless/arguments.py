@@ -187,7 +187,6 @@ def why_ask_first(folder: Path) -> str:
     if str(folder) == os.path.realpath(os.path.expanduser("~")):
         return f"{shown} is your home folder"
     if os.path.exists(folder / ".git"):
-        # Files tracked by git, from the header of the index; 0 if unknown
         try:
             header = read_start(folder / ".git" / "index", 12)
         except OSError:

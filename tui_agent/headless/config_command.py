@@ -99,7 +99,6 @@ def _loaded(workspace: Path, overrides: Sequence[str] = ()) -> LoadedSettings:
 
 
 def _other_faults(workspace: Path) -> Iterator[ConfigFault]:
-    """Yields an untrusted workspace's files, unreadable keys and themes."""
     folders = user_folders()
     if not trust.is_trusted(workspace, folders):
         yield from workspace_layer(workspace).faults
@@ -127,12 +126,11 @@ def _other_faults(workspace: Path) -> Iterator[ConfigFault]:
 
 
 def _keys_faults(keys: Path) -> Iterator[ConfigFault]:
-    """Yields keys outside a table, unknown actions or keys, and a key of two actions in the same scope."""
     try:
         text = read_start(keys).decode()
         own = tomllib.loads(text)
     except (OSError, ValueError):
-        return  # Already reported, or missing.
+        return
     shipped = tomllib.loads((config_folder() / "keys.toml").read_text(encoding="utf-8"))
     tables = {group: actions for group, actions in shipped.items() if isinstance(actions, dict)}
     known = {f"{group}.{name}" for group, actions in tables.items() for name in actions}

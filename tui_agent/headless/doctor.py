@@ -23,7 +23,6 @@ from tui_agent.settings import trust
 from tui_agent.settings.folders import Folders, user_folders
 from tui_agent.settings.loading import load, setting_lines
 
-#: Files of a bundle.
 _PACKED = (_REPORT, _SETTINGS, _LOG) = ("doctor.json", "settings.toml", debug_log.NAME)
 
 

@@ -76,7 +76,7 @@ def lines(event: e.Event, state: State) -> Iterator[Line]:
             yield {"type": "stale", "path": path, "cause": "undo"}
         case e.TurnStarted():
             rows = state.conversation.rows
-            for path, entry in state.known.files.items():  # Undone by an earlier command.
+            for path, entry in state.known.files.items():
                 if entry.freshness == "undone" and freshness_mark(entry) not in rows.get(path, ""):
                     yield {"type": "stale", "path": path, "cause": "undo"}
         case e.DirectoryListed(path, entries, error):
@@ -98,7 +98,6 @@ def lines_with_end(event: e.Event, state: State) -> Iterator[Line]:
 
 
 def _of_calls(event: e.Event, state: State) -> Iterator[Line]:
-    """Calls, commands and checks."""
     match event:
         case e.CallEnded():
             yield _line("tool", event, "id", "name", "arguments", "ok", "seconds")
@@ -310,7 +309,6 @@ def text_line(event: e.Event, state: State) -> Iterator[tuple[Literal["out", "er
 
 
 def _of_its_view(result: CommandResult) -> Iterator[tuple[Literal["out", "err"], str]]:
-    """Yields the failure's cause if it is not the change, and files missing from its view."""
     for told in (*filter(None, [result.cause]), *result.report):
         yield "err", one_line(f"      {told}")
 

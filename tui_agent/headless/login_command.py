@@ -115,7 +115,7 @@ def read_pasted(pasted: asyncio.Queue[str]) -> None:
             if line:
                 loop.call_soon_threadsafe(pasted.put_nowait, line.strip())
         except (OSError, ValueError, RuntimeError):
-            pass  # The stream is closed, or the login has ended.
+            pass
 
     threading.Thread(target=read, name="what is pasted", daemon=True).start()
 

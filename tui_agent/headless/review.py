@@ -88,7 +88,6 @@ async def _decide(decision: Decision, workspace: Path, session_id: str, changes:
 
 
 def _checkpoints(state: State, changes: tuple[str, ...], undone: bool) -> list[str]:
-    """Newest first; [""] for the last checkpoint if no change is named."""
     if not changes:
         return [""]
     found = [

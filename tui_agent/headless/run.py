@@ -135,7 +135,6 @@ async def _turn(session: Session, options: RunOptions, teller: RunReporter, undo
 
 
 async def _best(session: Session, options: RunOptions, teller: RunReporter) -> int:
-    """Runs several attempts at the prompt, and applies one if asked to."""
     before, begun = session.state.usage.session, time.monotonic()
     await session.extensions.read()
     known = {"", *session.extensions.agents, *await asyncio.to_thread(session.outside_agents.names)}

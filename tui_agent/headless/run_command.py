@@ -127,7 +127,7 @@ def run(
     with asyncio.Runner() as loop:
         try:
             for process in processes:
-                with suppress(ChildFailed):  # The first use reports it.
+                with suppress(ChildFailed):
                     loop.run(process.start())
             from tui_agent.headless import run as body  # while the processes start
 
@@ -138,9 +138,8 @@ def run(
 
 
 def _processes(options: RunOptions) -> tuple[EarlyChild | None, ChildProcess | None]:
-    """Returns None for a process that is not needed or not reusable."""
     workspace = model = None
-    if not options.session and not options.trust:  # The folder or its filters may change.
+    if not options.session and not options.trust:
         filters = trust.trusted_filters(options.workspace, user_folders())
         workspace = EarlyChild(options.workspace, filters, workspace_child(filters))
         workspace.process.fork()

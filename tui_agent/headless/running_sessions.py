@@ -150,7 +150,6 @@ def begin(prompt: str, open_screen: Callable[[], int]) -> int:
 
 
 def _run_apart(errors: int, open_screen: Callable[[], int]) -> NoReturn:
-    """Becomes a process without a terminal, which writes errors to this descriptor."""
     os.setsid()
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor, target in ((null, 0), (null, 1), (errors, 2)):
@@ -167,7 +166,6 @@ def _run_apart(errors: int, open_screen: Callable[[], int]) -> NoReturn:
 
 
 def _found(session: str | None) -> SessionSocket:
-    """Finds the session by the beginning or end of its id. Raises `SessionError`."""
     if session is None:
         alive = sockets.states()
         here = [place for place, state in alive if state["workspace"] == os.path.realpath(os.curdir)]
@@ -237,7 +235,6 @@ def _connection(words: Sequence[str], connected: Path) -> int:
 
 
 def _again(words: Sequence[str], connected: Path) -> int:
-    """Connects again until it succeeds; returns the exit status of that connection."""
     for attempt in range(sys.maxsize):
         pause = PAUSES[min(attempt, len(PAUSES) - 1)]
         note(f"The connection was lost; the session continues. Next attempt in {pause} s · Ctrl+C ends")

@@ -61,7 +61,7 @@ def list_(everywhere: bool, sort: Sort, as_json: bool) -> int:
     for entry in entries:
         if as_json:
             values = msgspec.to_builtins(entry)
-            del values["rank"]  # Expressed by the order of the lines.
+            del values["rank"]
             json_line(values)
         else:
             when = datetime.fromtimestamp(entry.updated, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
@@ -157,7 +157,7 @@ def export(session: str, form: Literal["md", "json", "html", "patch"], output: s
     data = text.encode("utf-8", "replace")
     try:
         if target.exists() and not target.is_file():
-            target.write_bytes(data)  # A pipe or device is written directly.
+            target.write_bytes(data)
             return 0
         replace_private(target, data)  # Private regardless of the umask.
         back = target.read_bytes()
@@ -316,7 +316,6 @@ def stats(session: str, everywhere: bool, as_json: bool, plot: bool) -> int:
 
 
 def _plot(figures: Figures) -> Iterator[str]:
-    """Prints each figure against its goal, and the outcomes of the patterns."""
     yield f"{count(figures.sessions, 'session')}, {count(figures.turns, 'turn')}"
     for goal in figures.goals():
         value = "–" if goal.value is None else f"{goal.value:g}"

@@ -41,7 +41,7 @@ def trust(path: str, listed: bool, revoke: bool, yes: bool) -> int:
             note("No workspace is trusted.")
         return 0
     if revoke:
-        workspace = Path(os.path.realpath(os.path.expanduser(path)))  # It may no longer exist.
+        workspace = Path(os.path.realpath(os.path.expanduser(path)))
         gone = trusts.revoke(workspace, user_folders())
         row(f"{'No longer trusted' if gone else 'It was not trusted'}: {escaped(str(workspace))}")
         return 0

@@ -43,7 +43,6 @@ _TABLES = """
 """
 _INDEX = f"CREATE VIRTUAL TABLE {_FTS} USING fts5 (text, content = 'lines', content_rowid = 'id', tokenize = 'trigram')"
 _SEARCHED = ("TurnStarted", "ReplyRead", "ReplyLeftOff", "FileLoaded", "ChangeProposed")
-#: Characters of a message that are indexed.
 _LONGEST = 20_000
 T = TypeVar("T")
 
@@ -163,7 +162,6 @@ def _refresh_changed(connection: sqlite3.Connection, data: Path) -> None:
     except sqlite3.OperationalError as error:
         if "locked" not in str(error):
             raise
-        # Another program is rebuilding it.
 
 
 def _remove(path: Path) -> None:
@@ -179,7 +177,6 @@ def _of(workspace: Path | None) -> tuple[str, tuple[str | bytes, ...]]:
 
 
 def _condition(connection: sqlite3.Connection, words: list[str]) -> tuple[str, list[str]]:
-    """Uses the index for long words."""
     has_index = _has_index(connection)
     indexed = [word for word in words if has_index and len(word) >= _SHORTEST]
     others = [word for word in words if word not in indexed]
@@ -208,11 +205,10 @@ def _make_tables(connection: sqlite3.Connection) -> None:
     try:
         connection.execute(_INDEX)
     except sqlite3.OperationalError:
-        pass  # Lines are scanned without it.
+        pass
 
 
 def _refresh(connection: sqlite3.Connection, data: Path) -> None:
-    """Indexes sessions whose files changed, and removes deleted sessions."""
     folder = os.fspath(data / "sessions")
     known = {row[0]: row[1:] for row in connection.execute("SELECT id, looks, number FROM sessions")}
     looks = {
@@ -262,7 +258,6 @@ def _index_session(connection: sqlite3.Connection, folder: Path, looks: str, num
 
 
 def _lines_after(kept: sqlite3.Connection, after: int) -> Iterator[tuple[int, str, str]]:
-    """Yields (turn, kind, text) of each line after a record."""
     turn = 0
     for record in database.read_records(kept, after, _SEARCHED):
         match records.lasting(record):

@@ -83,7 +83,7 @@ def keep_within(data: Path, limit: int) -> str:
             return ""
         write_private(last, b"")
     except OSError:
-        return ""  # An unwritable store does not grow.
+        return ""
     done = clean(data, limit)
     if done.removed:
         freed = readable(done.before - done.after)

@@ -72,7 +72,6 @@ def _take(found: RawRows, row_id: int, values: list[Any]) -> None:
 
 
 def _pages(path: Path) -> dict[int, bytes]:
-    """Returns the newest version of each page, by number from 1."""
     data = read_start(path)
     size = _page_size(data)
     pages = {at // size + 1: data[at : at + size] for at in range(0, len(data) - size + 1, size)}
@@ -110,7 +109,6 @@ def _rows(page: bytes, number: int, pages: dict[int, bytes]) -> Iterator[tuple[i
 
 
 def _payload(page: bytes, at: int, length: int, pages: dict[int, bytes]) -> bytes:
-    """Returns a cell's payload with its overflow pages."""
     usable = len(page)
     most, least = usable - 35, (usable - 12) * 32 // 255 - 23
     if length <= most:
@@ -169,9 +167,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 #: Files of a higher version stay unchanged.
 SCHEMA = 1
-#: A higher number means a damaged file.
 _LAST_SCHEMA = 10_000
-#: Seconds to wait for a lock held by another program.
 _PATIENCE = 5.0
 #: Page cache of a writer in KB. SQLite's default of 2,000 fills with pages that are not read again.
 _CACHE = 256
@@ -444,7 +440,6 @@ def not_kept(path: Path, error: OSError) -> SessionError:
 
 
 def _one_by_one(connection: sqlite3.Connection, start: int) -> Iterator[Record]:
-    """Queries each number, up to twice the last one found."""
     last, number = start, start
     while number <= last * 2 + 1000:
         try:

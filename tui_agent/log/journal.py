@@ -132,7 +132,7 @@ def append_refused(log: Log) -> list[str]:
         failures.append,
         keep=[one for one in kept if not isinstance(one, str)],
     )
-    log.count()  # Waits for the writes.
+    log.count()
     if failures:
         raise failures[0]
     forget_refused(folder)
@@ -173,13 +173,11 @@ class Journal:
     def __init__(self, store: Store, log: Log | None, number: int = 0) -> None:
         self.store = store
         self.log = log
-        #: Last folded record.
         self.number = number
         self._loop = asyncio.get_running_loop()
         self._in_order = asyncio.Lock()
         self._unwritten: list[Lasting] = []
         self._on_its_way: dict[asyncio.Future[None], Sequence[Lasting]] = {}
-        #: Pending `record_soon` calls.
         self._soon = 0
         #: Newest unconfirmed event of each key, and the version passed to the log.
         self._growing: dict[str, Growing] = {}
@@ -188,7 +186,6 @@ class Journal:
         self._joined: list[str] = []
         self._timer: asyncio.TimerHandle | None = None
         self._trying: asyncio.Task[None] | None = None
-        #: Shared with the writers of files.
         self.waits = Waits(lambda words: store.emit(e.WaitingChanged(words)))
         self._closed = False
         if log is not None:
@@ -332,7 +329,6 @@ class Journal:
                 await self._write([])
 
     async def _write(self, events: Sequence[Lasting], joined: Collection[str] = ()) -> None:
-        """Raises RecordRefused."""
         held, self._unwritten = self._unwritten, []
         durable: asyncio.Future[None] = self._loop.create_future()
         self._enqueue(held, events, durable, joined)
@@ -397,7 +393,6 @@ class Journal:
         error: SessionError,
         durable: asyncio.Future[None],
     ) -> None:
-        """Folds events that a disk failure refused, to write them later."""
         self._on_its_way.pop(durable)
         self._growing = {**given_up, **self._growing}
         for event in kept:
@@ -442,7 +437,7 @@ class Journal:
 
     def _version_refused(self, event: Growing, wait: ExitStack, error: SessionError) -> None:
         wait.close()
-        if isinstance(error, RecordRefused):  # A retry cannot succeed.
+        if isinstance(error, RecordRefused):
             self._confirm(event)
         else:
             self._roll_back(event)

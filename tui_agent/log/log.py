@@ -170,7 +170,7 @@ class Log:
         for event in keep:
             try:
                 kept.append((event.key, body_of(event)))
-            except RecordRefused as error:  # The events are independent of it.
+            except RecordRefused as error:
                 _call_back(self.on_error, error)
 
         def write(writer: LogWriter) -> int:
@@ -249,7 +249,6 @@ class Log:
                 self._first.close()
 
     def _end(self, error: BaseException, taken: Sequence[_Job | None]) -> None:
-        """Fails pending jobs, and stores the error for later calls."""
         ended = SessionError(
             f"the session {self.path.parent.name} is no longer saved ({type(error).__name__})",
             "copy the text that you need, then restart with --continue",
@@ -313,7 +312,7 @@ class Log:
                 _call_back(job.done, number)
 
     def _roll_back(self) -> None:
-        with suppress(sqlite3.Error):  # It may already be rolled back.
+        with suppress(sqlite3.Error):
             self._writer.roll_back()
 
 

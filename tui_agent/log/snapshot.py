@@ -77,7 +77,6 @@ def in_order(events: Iterable[Event]) -> Iterator[ChatMessage]:
         state = event.apply(state)
         if state.chat.messages is before:
             continue
-        # An event adds a message, or adds a change to a recent one.
         last = (message for message in state.chat.messages[-4:] if message.number > handed_on)
         waiting.update((message.number, message) for message in last)
         turn = state.chat.messages[-1].turn
@@ -154,7 +153,7 @@ def save(folder: Path, snapshot: Snapshot, *, sync: bool = True) -> None:
         head = f"{_MAGIC} {fingerprint()} {snapshot.number} {snapshot.checksum} {zlib.crc32(body)}\n"
         write_private(folder / NAME, head.encode() + body, sync=sync)
     except (OSError, ValueError, TypeError, OverflowError, RecursionError):
-        pass  # Full disk, undecodable file name, or too large a number: the log is complete.
+        pass
 
 
 def load(folder: Path) -> Snapshot | None:
@@ -219,7 +218,6 @@ def read_state(path: Path) -> ReadState:
             forget_pages(folder)
             kept = Snapshot(0, 0, State())
         if kept.number > last:
-            # New records follow those in the snapshot.
             (sentence,) = records.gap(last, kept.number + 1)
             lost.append(f"{sentence} at the end of the log; what they said is here, from a snapshot")
         state = fold(_events_after(connection, kept.number, lost), kept.state)
@@ -230,7 +228,6 @@ def read_state(path: Path) -> ReadState:
 
 
 def _events_after(connection: Connection, number: int, lost: list[str]) -> Iterator[Lasting]:
-    """Adds a sentence for each missing record to `lost`."""
     numbers = [number]
     for record in database.read_records(connection, number):
         lost += records.gap(numbers[-1], record.number)
@@ -263,7 +260,6 @@ class SnapshotWriter:
 
     def _on_event(self, event: e.Event, state: State) -> None:
         if isinstance(event, e.TurnEnded) and (self._task is None or self._task.done()):
-            # The current fold may continue after this event.
             self._task = asyncio.get_running_loop().create_task(self._write(EVERY))
 
     def _is_due(self, records: int) -> bool:

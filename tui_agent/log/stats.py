@@ -195,7 +195,6 @@ def figures_over_time(events: Iterable[tuple[float, e.Event]], session: str = ""
     return counts.figures()
 
 
-#: Matches a sentence that asks the user for a file, and its file names.
 _ASKS = late(
     r"\b(?:please|could you|can you|would you|will you|kindly|need you to)\b[^.?!\n]*?"
     r"\b(?:share|provide|paste|show|send|upload|attach|give|post|supply|copy)\b|"
@@ -238,7 +237,6 @@ class _Counts:
         self.failing: Counter[str] = Counter()
         self.milliseconds = self.unchanged = 0.0
         self._turn = 0
-        #: This turn's required actions, and the failed ones.
         self._required: set[str] = set()
         self._failed: set[str] = set()
         #: The (turn, path) that requested a change. The change that counts for a (turn, path), and whether it
@@ -272,7 +270,7 @@ class _Counts:
             case e.MatchChosen(by="person"):
                 self.numbers["questions"] += 1
             case e.QuestionAnswered(action=action, path=""):
-                self._failed.discard(action)  # Declined: it was not needed.
+                self._failed.discard(action)
             case e.AttemptEnded(attempt):
                 self.numbers["attempts"] += 1
                 self.milliseconds += attempt.ms

@@ -34,7 +34,6 @@ from tui_agent.store.state import State
 #: Marker file: size and time of the log at its last clean shutdown.
 _CLOSED = "closed"
 _NEW = ".new"
-#: File with the id of the session that continues a damaged one.
 _RECOVERED = "recovered"
 
 
@@ -54,7 +53,7 @@ def repair(path: Path, suspect: bool = False) -> list[str]:
     """
     new = path.with_name(path.name + _NEW)
     if new.exists() and not path.exists():
-        os.replace(new, path)  # killed between the two renames
+        os.replace(new, path)
     try:
         if _was_closed(path) and not suspect:
             return []
@@ -120,7 +119,7 @@ def recover(data: Path, session: str) -> tuple[str, str]:
     try:
         replace_private(old / _RECOVERED, name.encode())
     except OSError:
-        pass  # The next start repeats the recovery.
+        pass
     if gone:
         said = f"the log of the session {session} is gone: what its snapshot has continues as {name}"
         return name, f"{said}, and later events are lost"
@@ -264,7 +263,6 @@ def open_session_log(data: Path, session: str, workspace: Path) -> tuple[Storage
     folder = find(data, session, workspace)
     lock = SessionLock.take(folder)
     try:
-        # The snapshot can be recovered.
         if not (folder / directory.LOG).is_file() and load(folder) is not None:
             raise Damaged(f"the log of the session {folder.name} is gone", database.RECOVER)
         log, read = _open(folder / directory.LOG)
@@ -325,10 +323,10 @@ def _open(path: Path) -> tuple[Log, ReadState]:
         log.close()
     except (Damaged, sqlite3.Error):
         pass
-    lost += repair(path, suspect=True)  # It was damaged after a clean shutdown.
+    lost += repair(path, suspect=True)
     try:
         return _read(path, lost)
-    except sqlite3.Error as error:  # The check did not find this damage.
+    except sqlite3.Error as error:
         raise Damaged(f"the session {path.parent.name} is damaged ({error})", database.RECOVER) from error
 
 

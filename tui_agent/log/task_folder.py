@@ -89,7 +89,6 @@ def conversation(messages: Sequence[Message]) -> list[Message]:
 
 
 def _in_our_words(message: Message, names: Mapping[str, str]) -> Iterator[Message]:
-    """Omits unreadable parts."""
     said = [_text_and_images(block, names) for block in _blocks(message)]
     text = "\n\n".join(words for words, _ in said if words)
     images = [image for _, found in said for image in found]
@@ -145,7 +144,6 @@ def known_files(folder: Path, messages: Sequence[Message], workspace: Path) -> l
     if not found:
         return []
     gate = Gate(workspace)
-    # Unix time of each turn; 0 if unknown.
     times = [_at(message, "ts") for number, message in enumerate(messages) if _begins_turn(message, number)]
     return [event for path, of_one in found.items() for event in _known_file(gate, path, of_one, times)]
 

@@ -227,7 +227,7 @@ def _texts(bodies: Sequence[Any], secret: set[str], blobs: Blobs) -> Iterator[tu
         try:
             yield key, blobs.get(key).decode()
         except (FileError, UnicodeDecodeError):
-            continue  # The file was never stored, or is binary.
+            continue
 
 
 def _keys(value: Any, path: str = "") -> Iterator[tuple[str, str]]:
@@ -302,7 +302,6 @@ def as_patch(events: Sequence[Event], blobs: Blobs, secrets: SecretValues) -> tu
 
 
 def _file_patch(path: str, base: str | None, new: str | None, modes: tuple[str, ...]) -> str:
-    """Includes git's header. None: the file does not exist."""
     old_name, new_name = (_git_name(f"{side}/{path}") for side in "ab")
     head = [f"diff --git {old_name} {new_name}"]
     if base is None:

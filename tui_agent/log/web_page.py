@@ -24,7 +24,6 @@ from tui_agent.store.events import Event
 from tui_agent.store.graph import SubTask, layers
 from tui_agent.store.state import ActionSlice, ChatMessage, State
 
-#: Characters of a diff or output.
 _LONGEST = 200_000
 _MARKS: Mapping[str, str] = {
     "loaded": "✓",

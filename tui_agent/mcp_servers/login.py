@@ -132,7 +132,7 @@ class ServerAccess(OAuthClientProvider):
             await self.restore()
             kept = self.context.current_tokens
             if kept is None or kept.access_token == used.access_token:
-                self.context.token_expiry_time = 1.0  # not refreshed by another process
+                self.context.token_expiry_time = 1.0
             async with aclosing(_driven(super().async_auth_flow(request))) as exchanges:
                 async for one in exchanges:
                     one.response = yield one.request
@@ -151,7 +151,6 @@ class _Exchange:
 
 
 async def _driven(flow: AsyncGenerator[httpx2.Request, httpx2.Response]) -> AsyncGenerator[_Exchange]:
-    """Yields the requests of a flow, each after the previous response."""
     try:
         one = _Exchange(await flow.__anext__())
         while True:

@@ -120,7 +120,6 @@ def _words(text: Any) -> str:
 
 
 def _fault_of(schema: Any) -> str:
-    """Returns why a schema cannot be used, or ""."""
     if not isinstance(schema, dict) or schema.get("type", "object") != "object":
         return "its schema is not that of an object"
     if _depth(schema) > MAX_DEPTH:

@@ -226,14 +226,12 @@ def _entry(table: Any) -> ServerSettings:
 
 
 def _of_variables(values: Any, named: Any, form: str = "${%s}") -> Any:
-    """Adds values that a file of Codex takes from variables, by their names."""
     pairs = named.items() if isinstance(named, dict) else ()
     more = {key: form % name for key, name in pairs if isinstance(name, str)}
     return {**values, **more} if isinstance(values, dict) else more or values or {}
 
 
 def _server(name: str, settings: ServerSettings, origin: Origin, environ: Mapping[str, str]) -> ToolServer:
-    """Raises ValueError for an unusable entry."""
     if not NAME.fullmatch(name):
         raise ValueError("a name has 1 to 32 letters of a to z, digits, - and _, and no `__`")
     if bool(settings.command) == bool(settings.url):
@@ -337,7 +335,6 @@ FILES = (
 )
 #: Bytes of a file; that of Claude Code has the history of all workspaces.
 MAX_BYTES = 64 << 20
-#: Variables in other agents' files.
 _SPELLINGS = re.compile(r"\$\{env:([A-Za-z_]\w*)\}|\{env:([A-Za-z_]\w*)\}")
 _BARE = re.compile(r"\$([A-Za-z_]\w*)")
 _PLACES = (("${workspaceFolder}", "."), ("${userHome}", "${HOME}"))
@@ -400,7 +397,6 @@ def _json(text: str) -> Any:
 
 
 def _respelt(value: Any, bare: bool) -> Any:
-    """Converts the spelling of variables in a table; with `bare` also `$NAME`."""
     match value:
         case dict():
             return {key: _respelt(part, bare) for key, part in value.items()}

@@ -173,7 +173,7 @@ async def _end(program: ServerProgram, tasks: list[asyncio.Task[None]]) -> None:
             break
         except TimeoutError:
             signal_all(program, number)
-    signal_all(program, signal.SIGKILL)  # Its children may outlive it.
+    signal_all(program, signal.SIGKILL)
     await asyncio.wait(tasks, timeout=INSIST)
     for task in tasks:
         task.cancel()

@@ -103,7 +103,6 @@ def kept(text: str, folder: str, name: str) -> dict[str, Any]:
 
 
 def _stored(data: bytes, folder: str, name: str) -> str:
-    """Returns the path of a new file, or "" if it cannot be written."""
     path = Path(folder) / name
     try:
         make_private(path.parent)
@@ -121,7 +120,6 @@ Action = Literal["accept", "decline", "cancel"]
 MAX_WORDS, MAX_OPEN = 2_000, 3
 #: Messages and characters of a request for the model; the protocol's code of a refusal.
 MAX_MESSAGES, MAX_SAMPLED, REFUSED = 100, 200_000, -1
-#: Addresses that a user may be asked to open.
 _URL = re.compile(r"https?://[\x21-\x7e]{1,2000}")
 
 
@@ -331,7 +329,6 @@ class RunningServer:
 
 
 def _reason(error: BaseException) -> str:
-    """Returns the cause of an error of the SDK, without its nested groups."""
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
     if isinstance(error, asyncio.CancelledError):

@@ -30,7 +30,6 @@ _PAGE = 1_000
 
 _lists: Final[dict[tuple[str, str], Listing]] = {}
 _locks: Final[dict[tuple[str, str], asyncio.Lock]] = {}
-#: Monotonic time by provider and address.
 _failed: Final[dict[tuple[str, str], float]] = {}
 
 

@@ -184,7 +184,7 @@ async def complete(
     if request.schema is not None and request.schema_form == "guided_json":
         request = replace(request, options={**request.options, "guided_json": request.schema}, schema=None)
     elif request.schema is not None and not (request.schema_form or known.schema or not known.known):
-        request = replace(request, schema=None)  # An unknown model may support it.
+        request = replace(request, schema=None)
     tried = refusals.copy()
     told: list[Chunk] = []
     while True:
@@ -391,7 +391,6 @@ def _cut(stream: IncomingReply, why: str) -> EndChunk:
 
 
 def _end(stream: IncomingReply, model: str) -> EndChunk:
-    """Raises a `ModelError` for an empty reply."""
     reader = stream.reader
     if reader.refusal and not reader.said:
         what = f"{model} declined, saying: {reader.refusal.strip()}"

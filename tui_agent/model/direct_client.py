@@ -33,7 +33,6 @@ from tui_agent.model.wires.reader import Rendered, ReplyReader
 
 #: Added to the HTTP client's limits, so that the time-out of `completion` expires first.
 _MARGIN_SECONDS = 30.0
-#: Statuses of a server without the requested interface.
 _NO_INTERFACE = (404, 405, 501)
 
 
@@ -45,7 +44,6 @@ class RejectedRequest(Exception):
 
 class DirectTransport:
     def __init__(self) -> None:
-        #: Addresses of servers without the Responses API.
         self._chat_only: set[str] = set()
         self._logins = Logins()
 

@@ -105,7 +105,6 @@ async def _models(
     taken: set[str],
     memory: ServerMemory | None,
 ) -> list[Suggestion]:
-    """A `prefix` makes variables unnecessary."""
     if memory is not None and memory.is_busy(address):
         return []
     root = servers.root_of(address)
@@ -130,6 +129,6 @@ async def _models(
     prefix = _PREFIXES[kind]
     variable = _VARIABLE_OF[prefix]
     if variable in taken:
-        return []  # the variable already points to another server
+        return []
     base = root if kind == "Ollama" else f"{root}/v1"
     return [Suggestion(f"{prefix}/{name}", because, {variable: base}) for name in names]

@@ -36,7 +36,6 @@ _END_OF_EVENT = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _LINE = re.compile(r"\r\n|\n|\r")
 _ASKS_FOR_A_STREAM = re.compile(rb'"stream":\s*true')
 _DONE = "[DONE]"
-#: Content type of Bedrock's streams; the bytes before an event's headers and after its JSON.
 _AWS_EVENTS = "application/vnd.amazon.eventstream"
 _AWS_HEAD, _AWS_TAIL = 12, 4
 _LAST_EVENTS = frozenset(("message_stop", "response.completed", "response.incomplete"))
@@ -143,7 +142,7 @@ async def _refused(response: httpx.Response, wire: Wire) -> httpx.Response:
             if len(body) >= MOST_ERROR_BYTES:
                 break
     except httpx.HTTPError:
-        pass  # the status suffices
+        pass
     finally:
         await response.aclose()
     body = body[:MOST_ERROR_BYTES]
@@ -318,13 +317,13 @@ class _ValidatedStream(httpx.AsyncByteStream):
         self._wire.on_sign_of_life()
         self._wire.ended = self._wire.ended or _gives_reason(value)
         self._over = str(value.get("type")) in _LAST_EVENTS
-        if not self._wire.usage and "usage" in data:  # the reply may contain the word too
+        if not self._wire.usage and "usage" in data:
             self._wire.usage = _holds_usage(value)
         groq = value.get("x_groq")
         if isinstance(groq, dict) and groq.get("usage") and not value.get("usage"):
             value = {**value, "usage": groq["usage"]}
             data = json.dumps(value)
-        return [(kind, data.replace("\n", " "), value)]  # JSON strings contain no raw newlines
+        return [(kind, data.replace("\n", " "), value)]
 
     def _reported_error(self, body: Any) -> BrokenStream:
         headers = self._response.headers
@@ -458,7 +457,6 @@ _decoder = msgspec.json.Decoder()
 
 
 def _fields(event: bytes) -> tuple[str, str]:
-    """Raises `BrokenStream` for invalid UTF-8."""
     try:
         text = event.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
@@ -504,7 +502,6 @@ def _gives_reason(event: dict[str, Any]) -> bool | None:
 
 
 def _as_events(body: dict[str, Any], wire: Wire) -> Iterator[_Event]:
-    """Raises `BrokenStream` for any other body."""
     wire.usage = wire.usage or _holds_usage(body)
     match body:
         case {"choices": [{"message": dict()}, *_]}:

@@ -72,7 +72,6 @@ _WHOLE_SPAN = late(f"(?ai){_SPAN}")
 _NUMBER = late(r"(?a)\d{1,15}(?:\.\d+)?")
 #: "Please try again in 6m0s" (OpenAI, Groq), "Please retry after 20 seconds" (Azure), `"retryDelay": "34s"` (Gemini).
 _ASKED = late(rf"(?i)(?:try again|retry(?:Delay)?|reset)\W{{1,8}}(?:(?:in|after)\W{{1,2}})?(?<!-)({_SPAN})")
-#: Smallest numbers that are Unix times in seconds and in milliseconds.
 _MOMENT, _MOMENT_MS = 1e9, 1e12
 
 
@@ -167,7 +166,6 @@ def _now(headers: Mapping[str, str]) -> float:
 
 
 def _seconds(value: str | None, now: float) -> float | None:
-    """Parses a number, duration, timestamp or date; 0 for a past time."""
     if value is None:
         return None
     value = value.strip()
@@ -181,7 +179,6 @@ def _seconds(value: str | None, now: float) -> float | None:
 
 
 def _number(value: str | None) -> float | None:
-    """Rejects Python's own floats such as `nan`."""
     if value is None or not _NUMBER.fullmatch(value.strip()):
         return None
     number = real_number(value, -1.0)
@@ -359,7 +356,6 @@ def codes_in(body: object, deep: int = 0) -> Iterator[str]:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Includes members of exception groups, without duplicates."""
     left, seen = [error], set[int]()
     while left:
         error = left.pop(0)

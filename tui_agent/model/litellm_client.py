@@ -31,11 +31,9 @@ from tui_agent.model.wires.conversation import ReplyTurn, cache_marks, conversat
 from tui_agent.model.wires.reader import ReplyReader
 
 _log = logging.getLogger(__name__)
-#: Providers that cache prompts only at marks.
 _MARKED = ("anthropic", "bedrock", "bedrock_converse", "vertex_ai-anthropic_models", "databricks")
 #: Added to litellm's limit, so that our time-out expires first.
 _LITELLM_MARGIN_SECONDS = 30.0
-#: Missing entries already logged: model and property.
 _logged: Final[set[tuple[str, str]]] = set()
 
 
@@ -323,7 +321,6 @@ class LitellmReader(ReplyReader):
         return chunks
 
     def _keep_block(self, block: dict[str, Any]) -> None:
-        """Concatenates pieces up to a signature or a block of another type."""
         size = len(block.get("signature") or "") + len(block.get("data") or "")
         if block.get("type") != "thinking":
             self._blocks.append(block)
@@ -393,7 +390,7 @@ async def upload(model: str, name: str, text: str) -> str:
                 custom_llm_provider=provider,
                 max_retries=0,
             )
-    except Exception as error:  # the text is sent instead
+    except Exception as error:
         raise explain(error, model).error from error
     return str(made.id)
 

@@ -86,7 +86,6 @@ class LocalModels:
         self._silent: dict[_Place, float] = {}
         #: The last requested window: a smaller one would reload the model.
         self._asked_for: dict[_Place, int] = {}
-        #: Servers that report input token counts.
         self._reporting: set[_Place] = set()
 
     async def start(self) -> None:
@@ -182,7 +181,7 @@ class LocalModels:
         place = await self._reached(model)
         if place is None:
             return ""
-        self.memory.learn(place.address, place.name, ServerModel())  # its configuration may have changed
+        self.memory.learn(place.address, place.name, ServerModel())
         self._known.pop(place, None)
         self._silent.pop(place, None)
         server = await self._server(place)
@@ -312,7 +311,6 @@ class LocalModels:
             )
 
     async def _overflow(self, request: ModelRequest, place: _Place, raw: int, size: int) -> str:
-        """Returns why an overlong request caused an empty stream, or ""."""
         why = await servers.why_silent(place.address, place.name, request.messages, place.key)
         if any(servers.sizes_in(why)):
             self._learn_from(why, place, raw)
@@ -361,7 +359,7 @@ class LocalModels:
         if time.monotonic() - self._silent.get(place, -ASK_AGAIN_SECONDS) < ASK_AGAIN_SECONDS:
             return None
         if self.memory.is_busy(place.address):
-            return learned  # busy, so examined later
+            return learned
         found = await servers.examine(place.address, place.name, place.key)
         if found is None:
             self._silent[place] = time.monotonic()
@@ -378,7 +376,6 @@ class LocalModels:
         return server
 
     async def _reached(self, model: str) -> _Place | None:
-        """Passes the server's address to the senders of requests."""
         place, provider = self._place(model), provider_of(model)
         if place is None or provider is None:
             return place

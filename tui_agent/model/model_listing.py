@@ -194,7 +194,7 @@ def cached_listing(route: Route) -> Listing:
             return Listing()
         return msgspec.json.decode(read_start(path), type=Listing)
     except (OSError, msgspec.MsgspecError):
-        return Listing()  # missing or from another version
+        return Listing()
 
 
 def cache_listing(route: Route, listing: Listing) -> None:

@@ -31,7 +31,6 @@ _DATE = re.compile(r"[-@](?:20\d\d-\d\d-\d\d|20\d{6}|\d\d-20\d\d|\d{4})(?!\d)")
 #: Matches `5-5`, `6.1`, `k3` and `4`, but neither `120b` nor `128k`.
 _VERSION = re.compile(r"(?<![\d.])(\d{1,2})(?:[.-](\d{1,2}))?(?![\d.]|[bk]\b)", re.IGNORECASE)
 _WORDS = re.compile(r"[a-z]{2,}", re.IGNORECASE)
-#: Words that do not distinguish models.
 _BESIDE = ("preview", "latest", "exp", "experimental", "beta")
 
 
@@ -88,7 +87,6 @@ def about_the_end(provider: str, model: str, known: KnownModel, day: date | None
 
 
 def _lasting(provider: str, day: date) -> Iterable[str]:
-    """Yields the models of all other providers if this one has no table."""
     models = table().models
     if provider in models:
         return [
@@ -132,7 +130,6 @@ class Provider(Struct, frozen=True):
         return bool(known.suggest) and not known.login
 
 
-#: Providers supported only through litellm.
 _LITELLMS = (
     Provider("cohere", ("COHERE_API_KEY", "CO_API_KEY"), "COHERE_API_BASE"),
     Provider("together_ai", ("TOGETHERAI_API_KEY", "TOGETHER_API_KEY")),

@@ -29,7 +29,6 @@ _NO_ROUTE = frozenset((errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN))
 _LOOKED_UP = late(
     r"(?i)name or service not known|nodename nor servname|name resolution|getaddrinfo failed|no address associated"
 )
-#: A proxy's response to CONNECT: status and reason.
 _STATUS = late(r"^(\d{3})\b *([\w -]{0,60})")
 _UNUSABLE = late(r"(?i)unknown scheme for proxy|using socks proxy")
 
@@ -157,7 +156,7 @@ def _tls_words(failure: Failure) -> str | None:
 def _url_of(error: BaseException) -> str:
     try:
         return str(getattr(getattr(error, "request", None), "url", ""))
-    except RuntimeError:  # httpx raises it for an exception without a request.
+    except RuntimeError:
         return ""
 
 
@@ -241,7 +240,6 @@ def _refused(kind: FailureKind, model: str, failure: Failure) -> Meaning:
 
 
 def _other(model: str, failure: Failure) -> ModelError:
-    """With a status, the request was rejected; without one, the response was unreadable."""
     if not failure.status:
         what = f"The answer of {model} is invalid ({failure.said})"
         return ModelError(what, "send the request again, or see `tui-agent doctor`")

@@ -42,7 +42,6 @@ class Allowance:
     def __init__(self, most: int = 0) -> None:
         self._most = most
         self._made = 0
-        #: Counted but not yet sent.
         self._reserved = 0
         self.told = False
 
@@ -109,7 +108,7 @@ class PacedModel:
             async for chunk in chunks:
                 if isinstance(chunk, RetryChunk):
                     self._pace.hold(chunk.seconds, chunk.why)
-                    if chunk.attempt != attempt:  # repeated each second of a delay
+                    if chunk.attempt != attempt:
                         self._allowance.take()
                         attempt = chunk.attempt
                 yield chunk

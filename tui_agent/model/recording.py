@@ -300,7 +300,6 @@ class RecordedModel:
         raise ModelError(what, "record it again, or start without --replay")
 
     def _without_recording(self, purpose: Pass) -> Sequence[Timed]:
-        """Suggestions, in the recording's protocol. Raises `ModelError` for invisible passes."""
         if purpose == "draft":
             raise ModelError("The rehearsal has no recorded commit message", "write it yourself")
         if purpose not in ("main", "subtask"):

@@ -35,9 +35,7 @@ _TOO_LONG = late(
 )
 #: Waiting helps, shorter requests do not.
 _RATE = late(r"(?i)rate[ _-]?limit|per (?:minute|min|hour|day|second)|quota|throttl|please wait")
-#: A single request exceeds a rate limit: waiting does not help.
 _OVER_ONE = late(r"(?i)request too large")
-#: Parameters other than the request's text.
 _OTHER_TOO_LONG = late(r"(?i)invalid '(?!(?:messages|input|prompt)\b)[^']*': string too long")
 #: vLLM: the output limit fills the whole window, so no request is short enough.
 _ANSWER_TOO_LONG = late(

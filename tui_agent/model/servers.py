@@ -34,7 +34,6 @@ from tui_agent.model.rules import Rules
 from tui_agent.model.wires.conversation import SchemaForm, conversation, response_format
 
 Kind = Literal["", "Ollama", "LM Studio", "llama.cpp", "llama-cpp-python", "vLLM"]
-#: Schema methods to try, if not the first two.
 _TRIED: dict[Kind, tuple[SchemaForm, ...]] = {
     "llama-cpp-python": ("json_object",),
     "vLLM": ("json_schema", "guided_json"),
@@ -255,7 +254,6 @@ def _number(value: Any) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 
-#: Permits only one reply.
 _TRIAL_SCHEMA = {
     "type": "object",
     "properties": {"ok": {"type": "boolean"}},
@@ -281,7 +279,7 @@ async def try_out(address: str, name: str, server: ServerModel, key: str = "") -
             if keeps_to_it:
                 return replace(server, schema=form)
         except ServerRefusal:
-            continue  # any status may reject the schema
+            continue
     await _try_request(address, name, server, key, "none")
     return replace(server, schema="none")
 
@@ -440,7 +438,7 @@ class ServerMemory:
             make_private(folder)
             held = open_private(folder / f"{_digest(address)}-{number}", os.O_RDWR | os.O_CREAT)
         except OSError:
-            return os.open(os.devnull, os.O_RDONLY)  # without a lock file, other processes are unknown
+            return os.open(os.devnull, os.O_RDONLY)
         try:
             fcntl.flock(held, how | fcntl.LOCK_NB)
         except OSError:

@@ -79,7 +79,6 @@ class AcpAgent:
         self._output = _Output()
         self._session = ""
         self._transports: list[asyncio.BaseTransport] = []
-        #: Titles of open tool calls, by id.
         self._calls: dict[str, str] = {}
         self._known: set[str] = set()
         self._asked: set[asyncio.Task[str]] = set()
@@ -159,7 +158,7 @@ class AcpAgent:
         if self._connection is not None:
             try:
                 await self._connection.close()
-            except OSError:  # The previous call has the reason.
+            except OSError:
                 _log.debug("the connection to an agent was lost", exc_info=True)
         for transport in self._transports:
             transport.close()

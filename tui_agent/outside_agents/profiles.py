@@ -136,7 +136,6 @@ def needed_folders(program: str) -> list[str]:
 
 
 def _interpreter(path: str) -> str:
-    """Returns the interpreter of a script's first line, or ""."""
     try:
         with open(path, "rb") as file:
             first = file.read(256).split(b"\n")[0]
@@ -161,7 +160,6 @@ def _python_home(environment: str) -> str:
 
 
 def _checked(profile: AgentProfile) -> AgentProfile:
-    """Raises ValueError for an invalid host, and for a path that leads out of the home."""
     for host in profile.hosts:
         try:
             parse_allowed(host)

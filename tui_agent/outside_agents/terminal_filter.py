@@ -39,7 +39,6 @@ class TerminalFilter:
         self._waiting = b""
         self._is_dropping = False
         self._modes: dict[int, bool] = {}
-        #: Pushed flags of kitty's keyboard protocol.
         self._keyboard: list[bytes] = []
         self._keypad = self._cursor = False
 

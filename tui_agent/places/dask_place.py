@@ -88,7 +88,6 @@ class DaskChannel:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        #: Start of the task that has the worker, or "".
         self.start = self._said = ""
         self._granted: Any = None
         self._begun = asyncio.Event()
@@ -120,7 +119,7 @@ class DaskChannel:
                 return b""
             try:
                 start, data, said = self._getting.result()
-            except Exception as error:  # whatever the client of a lost scheduler raises
+            except Exception as error:
                 _log.debug("the scheduler no longer answers", exc_info=True)
                 self._said = f"{type(error).__name__}: {str(error)[:200]}"
                 return b""
@@ -170,10 +169,9 @@ class DaskChannel:
 
 
 async def _end_of(future: Any) -> str:
-    """Returns how the task ended."""
     try:
         error = await future.exception()
-    except Exception as raised:  # a cancelled task, or a lost scheduler
+    except Exception as raised:
         _log.debug("the end of a task is unknown", exc_info=True)
         error = raised
     return "" if error is None else f"{type(error).__name__}: {str(error)[:200]}"
@@ -220,7 +218,7 @@ def work(task: str) -> None:
         if receiving.get(timeout=SILENCE) == GRANTED:
             _work(start, sending, receiving)
     except TimeoutError:
-        return  # The session is gone, or another start has the task.
+        return
     finally:
         for queue in (sending, receiving):
             queue.close()

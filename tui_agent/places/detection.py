@@ -17,7 +17,6 @@ DEV_CONTAINERS = (".devcontainer/devcontainer.json", ".devcontainer.json")
 CONTAINERFILES = ("Containerfile", "Dockerfile")
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,39}")
 _PATH = re.compile(r"/[\w./-]{0,200}")
-#: A mount of the folder itself, in a list of volumes.
 _MOUNT = re.compile(r"- *[\"']?\./?:(/[\w./-]{1,200})")
 
 
@@ -50,7 +49,6 @@ def _dev_container(text: str, engine: str, root: Path) -> PlaceSettings | None:
 
 
 def _service(text: str, engine: str, root: Path) -> PlaceSettings | None:
-    """Returns the first service that mounts the folder, or the first that is built."""
     services = [*_services(text)] if engine else []
     wanted = [one for one in services if one[1]] or [one for one in services if one[2]]
     if not wanted:
@@ -61,7 +59,6 @@ def _service(text: str, engine: str, root: Path) -> PlaceSettings | None:
 
 
 def _services(text: str) -> Iterator[tuple[str, str, bool]]:
-    """Yields name, mount point of the folder, and whether it is built, of each service of a compose file."""
     inside, indent, name, target, built = False, 0, "", "", False
     for line in [*text.splitlines(), "end:"]:
         words, depth = line.strip(), len(line) - len(line.lstrip(" "))

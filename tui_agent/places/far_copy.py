@@ -94,7 +94,7 @@ class FarCopy:
         self._state = self._path = self._name = self._tree = ""
 
     async def open(self, contents: Contents) -> str:
-        again = self._slot is not None  # The place lost the copy.
+        again = self._slot is not None
         self._contents = contents
         if self._slot is None:
             self._slot = await asyncio.to_thread(CopySlot, self._parent, contents.key)
@@ -151,7 +151,6 @@ class FarCopy:
         self._slot.save({**record, "files": self._files, "unwanted": list(unwanted)})
 
     async def _synchronise(self, rsync: str, wanted: Mapping[str, int], read: dict[str, Identity]) -> bool:
-        """Sends files by rsync. Returns False if the host has none."""
         with temporary_folder() as folder:
             await asyncio.to_thread(_stage, folder, self._contents, wanted, read)
             *ssh, host = self._place.ssh
@@ -242,7 +241,6 @@ class FarCopy:
         most: int = MOST_NAMES,
         timeout: float | None = PATIENCE,
     ) -> bytes:
-        """Runs a script in the place and returns its output. Raises `SessionError` if it fails."""
         return await call(self._place, self._folder() + words, self._environment, given, most, timeout)
 
 
@@ -252,7 +250,6 @@ def _after_names(names: Iterable[str], archive: Iterator[bytes]) -> Iterator[byt
 
 
 def _stage(folder: str, contents: Contents, wanted: Mapping[str, int], read: dict[str, Identity]) -> None:
-    """Writes the wanted files below a folder of ours. Blocking."""
     for path, mtime in wanted.items():
         item, target = contents.items[path], f"{folder}/{path}"
         os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -270,7 +267,6 @@ def _stage(folder: str, contents: Contents, wanted: Mapping[str, int], read: dic
 
 
 def _names(said: bytes) -> tuple[list[str], list[str]]:
-    """Returns the new or changed paths, and those that are gone."""
     newer, _, gone = said.decode("utf-8", "surrogateescape").partition("\n\n" if b"\n\n" in said else "\n")
 
     def paths(lines: str) -> list[str]:

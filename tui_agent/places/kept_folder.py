@@ -27,7 +27,6 @@ _LOCK, _RECORD = ".lock", "record"
 
 #: Returns the paths that git ignores.
 Ignored = Callable[[Sequence[str]], Awaitable[set[str]]]
-#: Size, times, mode and number of a file in the folder.
 _Status = tuple[int, int, int, int, int]
 
 
@@ -109,7 +108,6 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _tidy(path: Path) -> None:
-    """Removes an unused folder of ours whose lock we hold."""
     with suppress(OSError):
         if time.time() - os.stat(path / _RECORD).st_mtime > KEPT_DAYS * 86_400:
             remove_folder(str(path))
@@ -122,7 +120,6 @@ class KeptFolder:
         self._parent, self._ignored = parent, ignored
         self._slot: CopySlot | None = None
         self._root = ""
-        #: Identity of the source, and status of the file here, by path.
         self._files: dict[str, tuple[Identity, _Status]] = {}
         self._clones = True
 
@@ -138,7 +135,7 @@ class KeptFolder:
         self._slot = CopySlot(self._parent, self._contents.key)
         name = os.path.basename(self._contents.root) or "root"
         self._root, earlier = f"{self._slot.path}/{name}", self._slot.record.get("name", name)
-        if earlier != name:  # Of another work copy of the folder.
+        if earlier != name:
             with suppress(OSError):
                 os.rename(f"{self._slot.path}/{earlier}", self._root)
         if os.path.islink(self._root):
@@ -254,7 +251,6 @@ class KeptFolder:
         self._files[path] = identity, _status(os.lstat(target))
 
     def _cloned(self, path: str, target: str) -> bool:
-        """Shares the blocks of a file on disk, if possible."""
         item = self._contents.items[path]
         if not self._clones or item.content is not None:
             return False
@@ -284,7 +280,6 @@ class KeptFolder:
             return await reader.of_copy(plan, files, since, tuple(apart))
 
     def _is_clean(self, apart: set[str]) -> bool:
-        """Whether all files are as written, and nothing was added outside `apart`."""
         folders, found = folders_of(self._files), 0
         for folder in folders:
             for entry in _entries(f"{self._root}/{folder}" if folder else self._root):

@@ -234,7 +234,7 @@ class Link:
             )
         except TuiAgentError as error:
             self._lose(error if isinstance(error, PlaceLost) else PlaceLost(error.what, error.remedy))
-        except Exception as error:  # whatever a broken or hostile worker sends
+        except Exception as error:
             _log.debug("a frame was not understood", exc_info=True)
             words = f"The worker's answer cannot be read ({type(error).__name__}: {str(error)[:200]})"
             self._lose(
@@ -262,7 +262,7 @@ class Link:
     async def _answer(self, call: Call) -> None:
         async def send(value: Any) -> None:
             self.post(StreamItem(call.id, value))
-            if len(self._out) > 1000:  # The line is slower than the work.
+            if len(self._out) > 1000:
                 self._drained.clear()
                 await self._drained.wait()
 
@@ -270,7 +270,7 @@ class Link:
             self.post(CallResult(call.id, await self._handlers[call.method](call.params, send)))
         except TuiAgentError as error:
             self.post(failure(call.id, error))
-        except Exception as error:  # outermost handler of a call
+        except Exception as error:
             _log.exception("%s failed", call.method)
             words = f"{call.method} failed: {type(error).__name__}: {error}"
             self.post(CallFailed(call.id, "Fault", words, "this is an error in tui-agent"))

@@ -35,7 +35,6 @@ PATIENCE, SIZE = 120.0, 4 << 20
 _FACTS = """\
 uname -sm; for one in setsid tar rsync find comm; do command -v $one >/dev/null && echo $one; done
 [ -d /proc/self ] && echo /proc"""
-#: Programs needed to send a copy, and the remedy.
 _NEEDED = ("tar", "find", "comm")
 
 
@@ -222,7 +221,6 @@ class ClusterProof:
         return ProofStep("speed", True, each, words)
 
     async def _worker(self) -> tuple[DaskChannel, Link]:
-        """Raises `PlaceLost`."""
         channel = DaskChannel(self._cluster)
         await channel.open()
         link = Link(channel, {}, _drop)

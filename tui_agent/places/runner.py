@@ -63,7 +63,6 @@ _LEASH = """\
 } <&3 >/dev/null &
 leash=$!
 """
-#: Removes a killed worker's folder.
 _AFTER = 'rm -rf "${TMPDIR:-/tmp}/tui-agent-worker-$id"\n'
 
 
@@ -85,12 +84,9 @@ class Marks:
         self._mark = f"\x01{name}".encode()
         self._rest = b""
         self._open = 0
-        #: Output before the command began.
         self.before = bytearray()
         self.begun = False
-        #: None before the end.
         self.status: int | None = None
-        #: Whether the script found another copy.
         self.absent = False
 
     def feed(self, data: bytes) -> bytes:
@@ -102,7 +98,7 @@ class Marks:
             self._mark_ended(self._rest[at + len(self._mark) : end].decode("ascii", "replace").strip())
             self._rest = self._rest[end + 1 :]
         kept = len(self._rest) - at if at >= 0 else _beginning_of(self._mark, self._rest)
-        if kept > 200:  # not our mark
+        if kept > 200:
             kept = 0
         whole = len(self._rest) - kept
         found.append(self._take(self._rest[:whole]))
@@ -127,7 +123,6 @@ class Marks:
 
 
 def _beginning_of(mark: bytes, data: bytes) -> int:
-    """Returns the length of the end of `data` that may begin a mark."""
     return next((size for size in range(min(len(mark), len(data)), 0, -1) if data.endswith(mark[:size])), 0)
 
 
@@ -360,7 +355,7 @@ async def _give(to: asyncio.StreamWriter, given: Iterable[bytes]) -> None:
             taken += piece
         return bytes(taken)
 
-    with suppress(OSError):  # The other side reports its own failure.
+    with suppress(OSError):
         while data := await asyncio.to_thread(together):
             to.write(data)
             await to.drain()

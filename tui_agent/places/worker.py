@@ -54,7 +54,7 @@ class ProcessChannel:
                 await asyncio.wait([self._listening], timeout=1.0)
             if not self._marks.absent:
                 return b""
-            await self._runner.bring_again()  # It lost its copy before the worker began.
+            await self._runner.bring_again()
             await self._start()
 
     async def close(self) -> None:

@@ -127,7 +127,7 @@ def _phrases(masked: MaskedText, index: Index) -> Iterator[FoundAction]:
         is_name = "/" in tests.name or "." in tests.name or looks_like_identifier(tests.name)
         if is_name or fits_something(patterns, index, MOST_NAMESAKES):
             action = FileAction(f"tests for {tests.name}", patterns, "its tests", False, "create_new")
-            yield FoundAction(tests.at, action, True)  # the tests are created if missing
+            yield FoundAction(tests.at, action, True)
 
 
 def _named(masked: MaskedText, request: str, index: Index) -> Iterator[FoundAction]:
@@ -241,7 +241,6 @@ def _mention(reference: Reference, request: str, index: Index, namesakes: list[s
 
 
 def _path(reference: Reference, request: str, index: Index) -> FoundAction | None:
-    """Accepts an existing `a/b`, or a text that can only be a path."""
     text = re.sub(r"^(?:\.{1,2}/)+", "", reference.text.replace("\\", "/"))
     if text.startswith(("/", "~")):
         found = by_suffix(text, index)
@@ -321,7 +320,6 @@ def _quoted(reference: Reference, request: str, index: Index, namesakes: list[st
 
 
 def _word(reference: Reference, namesakes: list[str], *, quoted: bool = False) -> FoundAction | None:
-    """Requires the exact name of a few files, with or without extension."""
     text = reference.text
     if text in ORDINARY and not quoted:
         return None

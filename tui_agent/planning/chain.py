@@ -22,7 +22,6 @@ from tui_agent.workspace.patterns import InvalidPattern, compile_pattern, escape
 from tui_agent.workspace.symbols import is_source_extension
 
 MOST_TIED: Final = 3
-#: They represent their folder.
 _ENTRIES: Final = frozenset({"__init__", "__main__", "index", "mod", "main"})
 _MODULE: Final = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w*)+")
 _ENTRY_FILES: Final = ("__init__.", "index.", "mod.")

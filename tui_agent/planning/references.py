@@ -25,7 +25,6 @@ HEAD: Final = 20_000
 TAIL: Final = 10_000
 
 _NAME: Final = r"[\w.@+()\[\]$-]"
-#: Bold and slanted text of Markdown; group 2 is its content.
 _EMPHASIS: Final = re.compile(
     r"(?<![\w*/.])(\*{1,3})(?=[^\s*/.])([^*\n]{1,300}?)(?<=[^\s*/])\1(?![\w*/]|\.\w)"
 )

@@ -107,7 +107,7 @@ class _Turns:
             self._came.clear()
             try:
                 self._loop.call_soon_threadsafe(self._came.set)
-            except RuntimeError:  # the loop is closed
+            except RuntimeError:
                 return
         if self._busy < MOST_BUSY:
             self._busy = 0 if self._came.wait(AT_MOST) else self._busy + 1

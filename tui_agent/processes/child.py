@@ -100,10 +100,9 @@ def become(module: str, variables: Mapping[str, str], streams: tuple[int, int, i
         ours = variables.get("PYTHONPATH", "").split(os.pathsep)
         sys.path[:] = [*ours, *(path for path in sys.path if path not in foreign and path not in ours)]
         sys.argv[:] = [module]
-        # Clears the copy in /proc/PID/environ, too
         os.environ.clear()
         with suppress(OSError, IndexError), open("/proc/self/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()  # from the third on
+            fields = file.read().rpartition(b")")[2].split()
             start, end = (whole_number(fields[at - 3]) for at in (_ENVIRONMENT_FROM, _ENVIRONMENT_TO))
             if 0 < start < end:
                 import ctypes
@@ -145,7 +144,7 @@ class ForkedProcess:
         _close(self._handle)
         try:
             self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        except ChildProcessError:  # status already collected
+        except ChildProcessError:
             self.returncode = 255
         self._ended.set()
 
@@ -213,7 +212,7 @@ class Connection:
                 self.process.stdin.write(line)
                 await self.process.stdin.drain()
             except (BrokenPipeError, ConnectionResetError):
-                pass  # exiting; `_listen` fails the pending calls
+                pass
         except BaseException:
             self.forget(id)
             raise

@@ -27,7 +27,6 @@ _ANY = _words("""
     PYTHONNOUSERSITE PYTHONOPTIMIZE PYTHONSAFEPATH PYTHONCOERCECLOCALE
 """)
 _ANY_FAMILIES = ("LC_*", "COV_CORE_*", "COVERAGE_*")
-#: Git's user configuration, and the file watcher's options.
 _WORKSPACE = _words("GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_CONFIG_NOSYSTEM SUDO_UID")
 _WORKSPACE_FAMILIES = ("WATCHFILES_*",)
 #: Providers' addresses and credentials, as documented by litellm, and the keyring for login tokens.
@@ -42,7 +41,6 @@ _MODEL = _words("""
     DEFAULT_GOOGLE_APPLICATION_CREDENTIALS DEFAULT_VERTEXAI_LOCATION DEFAULT_VERTEXAI_PROJECT OLLAMA_HOST
     GRADIENT_AI_AGENT_ENDPOINT DBUS_SESSION_BUS_ADDRESS
 """)
-#: Proxies, certificates, and the keyring.
 _SERVERS = _words("""
     HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy
     SSL_CERT_FILE SSL_CERT_DIR DBUS_SESSION_BUS_ADDRESS TUI_AGENT_HOME
@@ -63,7 +61,6 @@ _MODEL_FAMILIES = (
 )
 #: Passes the user's unfiltered PATH to the workspace child.
 WHOLE_PATH: Final = "TUI_AGENT_WHOLE_PATH"
-#: Folders with a trailing slash.
 _avoided: Final[set[str]] = set()
 #: A child's only import path besides its Python.
 _OURS = str(Path(__file__).parents[2])

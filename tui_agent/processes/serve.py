@@ -159,7 +159,7 @@ def trim_memory() -> None:
     """glibc otherwise keeps free memory in per-thread arenas."""
     import ctypes
 
-    with suppress(AttributeError, OSError):  # another C library
+    with suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)
 
 
@@ -176,7 +176,7 @@ def run(build: Build) -> None:
         _log.exception("the child process failed")
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
     sys.stderr.flush()
-    if os.getpgrp() == os.getpid():  # also ends the rest of the group
+    if os.getpgrp() == os.getpid():
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         os.killpg(0, signal.SIGTERM)
     os._exit(status)
@@ -197,11 +197,9 @@ def end_with_parent() -> None:
         return
     import ctypes
 
-    ctypes.CDLL(None).prctl(
-        _SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0
-    )  # delivered even to a suspended process
+    ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
     if parent and os.getppid() != whole_number(parent):
-        os._exit(0)  # the parent exited before the request
+        os._exit(0)
 
 
 class ParentPipe:
@@ -222,7 +220,7 @@ class ParentPipe:
                 while rest:
                     rest = rest[os.write(self._descriptor, rest) :]
             except BrokenPipeError:
-                os._exit(0)  # the parent has exited
+                os._exit(0)
 
 
 async def _serve(build: Build, output: ParentPipe) -> None:
@@ -260,8 +258,6 @@ async def _serve(build: Build, output: ParentPipe) -> None:
 
 
 async def _answer(methods: Mapping[str, Handler], call: Call, output: ParentPipe) -> None:
-    """Sends nothing if cancelled."""
-
     async def send(value: Any) -> None:
         output.write(StreamItem(call.id, value))
         await asyncio.sleep(0)

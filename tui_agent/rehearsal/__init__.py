@@ -58,13 +58,12 @@ def copy_project(into: Path | None = None) -> Path:
         for key, value in (
             ("user.name", AUTHOR),
             ("user.email", ADDRESS),
-        ):  # No git identity can be configured.
+        ):
             if done and not run_git(str(target), ("config", "--get", key), {}, seconds=10).ok:
                 run_git(str(target), ("config", key, value), {}, seconds=10)
     except ChildFailed:
         done = False
     if not done:
-        # A partial repository would mislead.
         shutil.rmtree(target / ".git", ignore_errors=True)
     return target
 

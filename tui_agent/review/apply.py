@@ -77,7 +77,6 @@ class Applier:
             changes = await self._without_guarded(changes)
         resolved: list[ResolvedDecision] = []
         refused: list[tuple[Change, TuiAgentError]] = []
-        # One thread call: each call waits for the loop.
         results = await asyncio.to_thread(lambda: [self._resolved(change, picks) for change in changes])
         for change, result in zip(changes, results, strict=True):
             match result:
@@ -119,7 +118,6 @@ class Applier:
     async def _without_guarded(self, changes: Sequence[Change]) -> list[Change]:
         """Removes suspected secrets, rule files, ignored and unseen files, which must be applied by name."""
         free, left = [], []
-        # Ignored by git; indexed paths never are
         paths = [path for change in changes for path in _paths(change)]
         unknown = [path for path in paths if not self._workspace.index.contains(path)]
         ignored = await self._workspace.ignored(unknown) if unknown else set()

@@ -35,13 +35,11 @@ class OpenFiles:
     def __init__(self, core: Core) -> None:
         self._journal = core.journal
         self._workspace = core.workspace
-        #: Names the temporary file that a killed save would leave.
         self._note_of_save = core.storage.folder / SAVE
         self._one_save = asyncio.Lock()
         #: Held while files are written or hashed until the result is recorded, so that readers never see
         #: partial updates.
         self.files_at_rest = asyncio.Lock()
-        #: Encoding, byte-order mark and last read text of each open file.
         self._stored: dict[str, TextFile] = {}
         #: Versions before and after the last merge with the disk, by path.
         self._merges: dict[str, tuple[_Version, _Version]] = {}
@@ -109,7 +107,7 @@ class OpenFiles:
     def edit(self, path: str, text: str, cursor: tuple[int, int], anchor: tuple[int, int]) -> None:
         buffer = self._buffer(path)
         for version in self._merges.get(path, ()):
-            if version.text == text and version.disk != buffer.disk:  # by undo or redo
+            if version.text == text and version.disk != buffer.disk:
                 return self._go_to(path, version, cursor, anchor)
         stored = self._stored.get(path)
         unsaved = stored is None or stored.text != text
@@ -155,7 +153,7 @@ class OpenFiles:
         self._stored[path] = decode(data)
         self._merges.pop(path, None)
         mtime = await asyncio.to_thread(self._mtime, path)
-        text_hash = await asyncio.to_thread(hash_of_text, buffer.text)  # cached for the fold
+        text_hash = await asyncio.to_thread(hash_of_text, buffer.text)
         await self._journal.record(e.BufferSaved(path, written, mtime, text_hash))
         if linked:
             words = (
@@ -163,7 +161,7 @@ class OpenFiles:
             )
             await self._journal.record(e.NoticeGiven("warning", words))
         now = self.state.buffers.get(path)
-        if now is not None and now.unsaved:  # Typed during the write.
+        if now is not None and now.unsaved:
             self.edit(path, now.text, now.cursor, now.anchor)
 
     async def close(self, path: str, discard: bool = False) -> None:
@@ -209,7 +207,7 @@ class OpenFiles:
         except FileError as error:
             raise SessionError(f"{path} is no longer on disk", "save it again, or close it") from error
         base = self._stored.get(path)
-        known = base is not None and md5(encode(base, base.text)) == buffer.disk  # Unknown after a resume.
+        known = base is not None and md5(encode(base, base.text)) == buffer.disk
         began = base.text if base is not None and known else None
         parts = await asyncio.to_thread(_merge, began, buffer.text, disk.text)
         seen = f"{found} {hash_of_text(buffer.text)}"
@@ -259,7 +257,7 @@ class OpenFiles:
     async def _lay_over(self, kept: Buffer) -> None:
         stored = self._stored.get(kept.path)
         if stored is not None and stored.text == kept.text:
-            self._journal.forget([f"buffer:{kept.path}"])  # Written, but not recorded before the crash.
+            self._journal.forget([f"buffer:{kept.path}"])
             return
         if stored is None:
             self._journal.publish(

@@ -174,11 +174,9 @@ class UndoHistory:
 
     async def _move(self, point: Checkpoint, undone: bool) -> None:
         steps = _steps(point, undone)
-        # One thread call: each call waits for the loop.
         results = await asyncio.to_thread(lambda: [(step, *self._target(step)) for step in steps])
         conflicts = [(step, decided) for step, decided, _ in results if isinstance(decided, Conflict)]
         if conflicts:
-            # Adds a resolvable change for each conflict; nothing is written
             waiting = {change.id: change for change in self._review.changes}
             for step, conflict in conflicts:
                 name = f"{point.id}.{step.path}"
@@ -236,7 +234,6 @@ class UndoHistory:
         return told
 
     def _target(self, step: FileStep) -> tuple[Write | Conflict, WriteTarget | None]:
-        """Restores `step.before`; None if that is the current state. Blocking."""
         now = self._now(step)
         before, after_text = self._texts(step)
         decided = undo(step, before, after_text, OnDisk(now.text, now.md5))
@@ -340,7 +337,6 @@ class Overwrites:
         self._writer = writer
         self._deciding = deciding
         self._looking = set[asyncio.Task[None]]()
-        #: Monotonic deadlines of applied files.
         self._until: dict[str, float] = {}
         core.journal.store.subscribe(self._note)
 
@@ -412,7 +408,7 @@ class Overwrites:
 
     def _lacks(self, step: FileStep, now: str | None) -> bool:
         before, after = text_under(self._blobs, step.before), text_under(self._blobs, step.after)
-        if before is None or after is None or now is None or now == before:  # taken back, for example by git
+        if before is None or after is None or now is None or now == before:
             return False
         try:
             return is_overwritten(before, after, now) and not merge(before, now, after).conflicts

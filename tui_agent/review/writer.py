@@ -190,7 +190,6 @@ class Writer:
         return lost
 
     def _overwritten(self, done: WriteOutcome) -> tuple[list[Step], list[str]]:
-        """Returns merges, and paths of conflicts. Waits for the other programs. Blocking."""
         steps: list[Step] = []
         lost: list[str] = []
         for target in done.targets:
@@ -210,7 +209,7 @@ class Writer:
                 stored = decode(there, path)
                 both = merge(before, stored.text, after)
             except (TuiAgentError, OSError):
-                continue  # removed, or no longer text
+                continue
             if both.conflicts and _lines(before, stored.text) <= _lines(after, stored.text):
                 lost.append(path)
             elif not both.conflicts and is_overwritten(before, after, stored.text):
@@ -271,7 +270,6 @@ class Writer:
         """Updates unchanged buffers in the same transaction, so that a kill leaves both or none."""
         targets = done.targets
         for target in targets:
-            # Raises `Outdated` if the buffer was edited since the file was read
             buffer = self._journal.store.state.buffers.get(target.now.path)
             if buffer is None:
                 continue

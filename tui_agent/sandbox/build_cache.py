@@ -41,7 +41,6 @@ _HARMLESS: Final = frozenset({".git", "__pycache__", ".tui-agent-report.xml", ".
 MOST_FILES, MOST_ENTRIES, DEEPEST = 50_000, 100_000, 100
 _OPAQUE: Final = "user.overlay.opaque"
 _FORM: Final = 1
-#: Commands that create such a folder and fail if it exists.
 _MAKES_FOLDER = late(
     r"(?:\bmkdir|-d)\s{1,20}['\"]?(?:\./)?(?:"
     + "|".join(map(re.escape, (*ALWAYS, *MARKED)))
@@ -162,7 +161,7 @@ class KeptLayer:
         try:
             fcntl.flock(lent.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            return  # used by another view
+            return
         try:
             if self._stored_info() != known:
                 return
@@ -172,7 +171,7 @@ class KeptLayer:
                 return
             files = dict(_identities(self._root, lent.paths))
             if any(changed > began for _, _, changed in files.values()):
-                return  # the command read an unknown version
+                return
             if known is None:
                 self._remove()
             else:

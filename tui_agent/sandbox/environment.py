@@ -36,7 +36,6 @@ _NEEDED = """
     CFLAGS CXXFLAGS CPPFLAGS LDFLAGS MAKEFLAGS OMP_NUM_THREADS MPLBACKEND QT_QPA_PLATFORM SOURCE_DATE_EPOCH
     NO_COLOR
 """
-#: Databases and queues, without passwords.
 _ADDRESSES = (
     "*DATABASE_URL", "*DATABASE_URI", "DB_URL", "*POSTGRES_URL", "*POSTGRESQL_URL", "*MYSQL_URL", "*REDIS_URL",
     "*MONGO_URL", "*MONGO_URI", "*MONGODB_URL", "*MONGODB_URI", "*AMQP_URL", "*RABBITMQ_URL", "*BROKER_URL",
@@ -209,7 +208,6 @@ NAMED = tuple(
     SDKMAN_DIR GHCUP_INSTALL_BASE_PREFIX DOTNET_ROOT HOMEBREW_PREFIX PLAYWRIGHT_BROWSERS_PATH JULIAUP_DEPOT_PATH
     GEM_HOME OPAMROOT""".split()  # noqa: SIM905
 )
-#: Package managers' caches below the home.
 _CACHES = """
     .cache/pip .cache/uv .cache/pre-commit .npm .cargo/registry .cargo/git go/pkg/mod .cache/go-build .m2 .cache/yarn
     .yarn/berry .nuget/packages .gradle/caches .gradle/wrapper .ivy2/cache .cache/coursier .cache/deno .hex .mix
@@ -220,7 +218,6 @@ _NAMED_CACHES = (
     ("PIP_CACHE_DIR", ""), ("UV_CACHE_DIR", ""), ("npm_config_cache", ""), ("CARGO_HOME", "registry"),
     ("CARGO_HOME", "git"), ("GOMODCACHE", ""), ("GOCACHE", ""), ("PRE_COMMIT_HOME", ""), ("NUGET_PACKAGES", ""),
 )  # fmt: skip
-#: Companions of a program folder.
 _BESIDE = (
     "lib", "lib64", "libexec", "share", "include", "pkg", "src", "api", "test", "misc", "jmods", "conf", "opt",
     "Cellar", "packages", "vendor", "VERSION", "go.env", "release", "node_modules",
@@ -319,7 +316,6 @@ _LED: dict[str, _ProgramLinks] = {}
 
 
 def _led_to(folder: str) -> _ProgramLinks:
-    """Cached until the folder's entries change."""
     try:
         changed = os.stat(folder).st_mtime_ns
         known = _LED.get(folder)
@@ -352,7 +348,7 @@ def _installation(folder: str) -> list[str]:
         return [folder]
     if os.path.basename(above) == "vendor" or any(os.path.exists(f"{above}/{sign}") for sign in _WHOLE):
         return [folder, above]
-    if os.path.basename(above) == ".local":  # other contents do not belong to tools
+    if os.path.basename(above) == ".local":
         return [folder, f"{above}/lib"]
     return [folder, *(f"{above}/{name}" for name in _BESIDE if os.path.exists(f"{above}/{name}"))]
 
@@ -395,7 +391,6 @@ _HARMLESS = frozenset(
     | {"extensions", "feature", "fetch", "format", "gc", "grep", "i18n", "index", "init", "log", "merge"}
     | {"pack", "pull", "push", "rebase", "rerere", "safe", "stash", "status", "tag", "filter", "mergetool"}
 )
-#: Copied from other sections.
 _KEPT = {
     "core": frozenset(
         {

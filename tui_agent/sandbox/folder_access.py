@@ -115,7 +115,6 @@ class FolderAccess:
             return os.open(name, _FOLDER, dir_fd=folder)
 
     def _parent(self, path: str) -> tuple[int, str]:
-        """Returns the parent's descriptor (valid until the next call) and the base name. Raises OSError."""
         folder, _, name = path.rpartition("/")
         if name in ("", ".", ".."):
             raise OSError(errno.EINVAL, "it is not a name", path)

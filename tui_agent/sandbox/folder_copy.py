@@ -67,7 +67,7 @@ def sweep(parent: Path) -> int:
 
 
 def _remove(folder: str) -> None:
-    for inner, _, _ in os.walk(folder):  # a command may have removed permissions
+    for inner, _, _ in os.walk(folder):
         with suppress(OSError):
             os.chmod(inner, 0o700)
     with suppress(OSError):
@@ -158,7 +158,7 @@ def _below(folder: str, masked: set[str], prefix: str = "") -> Iterator[tuple[st
 
 def _copy_entry(plan: ViewPlan, path: str, entry: os.DirEntry[str]) -> None:
     target = f"{plan.root}/{path}"
-    with suppress(FileNotFoundError, PermissionError):  # deleted, or unreadable for commands too
+    with suppress(FileNotFoundError, PermissionError):
         status = entry.stat(follow_symlinks=False)
         if stat.S_ISDIR(status.st_mode):
             os.mkdir(target, stat.S_IMODE(status.st_mode) | 0o700)

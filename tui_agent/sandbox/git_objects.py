@@ -155,7 +155,6 @@ def _of_view(plan: ViewPlan, secret: Sequence[Seed], nested: Sequence[str]) -> t
 
 
 def _hidden(found: GitFolder | None, seeds: Iterable[Seed], workspace: str) -> list[bytes]:
-    """Returns paths relative to the top of the repository or the workspace."""
     top, of_git = workspace, []
     if found is not None:
         top, of_git = found.work_tree, [found.git_dir, found.common_dir]
@@ -182,7 +181,7 @@ def _with_objects(plan: ViewPlan, found: HistoryAnswer) -> ViewPlan:
         """None masks the file."""
         overlay = max((each for each in plan.overlays if is_below(path, [each])), key=len, default="")
         if not overlay:
-            masks.append(path)  # borrowed objects
+            masks.append(path)
             return
         below = os.path.relpath(path, overlay)
         seeds[path] = Seed(below, "gone" if content is None else "hidden", content or b"", None, overlay)

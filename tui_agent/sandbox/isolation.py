@@ -128,7 +128,6 @@ def _in_words(error: NoView) -> str:
 
 
 async def _why_not(isolated: Isolated) -> str:
-    """Returns why this method does not work here, or ""."""
     with _probed() as parent:
         (parent / "work").mkdir()
         own = RunFolder(parent / "trials")

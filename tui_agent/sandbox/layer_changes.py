@@ -33,7 +33,6 @@ BUDGET = Budget(
     read=1024 * MEGABYTE,
     seconds=20.0,
 )
-#: Timeout of the reader in seconds; maximum size of its response.
 _PATIENCE, _MOST_TOLD = 60.0, 64 * MEGABYTE
 #: Short commands end before the process is started.
 _READY_AFTER = 0.1
@@ -227,7 +226,6 @@ def _seeded(plan: ViewPlan) -> bool:
 
 
 def _is_empty(path: str, below: int, apart: Sequence[str]) -> bool:
-    """Blocking. Raises OSError."""
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     layer = os.open(path, flags, dir_fd=below)
     try:

@@ -119,9 +119,7 @@ class Comparison:
         self.found: list[ChangedEntry] = []
         #: Number of paths, and the first few, by reason.
         self.left: dict[str, tuple[int, list[str]]] = {}
-        #: Stack: action, path, and whether the lower contents are gone.
         self._waiting: list[tuple[str, str, bool]] = []
-        #: Names of seeds by folder, and whether they exist.
         self._planted: dict[str, dict[str, bool]] = {}
         for path, seed in seeds.items():
             there = seed.kind != "gone"
@@ -259,7 +257,7 @@ class Comparison:
             self._leave("unreadable", path)
             return
         self._next("entry", path, names, opaque)
-        if opaque:  # popped before the entries
+        if opaque:
             self._next("gone", path, self._below(path).difference(names))
 
     def _entry(self, path: str, opaque: bool) -> None:
@@ -277,7 +275,7 @@ class Comparison:
             self._waiting.append(("folder", path, opaque or not was_folder))
         elif was_folder:
             self._waiting.append(("file", path, False))
-            if not self._files:  # a copy reports each file
+            if not self._files:
                 self._gone(path)
         else:
             self._file(path, there, before)
@@ -374,7 +372,7 @@ class Comparison:
                 why = BINARY
             if not why and self._end - self._begin + size > self._budget.texts:
                 why = NO_ROOM
-            if size > self._budget.largest:  # the file grows meanwhile
+            if size > self._budget.largest:
                 return _Content(False, why=TOO_LARGE)
             if not why:
                 try:

@@ -56,7 +56,6 @@ class View:
         self.layers = -1
         #: The workspace as programs in the view see it, until `end`; writes go to the layers.
         self.merged = -1
-        #: The proxy's listening socket, until `end`.
         self.listener = -1
         self._process: asyncio.subprocess.Process | None = None
         self._line: socket.socket | None = None
@@ -191,7 +190,7 @@ class View:
 
     async def end(self) -> None:
         if self._line is not None:
-            asyncio.get_running_loop().remove_reader(self._line)  # its number will be reused
+            asyncio.get_running_loop().remove_reader(self._line)
             self._line.close()
             self._line = None
         if self._reading is not None:
@@ -227,7 +226,6 @@ class View:
                 future.set_result(RunnerResult(-9, (), self._over))
 
     async def _message(self) -> dict[str, Any]:
-        """Empty at the end."""
         assert self._line is not None
         loop, line = asyncio.get_running_loop(), self._line
         while True:

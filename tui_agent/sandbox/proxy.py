@@ -177,7 +177,6 @@ class HostProxy:
             host_writer.close()
 
     def _wanted(self, host: str, port: int) -> Target:
-        """Raises `RequestRefused` for a target that is not allowed."""
         try:
             wanted = target(host, port)
         except ValueError as error:

@@ -75,7 +75,6 @@ class Output:
             return self.content(), 0
         # Copying ten megabytes would block other threads.
         head, tail = bytes(self._head[: size // 2]), self._last(size // 2)
-        # Cuts a line longer than a half.
         head = head[: head.rfind(b"\n") if b"\n" in head else None]
         tail = tail[tail.find(b"\n") + 1 :] if b"\n" in tail[:-1] else tail
         lines = self._head.count(b"\n") + sum(piece.count(b"\n") for piece in self._tail)
@@ -243,7 +242,6 @@ class Run:
     async def _follow(
         self, runner: Runner, argv: Sequence[str], variables: Mapping[str, str]
     ) -> tuple[RunnerResult, float]:
-        """Returns the result and the seconds."""
         loop = asyncio.get_running_loop()
         reading, writing = os.pipe()
         os.set_blocking(reading, False)
@@ -309,7 +307,6 @@ class FolderRunner:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
-        #: By process id.
         self._processes: dict[int, asyncio.subprocess.Process] = {}
 
     async def __aenter__(self) -> Self:
@@ -362,5 +359,5 @@ def _descendants(pid: int) -> list[int]:
             for task in os.listdir(f"/proc/{one}/task"):
                 found += map(whole_number, Path(f"/proc/{one}/task/{task}/children").read_text().split())
         except OSError:
-            continue  # It has exited.
+            continue
     return found

@@ -69,7 +69,6 @@ _CALLS = {
     "vhangup": (153, 58),
 }
 _SOCKET, _PAIR, _IOCTL = (41, 198), (53, 199), (16, 29)
-#: Process creation, and its refused flags for new namespaces.
 _CLONE, _CLONE3, _NEW_SPACES = (56, 220), (435, 435), 0x7E020000
 #: ioctl: inserts characters into a terminal's input.
 _TYPING = (0x5412, 0x541C)
@@ -93,7 +92,7 @@ def refused(*, sockets: bool = True) -> bytes:
         return b""
     code = [(_LOAD, 0, 0, _MACHINE), (_EQUAL, 1, 0, (0xC000003E, 0xC00000B7)[column]), (_RETURN, 0, 0, _DENY)]
     code.append((_LOAD, 0, 0, _NUMBER))
-    if column == 0:  # the same calls under other numbers (x32)
+    if column == 0:
         code += [(_AT_LEAST, 0, 1, 0x40000000), (_RETURN, 0, 0, _DENY)]
     for numbers in _CALLS.values():
         code += [(_EQUAL, 0, 1, numbers[column]), (_RETURN, 0, 0, _DENY)]
@@ -428,7 +427,7 @@ def plan(
         tuple(folders),
         tuple(masks),
         overlays,
-        tuple({(seed.overlay, seed.path): seed for seed in every_seed}.values()),  # the last of each file
+        tuple({(seed.overlay, seed.path): seed for seed in every_seed}.values()),
         network,
         limits,
         texts,
@@ -439,7 +438,6 @@ def plan(
 
 
 def _scrubbed(root: str, git_folders: Sequence[str]) -> Iterator[Seed]:
-    """Git settings without credentials."""
     for overlay in (root, *git_folders):
         inside = [f"{overlay}/.git", overlay] if overlay != root else [f"{root}/.git"]
         for folder in inside:

@@ -46,7 +46,7 @@ def close_to_others(folders: Folders) -> None:
             try:
                 make_private(folder)
             except OSError:
-                pass  # Another user's, or no rights on this file system.
+                pass
 
 
 def why_not_writable(folder: Path) -> str:

@@ -191,7 +191,6 @@ def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, obj
 
 
 def _parsed(where: str, content: bytes) -> tuple[str, dict[str, Any]] | ConfigFault:
-    """Returns the text and its tables, or the error."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -283,7 +282,7 @@ def narrowed(layer: Layer, below: Mapping[str, Value]) -> Layer:
         under = below[key]
         if ALLOWED.get(key) == "more" and isinstance(value, tuple) and isinstance(under, tuple):
             added = _places(value, under) if key == "places" else value
-            kept[key] = tuple(dict.fromkeys((*under, *added)))  # Existing entries are kept.
+            kept[key] = tuple(dict.fromkeys((*under, *added)))
     return Layer(layer.where, kept, layer.faults + faults)
 
 
@@ -388,7 +387,7 @@ def setting_lines(loaded: LoadedSettings) -> Iterator[str]:
     for key in entries():
         found = msgspec.to_builtins(attrgetter(key)(loaded.settings))
         for server in found.values() if isinstance(found, dict) else ():
-            for part in ("env", "headers"):  # may hold keys
+            for part in ("env", "headers"):
                 server[part] = {name: text if "${" in text else "…" for name, text in server[part].items()}
         value = json_escaped(_as_toml(found))
         source = loaded.sources.get(key)
@@ -405,7 +404,6 @@ def _as_toml(value: Any) -> str:
 SYSTEM, PLANNING = "system-prompt.json", "planning-prompt.json"
 RESPONSE_SCHEMA, PLANNING_SCHEMA = "response-schema.json", "planning-schema.json"
 FILES = (SYSTEM, PLANNING, RESPONSE_SCHEMA, PLANNING_SCHEMA)
-#: Key of a prompt's list, and of a schema's table.
 _PARTS = {
     SYSTEM: "sections",
     PLANNING: "sections",
@@ -457,7 +455,6 @@ def _read(folder: Path, name: str) -> tuple[Any, str]:
 
 
 def _fault(value: Any, shipped: Words, name: str) -> str:
-    """Returns why a file is invalid, or ""."""
     if not isinstance(value, dict):
         return "it is not a JSON object"
     for key, part in value.items():

@@ -50,7 +50,6 @@ def from_words(key: str, words: str) -> Value:
             return checked(key, words)
 
 
-#: Fields of tables, with an example.
 _TABLES: Mapping[type, str] = {
     ModelOptions: 'name and options, such as [{name = "openai/*", effort = "high"}]',
     PlaceSettings: 'name and run, such as [{name = "gpu", run = "ssh gpu {command}", copy = "rsync"}]',

@@ -131,7 +131,7 @@ class ProgramHost:
             for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
                 signal.signal(number, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            os.close(self._lock)  # a session would hold it longer than the host
+            os.close(self._lock)
             self._server.close()
             ours.close()
             for program in self._programs.values():
@@ -144,7 +144,7 @@ class ProgramHost:
         try:
             connection, _ = self._server.accept()
         except OSError:
-            return  # the launcher has gone, or no descriptor is free
+            return
         with connection:
             if not sockets.is_ours(connection):
                 return
@@ -159,7 +159,7 @@ class ProgramHost:
                 return
             program.is_given = True
             self._renew_at = time.monotonic() + RENEW_AFTER
-            with suppress(OSError):  # the launcher, or the program, has just ended
+            with suppress(OSError):
                 if not program.is_ready:
                     connection.send(b'{"type": "wait"}\n')
                 socket.send_fds(program.channel, [b"c"], [connection.fileno()])
@@ -173,7 +173,7 @@ class ProgramHost:
             poll.unregister(program.channel)
             del self._programs[program.channel.fileno()]
             program.channel.close()
-            if not program.is_given:  # it cannot be made, or was killed
+            if not program.is_given:
                 self._renew_at = time.monotonic() + 10 * RENEW_AFTER
         elif message == READY:
             program.is_ready = True
@@ -207,13 +207,13 @@ def main() -> int:
         lock = _locked(folder / f"{name}{_LOCK}")
         _remove_ended(folder)
     except (SessionError, OSError):
-        return 1  # another one runs, or the folder is not private
+        return 1
     gc.disable()
     import_everything()
     if not known():
         return 1  # a version of Textual whose terminal cannot be parked
     warm_up()
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the frame has handled it
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no program stays as a zombie
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     gc.collect()
@@ -232,12 +232,11 @@ def main() -> int:
 
 
 def _locked(path: Path) -> int:
-    """Returns a descriptor. Raises `OSError` if another process has locked it."""
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.fstat(lock).st_ino != path.lstat().st_ino:
-            raise BlockingIOError  # removed by a host that has just started
+            raise BlockingIOError
     except OSError:
         os.close(lock)
         raise
@@ -245,7 +244,6 @@ def _locked(path: Path) -> int:
 
 
 def _remove_ended(folder: Path) -> None:
-    """Removes the files of killed hosts."""
     for path in folder.glob(f"host-*{_LOCK}"):
         with suppress(OSError):
             lock = _locked(path)
@@ -257,7 +255,7 @@ def _remove_ended(folder: Path) -> None:
 def import_everything() -> None:
     """Imports all that a session may import later, because another version may replace files while it runs."""
     for module in _modules():
-        with suppress(ModuleNotFoundError):  # an optional library
+        with suppress(ModuleNotFoundError):
             importlib.import_module(module)
 
 
@@ -284,7 +282,6 @@ def _fingerprint() -> tuple[object, ...]:
 
 
 def _memory() -> float:
-    """Bytes of memory of this system, or of its container if that has less."""
     found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     with suppress(OSError, ValueError):
         found.append(whole_number(Path("/sys/fs/cgroup/memory.max").read_text().strip()))

@@ -42,7 +42,6 @@ from tui_agent.ui.run import run_app
 WITHIN, MOST_BYTES = 1.0, 4_000_000
 #: Of a request: the three standard streams and the folder.
 DESCRIPTORS = 4
-#: Bounds of the command line in /proc/self/stat; see proc_pid_stat(5).
 _WORDS_FROM, _WORDS_TO = 48, 49
 #: The host's stream objects. Closing them would close the new descriptors.
 _before: list[Any] = []
@@ -97,7 +96,7 @@ class Spare:
         try:
             self._channel.send(READY)
         except OSError:
-            os._exit(0)  # the host has ended
+            os._exit(0)
         loop = asyncio.get_running_loop()
         arrived = loop.create_future()
         loop.add_reader(self._channel, lambda: arrived.done() or arrived.set_result(None))
@@ -113,7 +112,7 @@ class Spare:
                 raise UnusualStart
             size = b"%dx%d" % tuple(request["size"])
             connection.send(b'{"type": "accepted"}\n')
-            with suppress(OSError):  # the host has just ended, which a session survives
+            with suppress(OSError):
                 self._channel.send(ACCEPTED + size)
         except _UNUSUAL:
             with suppress(OSError):
@@ -129,7 +128,6 @@ class Spare:
         return Beginning(wanted["open_session"], wanted["reopen"], wanted["pick_from"], cli.serve, lent)
 
     def _connection(self) -> socket.socket:
-        """Returns a launcher's connection. Ends the process if the host has ended."""
         try:
             _, descriptors, _, _ = socket.recv_fds(self._channel, 16, 1)
         except OSError:
@@ -153,7 +151,6 @@ def warm_up() -> None:
 
 
 def _as_settings_say() -> dict[str, Any]:
-    """Returns how to draw the user's screen. Raises `SettingsError`."""
     folders = user_folders()
     loaded = loading.load(folders, None, False, ())
     return {
@@ -172,7 +169,6 @@ async def _never() -> NoReturn:
 
 
 def _received(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    """Returns a launcher's request and its descriptors. Raises `UnusualStart` and `OSError`."""
     connection.settimeout(WITHIN)
     connection.send(b'{"type": "ready", "pid": %d}\n' % os.getpid())
     data, descriptors = bytearray(), array.array("i")
@@ -242,7 +238,7 @@ def _set_title(words: list[str]) -> None:
     """Shows the command line, instead of the host's, in the list of processes."""
     with suppress(OSError, ValueError):
         Path("/proc/self/comm").write_text("tui-agent")
-        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()  # from the third on
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
         start, end = (whole_number(fields[at - 3]) for at in (_WORDS_FROM, _WORDS_TO))
         title = "\0".join(("tui-agent", *words)).encode(errors="surrogateescape")[: end - start - 1]
         with open("/proc/self/mem", "r+b", buffering=0) as memory:

@@ -305,7 +305,7 @@ class SubTaskEnded(Lasting, frozen=True):
 
         state = _without_progress(_each(state, self.id, ended), self.id)
         if self.state == "cancelled":
-            return state  # The user stopped it.
+            return state
         words = " ".join((self.summary if self.state == "completed" else self.reason).split())
         words = words if len(words) <= LONGEST_LINE else f"{words[: LONGEST_LINE - 1]}…"
         level = "info" if self.state == "completed" else "warning"

@@ -389,7 +389,6 @@ class CallEnded(Lasting, frozen=True):
         details = self.details or self.text
         use = ToolUse(self.id, self.name, self.shown, self.ok, self.seconds, self.amount, details)
         made = {call: at for at, call in enumerate(conversation.open_calls)}
-        # Calls of earlier steps first.
         uses = sorted((*last.calls, use), key=lambda one: made.get(one.id, -1))
         messages = (*messages[:at], replace(last, calls=tuple(uses)), *messages[at + 1 :])
         return replace(state, chat=replace(state.chat, messages=messages))

@@ -122,7 +122,7 @@ class ResultMerger:
         while True:
             beside = self.beside(alone.path)
             change = await self.together(beside, alone)
-            if self.beside(alone.path) == beside:  # No decision intervened.
+            if self.beside(alone.path) == beside:
                 break
         told: list[e.Event] = [] if is_nothing(change) else [e.ChangeProposed(change)]
         if beside is not None and (is_nothing(change) or change.path != beside.path):
@@ -266,7 +266,6 @@ class SubTaskRestart:
         await self._journal.record(e.SubTaskGivenBack(task, others, note))
 
     def _without(self, change: Change, task: SubTask) -> Change | None:
-        """Returns None if nothing remains. Blocking. Raises `EditFailed` if inseparable."""
         path = change.rename_to or change.path
         step = next((step for step in task.changed if step.path == path), None)
         alone = change.tasks == (task.id,)
@@ -289,7 +288,6 @@ class SubTaskRestart:
         return with_texts(replace(change, tasks=others), base, merged.text, self._blobs.put_text)
 
     async def _look_again(self, name: str) -> None:
-        """Merges a previously conflicting change again."""
         change = self.state.review.change(name)
         if change is None:
             return

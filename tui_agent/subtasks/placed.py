@@ -39,7 +39,6 @@ SHARED = (
     *("models.options", "models.local_window", "limits.", "commands.", "checks.", "permissions."),
     *("trial.env", "trial.memory", "trial.processes", "tools.off", "subtasks.max_seconds", "undo."),
 )
-#: Passing events that a worker sends.
 _PASSING = (
     *(e.ReplyStreamed, e.PhaseChanged, e.RetryCounted, e.PromptRead, e.AttemptStarted, e.CallStarted),
     *(e.CommandPreparing, e.CommandWithdrawn, e.CommandPrinted, e.ChecksOutdated, e.ModelStatusChanged),
@@ -230,7 +229,6 @@ class PlacedSession:
         return model
 
     async def _taken(self, frame: EventHappened | TextStored) -> None:
-        """Raises ValueError for an event that a worker cannot send."""
         if isinstance(frame, TextStored):
             await asyncio.to_thread(self._blobs.put, frame.data)
             return

@@ -128,7 +128,6 @@ class SubTaskRun:
         name = f"{task.id}.{task.run}"
         self._is_here = False
         self._brought: set[str] = set()
-        #: Files missing from the copy, with reasons.
         self._lost: dict[str, str] = {}
         self._folder = copies.folder_of_run(parent.data, parent.storage.folder, name)
 
@@ -145,7 +144,7 @@ class SubTaskRun:
         made = {step.path for step in done.changed} | {it.rename_to or it.path for it in done.changes}
         lost = {path: why for path, why in self._lost.items() if posixpath.normpath(path) not in made}
         if not lost:
-            return done  # the sub-task may be meant to create the file
+            return done
         told = "; ".join(f"{path} {why}" if path not in why else why for path, why in lost.items())
         await self._parent.journal.record(e.NoticeGiven("warning", f"Sub-task {self._task.id}: {told}"))
         return replace(done, summary=f"{done.summary} ({told})".lstrip())
@@ -242,7 +241,6 @@ class SubTaskRun:
             reason, cause = await self._drive_in_time(child, set(paths))
             return outcome(child.state, reason, cause)
         finally:
-            # A cancellation must wait until this is complete.
             task = asyncio.create_task(self._end(child, telling))
             try:
                 await asyncio.shield(task)
@@ -269,7 +267,6 @@ class SubTaskRun:
         for number in range(1, most + 1):
             turn = child.state.turn
             if not turn.ok:
-                # The sub-task's name of the setting.
                 reason = turn.error.replace("limits.session_", "subtasks.max_")
                 return reason, "limit" if turn.kind == "LimitReached" else "error"
             told_all = not child.state.conversation.untold

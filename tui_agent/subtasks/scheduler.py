@@ -26,7 +26,6 @@ STOPPED = "Stopped: its chat is saved"
 _FAULT = "An error in tui-agent ended it"
 CLOSED = "Interrupted because tui-agent was closed: run it again"
 
-#: May allow a sub-task to start.
 _NEWS = (
     e.SubTasksWanted,
     e.SubTaskGivenBack,
@@ -48,7 +47,7 @@ class Scheduler:
         self._refusing: asyncio.Task[None] | None = None
         self._runs: dict[str, SubTaskRun] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._ending: set[str] = set()  # being cancelled or finished
+        self._ending: set[str] = set()
         self._why = ""
         self._news = asyncio.Event()
         self._held = 0
@@ -134,7 +133,6 @@ class Scheduler:
 
     def _on_event(self, event: e.Event, state: State) -> None:
         if isinstance(event, e.UsageCounted) and self._tasks:
-            # Running tasks share the session's limits and end together.
             over = self._over()
             if over and not self._why:
                 self._why = f"{over}: raise it, then run it again"
@@ -209,7 +207,6 @@ class Scheduler:
         started = time.monotonic()
         try:
             ended = await self._outcome(task, snapshot)
-            # Running tasks end at their next request.
             requests = self._parent.requests
             if requests.why and not requests.told:
                 requests.told = True
@@ -234,7 +231,7 @@ class Scheduler:
                 await self._parent.journal.record(replace(event, state="failed", changed=(), reason=reason))
             await self._parent.after_run()
         finally:
-            self._capacity.release()  # the next task starts during the removal
+            self._capacity.release()
             run = self._runs.pop(task.id, None)
             try:
                 if run is not None:
@@ -259,7 +256,6 @@ class Scheduler:
             self._runs[task.id] = run
             return await run(asyncio.shield(snapshot))
         except asyncio.CancelledError:
-            # Cancelled by the user, or for `_why`.
             so_far = outcome(run.child.state, STOPPED) if run and run.child else RunOutcome("failed")
             if not self._why:
                 return replace(so_far, state="cancelled", reason=STOPPED)

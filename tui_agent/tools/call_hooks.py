@@ -18,7 +18,6 @@ from tui_agent.answers.plans import DirectoryAction, FileAction
 from tui_agent.answers.values import ChangeRequest, SearchRequest, SubTaskRequest
 from tui_agent.extensions.names import SHOWN, narrowing
 
-#: Signs between the parts of a command line.
 _JOINED = re.compile(r"[;&|\n()]+")
 
 

@@ -40,7 +40,6 @@ NO_ROOM = "no room in the model's window"
 LEAST_PART = 200
 #: Initial estimate of bytes per token, and number of measurements, for an excerpt.
 _BYTES_FIRST, _MEASURED = 3.0, 4
-#: Lines of an excerpt's outline; bytes of an outlined text.
 _MOST_OUTLINE, _MOST_OUTLINED = 150, 400_000
 NAMED = 20
 #: Choices besides withholding the file.

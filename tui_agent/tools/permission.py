@@ -34,7 +34,6 @@ MOST_COMMAND = 100_000
 _ANYWHERE = CallContext()
 _ASK = "the mode is ask, in which nothing is changed and no command runs"
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-#: Signs that join commands, redirect or insert output.
 _SHELL = re.compile(r"[;&|<>$`\n()]")
 _RULE = re.compile(r"(?P<tool>[\w*-]+)(?:\((?P<pattern>.*)\))?\Z", re.DOTALL)
 
@@ -174,7 +173,7 @@ def _as_words(commands: tuple[str, ...]) -> tuple[str, ...]:
                     words = []
                 elif words or not _ASSIGNMENT.match(word):
                     words.append(word)
-        except ValueError:  # An unclosed quote: invalid in a shell.
+        except ValueError:
             found += _forms(words)
     return tuple(found)
 

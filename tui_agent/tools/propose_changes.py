@@ -156,7 +156,6 @@ async def _beside_sub_tasks(context: ToolContext, change: Change) -> Change:
 async def _change(
     context: ToolContext, turn: int, number: int, request: ChangeRequest, todo: str, spelled: dict[str, str]
 ) -> tuple[Change, bool]:
-    """Also returns whether to ask the model again."""
     request = request.with_texts(restored)  # Escapes kept text from closing its block.
     try:
         if context.core.workspace.gate.ignore_case:
@@ -309,7 +308,6 @@ def _todo_of_earlier(context: ToolContext, turn: int, path: str) -> str:
 
 
 async def _base(context: ToolContext, request: ChangeRequest) -> tuple[str, str] | None:
-    """Returns the version seen by the model, or the current one."""
     for path in filter(None, (request.path, request.rename_to)):
         context.core.workspace.gate.place(path, "write")
     seen = _seen_version(context, request)

@@ -272,7 +272,6 @@ class _Search:
         self.loaded = self.loaded.plus(LoadedFiles(facts=(fact,)))
 
     async def _load(self, action: FileAction, hit: Attempt, loaded_by: LoadedBy) -> str:
-        """Returns the reason if no file is readable."""
         chosen: Sequence[str] = hit.paths
         if action.all:
             chosen = await asyncio.to_thread(_by_size, self._context.core.workspace.root, hit.paths)
@@ -295,7 +294,7 @@ class _Search:
         fitting, rest = await that_fit(self._context, held, read.files, smallest_first=action.all)
         if not action.all:
             fitting, rest = await named_fit(self._context, held, fitting, rest, self._emit)
-        elif action.batch and not fitting:  # The batch would never end.
+        elif action.batch and not fitting:
             fitting, rest = await named_fit(self._context, held, fitting, rest, self._emit, most=1)
         lines = sum(file.lines for file in fitting)
         await self._emit(e.AttemptEnded(replace(hit, lines=lines, paths=hit.paths[:PATHS_KEPT])))

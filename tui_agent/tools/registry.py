@@ -16,7 +16,6 @@ from tui_agent.tools.tool import Tool
 Dialect = Literal["tools", "structured"]
 #: For a small window.
 ESSENTIAL = ("read_files", "propose_changes")
-#: For a model without function calls.
 _EXAMPLE = {"summary": "Adds a timeout to both calls.", "message": "Markdown"}
 
 

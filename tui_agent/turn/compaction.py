@@ -302,7 +302,7 @@ class _RequestReducer:
             return begun, await self.composed(begun.apply(state))
 
         begun, request = await with_files(())
-        if state.model.small:  # Requested files need the room.
+        if state.model.small:
             ranked = [(entry, rank) for entry, rank in ranked if rank < LAST]
         working, out = await self._working(request, ranked)
         while working:

@@ -133,7 +133,6 @@ class Retries:
     def __init__(self, *, told: bool = False) -> None:
         self._told = told
         self._failed = 0
-        #: Conflicts in the current request, by path.
         self._now: dict[str, str] = {}
         self._asked: dict[str, int] = {}
 

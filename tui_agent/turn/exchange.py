@@ -83,7 +83,6 @@ REPEATED_LETTERS = 200
 #: Characters of a repeated block; divisor of the limit for such blocks.
 LONGEST_BLOCK, BLOCKS = 4_000, 10
 SEARCH_STEP = 512
-#: Length of the suffix used to find a repetition.
 _PROBE = 48
 
 

@@ -106,7 +106,7 @@ def _scan_folders(
     look, secrets, root = _InstructionScan(), context.core.state.secrets, context.core.workspace.root
     most, model = context.core.settings.instructions.max_bytes, context.core.state.model
     if model.server and model.window_known:
-        most = min(most, model.window // 2)  # About an eighth of the window.
+        most = min(most, model.window // 2)
     for path in _own(context):
         text = context.texts.get_own(path, most, secrets)
         if look.take(path, Folder("", YOURS), str(path), text):

@@ -69,7 +69,7 @@ async def bundle(context: TurnContext, held: LoadedFiles, emit: Emit) -> LoadedF
         except UndecidedSecret as error:
             await emit(e.NoticeGiven("warning", str(error)))
         except TuiAgentError:
-            continue  # A bundle is optional.
+            continue
         else:
             if await _is_wanted(context, file, files):
                 found = found.plus(await admit(context, file, emit))
@@ -215,7 +215,7 @@ def _open_files(
         except UndecidedSecret as error:
             undecided.append(error)
         except TuiAgentError:
-            continue  # The user withheld it.
+            continue
         else:
             found.append(_open_file(buffer, text, hits, buffer.path == buffers.active))
     return found, undecided
@@ -225,7 +225,7 @@ def _is_secret(gate: Gate, path: str) -> bool:
     try:
         return gate.place(path, "read").secret
     except TuiAgentError:
-        return is_secret(path)  # deleted or unreadable
+        return is_secret(path)
 
 
 def _open_file(buffer: Buffer, text: str, hits: Sequence[Hit], active: bool) -> OpenFile:
@@ -374,7 +374,6 @@ async def upload(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
 
 
 async def _uploaded_before(context: TurnContext, held: Sequence[LoadedFile], emit: Emit) -> LoadedFiles:
-    """Yields files at another provider or of another process, if they fit."""
     state, found = context.core.state, LoadedFiles()
     there = {file.path for file in held}
     for path in state.conversation.files:

@@ -16,7 +16,6 @@ from tui_agent.files.numbers import whole_number
 
 #: Bytes of memory, seconds of processor time, decoded pixels.
 MEMORY, SECONDS, MOST_PIXELS = 1 << 30, 20, 100_000_000
-#: Formats that providers accept unchanged.
 _KEPT = {"PNG": "image/png", "JPEG": "image/jpeg", "GIF": "image/gif", "WEBP": "image/webp"}
 #: Other formats, such as PostScript, would start programs.
 _FORMATS = (*_KEPT, "BMP", "TIFF", "ICO")
@@ -42,7 +41,7 @@ def scaled(data: bytes, most_side: int, most_bytes: int) -> tuple[dict[str, obje
     """Returns the header and the content; of an animation, the first frame."""
     from PIL import Image, ImageOps
 
-    Image.MAX_IMAGE_PIXELS = None  # Checked below, with a sentence.
+    Image.MAX_IMAGE_PIXELS = None
     try:
         image = Image.open(io.BytesIO(data), formats=_FORMATS)
         width, height = image.size

@@ -168,7 +168,6 @@ async def _check_sees(context: TurnContext, names: Sequence[str]) -> None:
 
 
 def _place(context: TurnContext, name: str) -> Path | None:
-    """Returns None if there is no such picture. Raises `PathRefused` and `FileError`. Blocking."""
     if Path(name).suffix.lower() not in ENDINGS:
         return None
     if name.startswith(OUTSIDE):

@@ -213,7 +213,7 @@ async def ask(context: TurnContext, draft: Draft, earlier: EarlierMessages, emit
             if context.core.state.reply.letters:  # A truncated request invalidates the partial reply.
                 await emit(e.ReplyGrew(context.turn, "", ""))
             known = await known_again(context, emit) or _told_room(error.what, composed.size)
-            context.progress.costs.clear()  # The refusal can correct the count of tokens.
+            context.progress.costs.clear()
             if isinstance(error, ContextTooLong):
                 size.reduce(composed.size, error, known)
         except (Unreachable, RateLimited, BadKey) as error:
@@ -222,7 +222,6 @@ async def ask(context: TurnContext, draft: Draft, earlier: EarlierMessages, emit
 
 
 def _told_room(words: str, size: int) -> int:
-    """Returns the window named in a refusal of `size` tokens, or 0."""
     window, asked = sizes_in(words)
     if not window:
         return 0
@@ -254,7 +253,7 @@ async def _next_model(
 ) -> None:
     """Raises the first error without a fallback."""
     if isinstance(error, BadKey) and not failed:
-        raise error  # The user must fix the key.
+        raise error
     failed[context.core.state.model.name] = error
     another = await next_model(context, failed)
     if another is None:

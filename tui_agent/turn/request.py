@@ -258,7 +258,6 @@ class _Newest:
 
     def __init__(self, state: State, draft: Draft, *, asks: bool) -> None:
         self._state = state
-        #: The mode in the last request of the user.
         self.asks = asks if draft.query else state.conversation.asks
         self._draft = draft
         self._before = state.conversation

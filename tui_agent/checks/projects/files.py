@@ -34,7 +34,7 @@ class Project:
     def text(self, name: str) -> str:
         if name not in self.texts:
             try:
-                content = read_regular(self._at(name), min(MOST_READ, self._left))  # does not block on a pipe
+                content = read_regular(self._at(name), min(MOST_READ, self._left))
             except (OSError, ValueError):
                 content = b""
             self._left -= len(content)

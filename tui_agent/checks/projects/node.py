@@ -24,7 +24,6 @@ _SCRIPTS = (
 )
 _TYPED = ("*.ts", "*.tsx", "*.mts", "*.cts", "*.vue", "*.svelte", "*.json")
 _LOCKS = {"pnpm-lock.yaml": "pnpm", "yarn.lock": "yarn", "bun.lockb": "bun", "bun.lock": "bun"}
-#: By kind of check, best first.
 _NAMES = {
     "node tests": ("test", "tests", "test:unit", "unit", "test:ci", "test-ci", "jest", "mocha", "vitest"),
     "node lint": ("lint", "lint:js", "lint:check", "eslint", "xo", "lint:ci"),
@@ -39,7 +38,6 @@ _NAMES = {
         "types",
     ),
 }
-#: Dependencies of a package without a test script, and their command.
 _RUNNERS = {"vitest": "vitest run", "jest": "jest", "mocha": "mocha", "ava": "ava"}
 _ESLINT = ("eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint.config.ts", ".eslintrc",
            ".eslintrc.json", ".eslintrc.js", ".eslintrc.cjs", ".eslintrc.yml", ".eslintrc.yaml")  # fmt: skip

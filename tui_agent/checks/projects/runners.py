@@ -428,11 +428,9 @@ _WRAPPER_VALUES = frozenset(
 )
 _KEPT_WRAPPERS = {"poetry run", "pipenv run", "bundle exec"}
 _SAFE = late(r"[\w ./:=@,+%\[\]()*^!<>|~\"'-]{0,400}", re.ASCII)
-#: Outside the folder, as a word or an option's value.
 _OUTSIDE = late(r"(?:^|[=:,])[/~]|(?:^|[/=:,])\.\.(?:/|$)")
 _OPERATORS = late(r"[;|&<>`$\\\n\r(){}#]")
 _MOST_LETTERS = 400
-#: Words that do not restrict a command.
 _EVERYTHING = [
     ".",
     "./...",
@@ -568,7 +566,6 @@ def _kept_words(runner: KnownRunner, words: Sequence[str], project: Project, fol
 
 
 def _names_files(word: str, project: Project, folder: str) -> bool:
-    """Whether it is a path of the project, a Go package, or a module's dotted name."""
     path = word.partition("::")[0].removesuffix("/...").removeprefix("./")
     if path in ("", ".", "..."):
         return True

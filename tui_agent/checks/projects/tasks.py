@@ -128,7 +128,6 @@ def _block(lines: list[str], at: int, indent: int) -> tuple[list[str], int]:
 
 
 def _folder_of_step(lines: list[str], at: int, column: int) -> str:
-    """Returns the `working-directory` of a step's key, in the same column."""
     for step in (-1, 1):
         here = at
         while 0 <= here < len(lines):
@@ -273,7 +272,6 @@ _AWAY = late(
     r"|mix deps|go (?:get|install)|git (?:clone|submodule|pull|push)|virtualenv|-m venv|kubectl|ssh|scp|twine)\b"
 )
 _NOTHING = late(r"^(?:@?echo\b|mkdir\b|:$|printf\b|set -)")
-#: A package script is a check of its own.
 _OF_PACKAGE = late(r"^(?:npm|pnpm|yarn)(?: run)? (?:-s |--silent )?([\w:.-]{1,60})$")
 _NAMED = {
     "python tests": re.compile(r"\b(?:pytest|py\.test|unittest|manage\.py test|tox|nox|nosetests|setup\.py test)\b"),
@@ -286,7 +284,6 @@ _NAMED = {
     "cmake tests": re.compile(r"\bctest\b"),
     "java tests": re.compile(r"\b(?:mvnw?|gradlew?)\b"),
 }  # fmt: skip
-#: tox: a wildcard, a list or an option.
 _BRACES = late(r"\{\[?[^{}]*\]?\}")
 
 
@@ -424,7 +421,7 @@ def hooks(project: Project) -> set[str]:
 
 def _hook_entries(project: Project) -> list[tuple[str, str]]:
     text = project.lines(".pre-commit-config.yaml")
-    return _HOOK.findall(text) if text else []  # compiled only if the file exists
+    return _HOOK.findall(text) if text else []
 
 
 def task_lines(project: Project) -> Iterator[str]:

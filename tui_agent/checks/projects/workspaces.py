@@ -18,7 +18,6 @@ _NAME = re.compile(r"(?:@[\w.-]+/)?[\w][\w.-]*", re.ASCII)
 _NODE_DEPENDENCIES = ("dependencies", "devDependencies", "peerDependencies", "optionalDependencies")
 _CARGO_DEPENDENCIES = ("dependencies", "dev-dependencies", "build-dependencies")
 _CARGO = re.compile(r"cargo (?:test|clippy|check|nextest run)\b")
-#: Surround a script that is run everywhere.
 _AROUND = frozenset(("run", "workspaces", "foreach", "recursive"))
 _SCRIPT = re.compile(r"(?:npm|pnpm|yarn)(?: run)? ([\w:.-]+)")
 

@@ -33,7 +33,7 @@ async def log_in(
     """Yields the steps; stores the login before the last. `pasted` receives a code copied by the user.
     Raises `LoginFailed`, `Unreachable`, or `FileError`.
     """
-    await asyncio.to_thread(store.check)  # before the user approves
+    await asyncio.to_thread(store.check)
     async with LoginWeb() as web:
         flows = {"copilot": copilot.log_in, "chatgpt": chatgpt.log_in}
         begin = flows.get(service.name)
@@ -83,7 +83,7 @@ class Logins:
         if login is None or _serves(login, refused):
             return login
         async with self._store.locked():
-            login = await self._read(service)  # another process may have refreshed it
+            login = await self._read(service)
             if login is None or _serves(login, refused):
                 return login
             try:

@@ -74,7 +74,6 @@ async def log_in(web: LoginWeb) -> AsyncGenerator[LoginProgress]:
 
 
 def _decision(answer: WebAnswer) -> WebAnswer | SlowDown | None:
-    """None or `SlowDown` while pending. Raises `LoginFailed`."""
     match answer.error:
         case "expired_token" | "expired" | "deviceauth_expired" | "code_expired":
             raise flow.expired(CHATGPT.title)

@@ -64,7 +64,6 @@ async def log_in(web: LoginWeb) -> AsyncGenerator[LoginProgress]:
 
 
 def _decision(answer: WebAnswer) -> str | SlowDown | None:
-    """None or `SlowDown` while pending. Raises `LoginFailed`."""
     if token := answer.token("access_token"):
         return token
     match answer.error:

@@ -23,7 +23,6 @@ from tui_agent.model.login.services import LoginService
 from tui_agent.model.login.store import Login
 
 _SECONDS = 30.0
-#: Time-out for the browser's request head.
 _HEAD_SECONDS = 10.0
 _MOST_BYTES = 1 << 20
 _SAID_CHARACTERS = 200

@@ -141,7 +141,6 @@ class ChatReader(ReplyReader):
         self.progress: tuple[int, int] | None = None
         self._rules = rules
         self._details: list[dict[str, Any]] = []
-        #: The newest entry by type and index.
         self._newest: dict[str, dict[str, Any]] = {}
         self._calls_at: dict[Any, tuple[Place, Any]] = {}
         self._count = 0
@@ -219,7 +218,7 @@ class ChatReader(ReplyReader):
         if isinstance(arguments, dict):
             arguments = json.dumps(arguments, ensure_ascii=False)
         chunks = self.call(place, call.get("id"), function.get("name"), arguments)
-        if extra := call.get("extra_content"):  # Google's compatible interface sends signatures there
+        if extra := call.get("extra_content"):
             self.keep(place, CallPart, {"extra_content": extra}, len(str(extra)))
         return chunks
 

@@ -30,7 +30,6 @@ _REASONS: dict[str, EndReason] = {
     "model_context_window_exceeded": "length",
     "refusal": "refused",
 }
-#: Keywords rejected in schemas for structured output.
 _REFUSED_KEYWORDS = frozenset(
     (
         "minLength",

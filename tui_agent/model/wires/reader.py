@@ -56,7 +56,6 @@ class ReplyReader:
         self.refusal = ""
         self.usage: UsageChunk | None = None
         self.thinks = False
-        #: Whether text or calls were received.
         self.said = False
         self._parts: dict[Place, _PartialPart] = {}
         self._native_size = 0

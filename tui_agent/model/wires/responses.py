@@ -164,7 +164,6 @@ class ResponsesReader(ReplyReader):
         return []
 
     def _done(self, place: Place, item: dict[str, Any]) -> list[Chunk]:
-        """Reads a complete item, possibly sent without fragments."""
         chunks: list[Chunk] = []
         item = {
             name: value for name, value in item.items() if value is not None and (name, value) != ("id", "")

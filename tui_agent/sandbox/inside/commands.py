@@ -67,7 +67,7 @@ def in_memory(others):
             with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
                 lines = dict(line.split()[:2] for line in file if line.startswith(b"Pss"))
             share, memory = int(lines[b"Pss:"]) * 1024, int(lines[b"Pss_Shmem:"]) * 1024
-        except (OSError, ValueError, KeyError):  # exited, or not supported
+        except (OSError, ValueError, KeyError):
             share, memory = size, 0
         held += share
         shared += memory
@@ -106,7 +106,6 @@ class FirstProcess:
 
     def __init__(self, plan, line):
         self.plan, self.line = plan, line
-        #: Pid by command; kill times of stopped commands.
         self.running, self.ends = {}, {}
 
     def serve(self):
@@ -224,9 +223,7 @@ class FirstProcess:
         much = sum(size for *_, size in others) + unmapped(pids) > most
         over = "memory" if much and in_memory(others) > most else ""
         over = over or ("processes" if len(others) > self.plan["processes"] else "")
-        if (
-            not over and self.running and self.plan["isolated"] == "bubblewrap"
-        ):  # its folders have no common limit
+        if not over and self.running and self.plan["isolated"] == "bubblewrap":
             over = "memory" if in_folders(self.plan["folders"]) > self.plan["size"] else ""
         if over:
             self._end_all()

@@ -161,7 +161,7 @@ class Supervisor(FirstProcess):
                     found += len(os.listdir(f"/proc/{name}/task"))
                 except OSError:
                     continue
-        most = found + self.plan["processes"]  # of this user; not enforced for root
+        most = found + self.plan["processes"]
         resource.setrlimit(resource.RLIMIT_NPROC, (most, most))
         restrict(self.plan)
         drop_capabilities(self.plan)
@@ -192,7 +192,7 @@ class Supervisor(FirstProcess):
             for pid, *_ in others:
                 try:
                     group = os.getpgid(pid)
-                    if group == os.getpgid(0):  # before its `setsid`
+                    if group == os.getpgid(0):
                         os.kill(pid, signal.SIGKILL)
                     elif group not in groups:
                         groups.add(group)
@@ -236,10 +236,9 @@ def main() -> None:
 
 
 def _serve(plan, line):
-    """Serves in a view of bubblewrap, or without a view under Landlock."""
     first = 0
     try:
-        if plan["isolated"] == "landlock":  # must outlive its parent
+        if plan["isolated"] == "landlock":
             version()
             first = own_processes()
         else:

@@ -99,7 +99,7 @@ class ViewMounts:
         options = {"lowerdir": f"{empty}:{lower}", "userxattr": None}
         try:
             made = new_mount("overlay", options, READ_ONLY | NO_SUID | NO_DEVICES)
-        except Failed:  # an unsuitable file system
+        except Failed:
             made = plain
         else:
             os.close(plain)
@@ -181,7 +181,6 @@ class ViewMounts:
             os.symlink(target, self._below(f"/dev/{name}"))
 
     def _mask(self, path):
-        """Hides `path` behind an empty, read-only file or folder."""
         place = self._below(path)
         if not os.path.lexists(place) or os.path.islink(place):
             return
