@@ -9,9 +9,19 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tui_agent.answers import schema
-from tui_agent.answers.plans import DirectoryAction, FileAction, Plan, read_plan
+from tui_agent.answers.plans import (
+    DirectoryAction,
+    FileAction,
+    Plan,
+    in_words,
+    ranges_in,
+    read_plan,
+    read_range,
+    within,
+)
 
 PLANNING = schema.load(Path(__file__).parents[2] / "config").planning
 CONTRACT = """{"actions": [
@@ -135,3 +145,82 @@ def test_nothing_needed_is_a_plan() -> None:
 def test_nothing_raises(text: str) -> None:
     read_plan(text)
     read_plan('{"actions": [' + text + "]}")
+
+
+@pytest.mark.parametrize(
+    ("written", "found"),
+    [
+        ("120-180", (120, 180)),
+        (" L12-L18 ", (12, 18)),
+        ("12..18", (12, 18)),
+        ("12 to 18", (12, 18)),
+        ("12,18", (12, 18)),
+        ("7", (7, 7)),
+        (7, (7, 7)),
+        ("0", (1, 1)),
+        ("0-0", (1, 1)),
+        ("9-3", (9, 9)),
+        (True, None),
+        (1.5, None),
+        (None, None),
+        ("", None),
+        ("12-18-20", None),
+        ("all", None),
+        (-3, None),
+    ],
+)
+def test_a_range_of_lines_is_read(written: object, found: tuple[int, int] | None) -> None:
+    assert read_range(written) == found
+
+
+@pytest.mark.parametrize(
+    ("words", "ranges"),
+    [
+        ("see line 12", ((12, 12),)),
+        ("Lines 12 to 20 and big.py:40-44", ((12, 20), (40, 44))),
+        ("LINES 3 until 5, src/big.py:7", ((3, 5), (7, 7))),
+        ("other-big.py:7 is not it", ()),
+        ("in 12 lines", ()),
+        ("bigxpy:7", ()),
+    ],
+)
+def test_lines_that_a_request_names(words: str, ranges: tuple[tuple[int, int], ...]) -> None:
+    assert ranges_in(words, "big.py") == ranges
+
+
+@pytest.mark.parametrize(
+    ("ranges", "merged", "words"),
+    [
+        ([], (), ""),
+        ([(5, 9), (1, 4), (20, 99)], ((1, 9), (20, 30)), "1-9, 20-30"),
+        ([(1, 4), (6, 9)], ((1, 4), (6, 9)), "1-4, 6-9"),
+        ([(3, 20), (5, 6)], ((3, 20),), "3-20"),
+        ([(-5, 1), (30, 30), (31, 40)], ((1, 1), (30, 30)), "1, 30"),
+        ([(9, 8)], (), ""),
+    ],
+)
+def test_ranges_are_merged_and_end_with_the_file(
+    ranges: list[tuple[int, int]], merged: tuple[tuple[int, int], ...], words: str
+) -> None:
+    assert within(ranges, 30) == merged
+    assert in_words(merged) == words
+
+
+@pytest.mark.parametrize(
+    ("action", "read", "faults"),
+    [
+        ({"patterns": ["a.py", " a.py ", "", 3]}, FileAction("a.py", ("a.py",), required=False), []),
+        ({"pattern": "a.py", "required": True, "fallbackAction": "skip"}, FileAction("a.py", ("a.py",), fallback="skip"), []),
+        ({"patterns": ["a.py"], "lines": [10, 20]}, FileAction("a.py", ("a.py",), required=False, lines=((10, 20),)), []),
+        ({"patterns": ["a.py"], "lines": [10, 20, 30]}, FileAction("a.py", ("a.py",), required=False, lines=((10, 10), (20, 20), (30, 30))), []),
+        ({"patterns": ["a.py"], "lines": "3-4,9"}, FileAction("a.py", ("a.py",), required=False, lines=((3, 4), (9, 9))), []),
+        ({"patterns": ["a.py"], "lines": ["3", "x"], "all": True}, FileAction("a.py", ("a.py",), required=False, all=True, lines=((3, 3),)), ["a.py has lines that are not a range such as 120-180: they are skipped."]),
+        ({"name": "N", "patterns": list("abcdef"), "reason": "r"}, FileAction("N", tuple("abcde"), "r", required=False), ["N has 6 patterns; the first 5 are used."]),
+        ({"patterns": ["a.py"], "fallbackAction": "stop", "required": True}, FileAction("a.py", ("a.py",)), ["a.py has an unknown fallbackAction 'stop'; ask_user is used."]),
+    ],
+)  # fmt: skip
+def test_each_field_of_an_action_is_read(action: dict[str, object], read: FileAction, faults: list[str]) -> None:
+    plan = read_plan(json.dumps({"actions": [action]}))
+    fallback = read.fallback if read.required or "fallbackAction" in action else "skip"
+    assert plan.files == (replace(read, by="model", fallback=fallback),)
+    assert list(plan.faults) == faults

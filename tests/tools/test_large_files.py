@@ -11,7 +11,6 @@ import regex
 from support.sessions import calls, model_of, open_session, reply
 from support.trees import make_tree
 
-from tui_agent.answers.plans import ranges_in, within
 from tui_agent.answers.values import SearchRequest
 from tui_agent.context import file_contents
 from tui_agent.context.file_contents import PortionRequest, Portions
@@ -150,19 +149,6 @@ async def test_what_is_left_out_for_room_is_a_load_that_failed(tmp_path: Path) -
         assert (action.state, action.loaded, action.left_out) == ("failed", (), ("data/big.txt",))
 
 
-@pytest.mark.parametrize(
-    ("words", "ranges"),
-    [
-        ("see line 12", ((12, 12),)),
-        ("Lines 12 to 20 and big.py:40-44", ((12, 20), (40, 44))),
-        ("other-big.py:7 is not it", ()),
-        ("in 12 lines", ()),
-    ],
-)
-def test_lines_that_a_request_names(words: str, ranges: tuple) -> None:
-    assert ranges_in(words, "big.py") == ranges
-
-
 def test_places_are_shown_evenly_and_never_more_than_there_is_room_for() -> None:
     lines = [f"line {number}" for number in range(1, 1_001)]
     found = Portions("\n".join(lines), PortionRequest(hits=(300, 700))).fitting(3_000)
@@ -175,7 +161,6 @@ def test_places_are_shown_evenly_and_never_more_than_there_is_room_for() -> None
         (547, 571),
     )
     assert Portions("x" * 5_000, PortionRequest()).fitting(100) == ()
-    assert within([(5, 9), (1, 4), (20, 99)], 30) == ((1, 9), (20, 30))
 
 
 def test_places_in_a_text_of_several_pieces_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
