@@ -219,7 +219,9 @@ def test_ranges_are_merged_and_end_with_the_file(
         ({"patterns": ["a.py"], "fallbackAction": "stop", "required": True}, FileAction("a.py", ("a.py",)), ["a.py has an unknown fallbackAction 'stop'; ask_user is used."]),
     ],
 )  # fmt: skip
-def test_each_field_of_an_action_is_read(action: dict[str, object], read: FileAction, faults: list[str]) -> None:
+def test_each_field_of_an_action_is_read(
+    action: dict[str, object], read: FileAction, faults: list[str]
+) -> None:
     plan = read_plan(json.dumps({"actions": [action]}))
     fallback = read.fallback if read.required or "fallbackAction" in action else "skip"
     assert plan.files == (replace(read, by="model", fallback=fallback),)
