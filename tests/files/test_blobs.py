@@ -96,3 +96,59 @@ def test_many_threads(blobs: Blobs) -> None:
         keys = list(pool.map(blobs.put, contents))
     assert [blobs.get(key) for key in keys] == contents
     assert sum(1 for path in blobs.folder.rglob("*") if path.is_file()) == 5
+
+
+def test_contents_that_the_disk_refuses_are_held_until_it_takes_them(
+    blobs: Blobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[FileError] = []
+    blobs.on_held = said.append
+    with before_each_call(failing_on("fsync", errno.ENOSPC)):
+        keys = [blobs.hold(data) for data in (b"one", b"two", b"one")]
+        assert len(said) == 1, "said for the first one alone"
+        monkeypatch.setattr(module, "MOST_HELD", 7)
+        with pytest.raises(FileError, match="disk is full"):
+            blobs.hold(b"more")
+        assert [blobs.get(key) for key in keys] == [b"one", b"two", b"one"] and blobs.has(keys[1])
+    key = blobs.hold_text("three")
+    assert sorted(blobs.get(name) for name in (*keys, key)) == [b"one", b"one", b"three", b"two"]
+    again = Blobs(blobs.folder)
+    assert [again.get(name) for name in keys] == [b"one", b"two", b"one"], "all are on the disk now"
+
+
+def test_contents_of_later_records_are_durable_when_asked_for(blobs: Blobs) -> None:
+    settle = blobs.sync_later()
+    with before_each_call(failing_on("fsync", errno.ENOSPC)):
+        key = blobs.hold(b"x")
+        assert Blobs(blobs.folder).get(key) == b"x", "written, and not durable yet"
+        with pytest.raises(FileError, match="disk is full"):
+            blobs.sync()
+        said: list[FileError] = []
+        blobs.on_held = said.append
+        settle()
+        assert len(said) == 1 and blobs.get(key) == b"x"
+        settle()
+        assert len(said) == 1, "what is held is tried again with the next content"
+    blobs.flush()
+    blobs.sync()
+    blobs.on_held = None
+    settle()
+
+
+def test_a_store_in_front_reads_what_is_behind_it(blobs: Blobs, tmp_path: Path) -> None:
+    key = blobs.put(b"behind")
+    front = Blobs(tmp_path / "front", behind=blobs.folder)
+    assert front.has(key) and front.get(key) == b"behind" and front.size() == 0
+    front.put(b"behind")
+    front.put(b"front")
+    assert not blobs.has(md5(b"front")) and not Blobs(tmp_path / "front").has(key)
+
+
+def test_a_content_that_is_stored_again_is_young_again(blobs: Blobs) -> None:
+    key = blobs.put(b"x")
+    path = blobs.folder / key[:2] / key[2:]
+    for age, young in ((86_400, True), (3_600, False)):
+        then = path.stat().st_mtime - age
+        os.utime(path, (then, then))
+        blobs.put(b"x")
+        assert (path.stat().st_mtime > then + 1) is young
