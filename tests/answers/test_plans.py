@@ -210,15 +210,43 @@ def test_ranges_are_merged_and_end_with_the_file(
     ("action", "read", "faults"),
     [
         ({"patterns": ["a.py", " a.py ", "", 3]}, FileAction("a.py", ("a.py",), required=False), []),
-        ({"pattern": "a.py", "required": True, "fallbackAction": "skip"}, FileAction("a.py", ("a.py",), fallback="skip"), []),
-        ({"patterns": ["a.py"], "lines": [10, 20]}, FileAction("a.py", ("a.py",), required=False, lines=((10, 20),)), []),
-        ({"patterns": ["a.py"], "lines": [10, 20, 30]}, FileAction("a.py", ("a.py",), required=False, lines=((10, 10), (20, 20), (30, 30))), []),
-        ({"patterns": ["a.py"], "lines": "3-4,9"}, FileAction("a.py", ("a.py",), required=False, lines=((3, 4), (9, 9))), []),
-        ({"patterns": ["a.py"], "lines": ["3", "x"], "all": True}, FileAction("a.py", ("a.py",), required=False, all=True, lines=((3, 3),)), ["a.py has lines that are not a range such as 120-180: they are skipped."]),
-        ({"name": "N", "patterns": list("abcdef"), "reason": "r"}, FileAction("N", tuple("abcde"), "r", required=False), ["N has 6 patterns; the first 5 are used."]),
-        ({"patterns": ["a.py"], "fallbackAction": "stop", "required": True}, FileAction("a.py", ("a.py",)), ["a.py has an unknown fallbackAction 'stop'; ask_user is used."]),
+        (
+            {"pattern": "a.py", "required": True, "fallbackAction": "skip"},
+            FileAction("a.py", ("a.py",), fallback="skip"),
+            [],
+        ),
+        (
+            {"patterns": ["a.py"], "lines": [10, 20]},
+            FileAction("a.py", ("a.py",), required=False, lines=((10, 20),)),
+            [],
+        ),
+        (
+            {"patterns": ["a.py"], "lines": [10, 20, 30]},
+            FileAction("a.py", ("a.py",), required=False, lines=((10, 10), (20, 20), (30, 30))),
+            [],
+        ),
+        (
+            {"patterns": ["a.py"], "lines": "3-4,9"},
+            FileAction("a.py", ("a.py",), required=False, lines=((3, 4), (9, 9))),
+            [],
+        ),
+        (
+            {"patterns": ["a.py"], "lines": ["3", "x"], "all": True},
+            FileAction("a.py", ("a.py",), required=False, all=True, lines=((3, 3),)),
+            ["a.py has lines that are not a range such as 120-180: they are skipped."],
+        ),
+        (
+            {"name": "N", "patterns": list("abcdef"), "reason": "r"},
+            FileAction("N", tuple("abcde"), "r", required=False),
+            ["N has 6 patterns; the first 5 are used."],
+        ),
+        (
+            {"patterns": ["a.py"], "fallbackAction": "stop", "required": True},
+            FileAction("a.py", ("a.py",)),
+            ["a.py has an unknown fallbackAction 'stop'; ask_user is used."],
+        ),
     ],
-)  # fmt: skip
+)
 def test_each_field_of_an_action_is_read(
     action: dict[str, object], read: FileAction, faults: list[str]
 ) -> None:

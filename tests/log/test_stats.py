@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from tui_agent.planning.chain import Attempt
 from tui_agent.store import events as e
 from tui_agent.store.conversation import Usage
 
-DAY = datetime(2026, 11, 23, 12).timestamp()
+DAY = datetime(2026, 11, 23, 12, tzinfo=UTC).timestamp()
 #: What each field of `Figures` is for a session without events.
 NOTHING = Figures(sessions=1)
 STARTED = e.TurnStarted(1, "do it")
