@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -131,7 +130,6 @@ def _object(part: dict[str, Any], value: Any) -> Any:
         return value
     shapes = part.get("properties", {})
     result: dict[str, Any] = {}
-    same = True
     for key, entry in value.items():
         name = key if key in shapes else camel(key)
         if name not in shapes:
@@ -140,16 +138,13 @@ def _object(part: dict[str, Any], value: Any) -> Any:
             name = key
         if entry is not None and (name == key or name not in value):
             result[name] = coerced(shapes.get(name, {}), entry)
-            same = same and name == key and result[name] is entry
-    return value if same and len(result) == len(value) else result
+    return result
 
 
 def _array(part: dict[str, Any], value: Any) -> Any:
     items = part.get("items", {})
     if isinstance(value, list):
-        result = [coerced(items, entry) for entry in value if entry is not None]
-        same = len(result) == len(value) and all(map(operator.is_, result, value))
-        return value if same else result
+        return [coerced(items, entry) for entry in value if entry is not None]
     if isinstance(value, dict) and items.get("type") == "object":
         return [coerced(items, value)]
     if isinstance(value, str) and items.get("type") == "string":
