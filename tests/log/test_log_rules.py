@@ -219,7 +219,7 @@ def test_what_was_sent_is_joined_to_its_answer(tmp_path: Path) -> None:
     blobs = Blobs(tmp_path)
 
     def sent(role: str, text: str) -> SentMessage:
-        return SentMessage(role, blobs.put_text(text))  # ty: ignore[invalid-argument-type]
+        return SentMessage(role, blobs.put_text(text))
 
     events = [
         e.ReplyRead(1, "", "", sent=sent("assistant", "early")),

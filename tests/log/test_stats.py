@@ -10,7 +10,7 @@ import pytest
 
 from tui_agent.answers.plans import FileAction
 from tui_agent.edits.change import Change
-from tui_agent.log.stats import Figures, figures_over_time
+from tui_agent.log.stats import Figures, Where, figures_over_time
 from tui_agent.planning.chain import Attempt
 from tui_agent.store import events as e
 from tui_agent.store.conversation import Usage
@@ -26,7 +26,8 @@ def actions(*names: str, required: bool = True) -> tuple[FileAction, ...]:
 
 
 def attempt(pattern: str, **of: Any) -> e.AttemptEnded:
-    return e.AttemptEnded(Attempt("A", pattern, **{"index": 1, "total": 3, "ms": 2.0} | of))
+    fields: dict[str, Any] = {"index": 1, "total": 3, "ms": 2.0, **of}
+    return e.AttemptEnded(Attempt("A", pattern, **fields))
 
 
 def change(name: str, turn: int, path: str, state: Any = "pending") -> e.ChangeProposed:
@@ -293,7 +294,7 @@ def test_figures_of_two_sessions_are_sums() -> None:
 
 
 def test_only_the_newest_days_and_the_worst_patterns_are_listed() -> None:
-    days = {("day", f"2026-11-{day:02}"): 1 for day in range(1, 15)}
+    days: dict[Where, int] = {("day", f"2026-11-{day:02}"): 1 for day in range(1, 15)}
     words = dict(Figures(tokens_in=days, failing={f"p{number}": 2 for number in range(7)}).in_words())
     assert [name for name in words if name.startswith("day")] == [
         f"day 2026-11-{day:02}" for day in range(14, 4, -1)
