@@ -315,7 +315,6 @@ _LONG = 200_000
 _DEEP, _SHALLOW = 4, 2
 #: Number of values from which fewer levels are decoded separately, and maximum number.
 _MANY, MOST_VALUES = 50_000, 150_000
-#: List entries read.
 MOST_KEPT = 20_000
 #: Characters of a list decoded together; number of possible ends tried.
 _WINDOW = 50_000

@@ -13,7 +13,6 @@ from tui_agent.answers.values import EditHunk
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
 
-#: The second `@@` is optional at the end.
 HEADER = late(r"@@+ ?-(\d{1,9})(?:,(\d{1,9}))? +\+(\d{1,9})(?:,(\d{1,9}))? *(?:@@|\s|$)")
 END_OF_FILE = "*** End of File"
 #: Text after `@@` other than a line of the file: `...`, or unreadable numbers such as `-XX,7 +XX,8`.

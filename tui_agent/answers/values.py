@@ -147,7 +147,6 @@ class EditHunk(Struct, frozen=True, gc=False):
         return [line for line, mark in zip(lines, marks, strict=False) if mark == "+"] if marks else lines
 
 
-#: The forms of a change, as a model sees them.
 CHANGE_WORDS = (
     "Proposed changes, one entry per file, in exactly one form: edits, content, diff, delete or renameTo (which "
     "may be beside another)."
@@ -394,7 +393,6 @@ class Reply(Struct, frozen=True):
     #: Not proposed, but the user may apply them; with fences without a file name.
     offered: tuple[ChangeRequest, ...] = ()
     shown: tuple[ShownText, ...] = ()
-    #: Every character of the answer.
     spans: tuple[ClaimedSpan, ...] = ()
     #: Why it was cut, without a full stop; "" if unknown.
     why: str = ""

@@ -20,7 +20,6 @@ from tui_agent.settings.schema import CheckCommand
 MOST_FOUND = 20
 _MANIFESTS = ("package.json", "pyproject.toml", "setup.py", "manage.py", "Cargo.toml", "go.mod", "pom.xml",
               "build.gradle", "build.gradle.kts", "mix.exs", "Gemfile", "composer.json", "CMakeLists.txt")  # fmt: skip
-#: Runs all hooks, if no hook is a separate check.
 HOOKS = "pre-commit"
 
 

@@ -162,7 +162,6 @@ class LoadedFile(Struct, frozen=True):
     ranges: tuple[Range, ...] = ()
     #: By line, if only a part is shown.
     outline: tuple[str, ...] = ()
-    #: Counted if not given.
     lines: int = -1
 
     def __post_init__(self) -> None:

@@ -11,7 +11,6 @@ from tui_agent.context.blocks import inert, item, name
 #: Whole messages that mean "continue", in any case, with or without a full stop.
 GO_ON = ("continue", "go on", "proceed", "next", "keep going", "go ahead", "resume")
 GO_ON_WITH = ("continue ", "go ahead ")
-#: Turns for which a file counts as active.
 ACTIVE_TURNS = 3
 #: Characters of the section and of a list entry.
 MOST, MOST_OF_AN_ENTRY = 48_000, 1_000

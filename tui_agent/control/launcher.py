@@ -30,7 +30,6 @@ RESET = (
 ENDED_BY_SIGNAL = 128
 #: Seconds in which a new program of the host must be ready, and in which it must accept the terminal.
 MADE_WITHIN, ACCEPT_WITHIN = 0.4, 2.0
-#: Bytes of variables handed over.
 MOST_VARIABLES = 2_000_000
 _COLD = (
     "view demo run apply skip undo redo stats doctor login logout mcp trust completion manual config places ps attach "

@@ -38,7 +38,6 @@ _log = logging.getLogger(__name__)
 LONGEST_LINE, MOST_OUTPUT = 4_000_000, 4_000_000
 MOST_CLIENTS = 64
 MOST_MODELS = 200
-#: Descriptors of a terminal: input and output.
 TERMINAL = 2
 _READ_AT_ONCE = 65_536
 Line = dict[str, Any]

@@ -15,7 +15,6 @@ ChangeKind = Literal["edit", "create", "delete", "rename"]
 ChangeState = Literal["pending", "merged", "conflict", "applied", "skipped", "undone", "failed"]
 HunkState = Literal["pending", "applied", "skipped"]
 
-#: Path of a refused change without one.
 UNNAMED = "(no file)"
 
 OPEN_STATES: frozenset[ChangeState] = frozenset({"pending", "merged"})

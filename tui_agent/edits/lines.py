@@ -15,7 +15,6 @@ from tui_agent.files.text import pieces
 
 #: Points visited by one comparison: about 20 ms.
 MAX_STEPS = 80_000
-#: Average visits per line.
 MAX_ROUNDS = 4
 
 Match = tuple[int, int, int]

@@ -95,7 +95,6 @@ def _is_there(request: ChangeRequest, base: str) -> bool:
     return all(plain(hunk.old) in text for hunk in (*request.edits, *request.diff))
 
 
-#: How much of a file the model had seen.
 Seen = Literal["whole", "part", "never"]
 
 CHANGES_NOTHING = "changes nothing"

@@ -15,7 +15,6 @@ from tui_agent.answers.values import EditHunk
 from tui_agent.edits import indent
 from tui_agent.edits.lines import BOM, plain
 
-#: One character for one.
 LOOK_ALIKES = str.maketrans(
     {
         **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u02bc\uff07", "'"),
@@ -87,7 +86,6 @@ Form = Callable[[str], str]
 #: Lines of a search text (from, to), and of the file.
 Part = tuple[int, int, int, int]
 MOST_PLACES = 1000
-#: Lines that determine the indentation width.
 MOST_INDENTED = 500
 
 

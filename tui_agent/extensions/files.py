@@ -19,9 +19,7 @@ from tui_agent.settings.folders import Folders
 
 Origin = Literal["user", "project"]
 Kind = Literal["skills", "commands", "agents"]
-#: Bytes of an extension file.
 MAX_BYTES = 100_000
-#: Entries of one kind.
 MAX_ENTRIES = 200
 #: Folder entries examined in one place, and their depth.
 MAX_LISTED, MAX_DEPTH = 5_000, 4
@@ -180,7 +178,6 @@ def digest_of(path: Path, root: Path, most: int) -> str:
 
 
 Value = str | tuple[str, ...]
-#: Lines of a front matter.
 MAX_LINES = 500
 _KEY = re.compile(r"([A-Za-z_][\w-]{0,63})[ ]*:(?:[ ]+(.*)|[ ]*)")
 _BLOCK = re.compile(r"([|>])([+-]?)[1-9]?([+-]?)[ ]*(?:#.*)?")

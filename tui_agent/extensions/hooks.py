@@ -275,11 +275,9 @@ def _why_unusable(settings: HookSettings) -> str:
 
 #: Bytes that a hook prints; more ends it.
 MAX_OUTPUT = 1_000_000
-#: Characters of a reason or of a text for the model.
 MAX_TEXT = 10_000
 #: Existing hooks are written for bash.
 SHELL = "/bin/bash" if os.path.exists("/bin/bash") else "/bin/sh"
-#: Exit status that blocks.
 BLOCKS = 2
 #: Seconds for the output of a hook that has ended, if another process still holds it open.
 AFTERWARDS = 0.5

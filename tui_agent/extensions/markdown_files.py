@@ -42,7 +42,6 @@ FILE = "SKILL.md"
 #: Characters of a description, by the standard; characters per token.
 MAX_DESCRIPTION = 1_024
 LETTERS = 4
-#: Files listed with a skill.
 MAX_FILES = 100
 #: Folders with thousands of files and no instructions.
 _NO_SKILLS = frozenset((".git", "node_modules", "__pycache__", ".venv"))
@@ -56,7 +55,6 @@ class Skill(Struct, frozen=True):
     description: str
     folder: Path
     origin: Origin
-    #: Whether the model's list omits it.
     hidden: bool = False
     takes_arguments: bool = False
     hint: str = ""
@@ -306,7 +304,6 @@ _COMMAND = re.compile(r"(?<!\S)!`([^`\n]+)`")
 _OWN_FILE = re.compile(r"(?<!\S)@(?:~|\$HOME)/([^\s`'\"<>]+)")
 MAX_COMMAND_FILES = 20
 
-#: Runs a command in a view and returns its output.
 RunCommand = Callable[[str], Awaitable[str]]
 
 

@@ -18,7 +18,6 @@ _KEY = re.compile(r"[0-9a-f]{32}")
 _A_DAY = 24 * 3600.0
 #: A younger content of another session may not be durable yet.
 _JUST_NOW = 60.0
-#: Bytes of contents held in memory.
 MOST_HELD = 256 * 2**20
 
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 Item = TypeVar("Item")
-#: Concurrent syncs.
 AT_ONCE = 16
 _SENTENCES = {
     errno.ENOSPC: ("the disk is full", "free some space, then try again"),

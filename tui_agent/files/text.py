@@ -141,7 +141,6 @@ def size_in_words(count: int) -> str:
     return f"{count / 1000:.1f} kB" if count < 1_000_000 else f"{count / 1_000_000:.1f} MB"
 
 
-#: Characters processed per call.
 PIECE = 1 << 20
 Encoding = Literal["utf-8", "utf-16-le", "utf-16-be"]
 _MARKS: tuple[tuple[bytes, Encoding], ...] = (

@@ -22,7 +22,6 @@ from tui_agent.files.private import write_private
 from tui_agent.log import database, directory
 from tui_agent.log.directory import SessionLock
 
-#: Folder of sub-tasks inside a session's folder.
 FOLDER = "subtasks"
 
 DAY = 24 * 3600.0

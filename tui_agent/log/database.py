@@ -189,10 +189,8 @@ _SIGNS_OF_DAMAGE = (
     "encrypted",
     "Could not decode",
 )
-#: Advice for a damaged session.
 RECOVER = "resume it: the readable part continues in a new session, and the old one is not changed"
 _COLUMNS = "number, at, type, version, body, checksum"
-#: File in the folder of all sessions.
 RANK = "rank"
 #: Minimum difference of consecutive ranks, and maximum plausible rank, in seconds.
 RANK_STEP, GREATEST_RANK = 0.001, 1e11

@@ -27,7 +27,6 @@ from tui_agent.store import events as e
 from tui_agent.store.events import Event, Growing, Lasting, Store
 from tui_agent.store.state import State
 
-#: Delay before a wait is shown, in seconds.
 SAY_AFTER = 1.0
 
 
@@ -157,7 +156,6 @@ _log = logging.getLogger(__name__)
 KEEP_WITHIN = 0.15
 #: The same for an open file with more characters: each write contains the whole text.
 LONG_TEXT, KEEP_LONG_WITHIN = 200_000, 0.4
-#: Delay before refused writes are retried, in seconds.
 AGAIN_AFTER = 2.0
 SLOW = "waiting for the disk: session log"
 

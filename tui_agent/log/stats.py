@@ -16,7 +16,6 @@ from tui_agent.store import events as e
 from tui_agent.store.conversation import Usage
 
 WORST_SHOWN = 5
-#: Entries of a list: the newest, or those with most tokens.
 SPENT_SHOWN = 10
 #: A local day (`2026-11-23`), a model, a workspace's folder, or a session id.
 By = Literal["day", "model", "workspace", "session"]

@@ -20,7 +20,6 @@ from tui_agent.mcp_servers.servers import ToolServer, login_name
 from tui_agent.model.login.flow import redirect_listener
 from tui_agent.model.login.store import Login, LoginStore
 
-#: Path to which a login page redirects.
 CALLBACK = "/callback"
 #: Seconds before its end at which a token is refreshed.
 EARLY = 30.0

@@ -22,7 +22,6 @@ from tui_agent.files.text import clean, one_line
 MAX_TOOLS, MAX_OTHERS = 1_000, 200
 #: Characters of a description, of a schema as JSON; depth of a schema.
 MAX_WORDS, MAX_SCHEMA, MAX_DEPTH = 1_000, 16_000, 24
-#: Bytes of a server's stored lists.
 MAX_FILE = 32_000_000
 #: Maximum characters of a function's name with all providers.
 MAX_NAME = 64

@@ -31,7 +31,6 @@ WORKSPACE_FILE = ".mcp.json"
 STORE = "mcp-servers.json"
 #: Excludes `__`, which separates it from the name of a tool.
 NAME = re.compile(r"(?!.*__)[A-Za-z0-9](?:[A-Za-z0-9_-]{0,30}[A-Za-z0-9])?", re.ASCII)
-#: Servers read from one file.
 MAX_SERVERS = 100
 Origin = Literal["user", "project"]
 _VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")

@@ -236,7 +236,6 @@ def _texts(content: Any) -> str:
 
 
 _log = logging.getLogger(__name__)
-#: Seconds in which a server starts and lists its tools.
 START_SECONDS = 10.0
 MAX_PAGES = 100
 #: Seconds to wait for the end of a program that closed its output.

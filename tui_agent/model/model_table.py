@@ -139,7 +139,6 @@ _LITELLMS = (
     Provider("ollama", (), "OLLAMA_API_BASE"),
     Provider("ollama_chat", (), "OLLAMA_API_BASE"),
 )
-#: Default addresses of local servers.
 LOCAL_ADDRESSES = {
     "ollama": "http://127.0.0.1:11434",
     "ollama_chat": "http://127.0.0.1:11434",

@@ -32,7 +32,6 @@ _LOOKED_UP = late(
 _STATUS = late(r"^(\d{3})\b *([\w -]{0,60})")
 _UNUSABLE = late(r"(?i)unknown scheme for proxy|using socks proxy")
 
-#: Description and remedy.
 Sentence = tuple[str, str]
 
 

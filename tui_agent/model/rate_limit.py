@@ -10,7 +10,6 @@ from contextlib import aclosing
 from tui_agent.errors import LimitReached
 from tui_agent.model.client import Abilities, Chunk, Model, ModelRequest, RetryChunk, TokenCount
 
-#: Seconds between delayed requests.
 APART = 0.25
 RAISE_REQUESTS = "send “continue” to allow the same number again, or raise it with --set limits.requests=…"
 

@@ -229,7 +229,6 @@ def without_secrets(chunks: Sequence[Timed]) -> list[Timed]:
 __all__ = ["RecordedModel", "Recorder"]
 
 SPEED = "TUI_AGENT_REPLAY_SPEED"
-#: Seconds between words of a generated reply.
 READING_PAUSE_SECONDS = 0.06
 #: Suggested requests of a rehearsal that fit the screen.
 MOST_OFFERED = 3

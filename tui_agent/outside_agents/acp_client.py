@@ -18,13 +18,11 @@ from tui_agent.errors import SessionError
 from tui_agent.files.text import one_line
 
 _log = logging.getLogger(__name__)
-#: Seconds for the first answers of an agent.
 READY_WITHIN = 60.0
 #: Bytes of one line; bytes of the end of the output that explain a failed start.
 MOST_LINE, MOST_WORDS = 50 << 20, 4096
 
 Part = Literal["message", "reasoning"]
-#: Characters of a tool call's title and of its output.
 MOST_TITLE, MOST_OUTPUT = 200, 20_000
 
 

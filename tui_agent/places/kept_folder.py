@@ -25,7 +25,6 @@ from tui_agent.workspace.copies import clone
 MOST, KEPT_DAYS = 16, 30
 _LOCK, _RECORD = ".lock", "record"
 
-#: Returns the paths that git ignores.
 Ignored = Callable[[Sequence[str]], Awaitable[set[str]]]
 _Status = tuple[int, int, int, int, int]
 

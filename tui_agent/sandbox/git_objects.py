@@ -34,7 +34,6 @@ from tui_agent.sandbox import environment
 from tui_agent.sandbox.environment import is_below
 from tui_agent.sandbox.view_plan import Seed, ViewPlan
 
-#: Our stores in a view.
 STORES = "/run/tui-agent"
 _SPARSE = b"""[core]
 \tsparseCheckout = true

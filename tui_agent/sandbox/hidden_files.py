@@ -13,7 +13,6 @@ from tui_agent.files.secret_files import SecretFile, SecretFiles
 from tui_agent.files.sensitive_paths import is_sample, is_secret
 from tui_agent.sandbox.view_plan import MEGABYTE, Seed
 
-#: Limits of copies of other users' files.
 MOST_OWNED, MOST_OWNED_BYTES = 2_000, 64 * MEGABYTE
 
 SecretFilter = Callable[[SecretFile], bool]

@@ -29,7 +29,6 @@ LEFT_OUT = frozenset(
 #: Bytes of a file in memory; bytes of a path.
 PIECE, LONGEST = 1 << 18, 4000
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
-#: Why a content is not kept.
 TOO_LARGE, BINARY = "it is too large", "it is binary"
 NO_ROOM = "it is beyond what is kept of one command"
 

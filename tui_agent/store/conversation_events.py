@@ -130,7 +130,7 @@ class RequestSent(Lasting, frozen=True):
     model: str = ""
     protocol: Literal["", "tools", "structured"] = ""
     contexts: dict[str, str] = field(default_factory=dict)
-    #: Referenced by the new messages.
+    #: Provider files referenced by the new messages.
     uploads: tuple[str, ...] = ()
     tasks: dict[str, str] = field(default_factory=dict)
     #: Estimated usage until the provider's count arrives; None in older logs.

@@ -15,7 +15,6 @@ from tui_agent.edits.change import FileStep
 
 SubTaskState = Literal["pending", "ready", "running", "completed", "failed", "skipped", "cancelled"]
 Cause = Literal["", "limit", "error"]
-#: States that unblock dependents.
 DONE_STATES: frozenset[SubTaskState] = frozenset({"completed", "skipped"})
 _WAITING: frozenset[SubTaskState] = frozenset({"pending", "ready"})
 #: A graph without unfinished tasks is complete.

@@ -117,7 +117,7 @@ class TurnSlice(Struct, frozen=True):
     error: str = ""
     #: Class name of the error (see `errors`), or another cause of the end.
     kind: str = ""
-    #: The setting that ended the turn.
+    #: Name of the setting whose limit ended the turn, or "".
     limit: str = ""
     waiting_for: str = ""
     retry_seconds: int = 0
@@ -274,7 +274,7 @@ class InputSlice(Struct, frozen=True):
     pastes: dict[str, str] = {}
     #: Unused text of other inputs, by place.
     typed: dict[str, str] = {}
-    #: Turns follow each other for it, unless "".
+    #: Consecutive turns work towards it, unless "".
     goal: str = ""
 
 
@@ -398,7 +398,6 @@ class State(Struct, frozen=True):
     reply: ReplySlice = ReplySlice()
     input: InputSlice = InputSlice()
     todos: tuple[Todo, ...] = ()
-    #: Unfinished ones.
     batches: tuple[Batch, ...] = ()
     review: ReviewSlice = ReviewSlice()
     known: KnownSlice = KnownSlice()
@@ -413,7 +412,7 @@ class State(Struct, frozen=True):
     layout: LayoutSlice = LayoutSlice()
     #: Names and descriptions, as all requests of the session list them.
     skills: tuple[tuple[str, str], ...] = ()
-    #: The same of agents for sub-tasks.
+    #: Names and descriptions of agents for sub-tasks.
     agents: tuple[tuple[str, str], ...] = ()
     server_tools: ServerToolsSlice = ServerToolsSlice()
     #: Decisions about files, by SHA-256 of their bytes.

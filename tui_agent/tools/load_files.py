@@ -36,7 +36,6 @@ MOST_BYTES_A_TOKEN = 16
 #: Assumed tokens of an unknown window.
 DEFAULT_WINDOW = 32_000
 NO_ROOM = "no room in the model's window"
-#: Minimum tokens of an excerpt.
 LEAST_PART = 200
 #: Initial estimate of bytes per token, and number of measurements, for an excerpt.
 _BYTES_FIRST, _MEASURED = 3.0, 4

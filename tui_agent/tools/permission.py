@@ -27,7 +27,6 @@ from tui_agent.tools.tool import CallContext, Emit, Invocation, Tool, ToolContex
 
 OFFERED: tuple[PermissionAnswer, ...] = ("once", "session", "always", "no")
 STORE = "permissions.json"
-#: Characters of a preview stored with a decision.
 MOST_KEPT = 2_000
 #: Maximum characters of a command. Linux limits an argument of a program to 128 KiB.
 MOST_COMMAND = 100_000

@@ -41,7 +41,6 @@ from tui_agent.workspace.patterns import escape
 NEAREST_SHOWN = 5
 #: Maximum number of requests that a call can make; the rest are refused.
 MOST_ACTIONS = 200
-#: Matches stored with an attempt.
 PATHS_KEPT = 5
 #: A larger workspace is not searched for a definition; number of identifiers searched for.
 MOST_SEARCHED, MOST_WORDS = 20_000, 4

@@ -14,7 +14,7 @@ from tui_agent.answers.schema import Schema
 from tui_agent.tools.tool import Tool
 
 Dialect = Literal["tools", "structured"]
-#: For a small window.
+#: Tools of a model with a small window.
 ESSENTIAL = ("read_files", "propose_changes")
 _EXAMPLE = {"summary": "Adds a timeout to both calls.", "message": "Markdown"}
 

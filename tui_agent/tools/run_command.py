@@ -15,7 +15,6 @@ from tui_agent.tools.tool import CallContext, Emit, Invocation, Tool, ToolContex
 
 #: Minimum characters per token of code and messages.
 LETTERS = 3
-#: Files and programs listed per run.
 MOST_NAMES = 50
 _ENDINGS = {
     "time-out": "stopped: it exceeded its time limit",

@@ -26,7 +26,6 @@ MAX_PLACES = 50
 MAX_SEARCHED_BYTES = 4 * 1024 * 1024
 MOST_LARGE = 128 * 1024 * 1024
 MAX_LINE = 200
-#: Unsearched files listed.
 NAMED = 10
 #: Timeout of a regular expression per line.
 MATCH_SECONDS = 1.0

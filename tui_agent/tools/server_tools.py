@@ -154,7 +154,7 @@ def _value(part: dict[str, Any], chosen: str, text: str) -> Any:
 
 
 DESCRIBE, CALL = "describe_tool", "call_tool"
-#: After all other tools.
+#: Follows all other tools.
 PLACE = 200
 #: Tokens of the lines in the prompt; characters of a token.
 LINE_TOKENS, LETTERS = 2_000, 4

@@ -46,11 +46,11 @@ AskPerson = Callable[[str, str, dict[str, Any]], Awaitable[tuple[str, dict[str, 
 
 
 class ServerCalls(Struct, frozen=True):
-    #: By its name in requests, as its server lists it now.
+    #: Finds a tool by its name in requests, as its server lists it now.
     find: Callable[[str], Awaitable[ListedTool]]
     #: Refuses a tool that is no longer as listed. The last argument answers questions of the server.
     call: Callable[[ListedTool, dict[str, Any], AskPerson], Awaitable[ServerResult]]
-    #: Names and descriptions.
+    #: Names and descriptions of a server's tools.
     tools_of: Callable[[str], Awaitable[tuple[tuple[str, str], ...]]]
     #: Fingerprint of a server's configuration, which approvals cover.
     covers: Callable[[str], str]
@@ -64,9 +64,7 @@ Ask = Callable[[str, Sequence[str]], Awaitable[Decision]]
 
 @dataclass
 class Progress:
-    #: Decisions to execute.
     pending: list[Decision] = field(default_factory=list)
-    #: Actions decided by the user.
     settled: set[str] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
     #: Accepted sub-tasks; listed folders.
@@ -79,7 +77,6 @@ class Progress:
     asked: Mapping[str, int] = field(default_factory=dict)
     #: Serialises questions of concurrent calls.
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
-    #: Tokens of a file in a request, by path and hash.
     costs: dict[tuple[str, str], int] = field(default_factory=dict)
 
 
@@ -95,7 +92,7 @@ async def _no_warning(text: str) -> None:
 class SessionCalls:
     """None for a part that the session lacks. Each may raise `TuiAgentError`."""
 
-    #: The user's new unprompted decisions, once.
+    #: The user's new unprompted decisions; each call returns them once.
     decided: Callable[[], Sequence[Decision]] = tuple
     look: Callable[[], Awaitable[None]] | None = None
     #: Runs a command in a trial view, for at most the given seconds or in the background.
@@ -207,7 +204,6 @@ class ToolResult(Struct, frozen=True):
     amount: str = ""
     details: str = ""
     resend: tuple[Change, ...] = ()
-    #: By a rule or the user.
     denied: bool = False
     #: Files for a model that sees.
     pictures: tuple[str, ...] = ()
@@ -263,7 +259,7 @@ class Tool:
     entry: Schema
     #: Limits of the list, such as its length.
     limits: dict[str, Any] = field(default_factory=dict)
-    #: For a model without function calls.
+    #: Example entry for a model without function calls.
     example: Any
     #: Section of the system prompt.
     section: str = ""
@@ -283,9 +279,9 @@ class Tool:
     proposes: bool = False
     #: Paths, patterns or commands matched by rules.
     targets: Callable[[Invocation], tuple[str, ...]] = _no_targets
-    #: Without a matching rule.
+    #: Decides a call without a matching rule.
     verdict: Callable[[Invocation, ToolContext], Verdict] = _allowed
-    #: Permission-relevant environment.
+    #: The environment that permission depends on, if any.
     circumstances: Callable[[Invocation, ToolContext], Awaitable[CallContext]] | None = None
     #: Whether `allow` rules match one exact target instead of a pattern.
     exact: bool = False
@@ -293,7 +289,7 @@ class Tool:
     preview: Callable[[Invocation], str] = exactly
     #: The part that an approval covers, if less than the preview, which then names it.
     approves: Callable[[Invocation], str] | None = None
-    #: For one line of the chat.
+    #: Short description for one line of the chat.
     shown: Callable[[Invocation], str] = _shown
 
     @property

@@ -24,7 +24,6 @@ from tui_agent.turn.request import AnsweredCall
 MOST_CALLS = 100
 #: Characters kept of a longer result.
 HEAD, TAIL = 40_000, 20_000
-#: Characters of arguments and results shown to the user.
 MOST_SHOWN = 4_000
 MOST_TOLD = 500
 PROPOSE = "propose_changes"

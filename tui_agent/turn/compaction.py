@@ -62,7 +62,6 @@ class EarlierMessages:
     blobs: set[str] = field(default_factory=set)
     #: Open files are sent as excerpts.
     excerpts: bool = False
-    #: A summary request failed in this turn.
     no_summary: bool = False
 
     def add(self, sent: RequestSent) -> None:

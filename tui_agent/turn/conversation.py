@@ -104,7 +104,6 @@ def last_request(state: State) -> str:
 
 
 Dialect = Literal["tools", "structured"]
-#: Prefix of the head's digest for a small window.
 SMALL = "small:"
 #: The common models' cost of a large image, in tokens.
 IMAGE_TOKENS = 1_600

@@ -124,7 +124,6 @@ MOST_LETTERS = 4_000_000
 #: Characters processed at once: about 10 ms.
 MOST_AT_ONCE = 16_384
 
-#: Why a response ends.
 REPEATED = "The answer repeated itself (limits.repeat)"
 
 

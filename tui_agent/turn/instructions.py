@@ -22,7 +22,6 @@ from tui_agent.workspace.patterns import Pattern, compile_pattern
 Kind = Literal["instructions", "base"]
 MAX_BASE_FILES = 10
 MAX_BASE_BYTES = 64 * 1024
-#: Questions about instruction files with secrets before one request.
 MOST_ASKED = 10
 
 

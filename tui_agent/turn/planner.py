@@ -42,7 +42,6 @@ from tui_agent.turn.exchange import Answer, check_limits, cut_off, exchange, kno
 from tui_agent.turn.request import SEE_NEXT, Draft
 
 NO_PLANNER = "none"
-#: Attempts to get a valid plan.
 MOST_ANSWERS = 2
 MOST_FAULTS = 10
 

@@ -24,7 +24,6 @@ from tui_agent.web.addresses import is_public
 
 #: Bytes of a decompressed page, characters of its text, redirects.
 MOST_BYTES, MOST_TEXT, MOST_REDIRECTS = 1 << 20, 1 << 20, 5
-#: Seconds for each wait on the server.
 WAIT = 15.0
 _NOT_TEXT = ["script", "style", "noscript", "template", "svg", "head", "iframe", "form", "nav"]
 _READABLE = re.compile(r"text/.*|application/(?:.*\+)?(?:json|xml|yaml|toml|javascript|x-sh)|")

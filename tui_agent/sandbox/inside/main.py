@@ -201,7 +201,6 @@ class Supervisor(FirstProcess):
                     continue
 
 
-#: Port of the proxy on a view's own loopback.
 PROXY_PORT = 3128
 
 
