@@ -105,7 +105,7 @@ class Chat:
         text = await asyncio.to_thread(self._storage.blobs.get_text, self.state.input.pastes[line])
         for number in count(1):
             path = "pasted.txt" if number == 1 else f"pasted-{number}.txt"
-            with suppress(Outdated):  # the name exists
+            with suppress(Outdated):
                 await asyncio.to_thread(write_file, gate, path, text.encode("utf-8", "replace"), "")
                 return path
         raise AssertionError("some number is free")

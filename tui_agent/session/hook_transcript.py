@@ -35,7 +35,7 @@ class HookTranscript:
             return
         kept = self._kept
         follows = kept is None or kept in messages or (messages and messages[0].number > kept.number)
-        if not follows:  # the conversation was rewound
+        if not follows:
             kept, self._settled = None, 0
         new = [one for one in messages if kept is None or one.number > kept.number]
         earlier = [one for one in new if one.turn != messages[-1].turn]

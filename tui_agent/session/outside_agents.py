@@ -172,7 +172,7 @@ class AgentRun:
         """Returns the exit status once all changes are in the review."""
         assert self._view is not None
         status = (await self._view.ended(self._number)).status
-        if self._view is not None:  # the session is still open
+        if self._view is not None:
             await self.propose_all()
         return status
 

@@ -294,7 +294,7 @@ class Session:
         """
         if self.storage.log is not None:
             self.storage.log.sync_at_end()
-        async with AsyncExitStack() as last:  # callbacks run in reverse order
+        async with AsyncExitStack() as last:
             last.callback(self.subscribe(partial(_say_what_is_waited_for, say)))
             say(self.state.session.waits_for)
             last.enter_context(self.journal.waits.on(SLOW))

@@ -99,7 +99,7 @@ class Turns:
         if self.running:
             await self._journal.record(e.MessageQueued(with_effort(effort, text)))
             if not self.running and not self._stopped:
-                self._begin_next()  # the turn ended during the write
+                self._begin_next()
         else:
             await asyncio.shield(self._begin(text, attachments, effort))
         if draft and self.state.input.draft == draft:

@@ -295,7 +295,7 @@ class PlainScreen:
         strips = rows_of(screen)
         width, said = screen.size.width, _announced(screen)
         rows = [_row(strip, _words_at(screen, y), width) for y, strip in enumerate(strips)]
-        if said is not None:  # a dialog covers the text
+        if said is not None:
             lines = list(enumerate(rows_of(said.screen)))[said.region.y :]
             rows[said.region.y :] = [_row(strip, _words_at(said.screen, y), width) for y, strip in lines]
         before = self._rows if [len(rows)] == [len(self._rows)] else [[] for _ in rows]

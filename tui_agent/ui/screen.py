@@ -168,7 +168,7 @@ class WorkspaceScreen(
             return
         if text or WAITING in session.state.input.typed:
             if (chat := self.workspace.pane("chat")) is not None:
-                with suppress(NoMatches):  # not mounted yet
+                with suppress(NoMatches):
                     await chat.flush()
             session.chat.set_typed(WAITING, text)
 

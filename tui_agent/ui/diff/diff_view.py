@@ -83,7 +83,7 @@ class DiffView(LineView):
             ready = self._ready[0] if self._ready else None
             self.shown = ready if ready is not None and ready.diff is diff else DiffLines(diff)
             self._words = ""
-            self._colours = self._awaited = None  # those belong to the previous diff
+            self._colours = self._awaited = None
             self.scroll_to(0, 0, animate=False)
         moved = fresh or current != self._current
         self._states, self._current = tuple(states), current

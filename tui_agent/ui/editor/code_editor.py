@@ -299,7 +299,7 @@ class Editor(WritingArea):
     @on(events.Mount)
     def _prepare(self) -> None:
         self.colours.use(self._first)
-        if self.revision < 0:  # imports the grammar before the text arrives
+        if self.revision < 0:
             self._speak(language_of(self.path))
 
     def take(self, buffer: Buffer) -> None:
@@ -392,7 +392,7 @@ class Editor(WritingArea):
         """Enter keeps the line's indentation; Shift+Tab removes one step."""
         self._by_mouse = False
         if self._taken_by_vim(event) or self.read_only:
-            return  # the base class refuses the key
+            return
         if event.key == "enter":
             event.stop()
             event.prevent_default()

@@ -224,7 +224,7 @@ class FindBar(Vertical):
             except EditFailed as error:
                 self._say(str(error), "$warning")
             except NoMatches:
-                if self.is_attached:  # false at the program's end
+                if self.is_attached:
                     raise
             finally:
                 self._doing = None

@@ -285,7 +285,7 @@ class WritingArea(TextArea, inherit_bindings=False):
             return True
         deletes = _EDITING.get(event.key, "").startswith("delete_")
         if not writes and (event.is_printable or deletes or event.key in ("escape", "tab")):
-            event.prevent_default()  # a key of the workspace, such as the leader
+            event.prevent_default()
             if deletes or event.key == "tab":
                 event.stop()
             return True

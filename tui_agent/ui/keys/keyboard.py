@@ -160,7 +160,7 @@ class Keyboard:
                 settled = False
             elif settled or self._is_quiet():
                 return self._queue.popleft()
-            else:  # effects of the awaited work
+            else:
                 await self._effects()
                 settled = True
 
@@ -206,7 +206,7 @@ class Keyboard:
             self._pumps_of = shown
             self._pumps = [*nodes, self._app]
         for at, pump in enumerate(self._pumps):
-            if not at_rest(pump):  # probably busy at the next check too
+            if not at_rest(pump):
                 self._pumps[0], self._pumps[at] = pump, self._pumps[0]
                 return False
         return True

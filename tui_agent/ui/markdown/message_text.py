@@ -82,7 +82,7 @@ class MessageText(Guarded, GrowsAtEnd):
         self._text, self._growing = text, growing
         async with self._drawing:
             if text != self._text:
-                return  # a later call has a longer text
+                return
             read = partial(self._lines_of, text, growing)
             known = self._read if len(text) >= self._read else 0
             drawn = read() if len(text) - known <= MORE_AT_ONCE else await in_background(read)
@@ -216,7 +216,7 @@ class MessageText(Guarded, GrowsAtEnd):
                 strips += self._head(row.head, line, room - sum(one.cell_length for one in strips), ground)
             inner = Strip.join(strips)
             last = next(reversed([*inner]), Segment("")).style
-            filling = last if last and last.bgcolor else ground.rich_style  # a diff line fills its row
+            filling = last if last and last.bgcolor else ground.rich_style
             return Strip.join([edge, inner.extend_cell_length(room, filling), edge])
         return Strip.join(strips) if strips else Strip([Segment("", style.rich_style)])
 

@@ -91,7 +91,7 @@ class Blocks:
         self._within = within
         self._marks: list[str] = []  # prefixes of all lines, outermost first
         self._first: list[str] = []  # prefixes of the next line: bullets and numbers
-        self._fresh = False  # the innermost quote or item is empty
+        self._fresh = False
         self._lists: list[_List] = []
         self._style = ""
         #: Whether a block was too long or too dense for the parser.

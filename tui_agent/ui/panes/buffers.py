@@ -329,7 +329,7 @@ class BuffersPane(Pane):
             if buffer is None or editor.revision < 0:
                 continue
             if editor.revision != buffer.revision:
-                self._take(editor, buffer)  # merges typed text with concurrent changes
+                self._take(editor, buffer)
             cursor, anchor = editor.place
             text = editor.changed_text
             if text is not None and text != buffer.text:

@@ -211,7 +211,6 @@ class KnownPane(Pane):
         count = f" {len(files)}" if files else ""
         warning = f" ⚠{stale}" if stale else ""
         self.title_text = label(f"{self.TITLE}{count}{warning}")
-        # without cursor bar and scrollbar
         width = max(self.size.width - 2, 1)
         rows = known_rows([file for file in files if file.stale or not self._stale_only], width)
         if gone := len(self._known.dropped):
@@ -228,7 +227,7 @@ class KnownPane(Pane):
         rows = timeline_rows(self._files.cursor, self._known.touches)
         room = min(self.size.height // 3, len(rows)) if self.size.height >= ROOM_FROM else 0
         if self._at_length and rows:
-            room = max(self.size.height - 2, 0)  # without headings and current row
+            room = max(self.size.height - 2, 0)
         timeline.display = room > 0
         timeline.set_rows(rows)
         if room != self._room:

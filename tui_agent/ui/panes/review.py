@@ -197,7 +197,7 @@ class ReviewPane(ListPane):
     def on_line_view_moved(self, event: LineView.Moved) -> None:
         event.stop()
         if place := place_of(event.key):
-            self.draw()  # keeps the cursor on the change
+            self.draw()
             self.act(self.session.files.open(*place), changes=("buffers",))
             return
         change = next((change for change in self.changes if change.id == event.key), None)
@@ -241,7 +241,7 @@ class ReviewPane(ListPane):
         try:
             await self.session.review.comment(about, text)
         except TuiAgentError:
-            self.line.value = text  # kept for the next comment
+            self.line.value = text
             raise
 
 

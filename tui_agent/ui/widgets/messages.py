@@ -135,7 +135,7 @@ class MessageBlock(Vertical, GrowsAtEnd):
     def show_calls(self, message: ChatMessage) -> None:
         """Unfolded lines stay unfolded."""
         before = self.message
-        if before is not None and message.command != before.command:  # superseded by another command
+        if before is not None and message.command != before.command:
             self.message = message
             self.refresh(recompose=True)
             return

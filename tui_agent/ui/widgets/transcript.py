@@ -232,7 +232,7 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             at = found.index(block) if block in found else len(found)
             self._choose(found[max(0, min(len(found) - 1, at + (1 if meant == "next" else -1)))])
         elif meant == "unfold" and (line := self._line_of(block)) is not None:
-            self.release_anchor()  # unfolded text is read from its start
+            self.release_anchor()
             line.action_press()
             self.call_after_refresh(self.scroll_to_widget, line, animate=False, top=True)
         else:
