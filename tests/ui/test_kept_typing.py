@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 from pathlib import Path
 
 from support.repositories import repository
@@ -158,7 +159,18 @@ async def test_keys_that_wait_are_kept_and_follow_the_draft_after_a_resume(tmp_p
             for letter in "and more":
                 keyboard.put(events.Key("space" if letter == " " else letter, letter))
             await kept(driven, "waiting", "and more")
+            together: list[str] = []
+
+            def note(*_: object) -> None:
+                asyncio.get_running_loop().call_soon(
+                    lambda: together.append(session.state.input.draft + session.state.input.typed["waiting"])
+                )
+
+            unsubscribe = session.subscribe(note)
         await driven.until(lambda: session.state.input.draft == "begun and more", "the keys are handled")
+        await driven.until(lambda: together, "a change")
+        assert set(together) == {"begun and more"}
+        unsubscribe()
         await driven.until(lambda: "waiting" not in session.state.input.typed, "they do not wait any more")
         session.chat.set_typed("waiting", ", unhandled")
         name = session.state.session.id
