@@ -88,3 +88,11 @@ async def test_hostile_text_stays_text():
         await pilot.click(Rows, offset=(8, 0))
         await pilot.pause()
         assert app.text.count("[red]") == 2 and "\x1b" not in app.text
+
+
+async def test_the_end_of_a_long_step_that_is_edited_is_in_sight():
+    app = listed(Todo("t1", "a step that is longer than the pane is wide"))
+    async with app.run_test(size=(24, 8)) as pilot:
+        await pilot.press("e")
+        await pilot.pause()
+        assert app.text.split("\n")[-1].rstrip().endswith("pane is wide")

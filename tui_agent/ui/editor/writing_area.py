@@ -425,6 +425,11 @@ class KeptInput(StoresDraft, Input):
         if event.input is self:
             self.keep(event.value)
 
+    def on_resize(self) -> None:
+        """Shows the cursor: a line that gets its text before its size is scrolled to its beginning."""
+        column = self.cursor_screen_offset.x - self.content_region.x + self.scroll_offset.x
+        self.scroll_to_region(Region(column, 0, 1, 1), force=True, animate=False)
+
 
 class KeptArea(StoresDraft, WritingArea):
     @on(TextArea.Changed)
