@@ -160,8 +160,19 @@ AGAIN_AFTER = 2.0
 SLOW = "waiting for the disk: session log"
 
 
+class _Call:
+    """Lasting events of one caller. `joined` are keys of growing events for the same transaction; `done` is set once
+    the events are durable and folded."""
+
+    def __init__(self, events: Sequence[Lasting], joined: Collection[str] = ()) -> None:
+        self.events, self.joined = events, joined
+        self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+
 class Journal:
     """Writes events to the log and folds them into the store. Without a log it only folds.
+
+    Calls that wait for an earlier write share the next transaction.
 
     While the log cannot be written, the session continues in memory and the screen shows it. Unwritten
     events are retried every few seconds, with the next event, and at the end. Growing events are held
@@ -175,7 +186,11 @@ class Journal:
         self._loop = asyncio.get_running_loop()
         self._in_order = asyncio.Lock()
         self._unwritten: list[Lasting] = []
-        self._on_its_way: dict[asyncio.Future[None], Sequence[Lasting]] = {}
+        #: Calls for the next transaction, and the task that writes them.
+        self._gathered: list[_Call] = []
+        self._gathering: asyncio.Task[None] | None = None
+        #: Events in the log's queue, by their first call.
+        self._on_its_way: dict[_Call, Sequence[Lasting]] = {}
         self._soon = 0
         #: Newest unconfirmed event of each key, and the version passed to the log.
         self._growing: dict[str, Growing] = {}
@@ -206,18 +221,21 @@ class Journal:
         await self._append(lasting)
 
     async def record_soon(self, *events: Lasting) -> None:
-        """Does not wait for the disk: the events are durable only after a later `record`. Raises
+        """Waits only for earlier writes: the events are durable only after a later `record`. Raises
         RecordRefused.
         """
+        if self.log is not None and self._in_order.locked():
+            await self._append(events)
+            return
         async with self._in_order:
             if self.log is not None:
                 for event in events:
                     body_of(event)
                 held, self._unwritten = [*self._unwritten, *events], []
                 self._soon += 1
-                durable: asyncio.Future[None] = self._loop.create_future()
-                durable.add_done_callback(self._no_longer_soon)
-                self._enqueue(held, (), durable)
+                call = _Call(())
+                call.done.add_done_callback(self._no_longer_soon)
+                self._enqueue(held, [call])
             for event in events:
                 self.store.emit(event)
         await asyncio.sleep(0)  # A turn that never waits must not block the keyboard.
@@ -244,7 +262,7 @@ class Journal:
         async with self._in_order:
             events = make()
             if self.log is not None and events:
-                await self._write(events)
+                await self._write(_Call(events))
                 return
         for event in events:
             self.store.emit(event)
@@ -318,32 +336,48 @@ class Journal:
             for event in events:
                 self.store.emit(event)
             return
+        call = _Call(events, joined)
+        if not self._in_order.locked():
+            async with self._in_order:
+                await self._write(call)
+            return
+        self._gathered.append(call)
+        if len(self._gathered) == 1:
+            self._gathering = self._loop.create_task(self._write_gathered(), name="events that waited")
+        try:
+            await asyncio.shield(call.done)
+        except asyncio.CancelledError:
+            if call in self._gathered:
+                self._gathered.remove(call)
+            raise
+
+    async def _write_gathered(self) -> None:
         async with self._in_order:
-            await self._write(events, joined)
+            calls, self._gathered = self._gathered, []
+            if calls:
+                held, self._unwritten = self._unwritten, []
+                self._enqueue(held, calls)
+                with self.waits.on(SLOW):
+                    await asyncio.wait([call.done for call in calls])
 
     async def _try_again(self) -> None:
         async with self._in_order:
             if self._unwritten:
-                await self._write([])
+                await self._write(_Call(()))
 
-    async def _write(self, events: Sequence[Lasting], joined: Collection[str] = ()) -> None:
+    async def _write(self, call: _Call) -> None:
         held, self._unwritten = self._unwritten, []
-        durable: asyncio.Future[None] = self._loop.create_future()
-        self._enqueue(held, events, durable, joined)
+        self._enqueue(held, [call])
         with self.waits.on(SLOW):
-            await asyncio.shield(durable)
+            await asyncio.shield(call.done)
 
-    def _enqueue(
-        self,
-        held: Sequence[Lasting],
-        events: Sequence[Lasting],
-        durable: asyncio.Future[None],
-        joined: Collection[str] = (),
-    ) -> None:
-        """Enqueues already folded events (`held`) and events to fold once durable, with the growing events
-        of keys in `joined`, in one step. After a refusal, includes all growing events.
+    def _enqueue(self, held: Sequence[Lasting], calls: Sequence[_Call]) -> None:
+        """Enqueues already folded events (`held`) and those of `calls`, to fold once durable, with the growing
+        events of their joined keys, in one step. After a refusal, includes all growing events.
         """
         assert self.log is not None
+        events = [event for call in calls for event in call.events]
+        joined = {key for call in calls for key in call.joined}
         tried_again = bool(held) and bool(self.store.state.session.not_kept)
         ended = [key for event in (*held, *events) for key in ended_by(event, self.store.state)]
         given_up = {key: self._growing.pop(key) for key in ended if key in self._growing}
@@ -355,29 +389,24 @@ class Journal:
             if event.key in joined or (tried_again and event.key not in self._joined)
         ]
         self._handed_over |= {event.key: event for event in kept}
-        self._on_its_way[durable] = [*held, *events]
+        self._on_its_way[calls[0]] = [*held, *events]
 
         def on_disk(number: int) -> None:
-            self._loop.call_soon_threadsafe(self._written, events, kept, number, durable)
+            self._loop.call_soon_threadsafe(self._written, calls, kept, number)
 
         def failed(error: SessionError) -> None:
-            self._loop.call_soon_threadsafe(self._refused, held, events, kept, given_up, error, durable)
+            self._loop.call_soon_threadsafe(self._refused, held, calls, kept, given_up, error)
 
         self.log.append([*held, *events], on_disk, failed, drop=ended, keep=kept)
 
     def _not_handed_over(self) -> list[Growing]:
         return [event for key, event in self._growing.items() if self._handed_over.get(key) is not event]
 
-    def _written(
-        self,
-        events: Sequence[Lasting],
-        kept: Sequence[Growing],
-        number: int,
-        durable: asyncio.Future[None],
-    ) -> None:
+    def _written(self, calls: Sequence[_Call], kept: Sequence[Growing], number: int) -> None:
         self.number = number
-        self._on_its_way.pop(durable)
-        self._fold(events, durable)
+        self._on_its_way.pop(calls[0])
+        for call in calls:
+            self._fold(call)
         for event in kept:
             self._confirm(event)
         self._works_again()
@@ -385,28 +414,34 @@ class Journal:
     def _refused(
         self,
         held: Sequence[Lasting],
-        events: Sequence[Lasting],
+        calls: Sequence[_Call],
         kept: Sequence[Growing],
         given_up: dict[str, Growing],
         error: SessionError,
-        durable: asyncio.Future[None],
     ) -> None:
-        self._on_its_way.pop(durable)
+        """Folds events that a disk failure refused, to write them later. An invalid event fails only its own call."""
+        self._on_its_way.pop(calls[0])
         self._growing = {**given_up, **self._growing}
         for event in kept:
             self._roll_back(event)
+        events = [event for call in calls for event in call.events]
         if not isinstance(error, RecordRefused):
             self._unwritten = [*held, *events, *self._unwritten]
-            self._fold(events, durable)
+            for call in calls:
+                self._fold(call)
             self._not_kept(error)
+        elif len(calls) > 1:
+            for call in calls:
+                self._enqueue(held, [call])
+                held = ()
         elif events:
-            if not durable.done():
-                durable.set_exception(error)
+            if not calls[0].done.done():
+                calls[0].done.set_exception(error)
             if held:
-                self._enqueue(held, (), self._loop.create_future())
+                self._enqueue(held, [_Call(())])
         else:
             self.store.emit(e.NoticeGiven("warning", str(error)))
-            _settle(durable)
+            _settle(calls[0].done)
 
     def _growing_refused(self, error: SessionError) -> None:
         """Runs on the log's thread or on the loop."""
@@ -460,15 +495,15 @@ class Journal:
         if self._timer is None and not self._closed:
             self._timer = self._loop.call_later(seconds, self.flush)
 
-    def _fold(self, events: Sequence[Lasting], durable: asyncio.Future[None]) -> None:
+    def _fold(self, call: _Call) -> None:
         try:
-            for event in events:
+            for event in call.events:
                 self.store.emit(event)
         except Exception as error:
             _log.exception("an event could not be folded")
-            if not durable.done():
-                durable.set_exception(error)
-        _settle(durable)
+            if not call.done.done():
+                call.done.set_exception(error)
+        _settle(call.done)
 
 
 def ended_by(event: Lasting, state: State) -> tuple[str, ...]:
