@@ -6,6 +6,7 @@ import pytest
 from support.repositories import git, repository
 from support.sessions import reply
 from support.subtasks import GoalModel, states, working
+from support.trees import until
 
 from tui_agent.errors import SessionError
 from tui_agent.headless.event_lines import lines
@@ -42,6 +43,39 @@ async def test_work_on_one_file_that_does_not_touch_is_one_change(folder: Path):
         assert set(change.tasks) == {"one", "two"} and len(change.hunks) == 2
         await session.review.apply()
     assert (folder / "a.txt").read_text() == TEXT.replace("line 2", "one").replace("line 8", "two")
+
+
+async def test_results_that_wait_share_a_write_and_those_of_one_file_are_joined(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    alone = [SubTask(f"part {number}", f"Make file {number}") for number in range(6)]
+    answers = {
+        task.goal: [reply(fileChanges=[{"path": f"{number}.txt", "content": "new\n"}])]
+        for number, task in enumerate(alone)
+    }
+    beside = {ONE: [reply(fileChanges=[line(2, "one")])], TWO: [reply(fileChanges=[line(8, "two")])]}
+    model = GoalModel({**answers, **beside})
+    tasks = [*alone, *TASKS[:2]]
+    async with working(folder, model, tasks, overrides=("subtasks.max_parallel=8",)) as session:
+        merger, log = session.subtasks._merger, session.storage.log
+        assert log is not None
+        commits, commit = [], log._writer.commit
+        async with merger.one_at_a_time:
+            for task in tasks:
+                await session.subtasks.run(task.id)
+            await until(lambda: len(merger._waiting) == 8)
+            monkeypatch.setattr(log._writer, "commit", lambda: (commits.append(1), commit()))
+        await session.subtasks.settled()
+        assert set(states(session).values()) == {"completed"}
+        assert len(commits) <= 5, "two for each group: the last result is in a group of its own"
+        changes = session.state.review.open
+        assert sorted(change.path for change in changes) == [
+            *(f"{number}.txt" for number in range(6)),
+            "a.txt",
+        ]
+        assert len({change.id for change in session.state.review.changes}) == 8
+        (both,) = [change for change in changes if change.path == "a.txt"]
+        assert set(both.tasks) == {"one", "two"} and len(both.hunks) == 2
 
 
 async def test_the_same_lines_are_a_conflict_that_names_both_and_is_settled_by_side(folder: Path):

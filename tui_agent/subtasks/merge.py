@@ -8,7 +8,8 @@ import asyncio
 import itertools
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -49,6 +50,19 @@ class FileResult(Struct, frozen=True):
         return "edit" if self.after else "delete"
 
 
+@dataclass
+class _Result:
+    """A result that is to be recorded."""
+
+    event: e.SubTaskEnded
+    ended: RunOutcome
+    done: asyncio.Future[None]
+
+    @cached_property
+    def paths(self) -> set[str]:
+        return {step.path for step in self.ended.changed}
+
+
 class ResultMerger:
     """`on_newest` rebases a change onto the current file."""
 
@@ -58,6 +72,7 @@ class ResultMerger:
         self._journal = journal
         self._blobs = blobs
         self._on_newest = on_newest
+        self._waiting: list[_Result] = []
         self.one_at_a_time = asyncio.Lock()
 
     @property
@@ -65,38 +80,70 @@ class ResultMerger:
         return self._journal.store.state
 
     async def end(self, event: e.SubTaskEnded, ended: RunOutcome) -> None:
+        """Results that wait for an earlier one are recorded together, so that they share a write to the disk."""
+        mine = _Result(event, ended, asyncio.get_running_loop().create_future())
+        self._waiting.append(mine)
         async with self.one_at_a_time:
-            task = self.state.subtasks.get(event.id)
-            if task is not None and task.attempt:
-                summary = await asyncio.to_thread(report, ended, self._blobs)
-                await self._journal.record(replace(event, summary=summary))
-                return
-            proposed, events = await self._all_proposed(event.id, ended)
-            # The child's todos with new ids, or the ids of existing ones with the same text, linked to the
-            # changes of their files
-            ids = {path: change.id for path, change in proposed.items()}
-            paths = {change.id: change.path for change in ended.changes}
-            there = {todo.text: todo for todo in self.state.todos}
-            taken = {todo.id for todo in self.state.todos}
-            found = []
-            for todo in ended.todos:
-                about = (ids.get(paths.get(change, ""), "") for change in todo.changes)
-                tied = tuple(dict.fromkeys(filter(None, about)))
-                if todo.text in there:
-                    found.append(replace(there[todo.text], changes=tied))
-                    continue
-                name = next(
-                    free
-                    for n in itertools.count()
-                    if (free := (f"{event.id}.{todo.id}.{n}" if n else f"{event.id}.{todo.id}")) not in taken
-                )
-                found.append(replace(todo, id=name, changes=tied, done=todo.done and not tied, turn=TURN))
-            todos = tuple(found)
-            there = {todo.id for todo in self.state.todos}
-            added = tuple(todo for todo in todos if todo.id not in there)
-            events += [e.TodosAdded(added)] if added else []
-            tied = {name: todo.id for todo in todos if todo.id in there for name in todo.changes}
-            await self._journal.record(event, *(_with_todo(told, tied) for told in events))
+            if not mine.done.done():
+                await self._record_waiting()
+        mine.done.result()
+
+    async def _record_waiting(self) -> None:
+        """Records the first result, and those after it that change other files and bring no todos."""
+        recorded: list[tuple[_Result, Sequence[e.Event]]] = []
+        paths: set[str] = set()
+        ahead = 0
+        while self._waiting:
+            one = self._waiting[0]
+            if recorded and (recorded[-1][0].ended.todos or one.ended.todos or paths & one.paths):
+                break
+            del self._waiting[0]
+            try:
+                recorded.append((one, await self._events_of(one, ahead)))
+            except Exception as error:
+                one.done.set_exception(error)
+                continue
+            paths |= one.paths
+            ahead += len(one.ended.changed)
+        said = await asyncio.gather(
+            *(self._journal.record(*events) for _, events in recorded), return_exceptions=True
+        )
+        for (one, _), error in zip(recorded, said, strict=True):
+            one.done.set_exception(error) if error else one.done.set_result(None)
+
+    async def _events_of(self, result: _Result, ahead: int) -> Sequence[e.Event]:
+        """`ahead` is the number of changes that are proposed but not in the state yet."""
+        event, ended = result.event, result.ended
+        task = self.state.subtasks.get(event.id)
+        if task is not None and task.attempt:
+            summary = await asyncio.to_thread(report, ended, self._blobs)
+            return [replace(event, summary=summary)]
+        proposed, events = await self._all_proposed(event.id, ended, ahead)
+        # The child's todos with new ids, or the ids of existing ones with the same text, linked to the
+        # changes of their files
+        ids = {path: change.id for path, change in proposed.items()}
+        paths = {change.id: change.path for change in ended.changes}
+        there = {todo.text: todo for todo in self.state.todos}
+        taken = {todo.id for todo in self.state.todos}
+        found = []
+        for todo in ended.todos:
+            about = (ids.get(paths.get(change, ""), "") for change in todo.changes)
+            tied = tuple(dict.fromkeys(filter(None, about)))
+            if todo.text in there:
+                found.append(replace(there[todo.text], changes=tied))
+                continue
+            name = next(
+                free
+                for n in itertools.count()
+                if (free := (f"{event.id}.{todo.id}.{n}" if n else f"{event.id}.{todo.id}")) not in taken
+            )
+            found.append(replace(todo, id=name, changes=tied, done=todo.done and not tied, turn=TURN))
+        todos = tuple(found)
+        there = {todo.id for todo in self.state.todos}
+        added = tuple(todo for todo in todos if todo.id not in there)
+        events += [e.TodosAdded(added)] if added else []
+        tied = {name: todo.id for todo in todos if todo.id in there for name in todo.changes}
+        return [event, *(_with_todo(told, tied) for told in events)]
 
     async def take(self, task: str, ended: RunOutcome) -> int:
         """Proposes an attempt's changes; returns their number."""
@@ -105,11 +152,13 @@ class ResultMerger:
             await self._journal.record(*events)
         return len(proposed)
 
-    async def _all_proposed(self, task: str, ended: RunOutcome) -> tuple[dict[str, Change], list[e.Event]]:
+    async def _all_proposed(
+        self, task: str, ended: RunOutcome, ahead: int = 0
+    ) -> tuple[dict[str, Change], list[e.Event]]:
         proposed: dict[str, Change] = {}
         events: list[e.Event] = []
         for result in results(ended.changed, ended.changes):
-            change, *told = await self._proposed(task, result, ended, len(proposed))
+            change, *told = await self._proposed(task, result, ended, ahead + len(proposed))
             proposed[result.path] = change
             events += told
         return proposed, events
