@@ -162,6 +162,8 @@ async def open_placed(
     )
     folder = folder_of(parent.storage.folder, task)
     log = await asyncio.to_thread(_log, folder) if parent.storage.log is not None else None
+    if log is not None:
+        log.sync_at_end()  # If this machine fails, the sub-task starts again, because the parent's log has no result.
     channel, brought, is_there = await places.open_worker(name, contents, more)
     model = task.model or (agent.model if agent else "") or parent.models.name
     child = PlacedSession(

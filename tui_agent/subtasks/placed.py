@@ -230,7 +230,7 @@ class PlacedSession:
 
     async def _taken(self, frame: EventHappened | TextStored) -> None:
         if isinstance(frame, TextStored):
-            await asyncio.to_thread(self._blobs.put, frame.data)
+            await asyncio.to_thread(self._blobs.hold, frame.data)
             return
         kind = SENT.get(str(frame.event.get("type")))
         if kind is None:
