@@ -35,6 +35,111 @@ volumes:
 """
 
 
+#: As projects write them: name of the file, its text, and the place.
+SAMPLES = [
+    (
+        "compose.yaml",
+        """\
+name: shop
+x-common: &common
+  restart: unless-stopped
+services:  # all of them
+  "db":
+    <<: *common
+    image: "postgres:17-alpine"
+    environment: {POSTGRES_PASSWORD: example}
+    volumes: ["pgdata:/var/lib/postgresql/data"]
+  api: &api # Django
+    <<: *common
+    build: {context: ., target: dev}
+    depends_on:
+      db: {condition: service_healthy}
+    volumes:
+      - type: volume
+        source: media
+        target: /media
+      - type: bind
+        source: .
+        target: /code
+    ports: ["8000:8000"]
+volumes:
+  pgdata: {}
+""",
+        "api",
+        "docker compose run --rm -T -v {view}:/code api sh -c {command}",
+    ),
+    (
+        "docker-compose.yml",
+        """\
+version: '3.8'
+services:
+  redis: {image: redis:7}
+  'web-app':
+    build: ./docker/web
+    working_dir: "/srv/www"
+    command: bundle exec rails s
+  jobs:
+    build: .
+    volumes:
+      - "${PWD}:/jobs:cached"
+""",
+        "jobs",
+        "docker compose run --rm -T -v {view}:/jobs jobs sh -c {command}",
+    ),
+    (
+        "compose.yml",
+        "services:\n  site:\n    working_dir: /usr/src/app\n    build:\n      dockerfile: Dockerfile.dev\n",
+        "site",
+        "docker compose run --rm -T -v {view}:/usr/src/app site sh -c {command}",
+    ),
+    (
+        ".devcontainer/devcontainer.json",
+        """\
+// For format details, see https://aka.ms/devcontainer.json. For config options, see the
+// README at: https://github.com/devcontainers/templates/tree/main/src/python
+{
+	"name": "Python 3",
+	"image": "mcr.microsoft.com/devcontainers/python:1-3.12-bookworm", // or 3.13
+	"features": {"ghcr.io/devcontainers/features/node:1": {},},
+	/* "forwardPorts": [5000], */
+	"workspaceFolder": "/src/${localWorkspaceFolderBasename}",
+	"postCreateCommand": "pip3 install --user -r requirements.txt", // see http://x.test/
+}
+""",
+        "dev",
+        "docker run --rm -i -v {view}:/workspace -w /workspace mcr.microsoft.com/devcontainers/python:1-3.12-bookworm "
+        "sh -c {command}",
+    ),
+    (
+        ".devcontainer/backend/devcontainer.json",
+        '{"dockerComposeFile": ["../../compose.yaml", "compose.dev.yaml"], "service": "api",\n'
+        ' "workspaceFolder": "/workspaces/shop", "shutdownAction": "stopCompose"}\n',
+        "dev",
+        "docker compose -f compose.yaml -f .devcontainer/backend/compose.dev.yaml run --rm -T "
+        "-v {view}:/workspaces/shop -w /workspaces/shop api sh -c {command}",
+    ),
+    (
+        "Containerfile",
+        """\
+# syntax=docker/dockerfile:1
+ARG NODE=22
+FROM node:${NODE}-slim AS build
+ENTRYPOINT ["docker-entrypoint.sh"]
+WORKDIR "/usr/src/app/"
+COPY package*.json ./
+RUN npm ci && \\
+    npm cache clean --force
+FROM gcr.io/distroless/nodejs22 AS run
+WORKDIR $HOME
+COPY --from=build /usr/src/app /usr/src/app
+ENTRYPOINT ["/nodejs/bin/node", "server.js"]
+""",
+        "my-project",
+        "docker run --rm -i --entrypoint sh -v {view}:/usr/src/app -w /usr/src/app my-project -c {command}",
+    ),
+]
+
+
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder on a machine with an engine, which is never started."""
@@ -64,6 +169,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "docker run --rm -i -v {view}:/workspace -w /workspace mcr.microsoft.com/devcontainers/python:3.12 "
             "sh -c {command}",
         ),
+        *SAMPLES,
         (
             "Dockerfile",
             "FROM python:3.12\nWORKDIR /first\nworkdir /code\nRUN true\n",
@@ -73,7 +179,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_a_place_is_found(root: Path, name: str, text: str, place: str, run: str) -> None:
-    (root / name).parent.mkdir(exist_ok=True)
+    (root / name).parent.mkdir(parents=True, exist_ok=True)
     (root / name).write_text(text)
     found = found_in(root)
     assert found is not None
@@ -91,6 +197,10 @@ def test_a_place_is_found(root: Path, name: str, text: str, place: str, run: str
         (".devcontainer.json", '{"image": "x; touch y"}'),
         (".devcontainer.json", "[" * 100_000),
         (".devcontainer.json", '{"image": 3}'),
+        (".devcontainer.json", '{"dockerComposeFile": "$(touch x).yml", "service": "a"}'),
+        (".devcontainer.json", '{"dockerComposeFile": "../outside.yml", "service": "a"}'),
+        (".devcontainer.json", '{"dockerComposeFile": "a.yml", "service": "-v /:/x"}'),
+        (".devcontainer.json", '{"dockerComposeFile": [], "service": "a"}'),
         ("README.md", "docker"),
     ],
 )
