@@ -130,15 +130,18 @@ class FarCopy:
         packed = {path: mtime for path, mtime in wanted.items() if path not in deltas}
         replaced = gone if fresh else [*gone, *packed]
         pieces = _after_names(replaced, tar_stream(contents, packed, read))
-        said = await self._call(_SEND.format(fresh=clear, tree=self._tree), pieces, timeout=None)
+        self._state = secrets.token_hex(8)
+        seal = _SEAL.format(tree=self._tree, state=self._state, days=KEPT_DAYS)
+        send = _SEND.format(fresh=clear, tree=self._tree)
+        said = await self._call(f"{send}cd ../..\n{seal}" if not deltas else send, pieces, timeout=None)
         self._path = said.decode("utf-8", "surrogateescape").rstrip("\n").rpartition("\n")[2]
         if not self._path.startswith("/"):
             raise SessionError(f"{self._place.name} did not keep the copy", "see `tui-agent places test`")
-        if rsync and deltas and not await self._synchronise(rsync, deltas, read):
-            pieces = _after_names(deltas, tar_stream(contents, deltas, read))
-            await self._call(_SEND.format(fresh="", tree=self._tree), pieces, timeout=None)
-        self._state = secrets.token_hex(8)
-        await self._call(_SEAL.format(tree=self._tree, state=self._state, days=KEPT_DAYS))
+        if rsync and deltas:
+            if not await self._synchronise(rsync, deltas, read):
+                pieces = _after_names(deltas, tar_stream(contents, deltas, read))
+                await self._call(_SEND.format(fresh="", tree=self._tree), pieces, timeout=None)
+            await self._call(seal)
         self._files = {
             **{path: known for path, known in before.items() if path in contents.items},
             **{path: (read[path], mtime) for path, mtime in wanted.items() if path in read},
