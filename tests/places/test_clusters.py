@@ -70,6 +70,7 @@ async def test_parts_run_there_and_the_folder_is_there_without_secrets(
         assert set(states(session).values()) == {"completed"}, session.state.subtasks.tasks
         assert {change.path for change in session.state.review.changes} == {f"{name}.txt" for name in NAMES}
         assert {task.cost for task in session.state.subtasks.tasks} == {0.001}
+        assert len(machines.starters()) <= 2, "one process of each machine forks all its workers"
     sent = str([request.messages for request in model.requests])
     assert "as on disk" in sent and "MIIEvQ" not in sent
     await asyncio.to_thread(nothing_left, machines.temporary)

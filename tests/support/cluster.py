@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,19 +30,34 @@ class ClusterProcess:
         self.process, self.address, self.temporary = process, address, temporary
 
     def ours(self) -> list[tuple[int, int]]:
-        """Our workers below the cluster, and the process that started each."""
-        found = []
-        for path in Path("/proc").glob("[0-9]*"):
-            try:
-                line = (path / "cmdline").read_bytes().split(b"\0")
-                parent = int((path / "stat").read_text().rpartition(") ")[2].split()[1])
-                variables = (path / "environ").read_bytes()
-            except OSError:
-                continue
-            is_worker = b"tui_agent" in line and b"worker" in line and b"TUI_AGENT_RUN=" in variables
-            if is_worker and f"TEST_OF={os.getpid()}\0".encode() in variables:
-                found.append((int(path.name), parent))
-        return found
+        """Our workers below the cluster, and the Dask worker of each."""
+        starters = dict(_processes("TUI_AGENT_FOR="))
+        found = [(one, starters.get(parent, 0)) for one, parent in _processes("TUI_AGENT_RUN=")]
+        return [(one, parent) for one, parent in found if parent]
+
+    def starters(self) -> list[int]:
+        """The processes that fork our workers."""
+        return [one for one, _ in _processes("TUI_AGENT_FOR=")]
+
+
+def _processes(variable: str) -> list[tuple[int, int]]:
+    """Processes of tui-agent with this variable, each with its parent."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            line = (path / "cmdline").read_bytes().split(b"\0")
+            parent = int((path / "stat").read_text().rpartition(") ")[2].split()[1])
+            variables = (path / "environ").read_bytes()
+        except OSError:
+            continue
+        if (
+            b"tui_agent" in line
+            and b"worker" in line
+            and f"\0{variable}".encode() in b"\0" + variables
+            and (f"TEST_OF={os.getpid()}\0".encode() in variables)
+        ):
+            found.append((int(path.name), parent))
+    return found
 
 
 @contextmanager
@@ -69,3 +85,7 @@ def cluster(folder: Path, workers: int = 4, failures: int = 0) -> Generator[Clus
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+        until = time.monotonic() + 5
+        while left := _processes("TUI_AGENT_"):
+            assert time.monotonic() < until, left
+            time.sleep(0.02)

@@ -10,13 +10,16 @@ from tui_agent.errors import UsageError
 
 
 @click.command("worker")
-def worker() -> int:
+@click.option("--forks", is_flag=True, hidden=True)
+def worker(forks: bool) -> int:
     """Work on one sub-task of a session elsewhere.
 
     tui-agent starts it in a place and speaks with it by its standard input and output.
     """
     if sys.stdin.isatty():
         raise UsageError("tui-agent worker is started by a session", "set subtasks.place to a place")
-    from tui_agent.session.worker import run
+    from tui_agent.session.worker import run, run_forks
 
+    if forks:
+        run_forks()
     run()

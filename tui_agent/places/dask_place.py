@@ -12,6 +12,7 @@ import logging
 import os
 import secrets
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -23,8 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 from tui_agent import __version__
 from tui_agent.errors import PlaceLost
+from tui_agent.files.numbers import whole_number
 from tui_agent.places.contents import Contents, tar_stream
-from tui_agent.places.place import RUN, end_all, engine_environment
+from tui_agent.places.place import ROOM, RUN, end_all, engine_environment
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -226,40 +228,83 @@ def work(task: str) -> None:
 
 def _work(start: str, sending: Any, receiving: Any) -> None:
     with tempfile.TemporaryFile() as said, tempfile.TemporaryDirectory(prefix="tui-agent-") as folder:
-        process = subprocess.Popen(
-            (sys.executable, "-P", "-m", "tui_agent", "worker"),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=said,
-            cwd=folder,
-            env={**engine_environment(os.environ), RUN: start},
-            start_new_session=True,
-        )
-        assert process.stdin is not None and process.stdout is not None
-
-        def relay() -> None:
-            assert process.stdout is not None
-            while data := os.read(process.stdout.fileno(), 1 << 18):
-                sending.put((start, data, ""))
-            process.wait()
-            said.seek(max(0, said.tell() - 2000))
-            line = said.read().decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
-            sending.put((start, b"", line or f"status {process.returncode}"))
-
-        relaying = threading.Thread(target=relay, daemon=True)
-        relaying.start()
-        try:
-            with suppress(BrokenPipeError):
-                while data := receiving.get(timeout=SILENCE):
-                    process.stdin.write(data)
-                    process.stdin.flush()
-        finally:
-            with suppress(OSError):
-                process.stdin.close()
+        given, to_worker = os.pipe()
+        from_worker, printed = os.pipe()
+        with open(to_worker, "wb", buffering=0) as feed, open(from_worker, "rb", buffering=0) as output:
             try:
-                process.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-            end_all(start)
-            relaying.join(PATIENCE)
+                pid = _starter.start(start, folder, (given, printed, said.fileno()))
+            finally:
+                os.close(given)
+                os.close(printed)
+            ended = threading.Event()
+
+            def relay() -> None:
+                while data := output.read(1 << 18):
+                    sending.put((start, data, ""))
+                ended.set()
+                said.seek(max(0, said.seek(0, os.SEEK_END) - 2000))
+                line = said.read().decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
+                sending.put((start, b"", line or "without a word"))
+
+            relaying = threading.Thread(target=relay, daemon=True)
+            relaying.start()
+            try:
+                with suppress(BrokenPipeError):
+                    while rest := memoryview(receiving.get(timeout=SILENCE)):
+                        while rest:
+                            rest = rest[feed.write(rest) :]
+            finally:
+                feed.close()
+                if not ended.wait(PATIENCE):
+                    with suppress(ProcessLookupError):
+                        os.killpg(pid, signal.SIGKILL)
+                end_all(start)
+                relaying.join(PATIENCE)
+
+
+class WorkerStarter:
+    """Starts the workers of this machine as forks of a process that has imported their modules. That process ends with
+    this one, or after some time without a task."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._requests: socket.socket | None = None
+
+    def start(self, name: str, folder: str, streams: tuple[int, int, int]) -> int:
+        """Returns the id of a process that leads a group of its own. Raises OSError."""
+        words = (sys.executable, "-P", "-m", "tui_agent", "worker")
+        environment = engine_environment(os.environ)
+        if sys.platform != "linux":
+            return subprocess.Popen(
+                words,
+                stdin=streams[0],
+                stdout=streams[1],
+                stderr=streams[2],
+                cwd=folder,
+                env={**environment, RUN: name},
+                start_new_session=True,
+            ).pid
+        with self._lock:
+            for _ in range(2):  # It may have ended meanwhile.
+                if self._requests is None:
+                    self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                    with theirs:
+                        self._process = subprocess.Popen(
+                            (*words, "--forks"),
+                            stdin=theirs.fileno(),
+                            stdout=subprocess.DEVNULL,
+                            stderr=streams[2],
+                            env={**environment, ROOM: name},
+                            start_new_session=True,
+                        )
+                with suppress(OSError):
+                    socket.send_fds(self._requests, [f"{name}\0{folder}".encode()], streams)
+                    if answer := self._requests.recv(32):
+                        return whole_number(answer)
+                self._requests.close()
+                self._requests = None
+        raise ChildProcessError("the worker ended at its start")
+
+
+_starter = WorkerStarter()

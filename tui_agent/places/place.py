@@ -15,11 +15,16 @@ from pathlib import Path
 
 from tui_agent.errors import SessionError
 from tui_agent.files.masking import masked
+from tui_agent.files.numbers import whole_number
 from tui_agent.sandbox.environment import NO_KEYBOARD
 from tui_agent.settings.schema import PlaceSettings
 
 #: Variable with the name of the run, inherited by all that a worker starts.
 RUN = "TUI_AGENT_RUN"
+#: Variable of a process that forks workers, which `mark` replaces by `RUN`: both are equally long.
+ROOM = "TUI_AGENT_FOR"
+#: The field of /proc/self/stat with the start of the environment; see proc_pid_stat(5).
+_ENVIRONMENT = 50
 VIEW, COMMAND = "{view}", "{command}"
 #: Options of ssh with an argument.
 _WITH_ARGUMENT = frozenset("BbcDEeFIiJLlmOopQRSWw")
@@ -164,6 +169,19 @@ def settings_named(places: Sequence[PlaceSettings], name: str) -> PlaceSettings:
 def home_of(run: str) -> Path:
     """A worker's folder; the script of a place removes it too."""
     return Path(os.environ.get("TMPDIR") or "/tmp", f"tui-agent-worker-{run}")
+
+
+def mark(run: str) -> None:
+    """Names the run in the environment of this fork, also in that which /proc shows. `run` is as long as the value of
+    `ROOM`."""
+    os.environ[RUN] = run
+    with suppress(OSError, ValueError):
+        at = Path("/proc/self/environ").read_bytes().index(f"{ROOM}=".encode())
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()  # fields from the third on
+        with open("/proc/self/mem", "r+b", buffering=0) as memory:
+            memory.seek(whole_number(fields[_ENVIRONMENT - 3]) + at)
+            memory.write(f"{RUN}={run}".encode())
+    os.environ.pop(ROOM, None)
 
 
 def processes_of(run: str) -> list[int]:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import re
 import secrets
+import select
 import shutil
 import signal
+import socket
 import stat
 import sys
 import tarfile
+import traceback
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
@@ -27,7 +32,7 @@ from tui_agent.log.journal import Journal
 from tui_agent.log.storage import Storage
 from tui_agent.model.rate_limit import Allowance
 from tui_agent.places.link import PROTOCOL, EventHappened, Hello, Link, TextStored
-from tui_agent.places.place import RUN, end_all, home_of
+from tui_agent.places.place import RUN, end_all, home_of, mark
 from tui_agent.processes.serve import Handler, Send, redirect_output
 from tui_agent.session.session import Session
 from tui_agent.settings.folders import HOME_VARIABLE, user_folders
@@ -40,8 +45,8 @@ from tui_agent.subtasks.parent import Capacity, RunSession, SubTaskPart
 from tui_agent.subtasks.placed import SENT, Assignment, LinkModel, settings_from
 from tui_agent.workspace.workspace import Workspace
 
-#: Seconds for the session's end.
-PATIENCE = 0.7
+#: Seconds for the session's end, and without a request until a process that forks workers ends.
+PATIENCE, IDLE = 0.7, 10.0
 #: Free bytes below which a failure is attributed to the disk.
 ROOM = 1 << 20
 #: Events whose texts the parent needs.
@@ -212,6 +217,43 @@ def _unpack(archive: Path, root: Path) -> None:
     with tarfile.open(archive, "r:gz") as packed:
         packed.extractall(root, filter="tar")
     archive.unlink()
+
+
+def run_forks() -> NoReturn:
+    """Forks a worker for each request on standard input, a socket: its name and folder, with its standard streams.
+    Answers with the id of its process. Ends with the other side, or after some time without a request."""
+    requests = socket.socket(fileno=os.dup(0))
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no worker stays as a zombie
+    gc.collect()
+    gc.freeze()  # otherwise a collection in a worker would copy the pages of all objects
+    while select.select([requests], (), (), IDLE)[0]:
+        request, streams, _, _ = socket.recv_fds(requests, 1 << 13, 3)
+        if not request:
+            break
+        pid = os.fork()
+        if not pid:
+            requests.close()
+            _become(request, streams)
+        for stream in streams:
+            os.close(stream)
+        requests.send(str(pid).encode())
+    os._exit(0)
+
+
+def _become(request: bytes, streams: Sequence[int]) -> NoReturn:
+    try:
+        os.setsid()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+            os.close(stream)
+        name, folder = os.fsdecode(request).split("\0")
+        mark(name)
+        os.chdir(folder)
+        run()
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
 
 
 def run() -> NoReturn:
