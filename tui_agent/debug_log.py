@@ -110,7 +110,7 @@ def show(write: Callable[[str], object]) -> Callable[[], None]:
 
 @contextmanager
 def defer_output() -> Generator[None]:
-    """While a full-screen interface is active."""
+    """Holds output back until a full-screen interface has ended."""
     shown = [one for one in logging.getLogger().handlers if isinstance(one, _TerminalHandler)]
     for handler in shown:
         handler.kept = []
