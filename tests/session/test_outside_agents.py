@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,10 @@ from support.steered_agent import FILES, Agent, at_work
 from support.trees import until
 
 from tui_agent.edits.change import Pick
-from tui_agent.errors import SettingsError
+from tui_agent.errors import SessionError, SettingsError
+from tui_agent.outside_agents.profiles import load_profile
 from tui_agent.session import outside_agents
+from tui_agent.settings.folders import Folders
 
 
 async def test_five_kinds_of_change_are_in_the_review_while_it_works_and_no_file_is_touched(
@@ -99,9 +102,11 @@ async def test_its_home_is_ours_with_copies_and_shared_credentials(
         profiles = session.folders.config / "agent-programs"
         profiles.mkdir(parents=True)
         (profiles / "other.toml").write_text(
-            f'program = "{tmp_path}/programs/someone"\nhosts = ["a.example"]\n'
+            f'program = "{tmp_path}/someone"\nhosts = ["a.example"]\n'
             'credentials = [".key"]\ncopied = [".settings"]\n'
         )
+        # A folder around home and workspace is not visible, but the program in it is.
+        shutil.copy(tmp_path / "programs" / "someone", tmp_path)
         for name in (".key", ".settings", ".private"):
             (home / name).write_text(name)
         run = await session.outside_agents.open(["other"], by_name=True)
@@ -120,6 +125,35 @@ async def test_its_home_is_ours_with_copies_and_shared_credentials(
         await session.outside_agents.end(run)
         with pytest.raises(SettingsError, match="no agent profile"):
             await session.outside_agents.open(["nobody"], by_name=True)
+        monkeypatch.setattr(outside_agents, "needed_folders", lambda program: [])
+        with pytest.raises(SessionError, match="someone is not visible in a view: add its folder"):
+            await session.outside_agents.open([str(tmp_path / "someone")])
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('program = "a', ""),
+        ('program = ""', "length >= 1"),
+        ("hosts = []", "`program`"),
+        ('program = "a"\nsandbox = true', "unknown field `sandbox`"),
+        ('program = "a"\nhosts = ["*.example"]', "`hosts` has '*.example'"),
+        ('program = "a"\nhosts = ["127.0.0.1"]', "an address instead of a name"),
+        ('program = "a"\ncopied = ["../key"]', "below the home"),
+        ('program = "a"\ncredentials = ["/etc/shadow"]', "below the home"),
+        ('program = "a"\nheadless = ["-p"]', "needs {prompt}"),
+        ('program = "a"\narguments = ["\\u0000"]', "NUL"),
+        ('program = "a"\nmemory = -1', "memory"),
+        ('program = "a"\nvariables = ["A=b"]', "variables"),
+    ],
+)
+def test_a_profile_that_cannot_be_used_is_one_sentence(tmp_path: Path, text: str, why: str) -> None:
+    folders = Folders(*[tmp_path] * 4)
+    (tmp_path / "agent-programs").mkdir()
+    (tmp_path / "agent-programs" / "mine.toml").write_text(text)
+    with pytest.raises(SettingsError, match=r"mine\.toml cannot be used as a profile") as refused:
+        load_profile(folders, "mine")
+    assert why in str(refused.value) and "\n" not in str(refused.value)
 
 
 async def test_only_hosts_of_its_list_are_reached_and_others_are_named_and_can_be_allowed(

@@ -7,6 +7,7 @@ import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -35,7 +36,7 @@ class AgentProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     - memory: bytes of all its processes. processes: their number, threads included.
     """
 
-    program: str
+    program: Annotated[str, msgspec.Meta(min_length=1)]
     name: str = ""
     arguments: tuple[str, ...] = ()
     headless: tuple[str, ...] = ()
@@ -47,8 +48,8 @@ class AgentProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     credentials: tuple[str, ...] = ()
     copied: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
-    memory: int = 16 << 30
-    processes: int = 4000
+    memory: Annotated[int, msgspec.Meta(ge=64 << 20)] = 16 << 30
+    processes: Annotated[int, msgspec.Meta(ge=20)] = 4000
 
 
 def profile_folders(folders: Folders) -> tuple[Path, Path]:
@@ -114,7 +115,7 @@ def needed_folders(program: str) -> list[str]:
     """
     found: list[str] = []
     waiting = [program]
-    while waiting and len(found) < 20:
+    while waiting and len(found) < 40:
         path = waiting.pop()
         real = os.path.realpath(path)
         folder = os.path.dirname(real)
@@ -123,7 +124,7 @@ def needed_folders(program: str) -> list[str]:
             folder = "/".join(parts[: parts.index("node_modules") + 1])
         if folder in found:
             continue
-        found.append(folder)
+        found += folder, real  # A folder around the workspace or the home is not shown.
         for environment in (os.path.dirname(os.path.dirname(path)), os.path.dirname(os.path.dirname(real))):
             if home := _python_home(environment):
                 found.append(environment)
@@ -168,6 +169,10 @@ def _checked(profile: AgentProfile) -> AgentProfile:
     for path in (*profile.credentials, *profile.copied):
         if path.startswith("/") or not {"", ".", ".."}.isdisjoint(path.split("/")):
             raise ValueError(f"{path!r} must be a path below the home")
+    if "\0" in "".join(
+        (profile.program, *profile.arguments, *profile.headless, *profile.acp, *profile.copied)
+    ):
+        raise ValueError("it has a NUL character")
     if profile.headless and PROMPT not in profile.headless:
         raise ValueError(f"`headless` needs {PROMPT} as one argument")
     return profile

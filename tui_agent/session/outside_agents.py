@@ -51,6 +51,8 @@ LEAST_FREE = 0.1
 MOST_FILES = 3000
 #: Seconds for a first write in the view, before the agent starts.
 WRITES_WITHIN = 10.0
+#: Exit status of the shell for a program that it does not find.
+_MISSING = 127
 
 
 class AgentRun:
@@ -203,13 +205,18 @@ class AgentRun:
     async def _check_writable(self) -> None:
         assert self._view is not None
         name = f"{UNFINISHED}test"
-        script = f": > {name} && rm {name}"
+        script = f': > {name} && rm {name} || exit 1; command -v -- "$0" || exit {_MISSING}'
         nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         try:
-            number = self._view.start_with(["/bin/sh", "-c", script], self._variables, "", nowhere)
+            words = ["/bin/sh", "-c", script, self.profile.program]
+            number = self._view.start_with(words, self._variables, "", nowhere)
         finally:
             os.close(nowhere)
         ended = await asyncio.wait_for(self._view.ended(number), WRITES_WITHIN)
+        if ended.status == _MISSING:
+            raise SessionError(
+                f"{self.profile.program} is not visible in a view", "add its folder to `trial.tools`"
+            )
         if ended.status:
             raise SessionError(
                 "Programs cannot write to the workspace in a view here", "check its permissions"
