@@ -12,11 +12,12 @@ from support.command_line import Outcome, run_here
 from support.repositories import git, repository
 from support.sessions import open_session, reply
 
-from tui_agent.edits.change import Checkpoint, FileStep, Pick
+from tui_agent.edits.change import Change, Checkpoint, FileStep, Pick
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.secret_values import SecretValues
 from tui_agent.log.transfer import as_patch
-from tui_agent.store.events import CheckpointMade
+from tui_agent.log.web_page import as_web_page
+from tui_agent.store.events import ChangeProposed, CheckpointMade
 
 KEY = "sk-abcdefghij0123456789abcdef"
 HOSTILE = (
@@ -94,6 +95,16 @@ async def test_the_page_shows_the_session_and_holds_no_script_and_no_secret(
     assert '<span class="del">-    return get(url)</span>' in page
     assert "<svg" in page and page.count("<rect") == 2 and "<path" in page
     assert "Check &lt;b&gt;a&lt;/b&gt;" in page and "run.sh → bin/run.sh · applied" in page
+
+
+def test_a_change_of_an_agent_is_on_the_page(tmp_path: Path) -> None:
+    """It belongs to no message. Its name and its line hold characters that separate lines elsewhere."""
+    blobs = Blobs(tmp_path / "blobs")
+    before, after = (blobs.put_text(f"{text}\u2028</pre><b>\n") for text in ("one", "two"))
+    change = Change("a1.1", 0, "new\nline.py", "edit", base=before, new=after)
+    page = as_web_page("x", [ChangeProposed(change)], blobs, SecretValues())
+    assert page.count('class="add"') == page.count('class="del"') == 1
+    assert "+two" in page and "&lt;/pre&gt;&lt;b&gt;" in page and "<b>" not in page
 
 
 async def test_git_applies_the_patch_to_the_same_files(

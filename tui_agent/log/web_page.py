@@ -83,10 +83,14 @@ def as_web_page(session: str, events: Sequence[Event], blobs: Blobs, secrets: Se
         f"${cost:.2f}" if cost else "",
     ]
     parts.append(f'<p class="facts">{page.words(" · ".join(filter(None, figures)))}</p>')
+    shown: set[str] = set()
     for message in in_order(events):
+        shown.update(message.changes)
         if message.kind == "agent" and (plan := plans.pop(message.turn, None)):
             parts.append(page.plan(plan.actions))
         parts.append(page.message(message))
+    # Those of agents and sub-tasks belong to no message.
+    parts += [page.change(change) for change in state.review.changes if change.id not in shown]
     parts += [page.graph(state.subtasks.tasks), page.todos()]
     return "\n".join([*filter(None, parts), "</body>\n</html>\n"])
 
@@ -115,7 +119,7 @@ class _Page:
         if message.cut:
             parts.append(f'<p class="bad">Cut off{self.words(": " + message.why) if message.why else ""}</p>')
         changes = [change for name in message.changes if (change := self._state.review.change(name))]
-        parts += [self._change(change) for change in changes]
+        parts += [self.change(change) for change in changes]
         return self._article(message.kind, who, message.turn, "".join(parts))
 
     def plan(self, actions: Sequence[ActionSlice]) -> str:
@@ -194,7 +198,7 @@ class _Page:
         left = len(text) - _LONGEST
         return escape(text[:_LONGEST]) + (f"\n… {left:,} more characters" if left > 0 else "")
 
-    def _change(self, change: Change) -> str:
+    def change(self, change: Change) -> str:
         title = f"{change.path} +{change.added} −{change.removed} · {change.state}"
         if change.rename_to:
             title = f"{change.path} → {change.rename_to} · {change.state}"
