@@ -170,7 +170,8 @@ def _case(name: str, seed: int) -> str:
                 _type_and_kill(place, work, home, words, WITHIN + chance.random())
                 _look_for(place, work, home, words)
             except Exception as error:
-                return f"seed {seed}: {type(error).__name__}: {error}"
+                logged = [log.read_text(errors="replace") for log in home.rglob("debug.log")]
+                return f"seed {seed}: {type(error).__name__}: {error}\n{''.join(logged)[-4_000:]}"
     return ""
 
 
