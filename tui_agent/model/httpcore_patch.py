@@ -8,9 +8,9 @@ goal is 0.2 s from the last byte to the painted reply.
 
 Checked with: httpcore 1.0.9, h11 0.16.0.
 
-Upstream report: "`AsyncHTTP11Connection._receive_response_body` yields each `h11.Data` event separately.
-One read often holds hundreds of small chunks. Yielding everything that `next_event()` returns until
-`NEED_DATA` as one `bytes` halves the time for such bodies."
+Upstream report: "`AsyncHTTP11Connection._receive_response_body` yields each `h11.Data` event separately,
+although one read often holds hundreds. Yielding all that `next_event()` returns until `NEED_DATA` as one
+`bytes` halves the time for such bodies."
 """
 
 from __future__ import annotations

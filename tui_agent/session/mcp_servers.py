@@ -2,7 +2,7 @@
 called.
 
 The first request fixes the list of tools, from lists of earlier sessions. A request never waits for a
-server: one without a stored list is named in the prompt, and its tools are called by name.
+server: the prompt names one without a stored list, and its tools are called by name.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Widgets and their drawings form reference cycles. Python's default collects after 25 % growth, when the
 rest is spread over so many arenas that hardly any returns to the system. Objects older than the first
-drawing of all panes are frozen.
+drawing are frozen.
 """
 
 from __future__ import annotations

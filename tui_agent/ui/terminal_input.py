@@ -8,13 +8,13 @@ with keys. Every escape sequence that is not a key is such an answer. Its form d
 - OSC, DCS, APC, PM and SOS: `ESC` and one of `] P _ ^ X`, then text up to `ESC \`, BEL or the 8-bit ST;
 - each introducer also as its C1 character, as a single byte or in UTF-8.
 
-An unterminated sequence is dropped after `SILENCE` seconds without a byte, after `LONGEST` seconds at
-typing speed, after `MOST` characters, or at the next Esc, Ctrl+C, Ctrl+X or Ctrl+Z. A paste ends only at
-its end mark, or at Ctrl+C after `OPEN_PASTE` seconds.
+An unterminated sequence is dropped after `SILENCE` seconds, after `LONGEST` seconds at typing speed,
+after `MOST` characters, or at the next Esc, Ctrl+C, Ctrl+X or Ctrl+Z. A paste ends only at its end mark,
+or at Ctrl+C after `OPEN_PASTE` seconds.
 
 An Esc is a key if nothing follows for `ESCAPE_DELAY`. Several characters read at once within `SILENCE`
-after it are the rest of a sequence if they have the form of an answer. After `^` and `X` any text is
-valid: only the string's end distinguishes it from keys, which are then reported.
+continue a sequence if they have the form of an answer. After `^` and `X` any text is valid: only the
+string's end distinguishes it from keys, which are then reported.
 """
 
 from __future__ import annotations

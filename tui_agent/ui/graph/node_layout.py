@@ -1,9 +1,9 @@
 """Node order with few line crossings, and positions of nodes and lines in cells.
 
 Layers are side by side. Each node has one lane to its left, a vertical line that joins its dependencies;
-a longer line has its own row in the layers that it skips. Sweeps place each item at the barycentre of its
-neighbours (Sugiyama, Tagawa and Toda, 1981) and keep the best order; then adjacent items are swapped
-while this reduces crossings.
+a longer line has its own row in the layers that it skips. Sweeps place items at the barycentre of their
+neighbours (Sugiyama, Tagawa and Toda, 1981) and keep the best order; then swaps of adjacent items reduce
+crossings.
 """
 
 from __future__ import annotations

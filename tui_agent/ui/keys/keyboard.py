@@ -1,8 +1,8 @@
 """Handles keys, pastes and mouse events strictly in input order.
 
 Textual's queues could send keys of one read to the previous focus; here each event waits for the effects
-of the one before, but not for the session, a disk or a model, unless the key's meaning depends on running
-work: see `Busy`.
+of the one before, but not for the session, a disk or a model, unless its meaning depends on running work
+(`Busy`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Responsive pane layout in one, two or three columns.
 
-The *centre* is the column of the pane in use: the chat, the review or the editor, with 90 columns of text
-if possible. Empty panes fold to their title: a tab if they share a row, one line in a column, or a line
-below the next column if the whole column folds. The focused pane never folds.
+The *centre* is the column of the pane in use: chat, review or editor, with 90 columns of text if
+possible. Empty panes fold to their title: a tab if they share a row, a line in a column, or a line below
+the next column if the whole column folds. The focused pane never folds.
 """
 
 from __future__ import annotations
