@@ -68,6 +68,33 @@ def test_a_removed_line_of_dashes_is_no_header() -> None:
     assert [(hunk.old, hunk.new) for hunk in section.hunks] == [("a\n-- a comment\nb\n", "a\n++ plus\nb\n")]
 
 
+@pytest.mark.parametrize(
+    ("body", "old", "new", "line"),
+    [
+        (["@@ -3,4 +3,4 @@", " a", "", "no mark", "-b", "+c", "", ""], "a\n\nno mark\nb\n", "a\n\nno mark\nc\n", 2),
+        (["@@ -3,6 +3,6 @@", " a", "", "no mark", "-b", "+c", "", ""], "a\n\nno mark\nb\n", "a\n\nno mark\nc\n", 2),
+        (["@@ -3,9 +3,9 @@", " a", "-b", "+c"], "a\nb\n", "a\nc\n", None),
+        (["@@ -3,2 +4,2 @@", " a", "-b", "+c"], "a\nb\n", "a\nc\n", None),
+        (["@@ -0,0 +1 @@", "+c"], "", "c\n", 0),
+        (["-b", "+c"], "b\n", "c\n", None),
+        (["", "", " a", "-b"], "a\nb\n", "a\n", None),
+    ],
+)  # fmt: skip
+def test_a_hunk_has_its_lines_and_its_place(body: list[str], old: str, new: str, line: int | None) -> None:
+    [hunk] = hunks_of(body)
+    assert (hunk.old, hunk.new, hunk.line) == (old, new, line)
+
+
+def test_a_hunk_has_the_lines_that_it_follows_and_the_end_of_the_file() -> None:
+    first_lines = ["@@ class A:", "@@  def f(): @@", "-a", "+b", "\\ No newline at end of file"]
+    [first, second] = hunks_of([*first_lines, "@@ ... @@", "-c", "+d", "*** End of File"])
+    assert (first.anchors, first.ends_file, first.final_newline) == (("class A:", "def f():"), False, False)
+    assert (second.anchors, second.ends_file, second.final_newline) == ((), True, None)
+    assert [
+        hunk.final_newline for hunk in hunks_of(["-a", "\\ No newline", "+b", "@@ x", " c", "\\ No newline"])
+    ] == [True, False]
+
+
 def test_many_files_in_one() -> None:
     patch = text(
         "--- a/x",
