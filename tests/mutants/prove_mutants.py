@@ -1,8 +1,9 @@
 """Mutants: single changes of behaviour at random places, each of which the package's own tests have to notice.
 
 A mutant is made in a copy of the project. It is killed if the tests of its package's folder fail or take much longer
-than without it. The tests that run its lines are tried first, and all tests of the folder if these pass. The list of
-survivors is printed; one that changes what a user sees calls for a test. Other mutants are chosen with `--seed N`.
+than without it. The tests that run its lines are tried; if none is known, because the lines run in another process or
+never, all tests of the folder. The list of survivors is printed; one that changes what a user sees calls for a test.
+Other mutants are chosen with `--seed N`.
 """
 
 from __future__ import annotations
@@ -258,8 +259,8 @@ def _is_killed(copies: SimpleQueue[Path], mutant: Mutant, baseline: Baseline) ->
             everything = [f"tests/{mutant.package}", *(f"--deselect={test}" for test in baseline.failed)]
             for chosen in ([tests] if 0 < len(tests) <= MOST_NAMED else []) + [everything]:
                 done = _run(copy, chosen, max(baseline.seconds * LONGER, AT_LEAST))
-                if done is None or done.returncode not in (0, pytest.ExitCode.USAGE_ERROR):
-                    return True
+                if done is None or done.returncode != pytest.ExitCode.USAGE_ERROR:
+                    return done is None or done.returncode != 0
             return False
         finally:
             path.write_bytes(source)
