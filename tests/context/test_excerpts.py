@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tui_agent.context import file_contents
 from tui_agent.context.blocks import fenced, head_and_tail, holds, summary_line
 from tui_agent.context.file_contents import (
     FilesInPrompt,
@@ -173,3 +174,26 @@ def test_a_content_in_view_is_a_reference(
     if proposed and not attached:
         assert view.reference(LoadedFile("a.py", "m", "x\n", 2, "request")) is None
     assert FilesInPrompt({"b.py": "m"}).reference(LoadedFile("a.py", "m", "", 0, "plan")) is None
+
+
+def test_places_are_shown_evenly_and_never_more_than_there_is_room_for() -> None:
+    text = "\n".join(LINES)
+    found = Portions(text, PortionRequest(hits=(300, 700))).fitting(3_000)
+    assert found[0] == (1, 12) and len(found) == 3
+    assert all(any(first <= hit <= last for first, last in found) for hit in (300, 700))
+    assert sum(len(LINES[n - 1]) + 8 for first, last in found for n in range(first, last + 1)) <= 3_000
+    assert Portions(text, PortionRequest()).fitting(100) == ((1, 7),)
+    assert Portions(text, PortionRequest(words="Rename line 555")).fitting(600) == (
+        (1, 12),
+        (547, 571),
+    )
+    assert Portions("x" * 5_000, PortionRequest()).fitting(100) == ()
+
+
+def test_places_in_a_text_of_several_pieces_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = PortionRequest(words="function_63 and function_7, not function_99999")
+    whole = Portions(SOURCE, wanted).fitting(2_000)
+    assert any(first <= 1 + 3 * 63 <= last for first, last in whole)
+    for size in (1, 11, 12, 13, 500):
+        monkeypatch.setattr(file_contents, "PIECE", size)
+        assert Portions(SOURCE, wanted).fitting(2_000) == whole

@@ -12,8 +12,6 @@ from support.sessions import calls, model_of, open_session, reply
 from support.trees import make_tree
 
 from tui_agent.answers.values import SearchRequest
-from tui_agent.context import file_contents
-from tui_agent.context.file_contents import PortionRequest, Portions
 from tui_agent.errors import ContextTooLong
 from tui_agent.files.gate import Gate
 from tui_agent.model.parts import text_of
@@ -147,29 +145,6 @@ async def test_what_is_left_out_for_room_is_a_load_that_failed(tmp_path: Path) -
         await send(session, "Look at all files in data/")
         (action,) = session.state.plan.actions
         assert (action.state, action.loaded, action.left_out) == ("failed", (), ("data/big.txt",))
-
-
-def test_places_are_shown_evenly_and_never_more_than_there_is_room_for() -> None:
-    lines = [f"line {number}" for number in range(1, 1_001)]
-    found = Portions("\n".join(lines), PortionRequest(hits=(300, 700))).fitting(3_000)
-    assert found[0] == (1, 12) and len(found) == 3
-    assert all(any(first <= hit <= last for first, last in found) for hit in (300, 700))
-    assert sum(len(lines[n - 1]) + 8 for first, last in found for n in range(first, last + 1)) <= 3_000
-    assert Portions("\n".join(lines), PortionRequest()).fitting(100) == ((1, 7),)
-    assert Portions("\n".join(lines), PortionRequest(words="Rename line 555")).fitting(600) == (
-        (1, 12),
-        (547, 571),
-    )
-    assert Portions("x" * 5_000, PortionRequest()).fitting(100) == ()
-
-
-def test_places_in_a_text_of_several_pieces_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    text, wanted = source(300), PortionRequest(words="function_123 and function_7, not function_99999")
-    whole = Portions(text, wanted).fitting(2_000)
-    assert any(first <= 3 + 5 * 123 <= last for first, last in whole)
-    for size in (1, 11, 12, 13, 500):
-        monkeypatch.setattr(file_contents, "PIECE", size)
-        assert Portions(text, wanted).fitting(2_000) == whole
 
 
 def test_a_search_shows_what_is_around_a_place_and_names_what_it_left_out(
