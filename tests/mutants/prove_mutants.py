@@ -104,8 +104,9 @@ def prove(tally: Tally, scale: float, seed: int = 1) -> None:
                 pool.map(lambda one: _is_killed(copies, one, baselines[one.package]), chosen),
                 strict=True,
             ):
-                source = (ROOT / mutant.module).read_bytes()
-                tally.case(mutant.package, killed, what=mutant.described(source))
+                what = mutant.described((ROOT / mutant.module).read_bytes())
+                sys.stderr.write(f"{'noticed' if killed else 'SURVIVED'} {what}\n")
+                tally.case(mutant.package, killed, what=what)
 
 
 def mutants() -> list[Mutant]:
