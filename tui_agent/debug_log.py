@@ -163,7 +163,7 @@ class _LazyHandler(logging.Handler):
 
     def writable(self) -> bool:
         for path in (self.folder / NAME, self.folder, *self.folder.parents):
-            if path.exists():
+            if os.path.lexists(path):
                 return os.access(path, os.W_OK) and (path.is_dir() or path.name == NAME)
         return False
 

@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 from support.privileges import unprivileged
 
+from tui_agent import debug_log
 from tui_agent.errors import SessionError
+from tui_agent.files.private import MOST_PROCESSES
+from tui_agent.log import directory
 from tui_agent.log.directory import LOCK, SessionLock, holder
 
 
@@ -23,7 +26,7 @@ def folder(tmp_path: Path) -> Path:
 def test_one_at_a_time(folder: Path) -> None:
     with SessionLock.take(folder) as lock:
         assert lock.folder == folder
-        assert holder(folder) == os.getpid()
+        assert holder(folder) == (os.getpid(), "")
         with pytest.raises(SessionError, match=rf"session one is open in process {os.getpid()}.*fork one"):
             SessionLock.take(folder)
     SessionLock.take(folder).release()
@@ -58,7 +61,7 @@ def test_another_process_is_named_and_its_death_ends_the_lock(folder: Path) -> N
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     with SessionLock.take(folder):
-        assert holder(folder) == os.getpid()
+        assert holder(folder) == (os.getpid(), "")
 
 
 def test_a_lock_file_with_rubbish_in_it(folder: Path) -> None:
@@ -67,7 +70,18 @@ def test_a_lock_file_with_rubbish_in_it(folder: Path) -> None:
         with pytest.raises(SessionError, match="another process"):
             SessionLock.take(folder)
     with SessionLock.take(folder):
-        assert (folder / LOCK).read_bytes() == b"%d\n" % os.getpid()
+        assert holder(folder) == (os.getpid(), "")
+
+
+def test_an_owner_on_another_machine_is_named_and_not_waited_for(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A home can be a network disk. The process id of another machine says nothing about a process of this one."""
+    monkeypatch.setattr(directory, "_PAUSE", None)  # a pause would raise TypeError
+    with SessionLock.take(folder):
+        (folder / LOCK).write_text(f"{MOST_PROCESSES} far.example\n")
+        with pytest.raises(SessionError, match=f"process {MOST_PROCESSES} on far.example"):
+            SessionLock.take(folder)
 
 
 def test_private(folder: Path) -> None:
@@ -81,6 +95,19 @@ def test_a_home_that_cannot_be_written() -> None:
         public.chmod(0o500)
         with pytest.raises(SessionError, match="Permission denied"):
             SessionLock.take(public / "one")
+
+
+def test_a_home_of_another_user() -> None:
+    with unprivileged() as public:
+        (public / "sessions").mkdir(0o000)
+        session = directory.new_id(public)
+        with pytest.raises(SessionError, match="Permission denied"):
+            SessionLock.take(directory.folder_of(public, session))
+        debug_log.start(public / "sessions")
+        try:
+            debug_log.place()  # raises nothing
+        finally:
+            debug_log.stop()
 
 
 def test_a_lock_is_not_inherited(folder: Path) -> None:
@@ -106,5 +133,5 @@ def test_a_process_that_the_dead_owner_was_starting_is_waited_for(folder: Path) 
     release = threading.Timer(0.3, os.close, (ended,))
     release.start()
     with SessionLock.take(folder):
-        assert holder(folder) == os.getpid()
+        assert holder(folder) == (os.getpid(), "")
     release.join()

@@ -51,11 +51,9 @@ class SessionLock:
         try:
             _wait_for_lock(descriptor, folder)
         except OSError as error:
-            owner = holder(folder)
+            elsewhere = _open_elsewhere(folder)
             os.close(descriptor)
-            raise (
-                _open_elsewhere(folder, owner) if error.errno in _BUSY else _not_kept(folder, error)
-            ) from error
+            raise (elsewhere if error.errno in _BUSY else _not_kept(folder, error)) from error
         lock = cls(folder, descriptor)
         lock._sign()
         return lock
@@ -74,14 +72,14 @@ class SessionLock:
     def _sign(self) -> None:
         try:
             os.ftruncate(self._descriptor, 0)
-            os.pwrite(self._descriptor, b"%d\n" % os.getpid(), 0)
+            os.pwrite(self._descriptor, f"{os.getpid()} {os.uname().nodename}\n".encode(), 0)
         except OSError:
             pass
 
 
 def _wait_for_lock(descriptor: int, folder: Path) -> None:
     """Waits only if the owner is dead: a process that it was starting holds the lock until it runs its own
-    program. Raises OSError.
+    program. An owner on another machine counts as alive. Raises OSError.
     """
     deadline = time.monotonic() + _PATIENCE
     while True:
@@ -89,20 +87,28 @@ def _wait_for_lock(descriptor: int, folder: Path) -> None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         except OSError:
-            if runs(str(holder(folder))) or time.monotonic() > deadline:
+            process, machine = holder(folder)
+            if machine or runs(str(process)) or time.monotonic() > deadline:
                 raise
             time.sleep(_PAUSE)
 
 
-def holder(folder: Path) -> int:
+def holder(folder: Path) -> tuple[int, str]:
+    """The last owner's process id, or 0, and the name of its machine, or "" for this one."""
     try:
-        return whole_number(read_start(folder / LOCK, 20))
+        words = read_start(folder / LOCK, 300).decode(errors="replace").split()
     except OSError:
-        return 0
+        words = []
+    process = whole_number(words[0]) if words else 0
+    machine = words[1] if process and len(words) > 1 else ""
+    return process, "" if machine == os.uname().nodename else machine
 
 
-def _open_elsewhere(folder: Path, owner: int) -> SessionError:
-    who = f"process {owner}" if owner else "another process"
+def _open_elsewhere(folder: Path) -> SessionError:
+    process, machine = holder(folder)
+    who = f"process {process}" if process else "another process"
+    if machine:
+        who += f" on {machine}"
     return OpenElsewhere(
         f"the session {folder.name} is open in {who}",
         f"close it there, or continue a copy: `tui-agent sessions fork {folder.name}`",
@@ -112,7 +118,7 @@ def _open_elsewhere(folder: Path, owner: int) -> SessionError:
 
 def _not_kept(folder: Path, error: OSError) -> SessionError:
     why = error.strerror or str(error)
-    if (lock := folder / LOCK).exists() and not lock.is_file():
+    if os.path.lexists(lock := folder / LOCK) and not lock.is_file():
         return NotKept(
             f"the session {folder.name} cannot be saved, {display_path(str(lock))} is not a regular file",
             "move it away, then open the session again",
@@ -160,7 +166,7 @@ def new_id(data: Path) -> str:
     """Sorts by creation time (UTC): `20261121-221500-ab12`."""
     while True:
         session = f"{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}-{secrets.token_hex(2)}"
-        if not folder_of(data, session).exists():
+        if not os.path.lexists(folder_of(data, session)):  # False without access, which the lock reports
             return session
 
 
