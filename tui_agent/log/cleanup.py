@@ -78,7 +78,7 @@ def keep_within(data: Path, limit: int) -> str:
     """Cleans once a day. Returns a sentence if texts were removed or the user's consent is needed."""
     last = data / LAST
     try:
-        if last.exists() and time.time() - last.stat().st_mtime < DAY:
+        if last.exists() and 0 <= time.time() - last.stat().st_mtime < DAY:
             return ""
         write_private(last, b"")
     except OSError:
