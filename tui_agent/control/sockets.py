@@ -59,7 +59,10 @@ def checked(path: Path) -> bool:
     if not stat.S_ISDIR(status.st_mode):
         raise _not_usable(path, "it is not a folder")
     if status.st_uid != os.geteuid():
-        raise _not_usable(path, "it belongs to another user")
+        raise SessionError(
+            f"the folder of running sessions, {display_path(str(path))}, belongs to another user",
+            "set TMPDIR to your own folder",
+        )
     if stat.S_IMODE(status.st_mode) != 0o700:
         raise _not_usable(path, "its mode is not 0700")
     return True
