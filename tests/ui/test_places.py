@@ -7,8 +7,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from textual.geometry import Region, Size
 
-from tui_agent.store.state import LayoutSlice
-from tui_agent.ui.layout.areas import AT_FIRST, Axis, Needs, SpaceNeed, areas, mode_of, resized
+from tui_agent.store.state import LayoutSlice, State, TurnSlice
+from tui_agent.ui.layout.areas import AT_FIRST, Axis, Needs, SpaceNeed, areas, mode_of, needs_of, resized
 from tui_agent.ui.panes import PANES
 
 SIZES = st.builds(Size, st.integers(20, 400), st.integers(6, 120))
@@ -122,6 +122,13 @@ def test_what_is_empty_is_a_title() -> None:
     found = areas(Size(130, 48), LayoutSlice(), AT_FIRST)
     assert {place.front for place in found} == {"files", "chat", ""}
     assert [place.panes for place in found if not place.front] == [("plan",), ("known",), ("todos",)]
+
+
+def test_from_the_first_turn_on_a_wide_screen_shows_no_empty_pane() -> None:
+    begun = needs_of(State(turn=TurnSlice(number=1)))
+    assert {place.front for place in areas(WIDE, USUAL, begun)} == {"files", "chat", ""}
+    assert {"review", "plan", "known"} <= heights(needs_of(State())).keys()
+    assert "review" in heights(begun, LayoutSlice(focus="review"))
 
 
 def test_a_wide_screen_begins_with_what_files_known_plan_and_review_know() -> None:

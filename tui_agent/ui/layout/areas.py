@@ -43,7 +43,7 @@ _FILES, _OTHERS, _QUESTION = 6, 3, 6
 
 
 def needs_of(state: State) -> Needs:
-    """Panes not in the result are empty."""
+    """Needs by pane. A pane that is not in the result is empty, and `OPENED` applies to it until the first turn."""
     found = {
         "plan": _plan(state),
         "known": SpaceNeed(len(state.known.files) + 2) if state.known.files else NOTHING,
@@ -52,7 +52,8 @@ def needs_of(state: State) -> Needs:
         "todos": _todos(state),
         "subtasks": _subtasks(state),
     }
-    return {**AT_FIRST, **{pane: need for pane, need in found.items() if need.rows}}
+    begun = state.turn.number > 0
+    return {**AT_FIRST, **{pane: need for pane, need in found.items() if need.rows or begun}}
 
 
 def _plan(state: State) -> SpaceNeed:
@@ -90,6 +91,7 @@ WIDE_FROM, MEDIUM_FROM = 160, 120
 CENTRE, CENTRE_SHARE = 96, 0.56
 #: Key in the layout's `tabs` of the centre's pane.
 IN_USE = "centre"
+#: Panes that a wide screen opens until the first turn, although they are empty.
 OPENED: Needs = {"plan": SpaceNeed(3), "known": SpaceNeed(4), "review": SpaceNeed()}
 #: Minimum cells of todos and of sub-tasks beside each other.
 TASKS_LEAST = 26

@@ -155,7 +155,7 @@ class Blocks:
                 case "paragraph_open":
                     yield from self._space(token)
                 case "inline":
-                    yield from self._add_block(self._words(token, self._style).split("\n"))
+                    yield from self._add_block(self._words(token, self._style).split("\n"), prose=True)
                 case "fence" | "code_block":
                     yield from self._space(token)
                     yield from self._code(token.content, token.info)
@@ -219,12 +219,14 @@ class Blocks:
             mark = done if there.number is None else mark + done
         self._enter(mark, " " * len(mark))
 
-    def _add_block(self, contents: Sequence[Content], code: bool = False) -> Iterator[TextLine]:
+    def _add_block(
+        self, contents: Sequence[Content], code: bool = False, prose: bool = False
+    ) -> Iterator[TextLine]:
         self._fresh, self._begun = False, True
         first = "".join(self._first)
         if contents:
             self._first = list(self._marks)
-        yield from marked(contents, first, "".join(self._marks), code)
+        yield from marked(contents, first, "".join(self._marks), code, prose)
 
     def _words(self, token: Token, style: str = "") -> Content:
         text = token.content
@@ -314,11 +316,14 @@ def cut(line: Content) -> Iterator[Content]:
         yield line[at : at + MOST_TOGETHER]
 
 
-def marked(contents: Iterable[Content], first: str, hang: str, code: bool = False) -> Iterator[TextLine]:
+def marked(
+    contents: Iterable[Content], first: str, hang: str, code: bool = False, prose: bool = False
+) -> Iterator[TextLine]:
     marks = first
     for content in contents:
         for part in cut(content):
-            yield TextLine(_faint(marks) + part if marks else part, code, len(marks), hang)
+            words = _faint(marks) + part if marks else part
+            yield TextLine(words, code, len(marks), hang, prose=prose)
             marks = hang
 
 

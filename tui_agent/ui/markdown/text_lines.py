@@ -15,6 +15,8 @@ from textual.content import Content
 GOES_ON = "↪ "
 #: Cells on each side of code, in its background colour.
 MARGIN = 1
+#: Most cells in a row of prose, because longer rows are hard to read.
+MEASURE = 120
 TAB = 8
 EDGE = " │ "
 #: Minimum width of a column, and the longest word that can widen it.
@@ -38,15 +40,16 @@ class DrawnRow(NamedTuple):
 
 
 class TextLine(Struct, frozen=True, gc=False):
-    """A line before wrapping. Its first `marks` characters are bullets and bars, which `hang` replaces in
-    later rows. `head` is a code block's language, not part of the text.
-    """
+    """A line before wrapping. Its first `marks` characters are bullets and bars, which `hang` replaces in later
+    rows. `head` is the language above a code block, not part of the text. Rows of `prose` have at most `MEASURE`
+    cells."""
 
     content: Content
     code: bool = False
     marks: int = 0
     hang: str = ""
     head: str = ""
+    prose: bool = False
 
     @property
     def plain(self) -> str:
@@ -54,7 +57,7 @@ class TextLine(Struct, frozen=True, gc=False):
 
     def height(self, width: int) -> int:
         plain = self.content.plain
-        room = width - 2 * MARGIN if self.code else width
+        room = width - 2 * MARGIN if self.code else min(width, MEASURE) if self.prose else width
         if len(plain) <= (room if plain.isascii() else room // 2) and "\t" not in plain:
             return 1  # a character has at most two cells
         return len(self._cuts(width)) + 1
@@ -89,6 +92,7 @@ class TextLine(Struct, frozen=True, gc=False):
     def _cuts(self, width: int) -> list[int]:
         body = self.content.plain[self.marks :]
         if not self.code:
+            width = min(width, MEASURE) if self.prose else width
             room = max(width - (cell_len(self.hang) if self._hangs(width) else 0), 1)
             return [self.marks + at for at in _divided(body, room)]
         room = max(width - 2 * MARGIN - (cell_len(self.hang) if self._hangs(width) else 0), 4)
