@@ -89,7 +89,8 @@ async def a_click_behind_a_change_hits_the_tab_that_is_there_then(driven: Driven
     await hands.types(F4)
     line = next(it for it in driven.screen.query(TabLine) if "buffers" in [pane for pane, _ in it._tabs[:-1]])
     before = [pane for pane, _ in line._tabs].index("buffers") + 1
-    x = line.content_region.x + sum(it.cell_length + line._gap for it in line._labels()[:before])
+    gap, labels = line._fitted()
+    x = line.content_region.x + sum(it.cell_length + gap for it in labels[:before])
     await hands.types(F7)
     driven.session.files.edit("api.py", f"# longer title\n{FILES['api.py']}", (0, 0), (0, 0))
     await hands.types(click(x + 1, line.region.y + 1))

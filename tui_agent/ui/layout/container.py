@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.store.state import State
 
-_GAP = 3
+#: State symbols in titles, with their colours.
 _COLOURS = {"●": "accent", "⚠": "warning", "?": "warning", "✗": "failed", "◌": "warning"}
 _MARKS = re.compile(rf" [{''.join(_COLOURS)}]\d*")
 _COUNTED = re.compile(rf"\S+( [\d,/]+\b| [{''.join(_COLOURS)}]\d*)*")
@@ -40,6 +40,10 @@ _COUNTED = re.compile(rf"\S+( [\d,/]+\b| [{''.join(_COLOURS)}]\d*)*")
 
 def _whole(title: str) -> str:
     return title
+
+
+def _brief(title: str) -> str:
+    return title.rpartition(" · ")[0] or title
 
 
 def _counts(title: str) -> str:
@@ -52,7 +56,11 @@ def _cut(letters: int, title: str) -> str:
     return name[:letters] + space + counts
 
 
-_SHORTER = [partial(_cut, letters) for letters in (6, 4, 3, 2, 1)]
+#: Cells between two titles, and how titles are written, from the best to one for very few cells.
+_FORMS = (
+    *((3, _whole), (2, _whole), (3, _brief), (3, _counts), (2, _counts), (1, _counts)),
+    *((1, partial(_cut, letters)) for letters in (6, 4, 3, 2, 1)),
+)
 
 
 class TabLine(Widget):
@@ -84,28 +92,25 @@ class TabLine(Widget):
         self.refresh()
 
     def render(self) -> Content:
-        return Content(" " * self._gap).join(self._labels())
+        gap, labels = self._fitted()
+        return Content(" " * gap).join(labels)
 
-    @property
-    def _gap(self) -> int:
-        needed = sum(len(title) + _GAP for _, title in self._tabs) - _GAP
-        return _GAP if needed <= self.size.width else 1
-
-    def _labels(self) -> list[Content]:
-        """If space is short, all drop their details, then shorten their names; counts remain."""
+    def _fitted(self) -> tuple[int, list[Content]]:
+        """The gap between titles, and the titles. If they do not fit, all drop their details, then the gap shrinks,
+        then all shorten their names; counts remain."""
         titles = [title.plain if isinstance(title, Content) else title for _, title in self._tabs]
         titles = [
             title if pane == self._front else title.partition(" · ")[0]
             for (pane, _), title in zip(self._tabs, titles, strict=True)
         ]
         if len(titles) == 1:
-            return [self._label(self._tabs[0][0], fit(titles[0], self.size.width))]
-        room = self.size.width - self._gap * (len(titles) - 1)
-        for shorter in (_whole, _counts, *_SHORTER):
-            words = [shorter(title) for title in titles]
-            if sum(map(cell_len, words)) <= room:
+            return 1, [self._label(self._tabs[0][0], fit(titles[0], self.size.width))]
+        gap, words = 1, titles
+        for gap, form in _FORMS:
+            words = [form(title) for title in titles]
+            if sum(map(cell_len, words)) + gap * (len(words) - 1) <= self.size.width:
                 break
-        return [self._label(pane, text) for (pane, _), text in zip(self._tabs, words, strict=True)]
+        return gap, [self._label(pane, text) for (pane, _), text in zip(self._tabs, words, strict=True)]
 
     def _label(self, pane: str, text: str) -> Content:
         front = pane == self._front
@@ -118,8 +123,9 @@ class TabLine(Widget):
     def on_mouse_down(self, event: events.MouseDown) -> None:
         self._pressed = ""
         x = event.get_content_offset_capture(self).x
-        for (pane, _), shown in zip(self._tabs, self._labels(), strict=True):
-            x -= shown.cell_length + self._gap
+        gap, labels = self._fitted()
+        for (pane, _), shown in zip(self._tabs, labels, strict=True):
+            x -= shown.cell_length + gap
             if x < 0:
                 self._pressed = pane
                 return
