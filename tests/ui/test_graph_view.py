@@ -123,8 +123,8 @@ def test_one_task_fans_out_to_those_that_share_it():
 
 def test_a_line_passes_the_layers_between():
     expected = """
-        a ○ ──┬─▶ b ○ ───▶ c ○ ──┐
-              └──────────────────┴─▶ d ○"""
+        a ○ ──┬─▶ b ○ ─▶ c ○ ──┐
+              └────────────────┴─▶ d ○"""
     assert drawn({"a": [], "b": ["a"], "c": ["b"], "d": ["a", "c"]}) == textwrap.dedent(expected).strip("\n")
 
 

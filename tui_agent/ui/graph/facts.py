@@ -151,7 +151,8 @@ def _fact(
         long, full = _spent_words(task, None, now)
         beyond = " ⚠" if task.outside else ""
         return Fact(mark_of(task), Piece(long + beyond, "muted"), Piece(beyond.strip(), "warning"), full)
-    return Fact(mark_of(task), Piece(_state_words(task), "muted"))
+    short = Piece("for you", "accent") if waits_for_user(task) and not task.auto_execute else Piece("")
+    return Fact(mark_of(task), Piece(_state_words(task), "muted"), short)
 
 
 def _running(task: SubTask, progress: SubTaskProgress | None, now: float, silent_after: int) -> Fact:

@@ -22,7 +22,7 @@ from tui_agent.ui.widgets.line_view import LineView, Piece, column, fit
 
 _LEFT, _RIGHT, _UP, _DOWN = 1, 2, 4, 8
 _GLYPHS = dict(zip(range(1, 16), "───│┘└┴│┐┌┬│┤├┼", strict=True))
-#: Cells of edge before the first lane and after the last.
+#: Cells of edge before the first lane and after the last one, arrow and space included; without lanes only the latter.
 _BEFORE, _AFTER = 2, 3
 
 
@@ -67,7 +67,7 @@ class Canvas:
         lefts, rights, x = [], [], 0
         for layer, lanes in zip(self.layout.layers, self.layout.lanes, strict=True):
             if lefts:
-                x += _BEFORE + max(2 * lanes - 1, 0) + _AFTER
+                x += (_BEFORE + 2 * lanes - 1 if lanes else 0) + _AFTER
             lefts.append(x)
             x += max((widths[item.name] for item in layer if not item.passes), default=0)
             rights.append(x)

@@ -150,6 +150,8 @@ def limits_row(settings: Settings, tasks: Sequence[SubTask], used: Usage) -> Row
     running = sum(task.state == "running" for task in tasks)
     most = settings.subtasks.max_parallel
     runs = f"{running} of {most} run" if running else f"none runs, at most {most}"
+    asking = sum(map(waits_for_user, tasks))
+    asks = (Piece(f"{asking} {'waits' if asking == 1 else 'wait'} for you · ", "accent"),) if asking else ()
     left = Piece(f"{runs} · {_BY_ITSELF[settings.subtasks.begin]}", "muted", "end")
     tokens, limits, each = used.input + used.output, settings.limits, settings.subtasks
     most_tokens, most_cost = limits.session_tokens, limits.session_cost
@@ -171,7 +173,7 @@ def limits_row(settings: Settings, tasks: Sequence[SubTask], used: Usage) -> Row
     paid = f"{cost}{of_cost.replace(' of ', '/')}" if cost else ""
     short = f"{short_count(tokens)}{of_tokens.replace(' of ', '/')} {paid}".rstrip()
     right = (long, said, short, paid or short)
-    return Row("", Line((left,), tuple(Piece(words, ink) for words in right)))
+    return Row("", Line((*asks, left), tuple(Piece(words, ink) for words in right)))
 
 
 def _time(seconds: int) -> str:
@@ -236,7 +238,8 @@ def _state_line(task: SubTask, fact: Fact) -> str:
         return " · ".join(part for part in ("" if fact.silent else task.state, fact.full) if part)
     if task.state in OPEN_STATES:
         ticked = " · ticked" if task.auto_execute and not task.wanted else ""
-        return f"{task.state}{ticked}{' · starts automatically' if task.wanted else ''}"
+        state = "waits for you" if waits_for_user(task) else task.state
+        return f"{state}{ticked}{' · starts automatically' if task.wanted else ''}"
     again = f" · run {task.runs} times" if task.runs > 1 else ""
     return f"{task.state}{again}"
 

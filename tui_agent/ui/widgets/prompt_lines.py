@@ -72,13 +72,14 @@ class ApprovalLine(PromptLine):
         begin = self._session.loaded.settings.subtasks.begin
         if not waiting or begin == "auto":
             return ""
+        now = [task for task in waiting if task.state == "ready"] or waiting
         keys = getattr(self.app, "keys", None)
         go, run, one = (keys.shown(name) for name in _KEYS) if keys else ("", "", "")
         if begin == "ticked" and ticked:
             return f"{_count(waiting)} · {run} run {ticked} ticked · {go} look"
         if any(task.wanted or task.state == "running" for task in tasks):
             return ""
-        return f"{_count(waiting)} for you · {go} look, then {one} run"
+        return f"{_count(now)} for you · {go} look, then {one} run"
 
 
 #: Maximum lines of an effect, and the seconds before a digit answers.
