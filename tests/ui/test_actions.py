@@ -14,7 +14,7 @@ from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, bindings_of, why_not
 from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.commands import DIALOGS
 from tui_agent.ui.dialogs.chooser import room_of
-from tui_agent.ui.dialogs.palette import help_rows
+from tui_agent.ui.dialogs.palette import help_rows, palette_rows
 from tui_agent.ui.keys.keymap import load_keys
 from tui_agent.ui.keys.leader import menu_pages
 from tui_agent.ui.panes import PANES
@@ -53,3 +53,10 @@ def test_the_help_shows_all_that_a_key_does_and_the_menu_tells_keys_apart() -> N
 @pytest.mark.parametrize("name", ["again", "online", "list"])
 def test_what_is_about_commands_that_ran_is_offered_once_one_has(name: str) -> None:
     assert why_not(f"commands.{name}", State()) == "no command has run"
+
+
+@pytest.mark.parametrize("width", [80, 160])
+def test_a_row_of_the_palette_is_one_line_with_the_whole_reason(width: int) -> None:
+    rows = palette_rows("", load_keys(), "chat", (), lambda it: why_not(it, State()), room_of(width))
+    assert len(rows) == len(ACTIONS)
+    assert [row.words.plain for row in rows if row.words.cell_length > room_of(width)] == []

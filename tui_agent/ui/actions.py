@@ -207,7 +207,7 @@ def _waits(state: State) -> str:
     if state.review.open:
         return ""
     broken = any(change.state in ("failed", "conflict") for change in state.review.changes)
-    return "all changes failed or conflict" if broken else "nothing is pending"
+    return "none can be applied" if broken else "nothing is pending"
 
 
 _applied = _unless(lambda state: any(not p.undone for p in state.review.checkpoints), "nothing was applied")
@@ -228,7 +228,7 @@ _clash = _unless(
 _command = _unless(lambda state: state.commands.results, "no command has run")
 _todo = _unless(lambda state: state.todos, "no todos")
 _task = _unless(lambda state: state.subtasks.tasks, "no sub-tasks")
-_task_runs = _unless(lambda state: state.subtasks.running, "no sub-task is running")
+_task_runs = _unless(lambda state: state.subtasks.running, "no sub-task runs")
 _question = _unless(lambda state: state.turn.phase == "waiting", "no question is open")
 _works = _unless(
     lambda state: state.turn.running or state.commands.running or state.subtasks.running, "nothing is running"
@@ -270,20 +270,20 @@ _REASONS: dict[str, Reason] = {
     **dict.fromkeys(("commands.again", "commands.online", "chat.tell_output"), _command),
     "commands.list": lambda state: "" if state.commands.running else _command(state),
     "commands.take": _unless(
-        lambda state: any(result.changed for result in state.commands.results), "no command wrote anything"
+        lambda state: any(result.changed for result in state.commands.results), "nothing was written"
     ),
     "session.permission": _unless(lambda state: state.asked is not None, "no question is open"),
     "pane.show_all": _unless(
         lambda state: state.layout.hidden or state.layout.zoomed or state.layout.sizes, "all panes are shown"
     ),
-    "pane.hide": _unless(lambda state: state.layout.focus != "chat", "the chat cannot be hidden"),
+    "pane.hide": _unless(lambda state: state.layout.focus != "chat", "the chat stays open"),
     "buffers": _file,
     **dict.fromkeys(("buffers.save", "buffers.find", "buffers.replace"), _text),
     "buffers.merge": _clash,
     "known": _unless(lambda state: state.known.files, "no known files"),
     "plan": _unless(lambda state: state.plan.actions, "no plan"),
     **dict.fromkeys(("plan.choose", "plan.let_go", "plan.other"), _question),
-    "chat.unqueue": _unless(lambda state: state.input.queue, "no message is queued"),
+    "chat.unqueue": _unless(lambda state: state.input.queue, "nothing is queued"),
     "chat.copy": _unless(
         lambda state: any(message.kind == "agent" for message in state.chat.messages), "no answer yet"
     ),

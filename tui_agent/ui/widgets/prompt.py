@@ -88,7 +88,7 @@ class Prompt(WritingArea):
             id="prompt",
             soft_wrap=True,
             compact=True,
-            placeholder="Ask · @ file · / action · ! command",
+            placeholder="Ask · @ file · / action · ! run",
         )
         self.highlight_cursor_line = False
         self._step = step
