@@ -202,7 +202,9 @@ class Attachment:
                 return
             if self._is_job or self._lending or self.is_attached or is_busy(self._session.state):
                 idle = monotonic()
-            elif monotonic() - idle >= (self.linger if self._server is not None else 0):  # else nothing reaches it
+            elif monotonic() - idle >= (
+                self.linger if self._server is not None else 0
+            ):  # else nothing reaches it
                 await self.leave(0)
                 return
 
