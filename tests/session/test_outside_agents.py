@@ -12,7 +12,7 @@ from support.trees import until
 
 from tui_agent.edits.change import Pick
 from tui_agent.errors import SessionError, SettingsError
-from tui_agent.outside_agents.profiles import load_profile
+from tui_agent.outside_agents.profiles import load_profile, summary_of
 from tui_agent.session import outside_agents
 from tui_agent.settings.folders import Folders
 
@@ -154,6 +154,9 @@ def test_a_profile_that_cannot_be_used_is_one_sentence(tmp_path: Path, text: str
     with pytest.raises(SettingsError, match=r"mine\.toml cannot be used as a profile") as refused:
         load_profile(folders, "mine")
     assert why in str(refused.value) and "\n" not in str(refused.value)
+    assert summary_of(folders, "mine") == refused.value.what
+    (tmp_path / "agent-programs" / "mine.toml").write_text('program = "/bin/sh"\nhosts = ["a.example:8443"]')
+    assert summary_of(folders, "mine") == "/bin/sh · a.example:8443"
 
 
 async def test_only_hosts_of_its_list_are_reached_and_others_are_named_and_can_be_allowed(

@@ -83,10 +83,18 @@ def load_profile(folders: Folders, name: str) -> AgentProfile:
                     f"{path} cannot be used as a profile: {error}", "correct the file"
                 ) from error
     known = ", ".join(profile_names(folders))
-    raise SettingsError(
-        f"There is no agent profile {name!r}",
-        f"choose one of {known}, or add {folders.config / FOLDER / name}.toml",
-    )
+    more = f", or add {folders.config / FOLDER / name}.toml" if _NAME.fullmatch(name) else ""
+    raise SettingsError(f"There is no agent profile {name[:40]!r}", f"choose one of {known}{more}")
+
+
+def summary_of(folders: Folders, name: str) -> str:
+    """Returns the program's path and hosts, or why the profile cannot be used. Blocking, briefly."""
+    try:
+        profile = load_profile(folders, name)
+    except SettingsError as error:
+        return error.what
+    place = shutil.which(profile.program) or f"{profile.program} is not installed"
+    return " · ".join((place, ", ".join(profile.hosts) or "no hosts"))
 
 
 def profile_of_command(folders: Folders, words: Sequence[str]) -> AgentProfile:

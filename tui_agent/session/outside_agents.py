@@ -28,6 +28,7 @@ from tui_agent.outside_agents.profiles import (
     profile_names,
     profile_of_command,
     program_path,
+    summary_of,
 )
 from tui_agent.review.review import Review
 from tui_agent.sandbox.environment import NO_KEYBOARD, PROXIED, variables
@@ -498,6 +499,11 @@ class OutsideAgents:
     @call(changes=False)
     def names(self) -> list[str]:
         return profile_names(self._core.folders)
+
+    @call(changes=False)
+    def summaries(self) -> dict[str, str]:
+        """By name. Blocking, briefly."""
+        return {name: summary_of(self._core.folders, name) for name in self.names()}
 
     @call(changes=True)
     async def open(self, words: Sequence[str], *, by_name: bool = False) -> AgentRun:

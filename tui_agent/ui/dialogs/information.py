@@ -175,16 +175,15 @@ async def choose_hooks(app: App[object], session: Session) -> None:
 
 async def choose_agent(app: App[object], session: Session) -> None:
     """Inserts the chosen prompt or program."""
-    programs: list[str] = []
 
     async def get() -> list[Fact]:
         await session.extensions.read()
-        programs[:] = await asyncio.to_thread(session.outside_agents.names)
+        programs = await asyncio.to_thread(session.outside_agents.summaries)
         prompts = [
             (key, f"prompt for sub-tasks · {agent.model or 'the model in use'} · {agent.description}")
             for key, agent in session.extensions.agents.items()
         ]
-        return [*prompts, *((name, "program, runs in a view with /agent") for name in programs)]
+        return [*prompts, *((name, f"program · {words}") for name, words in programs.items())]
 
     chosen = await _choose(app, "Agents: prompts for sub-tasks, and programs", get(), "{choose} uses one")
     if chosen:
