@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from support.command_line import run_here
+from support.recordings import recorded
 from support.sessions import calls, model_of, open_session, reply
 from support.trees import until
 
@@ -436,6 +438,31 @@ async def test_a_hook_blocks_a_summary(work: Path) -> None:
         assert session.state.conversation.messages == before
         assert "the hook keep blocked it: not now" in notices(session)
         assert len(model_of(session).requests) == 2
+
+
+SLOWLY = {"event": "PostToolUse", "command": f"sleep 0.3; {SCRIPT}"}
+
+
+async def test_a_session_that_ends_waits_for_hooks_after_an_apply(work: Path) -> None:
+    write(format=SLOWLY)
+    async with open_session(work, [reply(fileChanges=[CHANGE])]) as session:
+        await turn(session)
+        await session.review.apply()
+    assert [one["tool_name"] for one in seen(work)] == ["Edit"]
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_commands_wait_for_hooks_after_an_apply(
+    work: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, at_once: bool
+) -> None:
+    monkeypatch.setattr(hooks, "ENDS_WITHIN", 0.0)
+    write(format=SLOWLY)
+    replay = recorded(work.parent / "replay", ("change a.py", json.dumps(reply(fileChanges=[CHANGE]))))
+    words = ["--replay", str(replay), "--planner-model", "none", "--apply", "all" if at_once else "none"]
+    assert run_here(capfd, ["run", "--workspace", str(work), *words, "change a.py"]).status == 0
+    if not at_once:
+        assert run_here(capfd, ["apply", "--workspace", str(work), "--session", "last"]).status == 0
+    assert [one["tool_name"] for one in seen(work)] == ["Edit"]
 
 
 async def test_a_hook_at_the_end_that_hangs_holds_nothing_up(

@@ -77,6 +77,7 @@ async def _decide(decision: Decision, workspace: Path, session_id: str, changes:
             if session.state.turn.running:  # The model is asked again about conflicts.
                 await session.start_services()
                 await session.chat.finished()
+            await session.hooks.settled(background=False)
             for change in session.state.review.changes:
                 if before.review.change(change.id) != change:
                     why = f" ({change.reason})" if change.reason else ""

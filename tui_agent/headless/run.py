@@ -123,6 +123,7 @@ async def _turn(session: Session, options: RunOptions, teller: RunReporter, undo
             files = "1 file" if len(undone.files) == 1 else f"{len(undone.files)} files"
             why = f"Applied, but {files} did not fit into the request: send “continue” for the rest"
         left += [why] if why else []
+    await session.hooks.settled(background=False)
     if turn.ok and turn.limit:
         left.append(f"{turn.limit} ended the turn early: send “continue” to resume it")
     if turn.ok:
@@ -152,6 +153,7 @@ async def _best(session: Session, options: RunOptions, teller: RunReporter) -> i
         taken = await session.subtasks.take_first(names)
         why = "" if taken else "Nothing was written: no attempt has changes without a failed check"
         why = why or await apply_all(session, proposed, checked=options.apply == "checked")
+        await session.hooks.settled(background=False)
     used = used_since(before, session.state.usage.session)
     teller.finish(session.state, not why, why, used, time.monotonic() - begun)
     return 1 if why else 0

@@ -95,6 +95,8 @@ class Hooks:
         self._loading: asyncio.Task[None] | None = None
         self._beginning: asyncio.Task[str] | None = None
         self._beside: set[asyncio.Task[Any]] = set()
+        #: The tasks beside the turn whose hooks have `background`.
+        self._in_background: set[asyncio.Task[Any]] = set()
         self._running: set[asyncio.Task[HookResult]] = set()
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._following = 0
@@ -157,17 +159,19 @@ class Hooks:
             task.cancel()
 
     @call(changes=False)
-    async def settled(self) -> None:
-        while self._beside:
-            await asyncio.wait(self._beside)
+    async def settled(self, *, background: bool = True) -> None:
+        """Waits for hooks beside the turn, such as those after an apply."""
+        while running := self._beside if background else self._beside - self._in_background:
+            await asyncio.wait(running)
 
     @call(changes=False)
     async def close(self, reason: EndReason = "other") -> None:
-        """Runs the `SessionEnd` hooks and ends all others."""
-        if self._beginning is not None:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(ENDS_WITHIN):
+        """Runs the `SessionEnd` hooks, waits for those beside the turn, and ends all that still run."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(ENDS_WITHIN):
+                if self._beginning is not None:
                     await self._run("SessionEnd", {"reason": reason}, reason)
+                await self.settled(background=False)
         tasks = [one for one in (self._loading, self._beginning, *self._beside, *self._running) if one]
         for task in tasks:
             task.cancel()
@@ -375,10 +379,11 @@ class Hooks:
                 words = question or f"tui-agent asks which file is meant: {action}"
                 self._do_beside(self._notified(words, "question"))
 
-    def _do_beside(self, doing: Coroutine[Any, Any, Any]) -> None:
+    def _do_beside(self, doing: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = asyncio.create_task(doing, name="hooks: beside")
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
+        return task
 
     def _may_have_any(self) -> bool:
         if self._parent is not None:
@@ -454,7 +459,9 @@ class Hooks:
             common |= {"agent_id": self.state.session.id, "agent_type": self._agent}
         for hook in hooks:
             if hook.settings.background:
-                self._do_beside(self._in_background(hook, {**common, **fields}))
+                task = self._do_beside(self._run_in_background(hook, {**common, **fields}))
+                self._in_background.add(task)
+                task.add_done_callback(self._in_background.discard)
         hooks = [hook for hook in hooks if not hook.settings.background]
         if not hooks:
             return Answers()
@@ -475,7 +482,7 @@ class Hooks:
             raise SessionError("Nothing was applied, a hook was stopped before it ended", "apply again")
         return Answers(found)
 
-    async def _in_background(self, hook: Hook, fields: dict[str, Any]) -> None:
+    async def _run_in_background(self, hook: Hook, fields: dict[str, Any]) -> None:
         found = [(hook, await self._one(hook, fields))]
         await self._show(found)
         await self._core.journal.record(*_news(Answers(found)))
