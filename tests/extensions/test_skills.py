@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from tui_agent.errors import LooksSecret, PathRefused
 from tui_agent.extensions.files import Unusable, parse, places
-from tui_agent.extensions.markdown_files import (
-    expanded,
-    read_skills,
-    skill_body,
-    skill_file,
-    skill_lines,
-)
+from tui_agent.extensions.markdown_files import expanded, read_skills, skill_body, skill_file, skill_lines
 from tui_agent.extensions.names import model_of, narrowing
 from tui_agent.extensions.trusted import TrustedFiles, brought, standing
 from tui_agent.settings import trust
@@ -194,3 +191,37 @@ def test_names_of_other_agents_have_counterparts() -> None:
 @pytest.mark.parametrize(("length", "first"), [(9, "b c"), (10_000, "'b")])
 async def test_long_arguments_are_split_at_spaces(length: int, first: str) -> None:
     assert await expanded("$1", f"'b c' {'x' * length}") == first
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "printf %s $1",
+        'printf %s "$1"',
+        "printf %s '$1'",
+        'printf %s "$(printf %s "$1")"',
+        'printf %s "a\\" $1" | cut -c 4-',
+        "(printf %s $1)",
+        "printf %s \"'$1'\" | tr -d \\'",
+    ],
+)
+async def test_an_argument_is_one_word_whatever_quotes_are_around_it(written: str) -> None:
+    argument = 'a $(echo bad) "b" \\ $HOME `id`'
+
+    async def run(command: str) -> str:
+        return (await asyncio.to_thread(subprocess.check_output, ["bash", "-c", command])).decode()
+
+    text = f"!`{written}`"
+    found = await expanded(text, shlex.quote(argument), (), run)
+    assert found.removesuffix(f"\n\n{shlex.quote(argument)}") == argument
+
+
+async def test_single_quotes_keep_a_field_of_awk_without_an_argument() -> None:
+    commands = []
+
+    async def run(command: str) -> str:
+        commands.append(command)
+        return ""
+
+    await expanded("!`awk '{print $1}'` !`echo '$ARGUMENTS' $2`", "", (), run)
+    assert commands == ["awk '{print $1}'", "echo '$ARGUMENTS' ''"]

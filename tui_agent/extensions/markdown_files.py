@@ -379,6 +379,35 @@ def read_commands(
     return list(found.values()), problems
 
 
+def _in_shell(found: re.Match[str], words: Sequence[str]) -> str:
+    """The words in place of a match in a shell text, quoted as the quotes around it need."""
+    match _open_quote(found.string[: found.start()]):
+        case '"':
+            return re.sub(r'[\\$`"]', r"\\\g<0>", " ".join(words))
+        case "'":
+            return " ".join(words).replace("'", r"'\''") if any(words) else found[0]
+    return shlex.join(words)
+
+
+def _open_quote(text: str) -> str:
+    """The quote that is open at the end of a shell text, or ""."""
+    levels, at = [""], 0
+    while at < len(text):
+        letter, now = text[at], levels[-1]
+        if now == "'":
+            levels = levels[:-1] if letter == "'" else levels
+        elif letter == "\\":
+            at += 1
+        elif letter == '"' == now or (letter == ")" and not now and len(levels) > 1):
+            levels = levels[:-1]
+        elif letter == '"' or (letter == "'" and not now):
+            levels = [*levels, letter]
+        elif letter == "(" and (not now or text[at - 1 : at] == "$"):
+            levels = [*levels, ""]
+        at += 1
+    return levels[-1]
+
+
 async def expanded(
     body: str, arguments: str, names: Sequence[str] = (), run: RunCommand | None = None
 ) -> str:
@@ -397,7 +426,7 @@ async def expanded(
             return found[0]  # a variable of the text
         uses = uses or not quoted
         if name is None and found["number"] is None and found["position"] is None:
-            return shlex.join(words) if quoted else arguments
+            return _in_shell(found, words) if quoted else arguments
         position = found["position"] or "0"
         at = (
             names.index(name)
@@ -405,7 +434,7 @@ async def expanded(
             else whole_number(found["number"] or position, 0) - bool(found["number"])
         )
         word = words[at] if at < len(words) else ""
-        return shlex.quote(word) if quoted else word
+        return _in_shell(found, [word]) if quoted else word
 
     parts: list[str] = []
     at = 0
