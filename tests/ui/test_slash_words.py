@@ -19,6 +19,9 @@ from tui_agent.ui.widgets.prompt import Prompt
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     (tmp_path / "AGENTS.md").write_text("Be brief.\n")
+    (tmp_path / ".mcp.json").write_text('{"mcpServers": {"one": {"command": "one"}}}')
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude/settings.json").write_text('{"hooks": {"Stop": [{"hooks": [{"command": "true"}]}]}}')
     return tmp_path
 
 
@@ -27,9 +30,9 @@ def workspace(tmp_path: Path) -> Path:
     [
         ("config", "Settings", "subtasks.b", '"ticked"'),
         ("status", "Status", "session", "0 tokens in"),
-        ("mcp", "MCP servers", "import", "write [mcp.servers.NAME]"),
+        ("mcp", "MCP servers", "trusted", "brings servers in .mcp.json that are not"),
         ("agents", "Agents: prompts", "codex", "program, runs in a view"),
-        ("hooks", "Hooks", "settings", "write [hooks.NAME]"),
+        ("hooks", "Hooks", "trusted", "brings hooks that are not trusted"),
         ("stats", "Statistics of this folder's sessions", "questions", "questions about files"),
         ("doctor", "Installation", "packages python", "Python 3"),
     ],

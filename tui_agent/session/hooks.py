@@ -105,6 +105,8 @@ class Hooks:
         self._possible: bool | None = None
         self._told: set[str] = set()
         self._hooks: tuple[Hook, ...] = ()
+        #: Sentences about entries that are left out.
+        self.problems: tuple[str, ...] = ()
         self._transcript: HookTranscript | None = None
         self._writing = asyncio.Lock()
         core.journal.store.subscribe(self._on_event)
@@ -537,7 +539,7 @@ class Hooks:
         core = self._core
         root = core.workspace.root
         found = await asyncio.to_thread(configured, core.settings.hooks, root, core.folders)
-        self._hooks = found.hooks
+        self._hooks, self.problems = found.hooks, found.problems
         off = [hook.name for hook in found.hooks if hook.origin == "project" and hook.off]
         said = list(found.problems[:MAX_NOTICES])
         if off:

@@ -61,6 +61,11 @@ class McpServers:
         return self._configured.servers if self._configured else ()
 
     @property
+    def problems(self) -> tuple[str, ...]:
+        """Sentences about entries that are left out."""
+        return self._configured.problems if self._configured else ()
+
+    @property
     def calls(self) -> ServerCalls | None:
         listed = self.state.server_tools
         if not (listed.inline or listed.by_name):

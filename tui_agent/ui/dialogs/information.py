@@ -145,7 +145,8 @@ async def show_servers(app: App[object], session: Session) -> None:
             tools = counted(len(offer.tools), "tool") if offer else "not listed yet"
             theirs = " · of this workspace" if server.origin == "project" else ""
             facts.append((server.name, f"{'on' if server.on else 'off'} · {tools} · {server.shown}{theirs}"))
-        return facts or [("none", "write [mcp.servers.NAME] in your settings, or run `tui-agent mcp import`")]
+        none = [("none", "write [mcp.servers.NAME] in your settings, or run `tui-agent mcp import`")]
+        return [*(facts or none), *(("left out", sentence) for sentence in session.mcp.problems)]
 
     await _choose(app, "MCP servers", get())
 
@@ -158,7 +159,9 @@ async def choose_hooks(app: App[object], session: Session) -> None:
     hooks = session.hooks.all
     facts = [(hook.name, f"{hook.off or 'on'} · {hook.shown}") for hook in hooks]
     none = [("none", "write [hooks.NAME] in your settings, or bring them in ~/.claude/settings.json")]
-    chosen = await _choose(app, "Hooks", facts or none, "{choose} switches one of a settings.json on or off")
+    problems = [("left out", sentence) for sentence in session.hooks.problems]
+    hint = "{choose} switches one of a settings.json on or off"
+    chosen = await _choose(app, "Hooks", [*(facts or none), *problems], hint)
     hook = next((one for one in hooks if one.name == chosen), None)
     if hook is None:
         return
