@@ -58,6 +58,14 @@ COMMANDS = (
     ("f(a, b)\ng[1]", "ci(x<", "f(x)\ng[1]"),
     ("f(a)\ng[1]", "di[", "f(a)\ng[]"),
     ("a b", "di(x", " b"),
+    ("a b c d", "d2aw", "c d"),
+    ("a b c d", "2diw", "b c d"),
+    ("a  b c", "ldaw", "a c"),
+    ("    pass", "wdaw", "    "),
+    ("f(a(b))", "fbd2i(", "f()"),
+    ("a 'b' c", "fbda'", "a c"),
+    ("a\n\nb\n\nc", "2dap", "c"),
+    ("a\n\nb", "Gdap", "a"),
 )
 
 

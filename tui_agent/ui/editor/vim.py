@@ -263,7 +263,8 @@ class Vim:
             case "i" | "a":
                 return False
         if rest[0] in "ia" and len(rest) == 2:
-            if (span := text_object(self._text, self._at, rest[1], around=rest[0] == "a")) is not None:
+            span = text_object(self._text, self._at, rest[1], count, around=rest[0] == "a")
+            if span is not None:
                 self._anchor = span.start
                 self._go(max(span.start, span.end - 1))
                 if span.lines:
@@ -566,7 +567,7 @@ class Vim:
                 return None
             return self._rows(min(row, to), abs(to - row) + 1)
         if rest[0] in "ia" and len(rest) == 2:
-            return text_object(self._text, self._at, rest[1], around=rest[0] == "a")
+            return text_object(self._text, self._at, rest[1], count, around=rest[0] == "a")
         return range_of(self._text, self._at, self._find_again(rest), count, operator == "c")
 
     def _rows(self, row: int, count: int) -> TextRange:

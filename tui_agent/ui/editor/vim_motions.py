@@ -296,12 +296,12 @@ def _found(text: str, at: int, motion: str, count: int) -> int | None:
     return place + {"t": -1, "T": 1}.get(motion[0], 0)
 
 
-def text_object(text: str, at: int, kind: str, *, around: bool) -> TextRange | None:
-    """A word, paragraph, quoted or bracketed text; `around` includes its limits."""
+def text_object(text: str, at: int, kind: str, count: int = 1, *, around: bool) -> TextRange | None:
+    """`count` words, paragraphs or levels of brackets, or a quoted text; `around` includes limits and spaces."""
     if kind in "wW":
-        return _word_object(text, at, kind == "W", around=around)
+        return _word_object(text, at, kind == "W", count, around=around)
     if kind == "p":
-        return _paragraph_object(text, at, around=around)
+        return _paragraph_object(text, at, count, around=around)
     if kind in _QUOTES:
         return _quoted(text, at, kind, around=around)
     if (pair := _BRACKETS.get(kind)) is None:
@@ -311,6 +311,10 @@ def text_object(text: str, at: int, kind: str, *, around: bool) -> TextRange | N
     if opening is None:  # the next pair, as in Vim 9
         following = text.find(pair[0], at, at + _SEARCHED)
         opening = following if following >= 0 else None
+    for _ in range(1, count):
+        opening = None if opening is None else _enclosing(text, opening - 1, pair)
+        if opening is None:
+            return None
     closing = None if opening is None else _closing(text, opening, pair)
     if opening is None or closing is None:
         return None
@@ -328,33 +332,53 @@ def _enclosing(text: str, at: int, pair: str) -> int | None:
     return None
 
 
-def _word_object(text: str, at: int, big: bool, *, around: bool) -> TextRange | None:
+def _word_object(text: str, at: int, big: bool, count: int, *, around: bool) -> TextRange | None:
+    """Words and the spaces between them count alike without `around`; with it, spaces belong to a word."""
     start, end = line_at(text, at)
-    pieces = _BIG_PIECE if big else _PIECE
-    found = next((piece for piece in pieces.finditer(text, start, end) if piece.end() > at), None)
-    if found is None:
+    pieces, before = (_BIG_PIECE if big else _PIECE).finditer(text, start, end), None
+    for found in pieces:
+        if found.end() > at:
+            break
+        before = found
+    else:
         return None
-    first, last = found.span()
-    if around:
-        after = last
-        while after < end and text[after] in " \t":
-            after += 1
-        if after == last:
-            while first > start and text[first - 1] in " \t":
-                first -= 1
-        last = after
+    if not around:
+        return TextRange(found.start(), [found, *islice(pieces, count - 1)][-1].end())
+    first, last, words = found.start(), found.end(), int(not found[0].isspace())
+    for piece in pieces:
+        if words == count and (found[0].isspace() or not piece[0].isspace()):
+            break
+        words += not piece[0].isspace()
+        last = piece.end()
+        if words == count and piece[0].isspace():
+            break
+    if not found[0].isspace() and not text[last - 1].isspace() and before and before[0].isspace():
+        first = before.start() if before.start() > start else first  # not the indentation
     return TextRange(first, last)
 
 
-def _paragraph_object(text: str, at: int, *, around: bool) -> TextRange:
+def _paragraph_object(text: str, at: int, count: int, *, around: bool) -> TextRange:
     start, end = line_at(text, at)
-    empty = start == end
-    while start > 0 and ((above := line_at(text, start - 1))[0] == above[1]) == empty:
-        start = above[0]
-    while end < len(text) and ((below := line_at(text, end + 1))[0] == below[1]) == empty:
-        end = below[1]
-    while around and end < len(text) and ((below := line_at(text, end + 1))[0] == below[1]) != empty:
-        end = below[1]
+
+    def is_empty(place: int) -> bool:
+        first, last = line_at(text, place)
+        return first == last
+
+    def skip(kind: bool) -> None:
+        nonlocal end
+        while end < len(text) and is_empty(end + 1) == kind:
+            end = line_at(text, end + 1)[1]
+
+    empty = is_empty(at)
+    while start > 0 and is_empty(start - 1) == empty:
+        start = line_at(text, start - 1)[0]
+    skip(empty)
+    for part in range(1, count * 2 if around else count):
+        before = end
+        skip(empty if part % 2 == 0 else not empty)
+    if around and not empty and before == end:
+        while start > 0 and is_empty(start - 1):
+            start = line_at(text, start - 1)[0]
     return TextRange(start, end, lines=True)
 
 
@@ -362,6 +386,14 @@ def _quoted(text: str, at: int, quote: str, *, around: bool) -> TextRange | None
     start, end = line_at(text, at)
     places = [place for place in range(start, min(end, start + _SEARCHED)) if text[place] == quote]
     for left, right in zip(places[::2], places[1::2], strict=False):
-        if right >= at:
-            return TextRange(left, right + 1) if around else TextRange(left + 1, right)
+        if right < at:
+            continue
+        if not around:
+            return TextRange(left + 1, right)
+        after = right + 1
+        while after < end and text[after] in " \t":
+            after += 1
+        while after == right + 1 and left > start and text[left - 1] in " \t":
+            left -= 1
+        return TextRange(left, after)
     return None
