@@ -66,6 +66,15 @@ COMMANDS = (
     ("a 'b' c", "fbda'", "a c"),
     ("a\n\nb\n\nc", "2dap", "c"),
     ("a\n\nb", "Gdap", "a"),
+    ("one two\nthree", "jdb", "one \nthree"),
+    ("a b\nc\n\nd", "d}", "\nd"),
+    ("a b\nc\n\nd", "wd}", "a \n\nd"),
+    ("a\nb\n\nc", "Gd{", "a\nb\nc"),
+    ("a\n\nb", "Gdb", "a\nb"),
+    ("  a b\nc\n\nd", "wd}p", "\n  a b\nc\nd"),
+    ("a b\nc", "jcbX<", "a X\nc"),
+    ("a\nb", "jdh", "a\nb"),
+    ("one two\n\nx", "wy}P", "one twotwo\n\nx"),
 )
 
 

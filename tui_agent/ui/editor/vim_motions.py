@@ -208,8 +208,14 @@ def range_of(text: str, at: int, motion: str, count: int, changed: bool) -> Text
         ending = text.find("\n", words, target)
         target = ending if ending >= 0 else target
     first, last = sorted((at, target))
-    forward = target >= at or motion[0] in "g%"
-    return TextRange(first, min(last + (motion[0] in _INCLUSIVE and forward), len(text)))
+    if motion[0] in _INCLUSIVE:
+        return TextRange(first, min(last + (target >= at or motion[0] in "g%"), len(text)))
+    if last > first and text[last - 1] == "\n" and motion not in ("w", "W"):
+        # Vim's `exclusive`: the range ends with the line above, and has whole lines if only spaces are before it.
+        start = line_at(text, first)[0]
+        whole = not text[start:first].strip()
+        return TextRange(start if whole else first, last - 1, lines=whole)
+    return TextRange(first, min(last, len(text)))
 
 
 def _word_after(text: str, at: int, big: bool, count: int, operated: bool) -> int:
