@@ -208,8 +208,11 @@ async def test_long_arguments_are_split_at_spaces(length: int, first: str) -> No
 async def test_an_argument_is_one_word_whatever_quotes_are_around_it(written: str) -> None:
     argument = 'a $(echo bad) "b" \\ $HOME `id`'
 
+    def output(command: str) -> str:
+        return subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True).stdout
+
     async def run(command: str) -> str:
-        return (await asyncio.to_thread(subprocess.check_output, ["bash", "-c", command])).decode()
+        return await asyncio.to_thread(output, command)
 
     text = f"!`{written}`"
     found = await expanded(text, shlex.quote(argument), (), run)

@@ -298,8 +298,8 @@ _ARGUMENT = re.compile(
 )
 #: Longer arguments are split at spaces: the time for quotes grows with the square of a word's length.
 _MOST_QUOTED = 10_000
-#: The output of a command. `!` inside a word, and after the backtick of other code, is text.
-_COMMAND = re.compile(r"(?<!\S)!`([^`\n]+)`")
+#: The output of a command. `!` inside a word, and after the backtick of other code, is text, as is a longer command.
+_COMMAND = re.compile(r"(?<!\S)!`([^`\n]{1,4000})`")
 
 _OWN_FILE = re.compile(r"(?<!\S)@(?:~|\$HOME)/([^\s`'\"<>]+)")
 MAX_COMMAND_FILES = 20
@@ -394,16 +394,14 @@ def _open_quote(text: str) -> str:
     levels, at = [""], 0
     while at < len(text):
         letter, now = text[at], levels[-1]
-        if now == "'":
-            levels = levels[:-1] if letter == "'" else levels
-        elif letter == "\\":
+        if letter == "\\" and now != "'":
             at += 1
-        elif letter == '"' == now or (letter == ")" and not now and len(levels) > 1):
-            levels = levels[:-1]
-        elif letter == '"' or (letter == "'" and not now):
-            levels = [*levels, letter]
-        elif letter == "(" and (not now or text[at - 1 : at] == "$"):
-            levels = [*levels, ""]
+        elif (letter == now and now) or (letter == ")" and not now and len(levels) > 1):
+            levels.pop()
+        elif now != "'" and (letter == '"' or (letter == "'" and not now)):
+            levels.append(letter)
+        elif letter == "(" and now != "'" and (not now or text[at - 1 : at] == "$"):
+            levels.append("")
         at += 1
     return levels[-1]
 
