@@ -162,7 +162,7 @@ def test_a_word_of_the_project_is_masked_only_as_a_word_of_its_own() -> None:
 def test_many_values_are_bounded_and_shown_by_no_representation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(secret_values, "MOST_VALUES", 100)
     random.seed(1)
-    many = [Value(random.randbytes(9).hex().encode(), said=number % 2 == 0) for number in range(200)]
+    many = [Value(random.randbytes(9).hex().encode(), is_marked=number % 2 == 0) for number in range(200)]
     secrets = SecretValues({"a": many})
     assert len(secrets) == 100
     assert secrets.masked(many[0].data.decode())[0] == MASK

@@ -174,7 +174,7 @@ def test_a_signature_beside_a_call_is_kept_with_it() -> None:
 def test_a_refusal_is_no_text() -> None:
     reader = ChatReader(Rules())
     assert fed(reader, piece(refusal="I can"), piece("stop", refusal="not.")) == []
-    assert (reader.refusal, reader.said, reader.reason) == ("I cannot.", False, "stop")
+    assert (reader.refusal, reader.has_content, reader.reason) == ("I cannot.", False, "stop")
 
 
 @pytest.mark.parametrize(

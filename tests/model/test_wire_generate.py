@@ -254,7 +254,7 @@ def test_reasons(word: Any, reason: EndReason | None, failure: str) -> None:
 def test_a_prompt_that_is_blocked_is_a_refusal() -> None:
     reader = GenerateReader()
     assert reader.read({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}) == []
-    assert reader.refusal == "the prompt was blocked (PROHIBITED_CONTENT)" and not reader.said
+    assert reader.refusal == "the prompt was blocked (PROHIBITED_CONTENT)" and not reader.has_content
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_usage(usage: dict[str, Any], counted: UsageChunk) -> None:
 )
 def test_events_that_are_unknown_or_malformed_say_nothing(event: dict[str, Any]) -> None:
     reader = GenerateReader()
-    assert reader.read(event) == [] and reader.parts() == () and not reader.said
+    assert reader.read(event) == [] and reader.parts() == () and not reader.has_content
     assert reader.read(chunk({"text": "x"})) == [TextChunk("x")], "what follows is read"
 
 

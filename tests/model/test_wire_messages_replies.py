@@ -72,7 +72,7 @@ def test_a_reply_in_blocks() -> None:
         ThinkingPart("", REDACTED),
         CallPart("toolu_1", "read", '{"path": "a"}'),
     )
-    assert reader.reason == "tool_calls" and reader.said
+    assert reader.reason == "tool_calls" and reader.has_content
     assert reader.usage == UsageChunk(10, 7)
 
 

@@ -327,7 +327,7 @@ def test_a_refusal_is_no_text() -> None:
     ):
         reader = ResponsesReader()
         assert fed(reader, *events) == []
-        assert (reader.refusal, reader.said, reader.parts()) == ("I cannot.", False, ())
+        assert (reader.refusal, reader.has_content, reader.parts()) == ("I cannot.", False, ())
 
 
 @pytest.mark.parametrize(
@@ -376,7 +376,7 @@ def test_usage(usage: dict[str, Any], counted: UsageChunk) -> None:
 )
 def test_events_that_are_unknown_or_malformed_say_nothing(bad: dict[str, Any]) -> None:
     reader = ResponsesReader()
-    assert reader.read(bad) == [] and reader.parts() == () and not reader.said
+    assert reader.read(bad) == [] and reader.parts() == () and not reader.has_content
     assert fed(reader, event("output_text.delta", 3, delta="x")) == [TextChunk("x")], "what follows is read"
 
 

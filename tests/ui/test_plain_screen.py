@@ -137,7 +137,7 @@ async def test_what_happens_is_announced_and_the_plain_screen_can_be_left(
     async with plainly(tmp_path, monkeypatch) as (it, _):
 
         async def announced(words: str) -> None:
-            await it.until(lambda: words in "\n".join(it.one(Announcements).said), words)
+            await it.until(lambda: words in "\n".join(it.one(Announcements).spoken), words)
 
         await announced("Reply done: 2 changes in 2 files wait. F5 opens the review.")
         await it.press("f5", "s")

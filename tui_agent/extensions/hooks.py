@@ -294,7 +294,7 @@ class HookResult(Struct, frozen=True):
     - blocked: the reason for blocking; "" if it does not block.
     - verdict: `allow`, `ask` or "" for a call.
     - updated: replaces the input of a call.
-    - context: text for the model; said: text for the user.
+    - context: text for the model; message: text for the user.
     - stop: the reason to end the turn.
     """
 
@@ -303,7 +303,7 @@ class HookResult(Struct, frozen=True):
     verdict: str = ""
     updated: dict[str, Any] | None = None
     context: str = ""
-    said: str = ""
+    message: str = ""
     stop: str = ""
 
 
@@ -435,6 +435,6 @@ def _answer(event: str, found: _Answer) -> HookResult:
         verdict=verdict if event in _OF_CALLS else "",
         updated=(own.updated_input or given.updated_input) if event in _OF_CALLS else None,
         context=(own.additional_context or found.additional_context or "")[:MAX_TEXT],
-        said=(found.system_message or "")[:MAX_TEXT],
+        message=(found.system_message or "")[:MAX_TEXT],
         stop=stop or (blocked if given.interrupt else ""),
     )

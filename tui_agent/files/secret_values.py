@@ -30,12 +30,12 @@ LONGEST_LINE, _JUDGED = 8_192, 300
 
 
 class Value(NamedTuple):
-    """Bytes to hide. `said`: its name or format marks it as a secret. `plain`: it consists of words, so the
+    """Bytes to hide. `is_marked`: its name or format marks it as a secret. `plain`: it consists of words, so the
     project may use it elsewhere.
     """
 
     data: bytes
-    said: bool = True
+    is_marked: bool = True
     plain: bool = False
 
     def __repr__(self) -> str:
@@ -125,14 +125,14 @@ def _add(found: dict[bytes, Value], values: Iterable[Value]) -> None:
         if len(found) >= MOST_OF_A_FILE:
             return
         before = found.get(value.data)
-        if before is None or (value.said and not before.said):
+        if before is None or (value.is_marked and not before.is_marked):
             found[value.data] = value
 
 
 def _of_key(line: str) -> Iterator[Value]:
     line = line.strip()
     if len(line) >= SHORTEST and not _BLOCK.search(line) and "EXAMPLE" not in line and ": " not in line:
-        yield from _value(line, said=True)
+        yield from _value(line, is_marked=True)
 
 
 def _ordinary_values(text: str) -> Iterator[str]:
@@ -161,7 +161,7 @@ def _named_values(text: str) -> Iterator[Value]:
         if "PRIVATE KEY-----" in line:
             yield from _block_in_line(line)
         else:
-            yield from (value for value in _of_line(line) if value.said or not blocks)
+            yield from (value for value in _of_line(line) if value.is_marked or not blocks)
 
 
 def _block_in_line(line: str) -> Iterator[Value]:
@@ -172,7 +172,7 @@ def _block_in_line(line: str) -> Iterator[Value]:
 
 def _lines_of_key(text: str) -> Iterator[Value]:
     for match in _BASE64_LINE.finditer(text):
-        yield from _value(match[0], said=True)
+        yield from _value(match[0], is_marked=True)
 
 
 def _of_line(line: str) -> Iterator[Value]:
@@ -220,7 +220,7 @@ def _judged(name: str, value: str) -> Iterator[Value]:
                 yield from _judged(key.strip().replace(" ", "_"), inner.strip())
         return
     if _fits(name, value, said):
-        yield from _value(value, said=said)
+        yield from _value(value, is_marked=said)
 
 
 def _of_url(url: re.Match[str]) -> Iterator[Value]:
@@ -228,14 +228,14 @@ def _of_url(url: re.Match[str]) -> Iterator[Value]:
     user, colon, password = (url[2] or "").partition(":")
     for secret in dict.fromkeys((password, unquote(password)) if colon else ()):
         if len(secret) >= SHORTEST_SAID and _fits("password", secret, True) and secret != user:
-            yield from _value(secret, said=True)
+            yield from _value(secret, is_marked=True)
     if not password and len(user) >= 20 and _is_drawn(user):
-        yield from _value(user, said=True)
+        yield from _value(user, is_marked=True)
     if "?" in url[4]:
         for part in url[4].partition("?")[2].split("&"):
             key, _, inner = part.partition("=")
             if _says(key) and _fits(key, inner, True):
-                yield from _value(inner, said=True)
+                yield from _value(inner, is_marked=True)
 
 
 def _says(name: str) -> bool:
@@ -253,8 +253,8 @@ def _is_property(words: list[str]) -> bool:
     return not words_of("about").isdisjoint((words[-1], words[-1][:-1]))
 
 
-def _fits(name: str, value: str, said: bool) -> bool:
-    if len(value) < (SHORTEST_SAID if said else SHORTEST) or len(set(value)) < 5:
+def _fits(name: str, value: str, is_marked: bool) -> bool:
+    if len(value) < (SHORTEST_SAID if is_marked else SHORTEST) or len(set(value)) < 5:
         return False
     lower = value.casefold()
     if _PLACEHOLDER.search(value[:_JUDGED]) or _ordinary_words().fullmatch(lower) or _PUBLIC_KEY.match(value):
@@ -262,7 +262,7 @@ def _fits(name: str, value: str, said: bool) -> bool:
     if lower in name.casefold():
         return False
     ordinary = len(value) <= _JUDGED and _NOT_SECRET.fullmatch(value)
-    if said:
+    if is_marked:
         return not ordinary or (_is_drawn(value) and "/" not in value[:1])
     words = [word.casefold() for word in _WORDS_OF_NAME.findall(name)]
     if words and _is_property(words):
@@ -281,11 +281,11 @@ def _is_drawn(value: str) -> bool:
     return sum(map(len, pieces)) >= min(8, len(value) // 2)
 
 
-def _value(text: str, *, said: bool) -> Iterator[Value]:
+def _value(text: str, *, is_marked: bool) -> Iterator[Value]:
     data, plain = text.encode("utf-8", "replace"), _is_wordy(text)
     for at in range(0, len(data), PIECE):
         if at == 0 or len(data) - at >= SHORTEST:
-            yield Value(data[at : at + PIECE].decode("utf-8", "ignore").encode(), said, plain)
+            yield Value(data[at : at + PIECE].decode("utf-8", "ignore").encode(), is_marked, plain)
 
 
 def chunks_of(data: bytes) -> list[Value]:
@@ -334,9 +334,9 @@ class SecretValues:
         each: dict[bytes, tuple[Value, str]] = {}
         for name, values in (sources or {}).items():
             for value in values:
-                if value.data not in each or (value.said and not each[value.data][0].said):
+                if value.data not in each or (value.is_marked and not each[value.data][0].is_marked):
                     each[value.data] = value, name
-        ordered = sorted(each.values(), key=lambda pair: not pair[0].said)[:MOST_VALUES]
+        ordered = sorted(each.values(), key=lambda pair: not pair[0].is_marked)[:MOST_VALUES]
         self._names = [name for _, name in ordered]
         self._needles: list[_Needle] = []
         #: Needles by 8 of their bytes (4 for short ones), with the offset.

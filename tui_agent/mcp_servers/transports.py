@@ -51,7 +51,7 @@ class ServerProgram:
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
         self.fault = ""
-        self.said: deque[str] = deque(maxlen=_KEPT)
+        self.printed: deque[str] = deque(maxlen=_KEPT)
         self.noise = ""
 
     def ending(self) -> str:
@@ -61,7 +61,7 @@ class ServerProgram:
             return self.fault
         if status is None:
             return ""
-        last = next((line for line in reversed(self.said) if line.strip()), self.noise)
+        last = next((line for line in reversed(self.printed) if line.strip()), self.noise)
         words = f" ({one_line(last.strip())[:200]})" if last else ""
         return f"ended by signal {-status}{words}" if status < 0 else f"ended with status {status}{words}"
 
@@ -148,9 +148,9 @@ async def transport(program: ServerProgram) -> AsyncGenerator[Any]:
         while chunk := await program.process.stderr.read(_CHUNK):
             *lines, half = (half + chunk).split(b"\n")
             half = half[-2_000:]
-            program.said.extend(line[:2_000].decode(errors="replace") for line in lines[-_KEPT:])
+            program.printed.extend(line[:2_000].decode(errors="replace") for line in lines[-_KEPT:])
         if half:
-            program.said.append(half.decode(errors="replace"))
+            program.printed.append(half.decode(errors="replace"))
 
     tasks = [asyncio.create_task(part()) for part in (read, write, overhear)]
     try:

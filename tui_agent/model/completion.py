@@ -207,7 +207,7 @@ async def complete(
                     )
                     told.append(
                         LeftOutChunk(
-                            f"{request.model} is asked without {value}, which its provider rejects ({error.said})"
+                            f"{request.model} is asked without {value}, which its provider rejects ({error.detail})"
                         )
                     )
         if not refused:
@@ -218,10 +218,10 @@ async def complete(
 class _PartRefused(Exception):
     """Raised before any content."""
 
-    def __init__(self, part: str, said: str) -> None:
+    def __init__(self, part: str, detail: str) -> None:
         super().__init__(part)
         self.part = part
-        self.said = said
+        self.detail = detail
 
 
 async def _attempt(transport: Transport, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
@@ -249,13 +249,13 @@ async def _attempt(transport: Transport, request: ModelRequest) -> AsyncGenerato
         _log.info("the answer was interrupted", exc_info=True)
         if isinstance(error, BrokenStream):
             wire.broken = wire.broken or str(error)
-        if not reader.said:
+        if not reader.has_content:
             _raise_refusal(error, request, wire)
         if reader.reason is None:
             # An interrupted reply with content ends as `cut`; otherwise its error is raised. An overloaded
             # server raises `AttemptFailed` with that end.
             meaning = _meaning(error, request, wire)
-            if not stream.reader.said:
+            if not stream.reader.has_content:
                 raise (AttemptFailed(meaning) if meaning.again else meaning.error) from error
             why = meaning.error.what
             if wire.error is not None or wire.broken or meaning.connection:
@@ -282,7 +282,7 @@ def _raise_refusal(error: Exception, request: ModelRequest, wire: Wire) -> None:
         ) from error
     if part:
         _log.info("the server refuses the %s", part, exc_info=True)
-        raise _PartRefused(part, Failure(error, wire.error).said) from error
+        raise _PartRefused(part, Failure(error, wire.error).detail) from error
 
 
 async def _next(stream: IncomingReply, request: ModelRequest, wire: Wire) -> list[Chunk] | None:
@@ -392,10 +392,10 @@ def _cut(stream: IncomingReply, why: str) -> EndChunk:
 
 def _end(stream: IncomingReply, model: str) -> EndChunk:
     reader = stream.reader
-    if reader.refusal and not reader.said:
+    if reader.refusal and not reader.has_content:
         what = f"{model} declined, saying: {reader.refusal.strip()}"
         raise Refused(what, "change the request, or choose another model")
-    if not reader.said:
+    if not reader.has_content:
         raise _nothing(model, reader)
     if reader.failure:
         return _cut(

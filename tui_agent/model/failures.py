@@ -242,7 +242,7 @@ class Failure:
         return "\n".join((words, *codes_in(body)))
 
     @cached_property
-    def said(self) -> str:
+    def detail(self) -> str:
         words = next((said for body in self._bodies if (said := words_in(body))), "")
         if len(words) > _SHORT_PAGE:
             words = self._title or words
@@ -253,8 +253,8 @@ class Failure:
 
     @property
     def page(self) -> str:
-        """A web page's title, otherwise `said`."""
-        return _one_line(masked(self._title)) or self.said
+        """A web page's title, otherwise `detail`."""
+        return _one_line(masked(self._title)) or self.detail
 
     @cached_property
     def headers(self) -> dict[str, str]:

@@ -328,7 +328,7 @@ class LitellmReader(ReplyReader):
         else:
             if not self._unsigned:
                 self._blocks.append({"type": "thinking", "thinking": ""})
-            self._interleaved = self._interleaved or self.said
+            self._interleaved = self._interleaved or self.has_content
             self._blocks[-1]["thinking"] += block.get("thinking") or ""
             if signature := block.get("signature"):
                 self._blocks[-1]["signature"] = signature

@@ -206,7 +206,7 @@ def timed_out(model: str, seconds: float | None = None, more: bool = False) -> T
 def broke_off(model: str, wire: Wire) -> str:
     """Why the stream ended, without a full stop."""
     if wire.error is not None:
-        said = Failure(BrokenStream(""), wire.error).said
+        said = Failure(BrokenStream(""), wire.error).detail
         return f"The provider of {model} ended the answer with an error ({said})"
     broken = wire.broken or "broke the connection"
     return f"The server of {model} {broken} during the answer"
@@ -227,7 +227,7 @@ def _refused(kind: FailureKind, model: str, failure: Failure) -> Meaning:
         )
     facts = {
         "model": model,
-        "said": failure.said,
+        "said": failure.detail,
         "page": failure.page,
         "status": failure.status,
         "keys": key_names,
@@ -240,13 +240,13 @@ def _refused(kind: FailureKind, model: str, failure: Failure) -> Meaning:
 
 def _other(model: str, failure: Failure) -> ModelError:
     if not failure.status:
-        what = f"The answer of {model} is invalid ({failure.said})"
+        what = f"The answer of {model} is invalid ({failure.detail})"
         return ModelError(what, "send the request again, or see `tui-agent doctor`")
     if "LLM Provider NOT provided" in failure.text:
         what = f"The provider of {model} is unknown"
         example = suggestion("openai") or "openai/NAME"
         return RequestRejected(what, f"write the model as provider/name, for example {example}")
-    what = f"The provider of {model} rejected the request ({failure.said})"
+    what = f"The provider of {model} rejected the request ({failure.detail})"
     return RequestRejected(what, "choose another model or protocol, or see `tui-agent doctor`")
 
 

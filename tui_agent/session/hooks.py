@@ -528,8 +528,8 @@ class Hooks:
             if failed and failed not in self._told:
                 self._told.add(failed)
                 await self._core.journal.record(e.NoticeGiven("warning", failed))
-            if it.said:
-                await self._core.journal.record(e.NoticeGiven("info", f"{hook.name}: {it.said}"))
+            if it.message:
+                await self._core.journal.record(e.NoticeGiven("info", f"{hook.name}: {it.message}"))
             if it.blocked and hook.settings.event in _CANNOT_BLOCK:
                 await self._core.journal.record(e.NoticeGiven("warning", f"{hook.name}: {it.blocked}"))
 

@@ -249,7 +249,7 @@ class Announcements(Static):
         self._keys = keys
         self._title = title
         self._state: State | None = None
-        self.said: list[str] = []
+        self.spoken: list[str] = []
 
     def show(self, state: State) -> None:
         before, self._state = self._state, state
@@ -262,8 +262,8 @@ class Announcements(Static):
     def say(self, sentences: Iterable[str]) -> None:
         new = [to_speech(one_line(sentence)) for sentence in sentences if sentence]
         if new:
-            self.said = [*self.said, *new][-KEPT:]
-            self.update(plain("\n".join(self.said[-ROWS:])))
+            self.spoken = [*self.spoken, *new][-KEPT:]
+            self.update(plain("\n".join(self.spoken[-ROWS:])))
 
 
 STYLES = Path(__file__).with_suffix(".tcss")

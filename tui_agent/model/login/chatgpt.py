@@ -107,7 +107,7 @@ async def refresh(web: LoginWeb, login: Login) -> Login:
         case 400 | 401 | 403:
             raise flow.ended(CHATGPT)
         case 429 | 500 | 502 | 503 | 504:
-            raise flow.LoginBusy(f"OpenAI does not refresh the login now ({answer.said})", answer.seconds)
+            raise flow.LoginBusy(f"OpenAI does not refresh the login now ({answer.detail})", answer.seconds)
     raise answer.garbage()
 
 

@@ -98,11 +98,11 @@ async def refresh(web: LoginWeb, login: Login) -> Login:
             raise flow.ended(COPILOT)
         case 403 | 404:
             raise BadKey(
-                f"GitHub gives this account no access to Copilot ({answer.said})",
+                f"GitHub gives this account no access to Copilot ({answer.detail})",
                 "check the account's plan at https://github.com/settings/copilot, or log in with another account",
             )
         case 429 | 500 | 502 | 503 | 504:
-            raise flow.LoginBusy(f"GitHub gives no token for Copilot now ({answer.said})", answer.seconds)
+            raise flow.LoginBusy(f"GitHub gives no token for Copilot now ({answer.detail})", answer.seconds)
     raise answer.garbage()
 
 

@@ -64,7 +64,7 @@ class WebAnswer(Struct, frozen=True):
         return self.text("code")
 
     @property
-    def said(self) -> str:
+    def detail(self) -> str:
         """Shortened and masked, as the end of a sentence."""
         error = self.body.get("error")
         words = self.text("error_description", "message", "detail")
@@ -75,7 +75,7 @@ class WebAnswer(Struct, frozen=True):
 
     def garbage(self) -> LoginFailed:
         return LoginFailed(
-            f"{self.host} sent an answer that cannot be used ({self.said})",
+            f"{self.host} sent an answer that cannot be used ({self.detail})",
             "try again later, or check the proxy and the network",
         )
 

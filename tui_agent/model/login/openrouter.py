@@ -53,7 +53,8 @@ async def log_in(web: LoginWeb, pasted: asyncio.Queue[str]) -> AsyncGenerator[Lo
     key = answer.token("key")
     if answer.status in (400, 401, 403):
         raise LoginFailed(
-            f"{OPENROUTER.title} refused the code ({answer.said})", "log in again, and paste the newest code"
+            f"{OPENROUTER.title} refused the code ({answer.detail})",
+            "log in again, and paste the newest code",
         )
     if answer.status != 200 or not key:
         raise answer.garbage()

@@ -133,7 +133,7 @@ class GenerateReader(ReplyReader):
 
     def read(self, event: dict[str, Any]) -> list[Chunk]:
         chunks: list[Chunk] = []
-        self.thinks = not self.said
+        self.thinks = not self.has_content
         if usage := mapping(event.get("usageMetadata")):
             given = count(usage.get("promptTokenCount")) + count(usage.get("toolUsePromptTokenCount"))
             thinking = count(usage.get("thoughtsTokenCount"))

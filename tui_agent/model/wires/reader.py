@@ -56,7 +56,7 @@ class ReplyReader:
         self.refusal = ""
         self.usage: UsageChunk | None = None
         self.thinks = False
-        self.said = False
+        self.has_content = False
         self._parts: dict[Place, _PartialPart] = {}
         self._native_size = 0
         self._calls = 0
@@ -71,7 +71,7 @@ class ReplyReader:
     def text(self, place: Place, piece: Any) -> list[Chunk]:
         if not isinstance(piece, str) or not piece:
             return []
-        self.said = True
+        self.has_content = True
         words = self._add(place, TextPart, piece)
         return [TextChunk(words)] if words else []
 
@@ -83,7 +83,7 @@ class ReplyReader:
 
     def call(self, place: Place, id: Any = "", name: Any = "", arguments: Any = "") -> list[Chunk]:
         """Only the first id and name of a call count."""
-        self.said = True
+        self.has_content = True
         growing = self._at(place, CallPart)
         new_id = id if isinstance(id, str) and not growing.id else ""
         new_name = name if isinstance(name, str) and not growing.name else ""
