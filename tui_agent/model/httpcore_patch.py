@@ -44,7 +44,7 @@ def _is_known(connection: type) -> bool:
         inspect.iscoroutinefunction(event)
         and inspect.isasyncgenfunction(body)
         and list(inspect.signature(event).parameters) == ["self", "timeout"]
-        and list(inspect.signature(body).parameters) == ["self", "request"]
+        and list(inspect.signature(body).parameters)[1:] == ["request"]  # the first of ours is no `self`
         and "_h11_state" in code.co_names
     )
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ from tui_agent.subtasks.run import RunOutcome
 #: Outside the conversation, so all form one batch.
 TURN = 0
 
+
+_log = logging.getLogger(__name__)
 
 MOST_ATTEMPTS = 8
 _REPORT = re.compile(r"(?:(.*?), )?(\d+ files?, \+\d+ -\d+|no change)(?:: (.*))?", re.DOTALL)
@@ -101,6 +104,7 @@ class ResultMerger:
             try:
                 recorded.append((one, await self._events_of(one, ahead)))
             except Exception as error:
+                _log.debug("a result is not recorded", exc_info=True)
                 one.done.set_exception(error)
                 continue
             paths |= one.paths
