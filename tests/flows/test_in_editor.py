@@ -322,6 +322,8 @@ async def test_bad_requests_are_refused_and_change_nothing(
     async with editor() as (_, connection):
         with pytest.raises(acp.RequestError, match="Authentication required"):
             await connection.new_session(cwd=str(workspace))
+        listed = (await connection.list_sessions(cwd=str(workspace))).sessions
+        assert [one.session_id for one in listed] == [session], "one without a message is not listed"
 
 
 def frame(number: int | None, method: str, **parameters: Any) -> bytes:
@@ -358,7 +360,9 @@ def test_frames_that_are_none_end_nothing_but_themselves(workspace: Path, provid
                 program.stdin.write(asked.decode())
                 program.stdin.flush()
                 assert "result" in next(one for one in answers if one.get("id") == number), name
+        program.stdin.write("\n\r\n{")
         program.stdin.close()
+        assert len([one for one in answers if "error" in one]) == 1, "the cut frame; empty lines are none"
         assert program.wait(PATIENCE) == 0
         assert "Traceback" not in program.stderr.read()
 

@@ -127,9 +127,10 @@ class EditorAgent:
         if cursor and not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 9):
             raise _invalid("There is no such page of the list")
         at = int(cursor or 0)
-        found = await asyncio.to_thread(
+        listed = await asyncio.to_thread(
             lambda: catalog.list_sessions(self._data, Path(cwd).resolve() if cwd else None)
         )
+        found = [entry for entry in listed if entry.turns]
         shown = [
             s.SessionInfo(
                 session_id=entry.id,

@@ -74,6 +74,8 @@ async def _check(
                 continue
             except asyncio.IncompleteReadError:
                 return  # without a line break, a frame is cut
+            if not is_too_long and not line.strip():
+                continue
             try:
                 is_object = not is_too_long and isinstance(json.loads(line), dict)
             except (ValueError, RecursionError):
