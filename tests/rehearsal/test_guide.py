@@ -15,9 +15,10 @@ from textual.pilot import Pilot
 
 from tui_agent.edits.change import Change, Checkpoint
 from tui_agent.model.recording import RecordedModel
-from tui_agent.rehearsal import copy_project
+from tui_agent.rehearsal import copy_project, demo
 from tui_agent.rehearsal.demo import rehearsal
 from tui_agent.session.session import Session
+from tui_agent.settings.folders import user_folders
 from tui_agent.store.state import ReviewSlice, State, TurnSlice
 from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.host import Choice
@@ -168,3 +169,15 @@ def test_every_job_is_told_on_two_rows_of_a_small_screen() -> None:
         words = guide.words(keys)
         assert "{" not in words and len(words) <= 2 * 76, words
         guide.left.pop(0)
+
+
+@pytest.mark.parametrize("written", ["", 'theme = "contrast"'])
+def test_it_follows_the_background_unless_a_theme_is_set(
+    monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    config = user_folders().config
+    config.mkdir(parents=True, exist_ok=True)
+    (config / "settings.toml").write_text(written)
+    found: dict[str, object] = {}
+    monkeypatch.setattr(demo, "run_app", lambda session, **options: found.update(options) or 0)
+    assert demo.run_demo() == 0 and found["follows_background"] is not bool(written)

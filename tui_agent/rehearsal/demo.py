@@ -45,12 +45,14 @@ def run_demo(plain: bool = False) -> int:
     """Runs the rehearsal full screen, prints how to resume it, and returns the exit status."""
     opened: list[Path] = []
     folders = user_folders()
-    settings = loading.load(folders).settings
+    loaded = loading.load(folders)
+    settings = loaded.settings
     status = run_app(
         lambda: rehearsal(opened.append),
         theme=settings.theme,
         keys=settings.keys,
         plain=plain or settings.screen.plain,
+        follows_background="theme" not in loaded.sources,
         reopen=lambda choice: rehearsal(folder=opened[0], session=choice.session),
         guide=Guide(),
         folders=(folders.config,),
