@@ -237,3 +237,14 @@ def test_every_broad_except_logs_or_raises():
         ]
     assert seen > 10
     assert silent == []
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RuntimeError("can't start new thread")], ids=lambda it: type(it).__name__
+)
+def test_a_refusal_of_memory_or_a_thread_names_the_limits(error: Exception) -> None:
+    led_to = AttributeError("incomplete")
+    led_to.__context__ = error
+    for each in (error, led_to):
+        assert "ulimit" in debug_log.fault("unexpected error", each).remedy
+    assert "ulimit" not in debug_log.fault("unexpected error", AttributeError("another")).remedy

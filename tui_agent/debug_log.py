@@ -85,6 +85,8 @@ def fault(what: str, error: BaseException) -> Fault:
     from tui_agent.files.text import escaped
 
     logging.getLogger(_OURS).error("%s", what, exc_info=error)
+    if _is_short_of_memory(error):
+        return Fault("the system gives no more memory or threads", "raise `ulimit -v` and `ulimit -u`")
     path = place()
     remedy = (
         f"report it with `tui-agent doctor --bundle FILE`; the traceback is in {path}"
@@ -92,6 +94,18 @@ def fault(what: str, error: BaseException) -> Fault:
         else "run it with --debug and report it"
     )
     return Fault(f"{what}: {type(error).__name__}: {escaped(str(error))}", remedy)
+
+
+def _is_short_of_memory(error: BaseException) -> bool:
+    """Whether the error, or one that led to it, is a refusal of memory or of a thread."""
+    seen: set[int] = set()
+    cause: BaseException | None = error
+    while cause is not None and id(cause) not in seen:
+        if isinstance(cause, MemoryError) or str(cause) == "can't start new thread":
+            return True
+        seen.add(id(cause))
+        cause = cause.__cause__ or cause.__context__
+    return False
 
 
 def show(write: Callable[[str], object]) -> Callable[[], None]:
