@@ -219,6 +219,11 @@ async def test_an_argument_is_one_word_whatever_quotes_are_around_it(written: st
     assert found.removesuffix(f"\n\n{shlex.quote(argument)}") == argument
 
 
+async def test_an_argument_with_a_name_is_inserted_by_it() -> None:
+    found = await expanded("Review $FILES for $HOME and $WHO.", 'FILES="a b.py" WHO=me')
+    assert found == "Review a b.py for $HOME and me."
+
+
 async def test_single_quotes_keep_a_field_of_awk_without_an_argument() -> None:
     commands = []
 

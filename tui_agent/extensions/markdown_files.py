@@ -296,6 +296,7 @@ def described(workspace: Path, folders: Folders) -> dict[str, str]:
 _ARGUMENT = re.compile(
     r"\$(?:\{ARGUMENTS\}|ARGUMENTS\[(?P<position>\d)\]|(?P<number>[1-9])(?!\w)|ARGUMENTS(?!\w)|(?P<name>[A-Za-z_]\w*))"
 )
+_GIVEN = re.compile(r"([A-Z][A-Z0-9_]*)=(.*)", re.DOTALL)
 #: Longer arguments are split at spaces: the time for quotes grows with the square of a word's length.
 _MOST_QUOTED = 10_000
 #: The output of a command. `!` inside a word, and after the backtick of other code, is text, as is a longer command.
@@ -417,12 +418,16 @@ async def expanded(
     except ValueError:  # an open quote
         words = arguments.split()
     uses = False
+    # `NAME=value`, as prompts of Codex take them.
+    given = {pair[1]: pair[2] for word in words if (pair := _GIVEN.fullmatch(word))}
 
     def inserted(found: re.Match[str], *, quoted: bool = False) -> str:
         nonlocal uses
-        if (name := found["name"]) is not None and name not in names:
+        if (name := found["name"]) is not None and name not in (*names, *given):
             return found[0]  # a variable of the text
         uses = uses or not quoted
+        if name in given:
+            return _in_shell(found, [given[name]]) if quoted else given[name]
         if name is None and found["number"] is None and found["position"] is None:
             return _in_shell(found, words) if quoted else arguments
         position = found["position"] or "0"
