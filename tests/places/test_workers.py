@@ -26,6 +26,7 @@ from tui_agent import __version__
 from tui_agent.places import link
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask
+from tui_agent.ui.slash_commands import call_of
 
 GOAL = "Do part a"
 TASK = SubTask("a", GOAL)
@@ -302,6 +303,24 @@ async def test_checks_run_in_the_place(folder: Path):
     assert "tests" in str(model.requests[-1].messages[-1]) and len(model.requests) == 2
 
 
+async def test_attempts_of_best_run_there_and_one_is_taken(folder: Path):
+    check = '[{"name": "tests", "command": "grep -q good a.txt"}]'
+    model = GoalModel({GOAL: [made("good\n"), reply("No better.")]})
+    async with in_place(folder, model, [], SHELL, f"checks.commands={check}") as session:
+        call = call_of(session, f"/best 2 {GOAL}")
+        assert call is not None
+        await call
+        await session.subtasks.settled()
+        reports = sorted(task.summary for task in session.state.subtasks.tasks)
+        assert reports == ["checks passed, 1 file, +1 -0: Made a.", "no change: No better."]
+        assert not session.state.review.changes
+        good = next(task.id for task in session.state.subtasks.tasks if task.summary.startswith("checks"))
+        assert await session.subtasks.take(good) == 1
+        await session.review.apply()
+    assert (folder / "a.txt").read_text() == "good\n"
+    await asyncio.to_thread(nothing_left)
+
+
 @pytest.fixture
 def far(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[FarHost]:
     assert PROGRAM, "install the OpenSSH server"
@@ -353,7 +372,9 @@ async def test_in_a_queue_and_a_cluster_without_git(
     stand_in = tmp_path / "installed" / name
     shift = {"srun": 2, "kubectl": 4}[name]
     apart = f"cd / && exec env -i TEST_OF={os.getpid()} PATH={tmp_path / 'installed'}:{few} HOME={tmp_path}"
-    stand_in.write_text(f'#!/bin/sh\nshift {shift}\n{"exec" if name == "srun" else apart} "$@"\n')
+    # srun passes on whole lines only.
+    words = '"$@" | LC_ALL=C sed -u ""' if name == "srun" else f'{apart} "$@"'
+    stand_in.write_text(f"#!/bin/sh\nshift {shift}\n{words}\n")
     stand_in.chmod(0o755)
     run = {"srun": "srun -N1 -n1 {command}", "kubectl": "kubectl exec -i pod/app -- {command}"}[name]
     model = GoalModel({GOAL: [made()]})

@@ -35,6 +35,8 @@ from tui_agent.processes.serve import (
 PROTOCOL = 1
 #: Bytes of a frame, packed and not; bytes of all frames from the other side; a longer frame is packed.
 LARGEST, MOST_BYTES, PACKED = 64 << 20, 4 << 30, 500
+#: Sent after frames, because srun passes on whole lines only. No size of a frame begins with it.
+NEWLINE = b"\n"
 #: Seconds between signs of life, and of silence after which the other side counts as lost.
 BEAT, SILENCE = 5.0, 30.0
 _log = logging.getLogger(__name__)
@@ -104,6 +106,9 @@ class Frames:
         self._data += data
         found: list[Frame] = []
         while len(self._data) >= 5:
+            if self._data.startswith(NEWLINE):
+                del self._data[:1]
+                continue
             size = int.from_bytes(self._data[:4], "big")
             if size > LARGEST or self._data[4] > 1:
                 raise ValueError("not a frame")
@@ -288,6 +293,7 @@ class Link:
                 data = bytearray()
                 while self._out and len(data) < 1 << 20:
                     data += packed(self._out.popleft())
+                data += NEWLINE
                 self.sent += len(data)
                 await self._channel.send(bytes(data))
                 self._drained.set()
