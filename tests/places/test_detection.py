@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
+import tomllib
 from pathlib import Path
 
+import msgspec
 import pytest
 from support.sessions import open_session
 
@@ -14,6 +17,7 @@ from tui_agent.places.place import place_of
 from tui_agent.session.session import Session
 from tui_agent.settings.folders import user_folders
 from tui_agent.settings.loading import load
+from tui_agent.settings.schema import PlaceSettings
 
 COMPOSE = """\
 # the services
@@ -207,6 +211,16 @@ def test_a_place_is_found(root: Path, name: str, text: str, place: str, run: str
 def test_nothing_is_found_in_other_files(root: Path, name: str, text: str) -> None:
     (root / name).write_text(text)
     assert found_in(root) is None
+
+
+def test_each_recipe_of_the_page_is_a_place() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "places.md").read_text()
+    blocks = [tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", page, re.DOTALL)]
+    found = [msgspec.convert(one, PlaceSettings) for block in blocks for one in block.get("places", ())]
+    assert len(found) == 11
+    for one in found:
+        if one.kind == "command":
+            assert place_of(one).argv("true", "/copy").count("/copy") <= 1
 
 
 def told(session: Session) -> list[str]:
