@@ -26,7 +26,7 @@ from tui_agent.store.state import ReviewSlice
 from tui_agent.workspace.symbols import language
 from tui_agent.workspace.workspace import Workspace
 
-CHOOSE_A_SIDE = "choose a side in the review, skip the change, or ask again"
+CHOOSE_A_SIDE = "choose a side, skip it, or ask again"
 
 
 class ResolvedDecision(Struct, frozen=True):
