@@ -46,7 +46,7 @@ def _processes(variable: str) -> list[tuple[int, int]]:
     for path in Path("/proc").glob("[0-9]*"):
         try:
             line = (path / "cmdline").read_bytes().split(b"\0")
-            parent = int((path / "stat").read_text().rpartition(") ")[2].split()[1])
+            parent = int((path / "stat").read_text(errors="replace").rpartition(") ")[2].split()[1])
             variables = (path / "environ").read_bytes()
         except OSError:
             continue
