@@ -16,7 +16,7 @@ from tui_agent.tools.tool import CallContext, Invocation, ToolContext
 ASK = CallContext("ask")
 
 
-def context(only: tuple[Any, ...] = (), **rules: str) -> ToolContext:
+def context(rules: dict[str, str], only: tuple[Any, ...] = ()) -> ToolContext:
     """Only the rules of a session."""
     settings = SimpleNamespace(
         permissions=PermissionSettings(**{name: (rule,) for name, rule in rules.items()})
@@ -51,14 +51,14 @@ def command(words: str) -> Invocation:
     ],
 )
 def test_the_first_rule_that_fits_decides(rules: dict[str, str], words: str, verdict: str) -> None:
-    found = verdict_of(context(**rules), run_command.TOOL, command(words), ASK)
+    found = verdict_of(context(rules), run_command.TOOL, command(words), ASK)
     assert found == (verdict, rules.get(verdict, ""))
 
 
 @pytest.mark.parametrize("remembered", ["exactly", "session", "never"])
 def test_a_rule_allows_only_what_is_remembered_exactly(remembered: Any) -> None:
     found = CallContext("ask", remembered=remembered)
-    verdict, rule = verdict_of(context(allow="run_command"), run_command.TOOL, command("make"), found)
+    verdict, rule = verdict_of(context({"allow": "run_command"}), run_command.TOOL, command("make"), found)
     assert (verdict, bool(rule)) == (("allow", True) if remembered == "exactly" else ("ask", False))
 
 
@@ -75,8 +75,8 @@ def test_a_call_of_several_is_allowed_if_the_rule_fits_each(
     globs: tuple[str, ...], rule: str, fits: bool
 ) -> None:
     call = Invocation("c", "search_text", tuple(SearchRequest("x", glob) for glob in globs))
-    assert (verdict_of(context(allow=rule), search_text.TOOL, call, ASK)[0] == "allow") is fits
-    denied = verdict_of(context(deny=rule), search_text.TOOL, call, ASK)[0] == "deny"
+    assert (verdict_of(context({"allow": rule}), search_text.TOOL, call, ASK)[0] == "allow") is fits
+    denied = verdict_of(context({"deny": rule}), search_text.TOOL, call, ASK)[0] == "deny"
     assert denied is ("search_text" in rule), "one target is enough to refuse"
 
 
@@ -95,7 +95,9 @@ def test_a_call_of_several_is_allowed_if_the_rule_fits_each(
 def test_the_tools_of_an_agent_cover_its_calls(
     tools: dict[str, tuple[str, ...]], words: str, covered: bool
 ) -> None:
-    verdict, rule = verdict_of(context((tools,), allow="run_command"), run_command.TOOL, command(words), ASK)
+    verdict, rule = verdict_of(
+        context({"allow": "run_command"}, (tools,)), run_command.TOOL, command(words), ASK
+    )
     assert (verdict == "deny") is not covered and ("sub-task" in rule) is not covered
 
 
