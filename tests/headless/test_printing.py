@@ -17,7 +17,7 @@ PACKAGE = Path(tui_agent.__file__).parent
 #: Besides the one place: `--version` on its own, what children answer, and below the screen what its end waits for.
 WRITERS = {
     *("headless/output.py", "__main__.py", "processes/serve.py", "ui/run.py"),
-    *("files/folder_scan.py", "git/without_secrets.py", "turn/picture_scaler.py"),
+    *("files/folder_scan.py", "git/without_secrets.py", "turn/picture_scaler.py", "session/worker.py"),
 }
 
 

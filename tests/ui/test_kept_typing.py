@@ -162,9 +162,11 @@ async def test_keys_that_wait_are_kept_and_follow_the_draft_after_a_resume(tmp_p
             together: list[str] = []
 
             def note(*_: object) -> None:
-                asyncio.get_running_loop().call_soon(
-                    lambda: together.append(session.state.input.draft + session.state.input.typed["waiting"])
-                )
+                def add() -> None:
+                    found = session.state.input
+                    together.append(found.draft + found.typed.get("waiting", ""))
+
+                asyncio.get_running_loop().call_soon(add)
 
             unsubscribe = session.subscribe(note)
         await driven.until(lambda: session.state.input.draft == "begun and more", "the keys are handled")
@@ -172,6 +174,7 @@ async def test_keys_that_wait_are_kept_and_follow_the_draft_after_a_resume(tmp_p
         assert set(together) == {"begun and more"}
         unsubscribe()
         await driven.until(lambda: "waiting" not in session.state.input.typed, "they do not wait any more")
+        keyboard.on_waiting = None  # nothing waits, and the last time is not over yet
         session.chat.set_typed("waiting", ", unhandled")
         name = session.state.session.id
     async with on_screen(tmp_path / "work", [], session=name) as driven:

@@ -31,7 +31,7 @@ def workspace(tmp_path: Path) -> Path:
         ("config", "Settings", "subtasks.b", '"ticked"'),
         ("status", "Status", "session", "0 tokens in"),
         ("mcp", "MCP servers", "trusted", "brings servers in .mcp.json that are not"),
-        ("agents", "Agents: prompts", "codex", "program, runs in a view"),
+        ("agents", "Agents: prompts", "codex", "api.openai.com"),
         ("hooks", "Hooks", "trusted", "brings hooks that are not trusted"),
         ("stats", "Statistics of this folder's sessions", "questions", "questions about files"),
         ("doctor", "Installation", "packages python", "Python 3"),
