@@ -177,7 +177,8 @@ async def test_a_scheduler_that_is_lost_in_the_run(
 
 async def test_each_step_of_the_proof_of_a_cluster(machines: ClusterProcess):
     seen = dask_place.Cluster("there", machines.address)
-    await (await seen.client()).wait_for_workers(2)  # one that another test killed is started again
+    # A worker that another test killed is started again.
+    await (await seen.client()).wait_for_workers(2)  # ty: ignore[invalid-await]
     await seen.close()
     steps = [step async for step in ClusterProof("there", machines.address).steps()]
     assert [(step.name, step.ok) for step in steps] == [
