@@ -31,7 +31,7 @@ INTERRUPTED = 130
 #: sessions.
 KEEP_READY_AFTER, ROOM_FOR_TITLE = 2.0, 200
 _WITHOUT_A_SCREEN = "use `tui-agent run PROMPT`"
-_EPILOG = "`tui-agent COMMAND --help` describes a command. --debug shows the origin of an error."
+_EPILOG = "`tui-agent COMMAND --help` describes a command. --debug prints unredacted log records."
 
 
 def open_screen(options: ScreenOptions) -> int:
@@ -352,7 +352,7 @@ _plain_option = click.option(
     help="Colour theme: dark, light, … or your own.",
 )
 @_plain_option
-@click.option("--bg", "prompt", metavar="PROMPT", help="Start a session without a terminal and send PROMPT.")
+@click.option("--bg", "prompt", metavar="PROMPT", help="Start a session in the background and send PROMPT.")
 @arguments.set_option
 @arguments.record_option
 @arguments.replay_option
@@ -398,7 +398,7 @@ def options_of(path: str | None, resume: str | None, options: dict[str, Any]) ->
 @arguments.set_option
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND [ARGUMENT]…")
 def view(command: tuple[str, ...], workspace: str, settings: tuple[str, ...]) -> int:
-    """Run another agent, or any program, full screen in a view.
+    """Run another agent, or any program, full screen in an isolated view of the folder.
 
     Ctrl+] opens the review of its changes; /agent returns to it. Only changes that you apply are written to the
     folder. The program can connect only to the hosts of its profile.
@@ -415,7 +415,7 @@ def view(command: tuple[str, ...], workspace: str, settings: tuple[str, ...]) ->
 @tui_agent.command()
 @_plain_option
 def demo(plain: bool) -> int:
-    """Open the rehearsal: recorded replies, without network and key."""
+    """Try the program with recorded replies; needs no network and no API key."""
     return open_rehearsal(plain)
 
 
@@ -425,7 +425,7 @@ def demo(plain: bool) -> int:
 def setup(path: str, settings: tuple[str, ...]) -> int:
     """Set up model, checks and theme on the screen.
 
-    Each step can be skipped. Nothing is saved without a question.
+    Each step can be skipped. Nothing is saved without confirmation.
     """
     return open_screen(
         ScreenOptions(
@@ -452,19 +452,19 @@ class LateCommand(click.Command):
 
 #: Name, module in `headless`, first sentence of the help.
 for command in (
-    ("run", "run_command", "Run one turn without a screen."),
-    ("apply", "review", "Apply the named changes, or all pending ones."),
-    ("skip", "review", "Skip the named changes, or all pending ones."),
-    ("undo", "review", "Undo the last apply, or the named changes of it."),
+    ("run", "run_command", "Run one turn non-interactively."),
+    ("apply", "review", "Apply the changes with these ids, or all pending ones."),
+    ("skip", "review", "Skip the changes with these ids, or all pending ones."),
+    ("undo", "review", "Undo the last apply, or its changes with these ids."),
     ("redo", "review", "Redo the changes of the last undo."),
     ("stats", "sessions", "Show statistics of turns, files and changes."),
-    ("doctor", "doctor", "Check the installation: programs, keys, servers, isolation."),
-    ("login", "login_command", "Log in to a service to use its models without a key."),
+    ("doctor", "doctor", "Check the installation: programs, API keys, servers, sandbox."),
+    ("login", "login_command", "Log in to a service to use its models without an API key."),
     ("logout", "login_command", "Log out of a service."),
     ("mcp", "mcp_command", "List, test, enable, log in to and import MCP servers."),
-    ("places", "places_command", "List and test places for commands."),
-    ("worker", "worker_command", "Work on one sub-task of a session elsewhere."),
-    ("hooks", "hooks_command", "List hooks, and switch on those of a settings.json."),
+    ("places", "places_command", "List and test places: containers and hosts that run commands."),
+    ("worker", "worker_command", "Run one sub-task for a session (internal)."),
+    ("hooks", "hooks_command", "List hooks, and enable those of a Claude Code settings.json."),
     ("trust", "trust_command", "Trust a workspace's .tui-agent/ folder."),
     ("completion", "shell_command", "Print the completion script for a shell."),
     ("manual", "shell_command", "Print the manual page."),
@@ -474,7 +474,7 @@ for command in (
     ("stop", "running_sessions", "End a running session. Its data is kept."),
     ("logs", "running_sessions", "Show the events of a running session."),
     ("answer", "running_sessions", "Answer the question of a running session."),
-    ("acp", "acp_command", "Serve sessions to an editor, by the Agent Client Protocol."),
+    ("acp", "acp_command", "Serve sessions to an editor over the Agent Client Protocol (ACP)."),
     ("serve", "serve_command", "Open the screen in a browser."),
     ("ssh", "running_sessions", "Open the session of a folder on another machine."),
     ("sessions", "sessions", "List, read, search, export, fork and delete sessions."),

@@ -21,10 +21,10 @@ LONGEST_FRAME = 64_000_000
 @click.command("acp")
 @click.option("--set-up", is_flag=True, help="Choose a model on the full screen instead.")
 def acp(set_up: bool) -> int:
-    """Serve sessions to an editor, by the Agent Client Protocol.
+    """Serve sessions to an editor over the Agent Client Protocol (ACP).
 
-    Reads and writes JSON-RPC on standard input and output. Sessions continue if the editor ends, and open in a terminal
-    by `tui-agent attach`.
+    Reads and writes JSON-RPC on standard input and output. Sessions continue when the editor exits; `tui-agent attach`
+    opens them in a terminal.
     """
     if set_up:
         os.execv(sys.executable, [sys.executable, "-m", "tui_agent"])

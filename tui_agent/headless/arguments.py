@@ -111,7 +111,7 @@ set_option = click.option(
     metavar="KEY=VALUE",
     shell_complete=settings,
     multiple=True,
-    help="Set any setting; can be repeated.",
+    help="Override a setting for this run; can be repeated.",
 )
 model_option = click.option(
     "--model",

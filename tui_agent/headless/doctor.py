@@ -35,7 +35,7 @@ _PACKED = (_REPORT, _SETTINGS, _LOG) = ("doctor.json", "settings.toml", debug_lo
     help="Pack log, settings and versions for a bug report; secrets are masked.",
 )
 def doctor(as_json: bool, bundle: str | None) -> int:
-    """Check the installation: programs, keys, servers, isolation."""
+    """Check the installation: programs, API keys, servers, sandbox."""
     workspace, packed = arguments.workspace_folder("."), arguments.new_file(bundle)
     folders = user_folders()
     report = asyncio.run(examine(workspace, folders))

@@ -31,14 +31,14 @@ class HookLine(Struct, frozen=True):
 
 @click.group(cls=CommandGroup)
 def hooks() -> None:
-    """List hooks, and switch on those of a settings.json."""
+    """List hooks, and enable those of a Claude Code settings.json."""
 
 
 @hooks.command("list")
 @arguments.workspace_option
 @arguments.json_option
 def list_(workspace: str, as_json: bool) -> int:
-    """List the hooks of your settings, of ~/.claude/settings.json and of a trusted workspace."""
+    """List the hooks of your settings, ~/.claude and a trusted workspace."""
     folder, folders = arguments.workspace_folder(workspace), user_folders()
     loaded = load(folders, folder, trust.is_trusted(folder, folders))
     for fault in loaded.faults:
@@ -55,7 +55,7 @@ def list_(workspace: str, as_json: bool) -> int:
     for problem in found.problems:
         note(problem)
     if not found.hooks and not as_json:
-        note("There is no hook: write [hooks.NAME] in your settings.")
+        note("No hooks are configured: add [hooks.NAME] to your settings.")
     return 0
 
 
@@ -63,7 +63,11 @@ def list_(workspace: str, as_json: bool) -> int:
 @click.argument("name")
 @arguments.workspace_option
 def on(name: str, workspace: str) -> int:
-    """Switch on a hook of a settings.json, exactly as it is now, with the files that its command names."""
+    """Enable a hook of a settings.json in its present form.
+
+
+    A later change to it, or to a file that its command names, disables it.
+    """
     return _switch(arguments.workspace_folder(workspace), name, True)
 
 
@@ -71,7 +75,7 @@ def on(name: str, workspace: str) -> int:
 @click.argument("name")
 @arguments.workspace_option
 def off(name: str, workspace: str) -> int:
-    """Switch off a hook of a settings.json."""
+    """Disable a hook of a settings.json."""
     return _switch(arguments.workspace_folder(workspace), name, False)
 
 

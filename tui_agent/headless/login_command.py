@@ -33,7 +33,7 @@ class LoginReport(Struct, frozen=True):
 @click.argument("name", metavar="copilot|chatgpt|openrouter|status")
 @json_option
 def login(name: str, as_json: bool) -> int:
-    """Log in to a service to use its models without a key.
+    """Log in to a service to use its models without an API key.
 
     `copilot` (GitHub Copilot) and `chatgpt` (ChatGPT) show a code to enter on a web page; `openrouter` opens a page
     that redirects back. `status` lists the logins, with --json as JSON.

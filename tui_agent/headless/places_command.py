@@ -21,7 +21,7 @@ from tui_agent.settings.schema import PlaceSettings, Settings
 
 @click.group(cls=CommandGroup)
 def places() -> None:
-    """List and test places for commands."""
+    """List and test places: containers and hosts that run commands."""
 
 
 @places.command("list")
@@ -38,7 +38,7 @@ def list_(workspace: str, as_json: bool) -> int:
                 f"{one.name:<16} {one.copy:<7} {escaped(one.run)}{'  (also for the model)' if one.model else ''}"
             )
     if not found and not as_json:
-        note("There is no place: write [[places]] in your settings.")
+        note("No places are configured: add [[places]] to your settings.")
     return 0
 
 
@@ -47,7 +47,7 @@ def list_(workspace: str, as_json: bool) -> int:
 @arguments.workspace_option
 @arguments.json_option
 def test(name: str | None, workspace: str, as_json: bool) -> int:
-    """Try all places, or NAME: reach, run, stop, speed. The exit status is 1 if one fails."""
+    """Test all places, or NAME: connect, run, stop, measure speed. The exit status is 1 if one fails."""
     from tui_agent.places.place import named
 
     settings = _settings(workspace)
@@ -55,7 +55,7 @@ def test(name: str | None, workspace: str, as_json: bool) -> int:
     if name and not wanted:
         named(settings.places, name)
     if not wanted:
-        note("There is no place: write [[places]] in your settings.")
+        note("No places are configured: add [[places]] to your settings.")
     return asyncio.run(_test(settings, wanted, as_json))
 
 

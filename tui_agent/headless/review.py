@@ -29,7 +29,7 @@ def _command(decision: Decision, words: str) -> click.Command:
         metavar="ID|last",
         shell_complete=arguments.sessions,
         required=True,
-        help="Session of the changes.",
+        help="Session that contains the changes.",
     )
     @arguments.workspace_option
     def command(changes: tuple[str, ...], session: str, workspace: str) -> int:
@@ -38,9 +38,9 @@ def _command(decision: Decision, words: str) -> click.Command:
     return command
 
 
-apply = _command("apply", "Apply the named changes, or all pending ones.")
-skip = _command("skip", "Skip the named changes, or all pending ones.")
-undo = _command("undo", "Undo the last apply, or the named changes of it.")
+apply = _command("apply", "Apply the changes with these ids, or all pending ones.")
+skip = _command("skip", "Skip the changes with these ids, or all pending ones.")
+undo = _command("undo", "Undo the last apply, or its changes with these ids.")
 redo = _command("redo", "Redo the changes of the last undo.")
 
 

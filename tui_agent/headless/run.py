@@ -91,7 +91,7 @@ class UnfinishedWork:
             some = "A sub-task is" if len(self.tasks) == 1 else f"{len(self.tasks)} sub-tasks are"
             said.append(f"{some} not done: {parts}")
         if self.calls:
-            said.append(f"Not done, because a confirmation was not possible: {', '.join(self.calls)}")
+            said.append(f"Not done, because confirmation was not possible: {', '.join(self.calls)}")
         return said
 
 

@@ -60,16 +60,16 @@ from tui_agent.workspace.early_start import EarlyChild, workspace_child
 @click.option(
     "--checks",
     type=click.Choice(["none", "proposed"]),
-    help="When to run checks. Default: the setting checks.run.",
+    help="Run checks on proposed changes, or none. Default: the setting checks.run.",
 )
 @click.option(
-    "--agent", metavar="NAME", default="", help="Let another agent do the turn in a view: claude, codex, …"
+    "--agent", metavar="NAME", default="", help="Agent that runs the turn in a view: claude, codex, …"
 )
 @click.option(
     "--best",
     metavar="NAMES|NUMBER",
     default="",
-    help="Let agents (claude,codex) or models attempt it in views of their own, or the model a number of times. "
+    help="Compare attempts of agents (claude,codex) or models, or NUMBER attempts of the model, each in its own view. "
     "--apply takes the first attempt without a failed check.",
 )
 @arguments.record_option
@@ -93,7 +93,7 @@ def run(
     best: str,
     **flags: Any,
 ) -> int:
-    """Run one turn without a screen. If PROMPT is -, read it from standard input."""
+    """Run one turn non-interactively. If PROMPT is -, read it from standard input."""
     folder = arguments.workspace_folder(workspace)
     source = click.get_current_context().get_parameter_source("workspace")
     here = source is ParameterSource.DEFAULT and not session

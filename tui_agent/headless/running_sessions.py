@@ -38,7 +38,7 @@ _session = click.argument("session", metavar="ID")
 def ps(as_json: bool) -> int:
     """List running sessions.
 
-    Oldest first. Columns: id, state, changes, cost, folder. The sessions of `remote.hosts` follow, after their host.
+    Oldest first. Columns: id, state, changes, cost, folder. The sessions on each host in `remote.hosts` follow.
     """
     here = (state for _, state in sockets.states())
     for state in chain(here, _remote_states()):
@@ -72,7 +72,7 @@ def _remote_states() -> Iterator[Line]:
 def attach(session: str | None) -> int:
     """Open a running session in this terminal.
 
-    Default: the session of this folder, or else the latest.
+    Default: the session of this folder, otherwise the latest.
     """
     return sockets.attach(_found(session), sys.stderr.write)
 
@@ -86,7 +86,7 @@ def stop(session: str) -> int:
 
 
 @click.command("logs")
-@click.option("-f", "--follow", is_flag=True, help="Continue until the session ends.")
+@click.option("-f", "--follow", is_flag=True, help="Print new events until the session ends.")
 @_session
 def logs(session: str, follow: bool) -> int:
     """Show the events of a running session.
@@ -199,8 +199,8 @@ _VERSION = re.compile(r"tui-agent (\d+\.\d+)\S*")
 def ssh(host: str, path: str, session: str) -> int:
     """Open the session of a folder on another machine.
 
-    HOST is a destination of ssh and PATH a folder there; default: the home folder. The session runs there: if the
-    line drops, it continues, and this command connects again.
+    HOST is an ssh destination and PATH a folder there; default: the home folder. The session runs there: if the
+    connection drops, it continues, and this command reconnects.
     """
     program = ssh_program(host)
     with temporary_folder() as folder:

@@ -34,15 +34,16 @@ from tui_agent.sandbox.proxy import target
     "--certificate", metavar="FILE", shell_complete=arguments.files, help="A TLS certificate (PEM)."
 )
 @click.option(
-    "--key", metavar="FILE", shell_complete=arguments.files, help="The key of the certificate (PEM)."
+    "--key", metavar="FILE", shell_complete=arguments.files, help="The private key of the certificate (PEM)."
 )
-@click.option("--name", metavar="HOST", help="The host name in links; the address if not given.")
+@click.option("--name", metavar="HOST", help="The host name in links; default: the address.")
 def serve(
     path: str, port: int, address: str, certificate: str | None, key: str | None, name: str | None
 ) -> int:
     """Open the screen in a browser.
 
-    Prints a link that works once, within a minute. Enter prints another, Ctrl+C ends; sessions continue.
+    Prints a link that works once, within a minute. Enter prints another; Ctrl+C stops the server, and
+    sessions continue.
     """
     workspace = arguments.workspace_folder(path)
     try:
@@ -92,7 +93,7 @@ async def _serve(workspace: Path, address: str, port: int, tls: ssl.SSLContext |
         async with server.listening(address, port, tls):
             show_link()
             note(
-                "Open this link within a minute. Enter prints another; Ctrl+C ends, and the sessions continue."
+                "Open this link within a minute. Enter prints another; Ctrl+C stops the server, and sessions continue."
             )
             with contextlib.suppress(PermissionError, ValueError, OSError):  # A file cannot be waited for.
                 loop.add_reader(sys.stdin.fileno(), next_link)

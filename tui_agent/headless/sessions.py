@@ -285,7 +285,7 @@ BAR_CELLS = 24
 )
 @arguments.all_option
 @arguments.json_option
-@click.option("--plot", is_flag=True, help="Draw bars with goals.")
+@click.option("--plot", is_flag=True, help="Draw bar charts with targets.")
 def stats(session: str, everywhere: bool, as_json: bool, plot: bool) -> int:
     """Show statistics of turns, files and changes."""
     if session and everywhere:

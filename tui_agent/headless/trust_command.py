@@ -21,8 +21,8 @@ from tui_agent.settings.folders import user_folders
 @click.command()
 @click.argument("path", default=".", shell_complete=arguments.folders)
 @click.option("--list", "listed", is_flag=True, help="List trusted workspaces.")
-@click.option("--revoke", is_flag=True, help="Revoke the trust.")
-@click.option("--yes", is_flag=True, help="Trust without a confirmation.")
+@click.option("--revoke", is_flag=True, help="Revoke trust.")
+@click.option("--yes", is_flag=True, help="Trust without confirmation.")
 def trust(path: str, listed: bool, revoke: bool, yes: bool) -> int:
     """Trust a workspace's .tui-agent/ folder.
 

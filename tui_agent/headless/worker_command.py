@@ -12,9 +12,9 @@ from tui_agent.errors import UsageError
 @click.command("worker")
 @click.option("--forks", is_flag=True, hidden=True)
 def worker(forks: bool) -> int:
-    """Work on one sub-task of a session elsewhere.
+    """Run one sub-task for a session (internal).
 
-    tui-agent starts it in a place and speaks with it by its standard input and output.
+    tui-agent starts it in a place and communicates over its standard input and output.
     """
     if sys.stdin.isatty():
         raise UsageError("tui-agent worker is started by a session", "set subtasks.place to a place")
