@@ -48,7 +48,7 @@ def test_a_labelled_fence_is_a_change_where_it_resembles_its_file() -> None:
 
 def test_a_diff_that_adds_a_file_that_is_there_is_asked_about() -> None:
     request = ChangeRequest("m.txt", content="new\n", fresh=True)
-    assert "is there already" in propose(request, 1, 1, "old\n", "h", lambda text: "new").ask
+    assert "already exists" in propose(request, 1, 1, "old\n", "h", lambda text: "new").ask
     assert not propose(request, 1, 1, None, "", lambda text: "new").ask
 
 

@@ -235,7 +235,7 @@ def test_applied_hunks_leave_the_file_and_later_edits_stay() -> None:
     conflict = reverted(NEW.replace("SIX", "mine"), [1])
     assert isinstance(conflict, Conflict) and "changed since" in conflict.reason
     gone = reverted(None, [])
-    assert isinstance(gone, Conflict) and "no longer there" in gone.reason
+    assert isinstance(gone, Conflict) and "no longer exists" in gone.reason
 
 
 def test_a_renamed_file_goes_back_with_its_last_hunk() -> None:

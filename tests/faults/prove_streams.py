@@ -195,7 +195,7 @@ class _Trial:
         least = case.complete(at - TAKE_MORE.get(ending.name, 0))
         why = ending.why.replace(f"{TIMEOUT} s", f"{seconds} s")
         began = any(map(_words, case.events[:at]))
-        why = f"{why}|before its first word" if began else f"{why}|before its first word|rejected the request"
+        why = f"{why}|before any text" if began else f"{why}|before any text|rejected the request"
         return (ending.name, *self._judged(case, least, case.complete(at), why))
 
     async def _overloaded(self, case: Case, at: int, name: str) -> tuple[str, bool, str]:
@@ -242,7 +242,7 @@ class _Trial:
             os.kill(model.pid, signal.SIGKILL)
         await turn
         complete = case.complete(at)
-        why = "signal 9" if letters else ""  # before its first word it may have been asked again
+        why = "signal 9" if letters else ""  # before any text it may have been asked again
         return ("killed model process", *self._judged(case, complete, complete, why))
 
     async def _turn(self) -> None:

@@ -146,10 +146,10 @@ def test_a_disk_that_stays_full_leaves_the_journal_for_later(here: Here) -> None
         if renamed[1:]:
             raise OSError(errno.ENOSPC, "full")
 
-    with before_each_call(act), pytest.raises(FileError, match="could not be taken back"):
+    with before_each_call(act), pytest.raises(FileError, match="could not be undone"):
         here.write()
     assert here.journal.exists()
-    with pytest.raises(FileError, match="not finished"):
+    with pytest.raises(FileError, match="is unfinished"):
         here.write()
     assert len(here.heal()) == 1
     assert tree(here.root) == OLD

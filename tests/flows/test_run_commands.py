@@ -42,7 +42,7 @@ def test_it_runs_in_a_view_or_is_denied_where_nobody_can_be_asked(
         ask == "outside",
     )
     if ask == "always":
-        assert any("a confirmation is not possible" in line["text"] for line in of_type(lines, "notice"))
+        assert any("confirmation is not possible" in line["text"] for line in of_type(lines, "notice"))
     assert sorted(path.name for path in work.iterdir()) == ["a.py"]
     assert (work / "a.py").read_text() == "print(1)\n"
 

@@ -260,7 +260,7 @@ async def test_an_address_that_never_answers_is_one_sentence(
             refusal(process.offer(one)), refusal(login({"server": msgspec.to_builtins(two)}, send))
         )
         assert "did not answer within 10 s" in said[0]
-        assert said[1].startswith("There is no login at two: it did not answer in time")
+        assert said[1].startswith("The login at two failed: it did not answer in time")
     finally:
         silent.close()
         protected.close()

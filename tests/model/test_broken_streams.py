@@ -181,7 +181,7 @@ async def test_a_stream_without_a_word(
     model: ChildModel, provider: Provider, wire: str, pieces: tuple[bytes, ...]
 ) -> None:
     provider.answer(Answer(raw=RawAnswer(pieces)))
-    with pytest.raises(Unreachable, match="ended the answer before its first word"):
+    with pytest.raises(Unreachable, match="ended the answer before any text"):
         await answer(model, request(model=f"{wire}/test-model"))
 
 

@@ -101,7 +101,7 @@ async def test_blocks_of_thinking_are_put_together_as_they_were() -> None:
 
 
 async def test_thinking_alone_is_no_answer() -> None:
-    with pytest.raises(EmptyReply, match="reached its limit"):
+    with pytest.raises(EmptyReply, match="reached its output limit"):
         await reply(piece(reasoning_content="hm"), ends="length")
 
 

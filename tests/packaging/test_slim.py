@@ -65,7 +65,7 @@ def test_the_lock_has_hashes_no_address_and_neither_litellm_nor_what_only_it_nee
 def test_doctor_names_the_packages_that_are_missing(slim: Path, tmp_path: Path) -> None:
     done = run(slim, tmp_path, "doctor")
     assert (
-        "note     litellm is not installed; it is needed for other providers than the direct ones"
+        "note     litellm is not installed; it is needed for providers without built-in support"
         in done.stdout
     )
     assert (

@@ -181,8 +181,8 @@ OTHER = (
 WRONG = {
     "exit 127": f"tui-agent is not installed in there: install tui-agent {__version__} there",
     OTHER: f"tui-agent is version 0.0.1 there and {__version__} here: install tui-agent {__version__} there",
-    "echo welcome; cat; exit 3": "The worker's answer cannot be read (ValueError: not a frame): see that nothing else "
-    "writes to its output, such as a terminal (-t)",
+    "echo welcome; cat; exit 3": "The worker's answer cannot be read (ValueError: not a frame): let only the "
+    "worker write to its output: run it without a terminal (-t)",
     "echo no room for you >&2; exit 3": "The worker in there ended early (no room for you): try `tui-agent places test "
     "there`",
 }

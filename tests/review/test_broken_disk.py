@@ -143,7 +143,7 @@ async def test_a_batch_that_was_left_unfinished_is_settled_by_the_next(root: Pat
     moved = 0
     async with open_session(root, [reply("Edits.", fileChanges=CHANGES)]) as session:
         await proposed(session)
-        with before_each_call(broken, stuck), pytest.raises(TuiAgentError, match="could not be taken back"):
+        with before_each_call(broken, stuck), pytest.raises(TuiAgentError, match="could not be undone"):
             await session.review.apply()
         await session.review.apply()
         assert any("a.txt was restored" in one.text for one in session.state.notices.items)

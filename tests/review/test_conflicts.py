@@ -258,7 +258,7 @@ async def test_an_undo_that_conflicts_is_settled_like_any_conflict(file: Sample)
         await session.review.apply()
         file.write(changed(l3="mine 3"))
         assert (await session.review.preview("k1"))[0].conflict
-        with pytest.raises(EditFailed, match="settle it"):
+        with pytest.raises(EditFailed, match="resolve it"):
             await session.review.undo()
         assert file.text == changed(l3="mine 3")
         change = session.state.review.changes[-1]

@@ -97,7 +97,7 @@ async def test_a_command_is_expanded_once_with_quoted_arguments_in_its_commands(
     ("rule", "why"),
     [
         ('permissions.deny=["run_command(touch *)"]', "the rule run_command(touch *) denies it"),
-        ("commands.ask=always", "a confirmation is not possible here"),
+        ("commands.ask=always", "confirmation is not possible here"),
     ],
 )
 async def test_rules_for_commands_cover_those_of_a_command_file(

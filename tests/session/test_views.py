@@ -142,7 +142,7 @@ async def test_the_model_runs_what_may_run_here(
         await session.chat.finished()
         assert [result.command for result in session.state.commands.results] == ran
         if not answers and len(ran) < 2:
-            assert "a confirmation is not possible" in notices(session)
+            assert "confirmation is not possible" in notices(session)
 
 
 async def test_a_server_stays_for_later_commands_until_something_else_is_proposed(root: Path) -> None:

@@ -92,4 +92,4 @@ async def test_headless_a_command_that_would_have_to_be_asked_about_is_denied(wo
         await session.chat.submit("Run it")
         await session.chat.finished()
         assert not session.state.commands.results
-        assert "a confirmation is not possible" in told(session, 1)
+        assert "confirmation is not possible" in told(session, 1)

@@ -95,7 +95,7 @@ async def test_a_question_that_cannot_be_asked_is_declined(answers: list[Any] | 
     fields = schema(**{f"f{n}": TEXT for n in range(31)}) if answers == [] else {}
     assert await ask_person(bench.context, bench.emit, "forms", "Who?", fields) == (DECLINE, {})
     (notice,) = (event for event in bench.events if isinstance(event, e.NoticeGiven))
-    why = "a confirmation is not possible here" if answers is None else "it has too many fields"
+    why = "confirmation is not possible here" if answers is None else "it has too many fields"
     assert notice.text == f"A question of the server forms was declined: {why}"
 
 

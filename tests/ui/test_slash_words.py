@@ -30,9 +30,9 @@ def workspace(tmp_path: Path) -> Path:
     [
         ("config", "Settings", "subtasks.b", '"ticked"'),
         ("status", "Status", "session", "0 tokens in"),
-        ("mcp", "MCP servers", "trusted", "brings servers in .mcp.json that are not"),
+        ("mcp", "MCP servers", "trusted", "defines untrusted MCP servers in .mcp.json"),
         ("agents", "Agents: prompts", "codex", "api.openai.com"),
-        ("hooks", "Hooks", "trusted", "brings hooks that are not trusted"),
+        ("hooks", "Hooks", "trusted", "defines untrusted hooks"),
         ("stats", "Statistics of this folder's sessions", "questions", "questions about files"),
         ("doctor", "Installation", "packages python", "Python 3"),
     ],

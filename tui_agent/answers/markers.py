@@ -476,7 +476,7 @@ class Findings:
         elif found[-1].open:
             self.unfinished(path, "the SEARCH block")
         elif fault:
-            self.refuse(path, f"a SEARCH block is not certain: {fault}")
+            self.refuse(path, f"a SEARCH block is invalid: {fault}")
         else:
             edits = tuple(block.edit for block in found if block.edit)
             self.items.append(ChangeRequest(path, edits=edits, fenced=True))

@@ -217,7 +217,7 @@ class _Fence:
 
     def _doubt(self, path: str, end: int, nested: Sequence[int]) -> str:
         if nested:
-            return "the fence holds fences itself, so its end is not certain; put a longer fence around it"
+            return "the fence holds fences itself, so its end is uncertain; put a longer fence around it"
         inside = range(self.at + 1, end)
         if self.prefix and any(self.lines[number] == DedentedLines.LESS for number in inside):
             return "some of its lines are indented less than the code block"
@@ -225,9 +225,7 @@ class _Fence:
         if len(closing) - len(closing.lstrip()) > len(self.prefix):
             return "the end of its code block has another indentation"
         if not self._ends_surely(path, end):
-            return (
-                "another fence may follow inside it, so its end is not certain; put a longer fence around it"
-            )
+            return "another fence may follow inside it, so its end is uncertain; put a longer fence around it"
         return ""
 
     def _ends_surely(self, path: str, end: int) -> bool:

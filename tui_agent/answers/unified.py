@@ -398,9 +398,7 @@ class _Reader:
         if self.bare:
             goes_on = at < self.end and (lines[at].startswith(("@@", "diff --git ")) or self._is_header())
             if not goes_on and (at >= self.end or lines[at - 1].strip() or self._marked_below(at, old + new)):
-                self.file.fault = (
-                    "its diff has fewer lines than its `@@` line says, so where it ends is not certain"
-                )
+                self.file.fault = "its diff has fewer lines than its `@@` line says, so its end is uncertain"
             return goes_on
         return at < self.end
 
@@ -454,9 +452,7 @@ class _Reader:
         if lines[at][:1] in ("+", "-", " ") and self._marked_run(at, adjacent=True):
             return self._uncounted(at)
         if self._marked_run(self._below(at), adjacent=bool(lines[at].strip())):
-            self.file.fault = (
-                "its diff has more lines than its `@@` line says, so where it ends is not certain"
-            )
+            self.file.fault = "its diff has more lines than its `@@` line says, so its end is uncertain"
         return False
 
     def _marked_run(self, at: int, adjacent: bool) -> bool:
@@ -497,9 +493,7 @@ class _Reader:
             body.pop()
         self.at = at
         if self.bare and self._below(at) >= self.end:
-            self.file.fault = (
-                "its diff has no line counts, so where it ends is not certain; put it into a fence"
-            )
+            self.file.fault = "its diff has no line counts, so its end is uncertain; put it into a fence"
         return at < self.end
 
 

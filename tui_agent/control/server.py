@@ -5,7 +5,7 @@ after each turn. A client sends objects with a `type`: `submit`, `stop`, `answer
 `describe`, `change`, `quit`, `detach`, `attach`. Each is answered by a line `result`, to which `describe` and `change`
 add fields. Three have no result: after `states`, a client gets no events; after `thoughts`, it also gets lines
 `thought` with the streamed thinking of the model; after `settle`, it gets a line `settled` with the same `of` once the
-turn, the checks that decide about its changes in mode auto, and the turns that follow by themselves have ended.
+turn, the checks of its changes in mode auto, and automatic further turns have ended.
 A connection that has sent `attach` carries only messages about its terminal.
 """
 
@@ -233,7 +233,7 @@ class ControlServer:
         elif chosen in choices:
             await self.session.chat.permit(state.asked.call, chosen)
         elif number:
-            raise SessionError(f"There is no answer {number}", f"choose from 1 to {len(choices)}")
+            raise SessionError(f"The question has no answer {number}", f"choose from 1 to {len(choices)}")
         else:
             await self.session.chat.permit(state.asked.call, "no", text)
 

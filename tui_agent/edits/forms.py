@@ -303,7 +303,7 @@ def _below_anchors(source: SourceText, hunk: EditHunk, matches: list[Match]) -> 
         if first is None:
             raise EditFailed(
                 f"{hunk.name} is said to be below `{hunk.anchors[-1][:80]}`, which is not in the file",
-                "copy the line behind `@@` from the file, or leave it out",
+                "copy the line after `@@` from the file, or leave it out",
             )
         inside = [match for match in matches if match.end > first]
         return inside or _elsewhere(hunk)
@@ -317,7 +317,7 @@ def _below_anchors(source: SourceText, hunk: EditHunk, matches: list[Match]) -> 
 def _elsewhere(hunk: EditHunk) -> list[Match]:
     raise EditFailed(
         f"{hunk.name} is not below `{hunk.anchors[-1][:80]}`",
-        "copy the line behind `@@` from the file, or leave it out",
+        "copy the line after `@@` from the file, or leave it out",
     )
 
 

@@ -516,7 +516,7 @@ def _unnumbered(text: str) -> tuple[str, tuple[int, int]] | None:
 
 
 def _without_numbers(text: str, search: str, numbers: tuple[int, int]) -> str | None:
-    """Returns `None` if a number may be part of a line."""
+    """Removes copied line numbers. Returns `None` if a number may be part of a line."""
     lines = text.split("\n")
     matches = [_NUMBERED.match(line) for line in lines]
     kept = {line.rstrip() for line in search.split("\n")}

@@ -181,7 +181,7 @@ def _without_newline(lines: tuple[str, ...], text: str) -> tuple[str, ...]:
 
 
 MERGED = "merged with what changed since the model saw it"
-THERE_ALREADY = "the file is so already"
+THERE_ALREADY = "the file already has this content"
 
 _Merge = Callable[[str, str, str], MergeResult]
 
@@ -199,15 +199,17 @@ def rebased(
     and sets `conflict`; a later inexact match needs the user's explicit choice.
     """
     if now is None:
-        return replace(change, state="conflict", reason="the file is no longer there")
+        return replace(change, state="conflict", reason="the file no longer exists")
     if change.kind == "create":
         if now == new:
             return replace(
                 change, state="applied", reason=THERE_ALREADY, hunks=("applied",) * len(change.hunks)
             )
-        return replace(change, state="conflict", reason="another file is there by now")
+        return replace(change, state="conflict", reason="another file now has this path")
     if change.kind == "delete":
-        return replace(change, state="conflict", reason="the file has changed since it was to be deleted")
+        return replace(
+            change, state="conflict", reason="the file has changed since its deletion was proposed"
+        )
     merged = merge_by(base, now, new)
     if merged.conflicts:
         return replace(change, state="conflict", reason="the same lines have changed since the model saw it")

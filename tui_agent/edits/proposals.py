@@ -224,7 +224,7 @@ def _why_ask(request: ChangeRequest, base_text: str | None, new: str, seen: Seen
     if request.content is None or base_text is None:
         return ""
     if request.fresh and base_text.strip() and new.strip():
-        return "its diff adds a file that is there already"
+        return "its diff adds a file that already exists"
     if base_text.strip() and not new.strip():
         return "it empties the file"
     dropped = dropped_lines(request, base_text, new)

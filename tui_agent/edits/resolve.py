@@ -93,14 +93,16 @@ def _all_applied(change: Change) -> tuple[HunkState, ...]:
 
 def _delete(change: Change, base: str, disk: OnDisk) -> Write | Conflict:
     if disk.text is not None and disk.text != base:
-        return Conflict(change.path, "the file has changed since it was to be deleted", base, disk.text, None)
+        return Conflict(
+            change.path, "the file has changed since its deletion was proposed", base, disk.text, None
+        )
     needed = disk.text is not None
     return Write(change.path, disk.hash, None, needed=needed, hunks=_all_applied(change))
 
 
 def _create(change: Change, new: str, disk: OnDisk) -> Write | Conflict:
     if disk.text is not None and disk.text not in (new, ""):
-        return Conflict(change.path, "another file is there by now", "", disk.text, new)
+        return Conflict(change.path, "another file now has this path", "", disk.text, new)
     return Write(
         change.path,
         disk.hash,
@@ -117,7 +119,7 @@ def _edit(
     here = place(change)
     moves = change.rename_to if here == change.path else ""
     if disk.text is None:
-        return Conflict(here, "the file is no longer there", base, None, new)
+        return Conflict(here, "the file no longer exists", base, None, new)
     parts = hunks(base, new)
     done = _applied(change.hunks)
     before = compose(base, parts, done)
@@ -209,7 +211,7 @@ def _without(
 ) -> Write | Conflict:
     here = place(change)
     if disk.text is None:
-        return Conflict(here, "the file is no longer there", new, None, base)
+        return Conflict(here, "the file no longer exists", new, None, base)
     parts = hunks(base, new)
     before = compose(base, parts, _applied(change.hunks))
     wanted = compose(base, parts, _applied(states))
@@ -244,10 +246,12 @@ def undo(
         return Write(step.path, disk.hash, before)
     if disk.text is None or before is None or after_text is None:
         if disk.text is None:
-            why = "the file is no longer there"
+            why = "the file no longer exists"
         else:
             why = (
-                "the file has changed since it was made" if before is None else "another file is there by now"
+                "the file has changed since it was made"
+                if before is None
+                else "another file now has this path"
             )
         return Conflict(step.path, why, after_text or "", disk.text, before)
     merged = merge_by(after_text, disk.text, before)

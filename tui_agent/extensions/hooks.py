@@ -133,7 +133,7 @@ def configured(own: Mapping[str, HookSettings], workspace: Path, folders: Folder
         trusted = TrustedFiles(root, folders)
         covered = [path for name in SCRIPTS for path in entries(root / name)]
         if not all(map(trusted.holds, [*hook_files(root), *covered])):
-            said = "This workspace brings hooks that are not trusted: /trust shows them"
+            said = "This workspace defines untrusted hooks: /trust shows them"
             return ConfiguredHooks(tuple(found), (*problems, said))
         found += _switched(theirs, Switches(folders, STORE).of(str(root)), root)
     return ConfiguredHooks(tuple(found), (*problems, *faults))

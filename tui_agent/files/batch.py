@@ -93,7 +93,7 @@ def write_batch(
     """
     if journal.exists():
         raise FileError(
-            "an earlier batch was not finished", "free some space or give permission, then try again"
+            "An earlier batch of writes is unfinished", "free some space or give permission, then try again"
         )
     waits("waiting for the disk: journal")
     batch = _Batch(gate, journal, blobs, name, steps, innermost_first(leaves))
@@ -353,7 +353,7 @@ class _Batch:
         self.steps[at] = replace(step, data=data, expected=md5(there))
 
     def _fit(self, at: int) -> None:
-        """The journal lists both contents before the next attempt."""
+        """Prepares another attempt with the file's present content, which the journal then lists too."""
         old = self.plan.entries[at]
         new = replace(
             self._entry(at, in_journal=True),
@@ -381,8 +381,8 @@ def _undo(gate: Gate, journal: Path, blobs: Blobs, plan: BatchJournal, cause: Ba
         forget(journal)
     except (TuiAgentError, OSError) as error:
         raise FileError(
-            f"a batch failed ({cause}) and could not be taken back ({error})",
-            "free some space or give permission, then try again: it is settled first",
+            f"A batch of writes failed ({cause}) and could not be undone ({error})",
+            "free some space or give permission, then try again: it is undone first",
         ) from cause
 
 

@@ -121,9 +121,7 @@ def _of_workspace(
     except OSError as error:
         return [], [f"{WORKSPACE_FILE} is left out: it cannot be read ({reason_of(error)})"]
     if not trusted.holds_bytes(path, hashlib.sha256(data).hexdigest()):
-        return [], [
-            f"This workspace brings servers in {WORKSPACE_FILE} that are not trusted: /trust shows them"
-        ]
+        return [], [f"This workspace defines untrusted MCP servers in {WORKSPACE_FILE}: /trust shows them"]
     entries, problems = read_entries(data, WORKSPACE_FILE)
     switched_on = Switches(folders, STORE).of(str(root))
     found = []
@@ -307,7 +305,7 @@ def programs_of(workspace: Path) -> list[tuple[str, str]]:
 
 
 def workspace_digest(root: Path) -> str:
-    """ "" without a readable one. Blocking."""
+    """Returns "" if it has no readable one. Blocking."""
     return digest_of(root / WORKSPACE_FILE, root, MAX_FILE)
 
 

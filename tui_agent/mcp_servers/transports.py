@@ -55,7 +55,7 @@ class ServerProgram:
         self.noise = ""
 
     def ending(self) -> str:
-        """ "" while it runs."""
+        """Returns "" while it runs."""
         status = self.process.returncode
         if self.fault:
             return self.fault

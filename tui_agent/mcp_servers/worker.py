@@ -452,7 +452,7 @@ class WorkerMethods:
             late = "it did not answer in time" if limit.expired() else ""
             why = late or (addresses[0].fault(error) if addresses else "") or _reason(error)
             raise ServerFailed(
-                f"There is no login at {server.name}: {why}", "try again, or ask its operator"
+                f"The login at {server.name} failed: {why}", "try again, or ask its operator"
             ) from None
 
     async def paste(self, params: dict[str, Any], send: Send) -> None:

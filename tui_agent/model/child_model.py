@@ -130,7 +130,7 @@ class ChildModel:
         route = None if litellm_only else model_table.route(model, self._child.environment)
         if route is None and self._transport == "direct":
             raise RequestRejected(
-                f"There is no direct way to {model}",
+                f"The direct transport does not support {model}",
                 'set models.transport to "auto", or choose another model',
             )
         if route is None and not has_litellm():

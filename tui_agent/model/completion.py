@@ -422,13 +422,13 @@ def _nothing(model: str, reader: ReplyReader) -> ModelError:
             return Unreachable(what, "send the request again")
         case None:
             return Unreachable(
-                f"The server of {model} ended the answer before its first word", "send the request again"
+                f"The server of {model} ended the answer before any text", "send the request again"
             )
         case "refused":
             what = f"{model} refused to answer (content filter)"
             return Refused(what, "change the request, or choose another model")
         case "length":
-            what = f"{model} reached its limit before its first word"
+            what = f"{model} reached its output limit before any text"
             return EmptyReply(what, "send the request again with fewer files, or choose another model")
     return EmptyReply(f"{model} sent an empty answer", "send the request again, or choose another model")
 

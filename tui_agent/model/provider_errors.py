@@ -184,7 +184,7 @@ def explain(error: BaseException, model: str, wire: Wire | None = None) -> Meani
         if wire.broken or (wire.accepted and is_connection(failure)):
             how = wire.broken or "ended the answer"
             nothing_came = Unreachable(
-                f"The server of {model} {how} before its first word", "send the request again"
+                f"The server of {model} {how} before any text", "send the request again"
             )
             return Meaning(nothing_came, connection=True)
         if is_connection(failure):

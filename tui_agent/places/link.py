@@ -243,7 +243,7 @@ class Link:
             _log.debug("a frame was not understood", exc_info=True)
             words = f"The worker's answer cannot be read ({type(error).__name__}: {str(error)[:200]})"
             self._lose(
-                PlaceLost(words, "see that nothing else writes to its output, such as a terminal (-t)")
+                PlaceLost(words, "let only the worker write to its output: run it without a terminal (-t)")
             )
 
     async def _take(self, frame: Frame) -> None:

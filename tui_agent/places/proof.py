@@ -1,7 +1,6 @@
-"""Tries a place: whether it can be reached, keeps a copy, returns written files, and ends a command on a
-stop.
+"""Tests a place: connection, copy of the folder, returned files, and stop of a command.
 
-A cluster runs no commands: its proof starts and stops workers of sub-tasks.
+For a cluster, starts and stops workers of sub-tasks.
 """
 
 from __future__ import annotations

@@ -72,7 +72,7 @@ def _settle(folder: Path, data: Path, root: Path) -> list[str]:
                 names = recorded_names(_state(folder / directory.LOG).review)
                 said += heal(gate, folder / name, Blobs(data / "blobs"), recorded=names)
         except (TuiAgentError, sqlite3.Error) as error:
-            said.append(f"An unfinished batch could not be settled: {error}")
+            said.append(f"An unfinished batch could not be completed or undone: {error}")
     return said
 
 

@@ -319,13 +319,13 @@ class Review:
     async def resolve(
         self, change_id: str, sides: Sequence[Side], by_hand: Mapping[int, str] | None = None, seen: str = ""
     ) -> None:
-        """A side per place, in order; `by_hand` contains texts by place from 0. Raises `EditFailed` if the
-        file has changed since `seen`.
+        """`sides` has one entry per conflict region, in order; `by_hand` has texts by region, from 0. Raises
+        `EditFailed` if the file has changed since `seen`.
         """
         async with self._alone():
             change = self._named(change_id)
             if change.state != "conflict":
-                raise SessionError(f"{change.path} is {change.state}", "only a conflict is settled")
+                raise SessionError(f"{change.path} is {change.state}", "only a conflict can be resolved")
             await self._conflicts.resolve(change, sides, by_hand or {}, seen)
 
     @call(changes=True)

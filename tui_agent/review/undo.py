@@ -190,7 +190,7 @@ class UndoHistory:
             first = conflicts[0][1]
             raise EditFailed(
                 f"Nothing was written, {first.path}: {first.reason}",
-                "settle it in the review, or skip it to leave the file as it is",
+                "resolve it in the review, or skip it to leave the file as it is",
             )
         targets = [target for _, _, target in results if target is not None]
 

@@ -39,7 +39,7 @@ START_TIMEOUT = 60.0
 _ANY_MODEL = "openai/gpt-6-sol"
 #: Dependencies missing from a slim installation.
 _OPTIONAL = {
-    "litellm": "other providers than the direct ones, and exact counts of tokens",
+    "litellm": "providers without built-in support, and exact token counts",
     "pillow": "pictures in messages",
 }
 #: Status prefix of a responding local server.

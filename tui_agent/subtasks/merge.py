@@ -313,7 +313,7 @@ class SubTaskRestart:
             )
         found = self.state.subtasks.get(task)
         if found is None or not may_become(found, "pending"):
-            raise SessionError(f"{task} cannot begin again", "settle the conflict by hand")
+            raise SessionError(f"{task} cannot be restarted", "resolve the conflict by hand")
         await self.retract(found, f"given back to “{task}”", all_of_it=True)
         note = _NOTE.format(path=change.path, others=", ".join(f"“{name}”" for name in others))
         await self._journal.record(e.SubTaskGivenBack(task, others, note))
@@ -326,7 +326,7 @@ class SubTaskRestart:
             return None
         mixed = EditFailed(
             f"The work of “{task.id}” in {change.path} cannot be told from that of others",
-            "settle the conflict by hand, or give it back to another",
+            "resolve the conflict by hand, or give it back to another",
         )
         if step is None or not step.before or not step.after:
             raise mixed

@@ -69,7 +69,7 @@ class SubTasks:
         self, task: str, goal: str, files: Sequence[str] = (), dependencies: Sequence[str] = ()
     ) -> None:
         if self.state.subtasks.get(task) is not None:
-            raise SessionError(f"There is a sub-task {task} already", "give the new one another id")
+            raise SessionError(f"A sub-task {task} already exists", "give the new one another id")
         await self._add_or_replace(SubTask(task, goal, tuple(files), tuple(dependencies)))
 
     @call(changes=True)

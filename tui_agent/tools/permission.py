@@ -68,7 +68,7 @@ async def permitted(
     if digest in approved(context, found) and hooked.verdict != "ask":
         return None
     if context.ask is None:
-        return await _denied(decision, "nobody", "a confirmation is not possible here", emit)
+        return await _denied(decision, "nobody", "confirmation is not possible here", emit)
     if context.calls.hooks is not None:
         answered = await context.calls.hooks.asked(call.name, call.entries)
         if answered.refused:

@@ -38,7 +38,7 @@ async def ask_person(
     fields = schema.get("properties")
     fields = fields if isinstance(fields, dict) else {}
     if context.ask is None or len(fields) > MAX_FIELDS:
-        why = "a confirmation is not possible here" if context.ask is None else "it has too many fields"
+        why = "confirmation is not possible here" if context.ask is None else "it has too many fields"
         await emit(e.NoticeGiven("warning", f"A question of the server {server} was declined: {why}"))
         return "decline", {}
     asking = _Asking(context, emit, server, message, f"The server {server} receives the answer.")

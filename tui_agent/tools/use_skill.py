@@ -29,7 +29,7 @@ TOOL = Tool(
     entry={
         "type": "object",
         "properties": {
-            "name": {"type": "string", "minLength": 1, "description": "As the list of skills has it."},
+            "name": {"type": "string", "minLength": 1, "description": "A name from the list of skills."},
             "path": {"type": "string", "description": "A file of the skill, relative to its folder."},
         },
         "required": ["name"],

@@ -369,7 +369,7 @@ async def compact(context: TurnContext, emit: Emit) -> str:
         return ""
     contexts = await instruct(context, (), unheard)
     if not await condense(context, contexts, _shares(context, sys.maxsize), emit, all_of_them=True):
-        raise ModelError("There is no summary", "try again, or continue without one")
+        raise ModelError("The model wrote no summary", "try again, or continue without one")
     return ""
 
 

@@ -7,7 +7,7 @@ Text between two wildcards is matched at its first position without backtracking
 correct if every piece has a fixed length; so brace alternatives are expanded first.
 
 pathspec and wcmatch backtrack: pathspec takes over 20 s for twelve times `*a`, wcmatch 3 s for eight
-times `**/a/`, instead of 0.3 ms. They also provide no prefixes to narrow a search.
+times `**/a/`, instead of 0.3 ms.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def compile_pattern(text: str, *, ignore_case: bool = False) -> Pattern | Invali
         return InvalidPattern(text, why)
     choices = expand(signs)
     if choices is None:
-        return InvalidPattern(text, "the braces stand for too many patterns; write fewer choices")
+        return InvalidPattern(text, "the braces expand to too many patterns; use fewer alternatives")
     alternatives = []
     for choice in choices:
         segments = _segments(choice)

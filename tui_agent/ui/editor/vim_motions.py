@@ -88,7 +88,7 @@ class Places:
         places = [place.start() for place in found]
         if not places:
             raise LookupError(
-                f"Not found: {self._search[:40]}" if self._search else "There is nothing to find"
+                f"Not found: {self._search[:40]}" if self._search else "No search yet: press / first"
             )
         for _ in range(min(count, _MOST)):
             if backward:

@@ -283,7 +283,7 @@ def _harmless(
             )
         elif other:
             faults.append(
-                f"{path}: a workspace may not give a key of {other} to {name}: set it in your own keys.toml"
+                f"{path}: a workspace may not rebind a key of {other} to {name}: set it in your own keys.toml"
             )
         else:
             kept[name] = keys
