@@ -2,7 +2,7 @@
 
 Modules use standard `logging` with names below `tui_agent`. The log contains no keys, tokens or file
 contents: secrets are masked, and exception messages are kept only for types whose messages describe code
-instead of data. The file is created with the first record.
+instead of data.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@
     │   ├── Refused                the provider or the model declined
     │   ├── EmptyReply             the reply has no text
     │   └── RequestRejected        any other rejection of the request
-    ├── ServerFailed               a server of tools that cannot be used, or did not do a call (exit 1)
+    ├── ServerFailed               an MCP server that is unusable, or a call that failed (exit 1)
     ├── PlaceLost                  the worker of a place that cannot start, or ended (exit 1)
     ├── LoginFailed                a login that was denied, expired or malformed (exit 1)
     ├── LimitReached               a limit on steps, requests, tokens or money (exit 1)
@@ -38,8 +38,7 @@
     ├── Fault                      an unexpected error; its traceback is in the debug log
     └── Interrupted                cancelled by the user (exit 130)
 
-An error consists of a sentence about the problem and a sentence about the remedy, without a traceback.
-`str(error)` is `what: remedy`.
+`str(error)` is `what: remedy`, a sentence about the problem and its remedy.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def _nullable(part: Schema) -> Schema:
 
 
 def check(part: Schema, value: Any, at: str = "") -> list[str]:
-    """Ignores additional properties; see `properties`."""
+    """Returns a sentence for each violation, ignoring additional properties; see `properties`."""
     try:
         return [
             f"{_place(at, error.instance_path)}: {_words(error.message)}."

@@ -209,7 +209,7 @@ class EditorTurn:
                 return
 
     async def _permission(self, call: s.ToolCallUpdate, options: list[s.PermissionOption]) -> str:
-        """ "" if none was."""
+        """Returns "" if no option was chosen."""
         asking = asyncio.ensure_future(
             self._client.request_permission(session_id=self._link.id, tool_call=call, options=options)
         )

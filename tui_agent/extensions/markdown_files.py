@@ -381,7 +381,7 @@ def read_commands(
 
 
 def _in_shell(found: re.Match[str], words: Sequence[str]) -> str:
-    """The words in place of a match in a shell text, quoted as the quotes around it need."""
+    """Escapes the words for the quotes that surround the match in its shell text."""
     match _open_quote(found.string[: found.start()]):
         case '"':
             return re.sub(r'[\\$`"]', r"\\\g<0>", " ".join(words))

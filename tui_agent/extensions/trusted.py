@@ -32,7 +32,7 @@ SCRIPTS = tuple(f"{name}/hooks" for name in SHARED)
 
 
 def files_of(workspace: Path, folders: Folders) -> dict[str, str]:
-    """ "" for a file that cannot be trusted. Blocking."""
+    """Returns digests by relative path; "" for a file that cannot be trusted. Blocking."""
     root = Path(os.path.realpath(workspace))
     found: dict[str, str] = {}
     wanted = [

@@ -317,8 +317,8 @@ class Gate:
             return ResolvedPath(spot.path, spot.real, self.root.joinpath(*spot.parts), there, secret)
 
     def is_secret(self, spot: PathHandle) -> bool:
-        """Whether the requested name, a link's name, its own, or another name from a link looks like a
-        secret.
+        """Whether a name of the file looks like a secret: the requested path, a link's, its own, or a
+        previous one.
         """
         if any(map(is_secret, (spot.path, *spot.links, spot.real))) or spot.real in self.aliases:
             return True
@@ -417,7 +417,7 @@ def read(gate: Gate, path: str, limit: int) -> bytes:
 
 
 def read_judged(gate: Gate, path: str, limit: int) -> tuple[bytes, bool]:
-    """Like `read`, but returns whether it looks like a secret, for callers that ask the user."""
+    """Like `read`, but also returns whether the file looks like a secret, for callers that ask the user."""
     with gate.find(path, "read") as spot, _opened(spot, path) as file:
         spot.status = os.fstat(file.fileno())  # of the opened file, not of an earlier one
         return _content(file, path, limit), gate.is_secret(spot)
@@ -529,7 +529,7 @@ class SecretFinding(Struct, frozen=True):
     named: bool = False
 
     def choice(self, decisions: Decisions) -> SecretChoice | None:
-        """None if the user must decide."""
+        """Returns None if the user must decide."""
         return decisions.get(self.digest) if self.what else "send"
 
     def shown(self, decisions: Decisions) -> tuple[str, tuple[Hit, ...]]:

@@ -5,9 +5,9 @@ repository's. Each call gets a temporary shared folder (`GIT_COMMON_DIR`) with l
 objects, refs and logs, without hooks and reachable remotes, and with a generated `config` of allowlisted
 settings of user and repository.
 
-git itself is asked for the user's settings, because it knows the locations and evaluates includes. It sees an
-empty repository, except for remote addresses as conditions of includes. Filters run only if the user trusted
-exactly these; commit hooks only at the user's request.
+git itself reads the user's settings, since it evaluates includes, in an empty repository that has only the
+remote addresses for their conditions. Filters run only if the user trusted exactly these; commit hooks only
+at the user's request.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@ linked.
 
 Runs in the child, the functions of seeds one call at a time.
 
-Writing ten thousand files takes seconds, linking them a fifth of one. A commit is therefore checked out once,
-and each copy is a tree of hard links to it, never to the user's folder. tui-agent replaces files instead of
-writing into them; a seed modified through a copy is repaired before it is linked again.
+Linking files is faster than writing them, so a commit is checked out once, and each copy is a tree
+of hard links to it, never to the user's folder. tui-agent replaces files instead of writing into them; a
+seed modified through a copy is repaired before it is linked again.
 
     <folder of the session>/.seed/  .seed.index  <copy>/  <copy>/  …
 

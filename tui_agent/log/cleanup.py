@@ -1,7 +1,7 @@
 """Size limit of the store of earlier texts: removes the oldest first, but no recent or used text.
 
-The age counts from the last time a text was stored. Texts in the log of an open or recently used session
-are kept, and so is any text stored in the last day: its record may not be written yet.
+Age counts from the last time a text was stored. Texts of open or recently used sessions are kept, and
+those of the last day, whose records may be unwritten.
 """
 
 from __future__ import annotations

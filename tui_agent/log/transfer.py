@@ -173,8 +173,8 @@ KEY = re.compile(r"[0-9a-f]{32}")
 
 
 def known_secrets(events: Sequence[Event], cache: Path | None = None) -> SecretValues:
-    """Returns the values in the session's folder at present. With `cache` (a folder of ours), also those of
-    its repository's history if commands ran. Blocking.
+    """Returns the secrets now in the session's folder. With `cache` (a folder of ours), also those of its
+    repository's history if commands ran. Blocking.
     """
     roots = [event.workspace for event in events if isinstance(event, e.SessionStarted)]
     decisions = {event.digest: event.choice for event in events if isinstance(event, e.SecretDecided)}

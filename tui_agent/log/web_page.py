@@ -1,7 +1,7 @@
 """A session as one web page: chat, plans, diffs, checks and the graph of sub-tasks.
 
-The page is self-contained. It holds no script and loads nothing: a content security policy forbids both,
-and pictures in messages become links. All texts are masked before they become HTML.
+A content security policy forbids scripts and loading, so pictures in messages become links. All texts are
+masked before they become HTML.
 """
 
 from __future__ import annotations

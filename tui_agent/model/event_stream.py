@@ -516,7 +516,7 @@ def _as_events(body: dict[str, Any], wire: Wire) -> Iterator[_Event]:
 
 
 def _of_completion(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """https://platform.openai.com/docs/api-reference/chat/object"""
+    """Yields a complete response (https://platform.openai.com/docs/api-reference/chat/object) as chunks."""
     choice = body["choices"][0]
     delta = {name: value for name, value in choice["message"].items() if value is not None}
     if calls := delta.get("tool_calls"):
@@ -530,7 +530,7 @@ def _of_completion(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _of_message(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """https://docs.anthropic.com/en/api/messages"""
+    """Yields a complete message (https://docs.anthropic.com/en/api/messages) as events."""
     usage = body.get("usage") or {}
     yield {"type": "message_start", "message": {**body, "content": [], "stop_reason": None}}
     for index, block in enumerate(body["content"]):

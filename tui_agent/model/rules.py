@@ -197,7 +197,7 @@ def _rank(level: str) -> int:
 
 
 def effort_note(model: str, rules: Rules, effort: Effort) -> str:
-    """ "" if it equals the configured one."""
+    """Returns "" if it equals the configured one."""
     level = level_of(rules, effort)
     if not rules.levels or not rules.effort:
         return f"{model} has no effort levels" if effort != "auto" else ""

@@ -77,7 +77,7 @@ class ServerRefusal(Exception):
 
 
 def address_of(model: str, environ: Mapping[str, str]) -> str:
-    """ "" if the model is not local."""
+    """Returns "" if the model is not local."""
     provider = provider_of(model)
     if provider is None or provider.name not in (*LOCAL_ADDRESSES, "openai") or _is_of_openai(model):
         return ""

@@ -63,7 +63,7 @@ def count_tokens(model: str, texts: Sequence[str]) -> TokenCount:
 
 @cache
 def load_vocabulary(name: Vocabulary) -> tiktoken.Encoding | None:
-    """None if its file is missing, because tiktoken would download it."""
+    """Returns None if its file is missing, because tiktoken would download it."""
     folder = vocabulary_folder()
     if folder is None or not (folder / hashlib.sha1(_ADDRESS.format(name).encode()).hexdigest()).is_file():
         return None

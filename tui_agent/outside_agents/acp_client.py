@@ -250,7 +250,8 @@ class _Client:
 
 
 def answer_of(line: bytes) -> str | None:
-    """ "" for other JSON, None for a line that is not JSON. Each agent has its own form: claude `result`,
+    """Returns "" for other JSON, None for a line that is not JSON. Each agent has its own form: claude
+    `result`,
     codex `item.completed`, opencode `text`, gemini and vibe a message with a role.
     """
     try:

@@ -1,7 +1,7 @@
 """Work in a thread, such as imports and syntax colours, that yields to the event loop.
 
 A computing thread holds the interpreter lock for up to the switch interval, so a key press and a frame
-take twice as long. Work here therefore calls `pause` regularly; imports pause between modules.
+take twice as long. So work calls `pause` regularly; imports pause between modules.
 """
 
 from __future__ import annotations

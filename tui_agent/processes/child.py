@@ -1,8 +1,7 @@
 """Client side of a child process that speaks JSON lines: requests, streams, cancellation, restart.
 
 `python -m module` takes 0.1 s until it listens, mostly for imports. A fork is ready at once and shares
-its parent's modules; it replaces its session, streams, environment, import path and log, to behave like a
-new process.
+its parent's modules; it replaces its session, streams, environment, import path and log.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A command's changes from its layer: new, changed and deleted files, and changed modes.
+"""A command's changes, read from its layer.
 
 The command controls paths, sizes and counts, so a separate process (`layer_comparison.main`) with a budget reads
 each layer. Contents are in an unnamed file, which disappears with its last reference.

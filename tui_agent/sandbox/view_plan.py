@@ -84,7 +84,8 @@ _NUMBER, _MACHINE, _FIRST, _SECOND = 0, 4, 16, 24
 
 
 def refused(*, sockets: bool = True) -> bytes:
-    """Empty if this system's call numbers are unknown. Without its own network, a view has no `sockets`
+    """Returns b"" if this system's call numbers are unknown. Without its own network, a view has no
+    `sockets`
     except connected pairs.
     """
     column = {"x86_64": 0, "aarch64": 1}.get(os.uname().machine)

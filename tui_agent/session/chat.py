@@ -116,7 +116,7 @@ class Chat:
 
     @call(changes=False)
     async def memory(self) -> str:
-        """ "" if there is nothing to continue. Raises `SessionError` during a turn."""
+        """Returns "" if there is nothing to continue. Raises `SessionError` during a turn."""
         if self.state.turn.running:
             raise SessionError(
                 "A turn is running; its progress is known at its end",

@@ -108,7 +108,7 @@ class Extensions:
 
     @call(changes=False)
     async def skill(self, name: str, path: str = "") -> str:
-        """Raises `TuiAgentError`."""
+        """Returns the skill's instructions, or its file `path`. Raises `TuiAgentError`."""
         from tui_agent.extensions import markdown_files
 
         found = self.skills.get(name)

@@ -490,7 +490,7 @@ class Hooks:
         await self._core.journal.record(*_news(Answers(found)))
 
     async def _transcribed(self) -> str:
-        """ "" if writing fails."""
+        """Returns "" if writing fails."""
         from tui_agent.session.hook_transcript import HookTranscript
 
         if self._transcript is None:
@@ -548,7 +548,7 @@ class Hooks:
         await core.journal.record(*(e.NoticeGiven("warning", sentence) for sentence in said))
 
     def _texts_of(self, step: FileStep) -> dict[str, str]:
-        """Empty for files that are not text. Blocking."""
+        """Returns {} for files that are not text. Blocking."""
         try:
             before, after = (text_under(self._core.blobs, one) or "" for one in (step.before, step.after))
         except TuiAgentError:

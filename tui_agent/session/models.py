@@ -355,7 +355,7 @@ class ModelAccess:
 
     @call(changes=False)
     def level(self, effort: Effort, name: str = "") -> str:
-        """ "" if the provider chooses it."""
+        """Returns "" if the provider chooses it."""
         return level_of(rules_for(name or self.name), effort)
 
     @call(changes=False)

@@ -72,7 +72,7 @@ class Layer(Struct, frozen=True):
 
 
 def file_layer(path: Path) -> Layer:
-    """Empty if the file does not exist."""
+    """Returns an empty layer if the file does not exist."""
     try:
         content = read_small(path)
     except FileNotFoundError:

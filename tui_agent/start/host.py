@@ -1,9 +1,8 @@
-"""The host: a process with everything imported and one thread, which forks a program for each start of a
+"""The host (Linux only): a single-threaded process with all modules imported, which forks a program for each
 screen.
 
-One of these programs, the *spare*, has drawn its first frame already and waits for a terminal. The host
-only passes connections on. Its end does not affect sessions, and it ends after some time without any. It
-runs on Linux.
+One, the *spare*, has already drawn its first frame and waits for a terminal. The host only passes on
+connections; its end does not affect sessions. It exits after some idle time.
 """
 
 from __future__ import annotations

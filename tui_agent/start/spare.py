@@ -1,8 +1,8 @@
 """A program that the host has forked: it draws its first frame for no terminal, then waits for one.
 
-A launcher hands over its terminal, folder, variables, umask and limits. If anything about the start is
-unusual, such as a wrong option or a question before the screen, the program refuses, and the launcher
-starts cold, as without a host.
+A launcher hands over its terminal, folder, variables, umask and limits. If the start
+is unusual (a wrong option, a question before the screen), the program refuses, and the launcher starts
+cold.
 """
 
 from __future__ import annotations

@@ -474,7 +474,7 @@ class State(Struct, frozen=True):
 
     @property
     def check_marks(self) -> list[CheckMark]:
-        """Empty if all changes of the latest round are decided."""
+        """Returns [] if all changes of the latest round are decided."""
         if self.checks.where == "trial" and not self.review.open and not self.checks.running:
             return []
         return marks(self.checks, [self.holds(result) for result in self.checks.results])

@@ -229,7 +229,7 @@ def _told_room(words: str, size: int) -> int:
 
 
 class _Size:
-    """In tokens; reduced after each refusal."""
+    """The size limit of a request in tokens, reduced after each refusal."""
 
     def __init__(self, context: TurnContext) -> None:
         # A replay has no window limit.

@@ -188,7 +188,7 @@ Reason = Callable[["State"], str]
 
 
 def why_not(action_id: str, state: State) -> str:
-    """ "" if the action is available."""
+    """Returns "" if the action is available."""
     pane = action_id.partition(".")[0]
     reason = _REASONS.get(action_id) or _REASONS.get(pane)
     return reason(state) if reason else ""

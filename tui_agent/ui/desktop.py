@@ -103,7 +103,7 @@ async def keep_picture(folder: Path) -> Path:
 
 
 async def _output(words: list[str]) -> bytes:
-    """Empty if the program fails, takes too long or prints too much."""
+    """Returns b"" if the program fails, takes too long or prints too much."""
     try:
         process = await asyncio.create_subprocess_exec(
             *words, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, start_new_session=True

@@ -1,7 +1,7 @@
-"""The child process that fetches pages, so that a slow server or conversion holds up only this process.
+"""The child process that fetches pages: a slow server or conversion blocks only this process.
 
-Requests have no cookies and no credentials. A name is resolved once, and the connection goes to the
-address that was checked, so that a name server cannot show another address later.
+Requests have no cookies or credentials. A name is resolved once, and the connection uses the checked
+address, so a name server cannot change it later.
 """
 
 from __future__ import annotations

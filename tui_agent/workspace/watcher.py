@@ -1,7 +1,7 @@
 """Reports changes of relevant files through system events or polling. Runs in the child.
 
 The watcher follows links, and a recursive watch includes ignored folders. So only folders with neither
-are watched recursively; folders above are watched individually. In large trees all are, because a
+are watched recursively, others individually. In large trees all are watched individually, because a
 recursive watch scans every file.
 """
 

@@ -42,7 +42,7 @@ class WebAnswer(Struct, frozen=True):
         return next((value for value in values if isinstance(value, str) and value), "")
 
     def token(self, name: str) -> str:
-        """ "" for text that is invalid in a header."""
+        """Returns "" for text that is invalid in a header."""
         found = self.text(name)
         return found if found.isascii() and found.isprintable() and " " not in found else ""
 

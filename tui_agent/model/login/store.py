@@ -47,7 +47,7 @@ def stored_keys(model: str, environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def read_key(name: str) -> str:
-    """ "" if missing or inaccessible."""
+    """Returns "" if missing or inaccessible."""
     found = _done("get_password", SERVICE, name) if keyring_available() else ""
     return found if isinstance(found, str) else ""
 

@@ -1,7 +1,7 @@
 """Creates a view of the workspace and runs commands in it; started by `namespace_view.py`.
 
-Every view starts this program, so imports are limited to fast modules of the standard library: json,
-socket and signal take longer to import than all mounts to create. All decisions are in the plan (see
+Every view starts this program, so it imports only fast standard modules: json, socket and signal take longer
+than all mounts. All decisions are in the plan (see
 `view_plan.py`).
 
 Requests on the Unix packet socket, encoded with `marshal`:

@@ -117,7 +117,7 @@ def dated(offer: Offer) -> str:
 
 
 def tokens(count: int) -> str:
-    """ "" if unknown."""
+    """Returns "" if unknown."""
     if count >= 999_500:
         return f"{count / 1_000_000:.1f}M".replace(".0M", "M")
     return f"{round(count / 1000)}k" if count >= 1000 else str(count or "")
@@ -302,7 +302,7 @@ class ModelChooser(Chooser):
         )
 
     def _with_levels(self, value: str) -> str:
-        """ "" without a model or effort levels."""
+        """Returns "" without a model or effort levels."""
         name = self._model_of(value)
         return name if name and self._models.level("max", name) else ""
 

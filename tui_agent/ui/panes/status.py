@@ -122,7 +122,7 @@ class StatusPane(Pane):
             self._counting = None
 
     def _told_here(self, name: str) -> str:
-        """ "" if the pane shows its own keys."""
+        """Returns "" if the pane shows its own keys."""
         try:
             # An id is found faster than a path.
             pane = self.screen.query_one(f"#pane-{name}", Pane)

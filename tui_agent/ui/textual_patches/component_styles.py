@@ -5,8 +5,7 @@ look-ups at startup and most of a focus change, even for invisible widgets.
 
 Figure: processor time until the first paint and until ready for keys.
 
-Upstream report: "`Stylesheet.apply` processes all component classes of a node each time.
-`get_component_styles` could process only the requested class, and `_process_component_classes` only
+Upstream report: "`get_component_styles` could process only the requested class, and `_process_component_classes` only
 previously requested ones."
 """
 

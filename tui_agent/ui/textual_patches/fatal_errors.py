@@ -1,7 +1,7 @@
 """Ends the screen with a one-sentence message after an internal error.
 
 Defect: Textual prints every frame of an unhandled exception with its local values, including any open
-text. Without the patch these are not printed either, but the error has no sentence.
+text. Without the patch neither these nor a message is printed.
 
 Upstream report: "Let an application control the text printed for unhandled exceptions."
 """

@@ -3,7 +3,7 @@
 Defect: a dismissed notice leaves its `ToastHolder` in every layout. Before its timeout, a single notice
 cannot be dismissed.
 
-Figure: time of a frame after many notices; the number of widgets remains constant.
+Figure: time of a frame after many notices.
 
 Upstream report: "`ToastRack.show` could remove the holder of an expired toast. A public
 `App.unnotify(notification)` could dismiss one."

@@ -3,8 +3,7 @@
 Defect: Textual's compositor draws every widget on the changed lines completely and then crops: a typed
 character costs a file tree, four borders and the background.
 
-Figure: echo of a key, 4.3 ms with the patch, 26 ms without (docs/notes/performance.md, "A frame, and a
-key").
+Figure: echo of a key; see `keys_first`.
 
 Upstream report: "The compositor could request only the visible changed lines from each widget, front to
 back."

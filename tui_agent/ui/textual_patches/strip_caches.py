@@ -6,8 +6,8 @@ reference cycle if a part is the line itself, which only the garbage collector f
 Figure: processor time of a frame, a third less without the caches; share of a core while 100 tokens a
 second stream.
 
-Upstream report: "Most strips are cropped or divided once. Their caches could be created on the second
-call, and `apply_filter` could return an unchanged strip."
+Upstream report: "A `Strip` could create its caches on the second call, and
+`apply_filter` could return an unchanged strip."
 """
 
 from __future__ import annotations

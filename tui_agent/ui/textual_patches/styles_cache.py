@@ -6,8 +6,8 @@ own cache keeps every line ever drawn.
 
 Figure: memory of the interface after 500 turns.
 
-Upstream report: "`lru_cache` on `StylesCache.get_inner_outer` keeps `self` alive; a cached function of
-the two colours does not. A widget's lines could be kept up to a limit."
+Upstream report: "`StylesCache.get_inner_outer` could be a cached function of the two colours, and a
+widget's lines could be limited."
 """
 
 from __future__ import annotations

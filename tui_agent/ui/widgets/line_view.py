@@ -109,7 +109,7 @@ def _words(text: str, width: int) -> list[str]:
 
 
 def _in_free(text: str, room: int) -> str:
-    """ "" if too short to be readable."""
+    """Returns "" if too short to be readable."""
     return fit(text, room) if room >= _SHORTEST * 2 else ""
 
 

@@ -125,7 +125,9 @@ class PermissionLine(PromptLine, can_focus=True):
         return ("once", "allow once"), ("session", "in this session"), ("always", "always"), ("no", "deny")
 
     def answer_of(self, number: int) -> str:
-        """ "" if there is none, or if the question has just appeared: the digit may belong to a message."""
+        """Returns "" if there is none, or if the question has just appeared: the digit may belong to a
+        message.
+        """
         if time.monotonic() - self._since < SEEN_FROM or not 0 < number <= len(self._answers):
             return ""
         return self._answers[number - 1][0]
