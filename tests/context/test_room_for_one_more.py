@@ -293,8 +293,7 @@ def entries(key: str, size: int) -> list[Any]:
     raise AssertionError(key)
 
 
-@pytest.mark.parametrize("window", [16_000, WINDOW])
-@pytest.mark.parametrize("protocol", ["structured", "tools"])
+@pytest.mark.parametrize(("window", "protocol"), [(16_000, "tools"), (WINDOW, "structured")])
 @pytest.mark.parametrize(
     "key",
     [

@@ -200,8 +200,6 @@ def test_a_session_of_the_host_goes_to_its_shell_and_fg_returns(workspace: Path,
     "variables",
     [
         {"PYTHONHASHSEED": "1"},
-        {"LD_BIND_NOW": "1"},
-        {"LC_ALL": "C.UTF-8"},
         {"CI": "1"},
         {"TERM": "dumb"},
         {"NO_COLOR": "1"},
@@ -411,19 +409,51 @@ def test_a_launcher_that_is_killed_early_leaves_a_host_for_the_next_start(
             until(of_host, "a session of the host")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may make namespaces without a user namespace")
+def name_for(*starter: str, **variables: str) -> str:
+    """The name of the host of processes with these variables that a program starts."""
+    folder = str(Path(launcher.__file__).parents[2])
+    code = (
+        "import sys; sys.path.append(sys.argv[1]); from tui_agent.control.launcher import host_name; "
+        "print(host_name(sys.executable, sys.argv[1] + '/tui_agent'))"
+    )
+    words = [*starter, sys.executable, "-IS", "-c", code, folder]
+    return subprocess.check_output(words, env=os.environ | variables, text=True)
+
+
+def test_a_name_of_a_host_has_what_a_process_inherits() -> None:
+    own = name_for()
+    assert own.startswith("host-") and own == name_for(TERM="dumb", NO_COLOR="1", ODD="1")
+    found = [
+        name_for(**{name: value})
+        for name, value in (("PYTHONHASHSEED", "1"), ("LD_BIND_NOW", "1"), ("LC_ALL", "C.UTF-8"))
+    ]
+    assert len({own, *found}) == 4
+    assert name_for("nice", "-n", "1") != own
+
+
+ONLY_ROOT = pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root may make namespaces without a user namespace"
+)
+
+
+@ONLY_ROOT
+def test_a_name_of_a_host_has_the_namespaces() -> None:
+    kinds = ("--mount", "--net", "--ipc", "--uts", "--cgroup")
+    assert len({name_for(), *(name_for("unshare", kind) for kind in kinds)}) == 6
+
+
+@ONLY_ROOT
 def test_another_namespace_finds_no_host(workspace: Path, home: Path) -> None:
     with hosting():
-        for kind in ("--mount", "--net", "--ipc", "--uts", "--cgroup"):
-            program = Program(
-                ".",
-                folder=workspace,
-                home=home,
-                command=("unshare", kind, *TUI_AGENT),
-                starter=("import os, sys; os.execvp(sys.argv[1], sys.argv[1:])",),
-            )
-            with running(program, sign="Chat"):
-                assert not is_from_host(session(workspace), program), kind
+        program = Program(
+            ".",
+            folder=workspace,
+            home=home,
+            command=("unshare", "--mount", *TUI_AGENT),
+            starter=("import os, sys; os.execvp(sys.argv[1], sys.argv[1:])",),
+        )
+        with running(program, sign="Chat"):
+            assert not is_from_host(session(workspace), program)
 
 
 def test_variables_that_are_not_text(workspace: Path, home: Path) -> None:
