@@ -100,6 +100,7 @@ async def test_a_page_ends_at_its_limit_even_if_it_is_compressed() -> None:
         ("garbage", "cannot be read"),
         ("file", "is not an address of a page"),
         ("nested", "has no text"),
+        ("brackets", r"http://[bad/ is not an address"),
     ],
 )
 async def test_a_page_that_cannot_be_read_is_one_sentence(path: str, sentence: str) -> None:
@@ -114,11 +115,22 @@ async def test_a_page_that_cannot_be_read_is_one_sentence(path: str, sentence: s
         "round": moved("/round"),
         "garbage": b"\xff\xfe no http\r\n\r\n",
         "file": moved("file:///etc/passwd"),
+        "brackets": moved("http://[bad/"),
         "nested": answer(b"<div>" * 100_000),
     }
     async with served(**answers) as (url, _):
-        with pytest.raises(TuiAgentError, match="(?s)" + sentence.replace("(", r"\(").replace(")", r"\)")):
+        with pytest.raises(
+            TuiAgentError, match="(?s)" + sentence.replace("(", r"\(").replace(")", r"\)").replace("[", r"\[")
+        ):
             await read_page(f"{url}/{path}", on_loopback)
+
+
+async def test_letters_beyond_ascii_and_spaces_in_an_address_are_encoded() -> None:
+    moved = answer(b"", status="301 Moved", more="Location: /größe?q=a b\r\n")
+    async with served(moved=moved, **{"gr%C3%B6%C3%9Fe": answer(PAGE)}) as (url, requests):
+        page = await read_page(f"{url.replace('docs', 'döcs')}/moved?a=%20ü", on_loopback)
+    assert page["title"] == "Time & outs" and page["url"].endswith("/gr%C3%B6%C3%9Fe?q=a%20b")
+    assert requests[0].startswith("GET /moved?a=%20%C3%BC HTTP/1.1\r\nhost: xn--dcs-sna.test:")
 
 
 @pytest.mark.parametrize(
@@ -135,6 +147,9 @@ async def test_a_page_that_cannot_be_read_is_one_sentence(path: str, sentence: s
         "http://",
         "http://[bad/",
         "http://docs.test:99999/",
+        "http://①27.0.0.1:1/",
+        "http://127。0。0。1:1/",
+        "http://größe..test/",
     ],
 )
 async def test_addresses_that_are_not_public_are_refused(url: str) -> None:

@@ -12,7 +12,7 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, cast
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
 import httpcore
 import httpx
@@ -27,6 +27,9 @@ MOST_BYTES, MOST_TEXT, MOST_REDIRECTS = 1 << 20, 1 << 20, 5
 WAIT = 15.0
 _NOT_TEXT = ["script", "style", "noscript", "template", "svg", "head", "iframe", "form", "nav"]
 _READABLE = re.compile(r"text/.*|application/(?:.*\+)?(?:json|xml|yaml|toml|javascript|x-sh)|")
+#: Characters of a path and of a query that need no percent-encoding, or have it.
+_AS_IT_IS = "%/:?@!$&'()*+,;=[]"
+_REMEDY = "give an address such as https://docs.python.org/3/"
 _BLANK = re.compile(r"\n{3,}")
 
 #: Returns a host's addresses. Raises OSError, and `TuiAgentError` if one is not public.
@@ -78,6 +81,7 @@ async def read_page(url: str, resolve: Resolve = public_addresses) -> dict[str, 
     async with httpcore.AsyncConnectionPool(
         ssl_context=tls, network_backend=_CheckedNetwork(resolve)
     ) as pool:
+        url = _ascii(url)
         for _ in range(MOST_REDIRECTS + 1):
             host = _host(url)
             try:
@@ -108,7 +112,7 @@ async def _answer(pool: httpcore.AsyncConnectionPool, url: str) -> dict[str, Any
         stream = _Stream(raw.aiter_stream())
         response = httpx.Response(raw.status, headers=raw.headers, stream=stream)
         if response.has_redirect_location:
-            return urljoin(url, response.headers["location"])
+            return _ascii(response.headers["location"], url)
         if not response.is_success:
             raise TuiAgentError(
                 f"{_host(url)} answered with status {response.status_code}", "check the address"
@@ -170,16 +174,26 @@ def as_markdown(html: str) -> tuple[str, str]:
     return title[:300], _BLANK.sub("\n\n", lines).strip()
 
 
+def _ascii(written: str, base: str = "") -> str:
+    """Returns the address as a request has it. Raises `TuiAgentError` for an invalid address."""
+    try:
+        parts = urlsplit(urljoin(base, written))
+        netloc = parts.netloc if parts.netloc.isascii() else parts.netloc.encode("idna").decode()
+    except ValueError:
+        raise TuiAgentError(f"{written[:200]} is not an address", _REMEDY) from None
+    path, query = (quote(part, safe=_AS_IT_IS) for part in (parts.path, parts.query))
+    return parts._replace(netloc=netloc, path=path, query=query).geturl()
+
+
 def _host(url: str) -> str:
     """Raises `TuiAgentError` for an invalid address."""
-    remedy = "give an address such as https://docs.python.org/3/"
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        raise TuiAgentError(f"{url[:200]} is not an address", remedy) from None
+        raise TuiAgentError(f"{url[:200]} is not an address", _REMEDY) from None
     if parts.scheme not in ("http", "https") or not host or parts.username is not None:
-        raise TuiAgentError(f"{url[:200]} is not an address of a page", remedy)
+        raise TuiAgentError(f"{url[:200]} is not an address of a page", _REMEDY)
     return host
 
 
