@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.sessions import ScriptedModel, model_of, open_session, reply
+from support.trees import until
 
 from tui_agent.errors import RequestRejected, SessionError
 from tui_agent.model.client import Chunk, ModelRequest
@@ -74,7 +75,6 @@ async def test_a_claim_does_not_count_while_a_check_fails(root: Path) -> None:
     ("replies", "overrides", "goal", "why"),
     [
         ([reply("Shall I?")], (), "x", "and the last turn made no progress: x"),
-        ([step("begun", "half")], (), "checks", "and this folder has no checks: checks"),
         ([step("begun", "half")] * 2, ("limits.turns=1",), "x", "because limits.turns is reached: x"),
         ([RequestRejected("The model declined", "ask for something else")], (), "x", "its turn failed: x"),
     ],
@@ -108,13 +108,27 @@ async def test_stopping_gives_it_up(root: Path) -> None:
             await session.goals.pursue("y")
         await session.chat.stop()
         assert not session.state.input.goal and not session.state.turn.running
+        assert "abandoned because it was stopped" in session.state.chat.messages[-1].text
 
 
-async def test_it_is_refused_in_mode_ask(root: Path) -> None:
-    async with open_session(root, overrides=("mode=ask",)) as session:
-        with pytest.raises(SessionError, match="the mode is ask"):
-            await session.goals.pursue("x")
-        assert not session.state.input.goal
+async def test_stopping_its_checks_between_two_turns_gives_it_up(root: Path) -> None:
+    slow = f"checks.commands={json.dumps([{'name': 'slow', 'command': 'sleep 60'}])}"
+    async with open_session(root, [step("begun", "half")], overrides=(slow,)) as session:
+        await session.goals.pursue("checks")
+        await until(lambda: session.state.turn.ok and session.state.checks.running, "its checks")
+        await session.stop_commands()
+        await session.chat.finished()
+        assert len(model_of(session).requests) == 1 and not session.state.input.goal
+
+
+@pytest.mark.parametrize(
+    ("mode", "goal", "why"), [("ask", "x", "the mode is ask"), ("edit", "checks", "has no checks: add")]
+)
+async def test_it_is_refused_if_it_cannot_be_reached(root: Path, mode: str, goal: str, why: str) -> None:
+    async with open_session(root, overrides=(f"mode={mode}",)) as session:
+        with pytest.raises(SessionError, match=why):
+            await session.goals.pursue(goal)
+        assert not session.state.input.goal and not session.state.chat.messages
 
 
 async def test_a_goal_is_pursued_without_a_terminal_while_queued_messages_wait(root: Path) -> None:

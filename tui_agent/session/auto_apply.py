@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 
 from tui_agent.errors import SessionError, TuiAgentError
@@ -63,11 +62,13 @@ class Goals:
 
     @call(changes=True)
     async def pursue(self, goal: str) -> None:
-        """ "" ends the goal. Raises `SessionError` during a turn and in mode `ask`."""
+        """ "" ends the goal. Raises `SessionError` during a turn, in mode `ask`, and for `checks` without checks."""
         if goal and self.state.turn.running:
             raise SessionError("A turn is running", "wait, or stop it")
         if goal and self._core.mode == "ask":
             raise SessionError("A goal needs changes, but the mode is ask", "change the mode first")
+        if goal == CHECKS:
+            await self._checks.check_configured()
         await self._core.journal.record(GoalSet(goal))
         if goal == CHECKS:
             await self._chat.submit(
@@ -93,11 +94,13 @@ class Goals:
             try:
                 why = await self._failing()
             except TuiAgentError as error:
-                why = stops = error.what
+                why = stops = f"its checks did not run ({error.what})"
         elif said and said[-1].lower() == "reached":
             why = self.state.check_doubt
         else:
-            why = "it is not reached yet"
+            why = "the last message has no line “GOAL: reached”"
+        if self.state.input.goal != goal:  # given up while the checks ran
+            return ""
         if not why:
             await self._core.journal.record(
                 GoalSet(""), NoticeGiven("info", f"The goal is reached: {goal}", in_chat=True)
@@ -113,8 +116,6 @@ class Goals:
 
     async def _failing(self) -> str:
         """Why not all checks pass, or "". Raises `SessionError` without checks."""
-        if not await asyncio.to_thread(self._checks.chosen):
-            raise SessionError("this folder has no checks", "add [[checks.commands]] to settings.toml")
         if self.state.review.open:
             why = await unchecked(self._core, self._checks)
         else:

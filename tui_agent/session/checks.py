@@ -179,17 +179,21 @@ class Checks:
         chosen = [check for check in await asyncio.to_thread(self.chosen) if check.when == "proposed"]
         return bool(chosen) and not any(concerns(check, self._proposed()) for check in chosen)
 
-    @call(changes=True)
-    async def again(self) -> None:
-        """Checks the open changes, or the unmodified folder. Raises `SessionError`."""
+    async def check_configured(self) -> None:
+        """Raises `SessionError` without checks."""
         if not await asyncio.to_thread(self.chosen):
             offered = ", ".join(check.name for check in self.state.checks.offered)
             remedy = (
                 f"accept the checks that were found first ({offered})"
                 if offered
-                else "name them in settings.toml"
+                else "add [[checks.commands]] to settings.toml"
             )
             raise SessionError("This folder has no checks", remedy)
+
+    @call(changes=True)
+    async def again(self) -> None:
+        """Checks the open changes, or the unmodified folder. Raises `SessionError`."""
+        await self.check_configured()
         await self._stop()
         self._begin("trial" if self.state.review.open else "workspace", "all")
 

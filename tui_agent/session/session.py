@@ -483,6 +483,8 @@ class Session:
 
     @call(changes=True)
     async def stop_commands(self) -> None:
+        if self.state.input.goal:  # whose checks run between two turns
+            await self.goals.pursue("")
         await self.checks.stop()
         await self.commands.stop()
 

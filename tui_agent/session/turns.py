@@ -333,9 +333,11 @@ class Turns:
         )
         following = await self._after() if ended["ok"] and is_turn else ""
         most = self._context().core.settings.limits.turns
-        if (goal := self.state.input.goal) and (not ended["ok"] or (most and self._unasked + 1 >= most)):
+        limited = bool(most and self._unasked + 1 >= most)
+        if (goal := self.state.input.goal) and (self._stopped or limited or not ended["ok"]):
             following = ""
-            why = "limits.turns is reached" if ended["ok"] else "its turn failed"
+            failed = "limits.turns is reached" if ended["ok"] else "its turn failed"
+            why = "it was stopped" if self._stopped else failed
             words = f"The goal was abandoned because {why}: {goal}"
             await self._journal.record(e.GoalSet(""), e.NoticeGiven("warning", words, in_chat=True))
         if not self._stopped:
