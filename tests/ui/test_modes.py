@@ -8,6 +8,7 @@ import pytest
 from support.screens import on_screen
 from support.sessions import reply
 
+from tui_agent.errors import RequestRejected
 from tui_agent.store.session_events import GoalSet
 
 CHANGE = {"path": "a.py", "edits": [{"search": "one", "replace": "two"}]}
@@ -47,7 +48,9 @@ async def test_one_key_carries_out_a_plan(workspace: Path) -> None:
 
 
 async def test_a_goal_is_shown_beside_the_mode_and_given_up_by_a_word(workspace: Path) -> None:
-    replies = [reply("Begun.", message="GOAL: open", fileChanges=[CHANGE]), reply("Shall I go on?")]
+    begun = reply("Begun.", message="GOAL: open", fileChanges=[CHANGE])
+    refused = RequestRejected("The model declined", "ask again")
+    replies = [begun, reply("Shall I go on?"), reply("Again.", fileChanges=[CHANGE]), refused]
     async with on_screen(workspace, replies) as it:
         shown: list[str] = []
         it.session.subscribe(lambda event, state: shown.append(state.input.goal))
@@ -59,3 +62,7 @@ async def test_a_goal_is_shown_beside_the_mode_and_given_up_by_a_word(workspace:
         await it.shows("goal: it says three and much m… · /goal off")
         await it.press(*"/goal off", "enter")
         await it.shows("edit   Ctrl+Y apply, Ctrl+K skip: ")
+        await it.press(*"/goal it ends", "enter")
+        await it.shows("abandoned because its turn failed: it ends")
+        assert it.session.state.turn.number == 4 and not it.session.state.turn.ok
+        assert not it.pane("chat").prompt.text  # the program's own message does not return

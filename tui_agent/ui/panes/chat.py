@@ -322,6 +322,8 @@ class ChatPane(Pane):
         self._ended = turn
         if turn == ended or turn.ok or turn.kind == "Interrupted" or self.prompt.text:
             return
+        if turn.number != turn.first:  # the program's own message
+            return
         if not any(
             message.turn == turn.number and message.kind == "agent" for message in state.chat.messages
         ):
