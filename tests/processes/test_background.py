@@ -101,6 +101,11 @@ async def test_what_it_raises_arrives() -> None:
         await in_background(lambda: 1 // 0)
 
 
+async def test_an_import_elsewhere_asks_all_finders_while_one_is_removed() -> None:
+    during = await in_background(lambda: sys.meta_path)  # as an import in another thread holds it
+    assert len(during) == len(sys.meta_path) + 1 and during[1:] == sys.meta_path
+
+
 async def test_it_pauses_between_two_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     names = [f"paused_at_{number}" for number in range(5)]

@@ -34,6 +34,7 @@ from tui_agent.model.client import (
     estimate,
     vocabulary,
 )
+from tui_agent.processes.background import finding_first
 from tui_agent.processes.serve import Announce, Handler, Send, run
 
 if TYPE_CHECKING:
@@ -101,11 +102,8 @@ class ThrottledImports:
     @contextmanager
     def importing(self) -> Generator[None, None, None]:
         self._thread, self._since = threading.get_ident(), time.monotonic()
-        sys.meta_path.insert(0, self)
-        try:
+        with finding_first(self):
             yield
-        finally:
-            sys.meta_path.remove(self)
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
         """Pauses and finds nothing."""
@@ -130,13 +128,9 @@ def import_httpx() -> None:
     """
     if "httpx" in sys.modules:
         return
-    finder = _BlockedImports("click", "h2")
-    sys.meta_path.insert(0, finder)
-    try:
+    with finding_first(_BlockedImports("click", "h2")):
         import httpcore  # noqa: F401, which httpx imports only for its first client
         import httpx  # noqa: F401
-    finally:
-        sys.meta_path.remove(finder)
 
 
 class Transports:

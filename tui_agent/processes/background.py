@@ -10,7 +10,8 @@ import asyncio
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -64,15 +65,29 @@ async def in_background(
 
     def run() -> T:
         _working.turns = _Turns(loop, wanted, can_wait)
-        finder = _BetweenModules()
-        sys.meta_path.insert(0, finder)
         try:
-            return work()
+            with finding_first(_BetweenModules()):
+                return work()
         finally:
-            sys.meta_path.remove(finder)
             del _working.turns
 
     return await asyncio.to_thread(run)
+
+
+@contextmanager
+def finding_first(finder: Any) -> Generator[None, None, None]:
+    """Asks `finder` first for each module, of all threads.
+
+    Replaces the list of finders: an import in another thread that iterates over a list from which one is
+    removed leaves out the next finder, and does not find its module.
+    """
+    with _finders:
+        sys.meta_path = [finder, *sys.meta_path]
+    try:
+        yield
+    finally:
+        with _finders:
+            sys.meta_path = [one for one in sys.meta_path if one is not finder]
 
 
 def pause() -> None:
@@ -83,6 +98,7 @@ def pause() -> None:
 
 
 _working = threading.local()
+_finders = threading.Lock()
 
 
 class _Turns:
