@@ -33,6 +33,7 @@ def workspace(tmp_path: Path) -> Path:
         ("mcp", "MCP servers", "trusted", "defines untrusted MCP servers in .mcp.json"),
         ("agents", "Agents: prompts", "codex", "api.openai.com"),
         ("hooks", "Hooks", "trusted", "defines untrusted hooks"),
+        ("skills", "Skills", "write", "write .agents/skills/NAME/SKILL.md"),
         ("stats", "Statistics of this folder's sessions", "questions", "questions about files"),
         ("doctor", "Installation", "packages python", "Python 3"),
     ],
@@ -92,16 +93,22 @@ async def test_model_with_a_name_chooses_it(workspace: Path) -> None:
 
 async def test_init_is_an_ordinary_turn(workspace: Path) -> None:
     change = {"path": "AGENTS.md", "content": "Run make test.\n"}
+    (workspace / "AGENTS.md").unlink()  # no question about it is asked
     async with on_screen(workspace, [reply("Proposed.", fileChanges=[change])]) as it:
         await it.press(*"/init", "enter")
         await it.until(lambda: it.session.state.review.open, "the proposal")
         assert INIT in text_of(model_of(it.session).requests[0].messages[-1])
-        assert (workspace / "AGENTS.md").read_text() == "Be brief.\n"
+        assert not (workspace / "AGENTS.md").exists()
 
 
 async def test_vim_switches_the_keys_and_back_and_keeps_the_text(workspace: Path) -> None:
     async with on_screen(workspace) as it:
-        for modal in (True, False):
+        it.screen.ready = False  # as after the first frame: the word waits, and is not lost
+        await it.press(*"/vim", "enter")
+        assert not it.app.keys.modal
+        it.screen.ready = True
+        await it.until(lambda: it.app.keys.modal and it.screen.ready, "the keys")
+        for modal in (False, True, False):
             await it.press(*"/vim", "enter")
             await it.until(lambda modal=modal: it.app.keys.modal == modal and it.screen.ready, "the keys")
             await it.pilot.pause()

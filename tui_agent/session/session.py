@@ -102,9 +102,10 @@ class Todos:
 
 CARRY_OUT = "Carry out the plan above."
 INIT = (
-    "Propose an AGENTS.md at the top of this folder for agents that work here: the commands that build, test and "
-    "check, how the code is arranged, and the conventions that a newcomer needs. Read the README, the build files "
-    "and some of the code first. If there is an AGENTS.md, improve it. Be brief, and write only facts that you saw."
+    # "Write" and "the readme": the built-in planner would ask about other words if the files are missing.
+    "Write an AGENTS.md at the top of this folder for agents that work here, or improve the one that is there: the "
+    "commands that build, test and check, how the code is arranged, and the conventions that a newcomer needs. Read "
+    "the readme, the build files and some of the code first. Be brief, and write only facts that you saw."
 )
 #: Shown before the session is stored.
 STILL_RUNS = "waiting for running work to end"

@@ -76,6 +76,8 @@ SETTLE = 10.0
 SETTLE_AT_SIGNAL = 0.5
 #: Seconds before a key dismisses a notice.
 NOTICE_SECONDS = 1.0
+#: Seconds until a change of the whole screen is tried again, if its panes are not mounted yet.
+AGAIN_AFTER = 0.1
 MOST_NOTICES = 2
 #: Exit status of a command that cannot start, as in shells.
 NOT_STARTED = 127
@@ -188,13 +190,14 @@ class WorkspaceApp(
                 self.set_keymap(self.keys.keymap())
 
         if keys:
-            said = (
-                f"{'Vim keys' if keys == VIM else 'Vim keys off'}; set `keys` in settings.toml to keep this."
-            )
+            shown = "Vim keys" if keys == VIM else "Vim keys off"
+            said = f'{shown}; set keys = "{keys}" in settings.toml to keep this.'
         else:
             shown = "Plain screen, one pane at a time" if plain else "Full screen"
             said = f"{shown}; set screen.plain in settings.toml to keep this."
-        if self.session is not None and self.workspace_screen.ready:
+        if self.session is None or not self.workspace_screen.ready:
+            self.set_timer(AGAIN_AFTER, lambda: self.show_as(plain=plain, keys=keys))
+        else:
             waiting = ExitStack()  # takes effect before the worker starts
             waiting.enter_context(keys_wait(self.workspace_screen))
             self.run_worker(self._rebuild(self.session, change, said, waiting), exclusive=True, group="plain")

@@ -76,7 +76,10 @@ def status_facts(session: Session) -> Iterator[Fact]:
     window = f" of {state.model.window:,}" if state.model.window else ""
     yield "context", f"{state.usage.context:,} tokens{window}"
     yield "this session", used_words(state.usage.session)
-    yield "changes", f"{len(state.review.open)} to decide, {counted(len(state.review.checkpoints), 'apply')}"
+    yield (
+        "changes",
+        f"{len(state.review.open)} to decide, applied {counted(len(state.review.checkpoints), 'time')}",
+    )
     yield "checks", ", ".join(mark.words for mark in state.check_marks) or "none ran"
     yield "skills", str(len(session.extensions.skills) or "none")
     yield "servers", ", ".join(server.name for server in session.mcp.servers if server.on) or "none"
@@ -199,10 +202,12 @@ async def choose_agent(app: App[object], session: Session) -> None:
 async def choose_skill(app: App[object], session: Session) -> None:
     async def get() -> list[Fact]:
         await session.extensions.read()
-        return [(name, skill.description) for name, skill in session.extensions.skills.items()]
+        skills = session.extensions.skills.items()
+        return [(name, skill.description) for name, skill in skills] or none
 
+    none = [("none", "write .agents/skills/NAME/SKILL.md here, or in your home folder for all folders")]
     chosen = await _choose(app, "Skills", get(), "{choose} inserts one into the prompt")
-    if chosen:
+    if chosen in session.extensions.skills:
         session.chat.set_draft(f"/{chosen} ")
 
 
