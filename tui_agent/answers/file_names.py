@@ -44,9 +44,6 @@ _LABEL_WORDS = re.compile(
 _CODE_SPAN = re.compile(r"`([^`\n]{1,300})`")
 
 
-# ── headers of diffs ─────────────────────────────────────────────────────────────────────────────────────
-
-
 def unquoted(name: str) -> str:
     r"""Decodes git's quoting (`"a\tb"`, octal bytes)."""
     quoted = _QUOTED.fullmatch(name)
@@ -136,9 +133,6 @@ def plain(path: str) -> str:
     while "//" in path[1:] or "/./" in path:
         path = path[:1] + path[1:].replace("//", "/").replace("/./", "/")
     return path
-
-
-# ── fences and labels ────────────────────────────────────────────────────────────────────────────────────
 
 
 def is_path(text: str) -> bool:

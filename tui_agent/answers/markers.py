@@ -368,9 +368,6 @@ def _item(section: Section, like: ChangeRequest) -> Item:
             return replace(like, path=path, diff=found, rename_to=rename, executable=executable)
 
 
-# ── the envelope ─────────────────────────────────────────────────────────────────────────────────────────
-
-
 def envelope(
     lines: Sequence[str], at: int, end: int, *, ended: bool = False, closes: Closes | None = None
 ) -> tuple[list[Section], int, bool]:

@@ -74,7 +74,6 @@ class FileAction(Struct, frozen=True):
     all: bool = False
     by: Author = "program"
     extra: tuple[str, ...] = ()
-    #: Empty: all lines.
     lines: tuple[Range, ...] = ()
     #: The batch whose remaining files this loads.
     batch: str = ""

@@ -154,8 +154,6 @@ class ThoughtFilter:
         return held[head.end() :] if head and head[0].strip() else held
 
 
-# ── in the middle of an answer ───────────────────────────────────────────────────────────────────────────
-
 _SHOWN = rf"<(?P<shown>{_SHOWN_NAMES}){_ATTRIBUTES}>|(?P<comment><!--|/\*)"
 #: Tags around an answer, and HTML elements. Others have an unknown purpose.
 _PLAIN_NAMES = (

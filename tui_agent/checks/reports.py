@@ -199,8 +199,6 @@ def _problem(item: Mapping[str, object]) -> ReportedFailure | None:
     return ReportedFailure(words, path, line) if path else None
 
 
-# ── JUnit XML ─────────────────────────────────────────────────────────────────────────────────────────
-
 #: Characters, depth, elements; the excess is ignored.
 MOST_REPORT, MOST_DEEP, MOST_ELEMENTS = 4_000_000, 64, 250_000
 MOST_TESTS = 10_000_000

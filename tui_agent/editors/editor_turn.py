@@ -48,7 +48,6 @@ class EditorTurn:
         self._questions: set[asyncio.Task[None]] = set()
         #: Requests for permission that the editor has not answered.
         self._open: set[asyncio.Future[Any]] = set()
-        #: Commands by id.
         self._commands: dict[str, str] = {}
         #: States of the changes of this turn, by id.
         self._changes: dict[str, str] = {}

@@ -79,9 +79,6 @@ def _finished(source: SourceText, made: Sequence[Replacement], final_newline: bo
     return text
 
 
-# ── one by one ───────────────────────────────────────────────────────────────────────────────────────────
-
-
 def _one_by_one(
     source: SourceText, hunks: Sequence[EditHunk], threshold: float
 ) -> tuple[SourceText, list[Replacement], str]:
@@ -144,9 +141,6 @@ def _touches(one: Replacement, made: Sequence[Replacement]) -> bool:
     after = bisect_right(made, one.start, key=_start)
     before = after > 0 and made[after - 1].end > one.start
     return before or (after < len(made) and made[after].start < one.end)
-
-
-# ── in the order of the file ─────────────────────────────────────────────────────────────────────────────
 
 
 def _in_order(source: SourceText, hunks: Sequence[EditHunk], threshold: float) -> Iterator[Replacement]:

@@ -34,7 +34,6 @@ from tui_agent.files.secret_files import SecretFiles
 from tui_agent.files.sensitive_paths import governs, is_secret
 from tui_agent.files.text import TextFile, decode, encode
 
-#: Linux's own limit.
 MAX_LINKS = 40
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 

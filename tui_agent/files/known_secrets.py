@@ -143,8 +143,6 @@ class KnownSecrets:
         which = ", ".join(map(display_path, names[:3])) + more
         return f"Values from {which} are masked in what the model gets, in commands' output too"
 
-    # ── the files ────────────────────────────────────────────────────────────────────────────────────────────
-
     def _values_by_file(
         self, between: Callable[[], object]
     ) -> tuple[list[tuple[str, _CachedValues]], list[tuple[str, _CachedValues]]]:

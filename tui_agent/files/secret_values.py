@@ -42,9 +42,6 @@ class Value(NamedTuple):
         return "Value(…)"
 
 
-# ── what a file holds ───────────────────────────────────────────────────────────────────────────────────────────
-
-
 _ASSIGNED = late(
     r"""[ \t]*(?:[#;]+[ \t]*|//[ \t]+)?(?:-[ \t]+)?(?:(?:export|set|ENV)[ \t]+)?["']?
     (?P<name>(?://)?[A-Za-z_@$][^\s=:"'<>{}()]{0,120}?(?:/?:_\w{1,40})?)["']?
@@ -302,8 +299,6 @@ def values_of_bytes(data: bytes, *, named: bool) -> list[Value]:
         return chunks_of(data) if named else []
     return values_in(text, named=named)
 
-
-# ── found again ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 #: Between a value's characters; includes UTF-16's zero byte.
 _SPACE = b" \t\r\n\0"

@@ -72,7 +72,6 @@ def _content(place: str) -> str:
 
 
 MOST_BYTES: Final = 40_000
-#: Further files are only counted.
 MOST_FILES: Final = 1000
 #: Larger files are identified by size and time.
 _MOST_READ: Final = 32 << 20

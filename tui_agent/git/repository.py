@@ -320,7 +320,7 @@ def _parents(name: bytes) -> Iterator[bytes]:
 
 
 def ignored_folders(repository: Repository) -> set[str]:
-    """Returns completely ignored folders, outermost only, without a trailing slash."""
+    """Returns completely ignored folders, outermost only."""
     told = git(
         repository.root,
         *("ls-files", "-z", "--others", "--ignored", "--exclude-standard"),
@@ -415,7 +415,7 @@ def _shared_folder(found: GitFolder, hooks: str) -> Generator[str]:
         settings = (*files, *chosen, *filters, *_upstream(found), *_FIXED)
         if hooks:
             settings = (*settings, ("core.hookspath", hooks))
-        if any(key.startswith("filter.lfs.") for key, _ in settings):  # LFS stores objects of commits there
+        if any(key.startswith("filter.lfs.") for key, _ in settings):
             os.makedirs(os.path.join(found.common_dir, "lfs"), exist_ok=True)
         for name in _SHARED:
             there = os.path.join(found.common_dir, name)

@@ -366,13 +366,13 @@ def last_number(connection: sqlite3.Connection) -> int:
 
 
 def checksum_of(connection: sqlite3.Connection, number: int) -> int | None:
-    """Returns None if the record is missing. Raises sqlite3.Error."""
+    """None if the record is missing. Raises sqlite3.Error."""
     row = connection.execute("SELECT checksum FROM records WHERE number = ?", (number,)).fetchone()
     return row[0] if row else None
 
 
 def read_growing(connection: sqlite3.Connection) -> list[tuple[str, Record]]:
-    """Returns records by key, oldest first. Raises sqlite3.Error."""
+    """Oldest first. Raises sqlite3.Error."""
     rows = connection.execute(f"SELECT key, {_COLUMNS} FROM growing ORDER BY number, at, key").fetchall()
     return [(from_sql(row[0]), Record(*row[1:])) for row in rows]
 
@@ -391,7 +391,6 @@ def to_sql(text: str) -> str | bytes:
 
 
 def from_sql(value: Any) -> Any:
-    """Decodes bytes; other values are unchanged."""
     return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
 
 
@@ -513,7 +512,7 @@ class Ranks:
         self._last = 0.0
 
     def next(self, now: float) -> float:
-        """Returns a rank above all earlier ones; `now` is a Unix time."""
+        """`now` is a Unix time."""
         try:
             descriptor = open_private(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
         except OSError:

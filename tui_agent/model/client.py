@@ -43,7 +43,6 @@ class ModelRequest(Struct, frozen=True):
     most: int = 0
     schema_form: str = ""
     effort: Effort = "auto"
-    #: None: the provider's default.
     temperature: float | None = None
     #: Cache key of requests with a common prefix.
     session: str = ""
@@ -202,13 +201,12 @@ class Model(Protocol):
     async def close(self) -> None: ...
 
 
-#: Interval for merging chunks.
 JOINED_SECONDS = 0.02
 _GROWING = (TextChunk, ReasoningChunk, CallChunk)
 
 
 class JoinedChunks:
-    """Sends the first chunk immediately and merges its successors within `JOINED_SECONDS`."""
+    """Sends the first chunk immediately and merges the others."""
 
     def __init__(self, send: Send) -> None:
         self._send = send

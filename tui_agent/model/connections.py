@@ -34,7 +34,6 @@ _ALIVE = (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4), ("TCP
 
 #: Seconds that a request waits for a new connection to the same server.
 OPENING_SECONDS = 0.3
-#: Maximum seconds to open one.
 MOST_OPENING_SECONDS = 10.0
 
 _ends: dict[str, set[asyncio.Task[None]]] = {}

@@ -353,8 +353,6 @@ class Review:
         async with self._alone():
             await self._looked_at_again(lambda: self._history.redo(checkpoint))
 
-    # ── git ──────────────────────────────────────────────────────────────────────────────────────────────
-
     @call(changes=False)
     def versions(self) -> list[Version]:
         return self._versions.all()
@@ -381,8 +379,6 @@ class Review:
     async def commit(self, message: str, plan: CommitPlan) -> str:
         """Commits exactly the plan's files, with hooks."""
         return await self._versions.commit(message, plan)
-
-    # ── for the session ──────────────────────────────────────────────────────────────────────────────────
 
     @call(changes=False)
     def keep_no_versions(self) -> None:

@@ -26,7 +26,6 @@ from tui_agent.sandbox.run import FolderRunner, RunResult
 from tui_agent.sandbox.view_plan import NoView, Seed, ViewPlan
 from tui_agent.workspace.copies import clone
 
-#: Larger copies take too long.
 MOST_FILES, MOST_BYTES = 20_000, 1 << 30
 #: Readable entries of /proc; no process information.
 _PROC = ("cpuinfo", "meminfo", "stat", "loadavg", "uptime", "version", "filesystems", "sys")

@@ -85,8 +85,7 @@ _NUMBER, _MACHINE, _FIRST, _SECOND = 0, 4, 16, 24
 
 def refused(*, sockets: bool = True) -> bytes:
     """Returns b"" if this system's call numbers are unknown. Without its own network, a view has no
-    `sockets`
-    except connected pairs.
+    `sockets` except connected pairs.
     """
     column = {"x86_64": 0, "aarch64": 1}.get(os.uname().machine)
     if column is None:
@@ -326,7 +325,6 @@ class ViewPlan:
 
     @property
     def on_copy(self) -> bool:
-        """Whether commands run on a copy, at another path."""
         return self.isolated in ("landlock", "sandbox-exec")
 
     @property
@@ -392,7 +390,6 @@ def plan(
     unsuitable.
 
     - git_folders: outside folders of linked worktrees, submodules, or the enclosing repository.
-    - tools: additional readable folders.
     - folder: private folder of this run, for methods that need one.
     """
     environ = dict(os.environ) if environ is None else environ

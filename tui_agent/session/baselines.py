@@ -38,7 +38,6 @@ class Baselines:
         self._paths = paths
         self._store = FolderAnswers(data / STORE, root)
         self._kept: dict[str, _StoredBaseline] | None = None
-        #: Last duration of each command.
         self._seconds: dict[str, float] = {}
 
     def took(self, command: str, seconds: float) -> None:

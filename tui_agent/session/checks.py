@@ -69,7 +69,6 @@ class Checks:
         self._answers = FolderAnswers(data / STORE, workspace.root)
         self._baselines = Baselines(data, workspace.root, lambda: workspace.index.paths)
         self._first_runs = BaselineRuns(journal.store, self._baselines, self._as_it_is)
-        #: Findings by command, before comparison.
         self._findings: dict[str, Finding] = {}
         self._one_at_a_time = asyncio.Lock()
         self._round: asyncio.Task[object] | None = None

@@ -64,7 +64,6 @@ class ModelReport(Struct, frozen=True):
     process: Helper
     #: Result of a test request to a local server; "" for other providers.
     works: str = ""
-    #: Required environment variables by suggestion.
     variables: dict[str, dict[str, str]] = {}
     logins: tuple[str, ...] = ()
     #: Models by address of responding local servers.

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 #: Seconds for a command in a command file, and maximum characters of its output.
 COMMAND_WITHIN, MOST_OUTPUT = 60.0, 20_000
-#: Maximum sentences about omitted files.
 MOST_REASONS = 8
 _CALLED = re.compile(r"/([\w.:-]+)(?:\s+(.*))?", re.DOTALL)
 

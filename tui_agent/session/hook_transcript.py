@@ -15,7 +15,6 @@ from tui_agent.extensions.names import SHOWN
 from tui_agent.files.private import make_private
 from tui_agent.store.state import ChatMessage, State
 
-#: File in the session's folder.
 NAME = "transcript.jsonl"
 
 

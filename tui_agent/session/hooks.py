@@ -23,13 +23,11 @@ if TYPE_CHECKING:
     from tui_agent.session.hook_transcript import HookTranscript
     from tui_agent.tools.call_hooks import BeforeCall, CallHooks, HookedCall
 
-#: Maximum concurrent hooks.
 AT_ONCE = 4
 #: Consecutive turns that `Stop` hooks may add.
 MAX_FOLLOWING = 10
 #: Seconds for all `SessionEnd` hooks.
 ENDS_WITHIN = 5.0
-#: Maximum notices about omitted entries.
 MAX_NOTICES = 5
 #: Maximum bytes of a file compared around a hook, and characters of a diff and of a result in its input.
 MAX_COMPARED, MAX_DIFF, MAX_RESULT = 20_000_000, 100_000, 20_000

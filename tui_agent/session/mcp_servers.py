@@ -34,7 +34,6 @@ MAX_RESOURCES = 10
 _RESOURCE = re.compile(
     r"(?<![\w@])@([A-Za-z0-9][A-Za-z0-9_-]*):([a-zA-Z][a-zA-Z0-9+.-]*:[^\s\"'<>]*[^\s\"'<>.,;:!?)])"
 )
-#: Maximum notices about omitted entries.
 MAX_NOTICES = 5
 
 

@@ -71,7 +71,6 @@ class Offers:
     def __init__(self, model: Callable[[], Model], environment: Callable[[], Mapping[str, str]]) -> None:
         self._model = model
         self._environment = environment
-        #: By provider; empty if unavailable.
         self._lists: dict[str, Listing] = {}
         self._offers: dict[str, tuple[Offer, ...]] = {}
         #: Providers with a pending request, and errors of failed ones.

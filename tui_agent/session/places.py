@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from tui_agent.places.runner import PlaceRunner
     from tui_agent.sandbox.view_plan import Seed
 
-#: Offered places by folder.
 STORE = "places.json"
 _COLOURS = "FORCE_COLOR=1 CLICOLOR_FORCE=1 PY_COLORS=1 "
 _REPORTS = "".join(f'{name}="${{{name}:+${name} }}{value}" ' for name, value in REPORTING.items())
@@ -42,7 +41,6 @@ class SessionPlaces:
         self._views = views
         self._original = str(copied or core.workspace.root)
         self._swept = False
-        #: Clusters by scheduler address.
         self._clusters: dict[str, Cluster] = {}
         self._accepted: list[PlaceSettings] = []
         self._answers = FolderAnswers(core.folders.data / STORE, core.workspace.root)

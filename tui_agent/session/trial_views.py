@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from tui_agent.sandbox.view_plan import Seed, ViewPlan
 
 STORE: Final = "revealed.json"
-#: Typical paths of tests.
 OF_TESTS = late(
     r"(?:^|/)(?:tests?|specs?|testdata|testing|fixtures?|__tests__|e2e|spec)/|(?:^|/)\.env\.(?:test|testing|ci)\b"
 )

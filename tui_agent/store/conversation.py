@@ -118,7 +118,6 @@ class ConversationSlice(Struct, frozen=True):
     #: Facts for the next request: applied, skipped and refused changes.
     untold: tuple[str, ...] = ()
     open_calls: tuple[str, ...] = ()
-    #: Results of open calls.
     answered: dict[str, str] = field(default_factory=dict)
     contexts: dict[str, str] = field(default_factory=dict)
     last: tuple[SentMessage, ...] = ()

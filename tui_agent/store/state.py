@@ -279,8 +279,6 @@ class InputSlice(Struct, frozen=True):
 
 
 class Todo(Struct, frozen=True):
-    """`changes` are the ids of linked changes."""
-
     id: str
     text: str
     details: str = ""
@@ -363,8 +361,6 @@ class Notice(Struct, frozen=True):
 
 
 class NoticesSlice(Struct, frozen=True):
-    """At most 50, oldest first."""
-
     items: tuple[Notice, ...] = ()
     total: int = 0
 
@@ -410,9 +406,7 @@ class State(Struct, frozen=True):
     instructions: tuple[InstructionFile, ...] = ()
     notices: NoticesSlice = NoticesSlice()
     layout: LayoutSlice = LayoutSlice()
-    #: Names and descriptions, as all requests of the session list them.
     skills: tuple[tuple[str, str], ...] = ()
-    #: Names and descriptions of agents for sub-tasks.
     agents: tuple[tuple[str, str], ...] = ()
     server_tools: ServerToolsSlice = ServerToolsSlice()
     #: Decisions about files, by SHA-256 of their bytes.

@@ -41,7 +41,6 @@ LEAST_PART = 200
 _BYTES_FIRST, _MEASURED = 3.0, 4
 _MOST_OUTLINE, _MOST_OUTLINED = 150, 400_000
 NAMED = 20
-#: Choices besides withholding the file.
 OFFERED = ("mask", "send")
 #: A file can change while the user is asked.
 MOST_QUESTIONS = 3

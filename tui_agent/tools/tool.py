@@ -75,7 +75,6 @@ class Progress:
     #: Paths resolved by the user during a repeated request; repeated requests by path.
     settled_paths: frozenset[str] = frozenset()
     asked: Mapping[str, int] = field(default_factory=dict)
-    #: Serialises questions of concurrent calls.
     asking: asyncio.Lock = field(default_factory=asyncio.Lock)
     costs: dict[tuple[str, str], int] = field(default_factory=dict)
 
@@ -247,8 +246,6 @@ def exactly(call: Invocation) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """Discovered by the registry."""
-
     name: str
     #: Property of a structured reply, and of function arguments, that lists its entries; "" if the arguments
     #: are one entry.
@@ -257,15 +254,11 @@ class Tool:
     #: The description, and the JSON schema of one entry.
     words: str
     entry: Schema
-    #: Limits of the list, such as its length.
     limits: dict[str, Any] = field(default_factory=dict)
-    #: Example entry for a model without function calls.
     example: Any
-    #: Section of the system prompt.
     section: str = ""
     #: Position in the prompt and the schema.
     place: int
-    #: (call, context, emit) -> result.
     run: Callable[[Invocation, ToolContext, Emit], Awaitable[ToolResult]]
     #: Whether the model waits for the result; otherwise the call ends the turn.
     answers: bool = True

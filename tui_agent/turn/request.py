@@ -120,7 +120,6 @@ class Draft(Struct, frozen=True):
     #: With `excerpts`, a part of each file.
     opened: tuple[OpenFile, ...] = ()
     excerpts: bool = False
-    #: Shortens program-generated text.
     brief: bool = False
     contexts: tuple[ContextFile, ...] = ()
     pictures: tuple[Picture, ...] = ()

@@ -17,7 +17,6 @@ INTERVAL = 1 / 30
 #: Seconds by which the display yields to a turn's request, since layout takes longer than the request; and
 #: seconds for a composed request to leave.
 REQUEST_FIRST, LEAVES_WITHIN = 0.1, 0.005
-#: Turn phases before the request.
 _BEFORE = ("planning", "finding")
 
 

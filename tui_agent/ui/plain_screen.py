@@ -34,7 +34,6 @@ from tui_agent.ui.widgets.line_view import LineView, fit
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.waiting import waiting_for_person
 
-#: Line, block and dot drawings.
 _DRAWN = re.compile("[\u2500-\u259f\u2800-\u28ff]")
 _BETWEEN_WORDS = re.compile(r"(?<=\S) +[│┃] +(?=\S)")
 _SYMBOLS = re.compile("[\u2190-\u21ff\u22ef\u25a0-\u27bf\u2b00-\u2bff]")

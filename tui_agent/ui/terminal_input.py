@@ -291,7 +291,6 @@ class TerminalInput:
             yield BackgroundReported(is_dark(*colour.groups()))
 
     def _into_string(self, text: str, at: int) -> int:
-        """Returns the end of the string."""
         match = _STRING_ENDS.search(text, at)
         if match is None:
             self._size += len(text) - at

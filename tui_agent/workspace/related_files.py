@@ -157,9 +157,6 @@ def _resolved(path: str, language: str, one: Import, places: ImportRoots) -> Ite
             yield from _java(path, one, places.index)
 
 
-# ── Python ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def _python(path: str, one: Import, index: Index) -> Iterator[str]:
     """`from a import b`: the module `a/b` if it exists, otherwise `a`."""
     parts = one.module.split(".") if one.module else []
@@ -228,9 +225,6 @@ def _script(path: str, module: str, places: ImportRoots) -> Iterator[str]:
         if found:
             yield found
             return
-
-
-# ── Go, Rust, Java: the plain cases ──────────────────────────────────────────────────────────────────────
 
 
 def _go(module: str, places: ImportRoots) -> Iterator[str]:

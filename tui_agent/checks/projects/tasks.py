@@ -391,8 +391,6 @@ def rules(project: Project) -> Iterator[RecipeFile]:
                 break
 
 
-# ── tox, nox, scripts of pyproject.toml ──────────────────────────────────────────────────────────────────
-
 _ENVIRONMENT = late(r"^(?:testenv(?::(?:[\w{},.-]*(?:py|test|lint|typ|mypy|style|flake|check)[\w{},.-]*))?)$")
 _SCRIPT = late(
     r"^(?:unit-?)?(?:tests?|lint|types?|typing|type-?check|mypy|check|cov|style|ruff|pytest)(?:[:_-]\w+)?$"

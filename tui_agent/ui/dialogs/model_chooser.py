@@ -175,7 +175,6 @@ class ModelChooser(Chooser):
         self._waits = False
         self._offers: list[Offer] = []
         self._by_name: dict[str, Offer] = {}
-        #: Changed efforts by model.
         self._efforts: dict[str, Effort] = {}
 
     async def _look(self) -> None:

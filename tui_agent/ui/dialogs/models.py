@@ -89,7 +89,6 @@ class LoginDialog(Dialog[bool]):
         self._service = chosen
         self._store = store
         self._pasted: asyncio.Queue[str] = asyncio.Queue()
-        #: Texts to copy, by binding.
         self._shown: dict[str, str] = {}
         self._failed = False
 

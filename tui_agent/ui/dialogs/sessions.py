@@ -29,7 +29,6 @@ from tui_agent.ui.safe_text import counted, label, one_line, parts, plain
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
 
-#: Value for the whole session.
 WHOLE = "whole"
 
 

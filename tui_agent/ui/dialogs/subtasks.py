@@ -331,7 +331,6 @@ async def remove(app: App[object], session: Session, task: SubTask) -> None:
         await session.subtasks.remove(task.id)
 
 
-#: Minimum columns of an attempt.
 LEAST = 36
 
 #: Changes by path, or a sentence instead.

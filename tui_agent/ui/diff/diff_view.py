@@ -32,7 +32,6 @@ _STATES: dict[HunkState, str] = {"pending": " ", "applied": "âœ“", "skipped": "â
 _SIGNS = {"same": " ", "removed": "-", "added": "+"}
 #: Minimum cells for two columns of numbers.
 TWO_NUMBERS_FROM = 50
-#: Maximum cached lines, several screens.
 _KEPT = 512
 
 

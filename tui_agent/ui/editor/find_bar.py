@@ -62,7 +62,6 @@ class FindBar(Vertical):
         self._mode: FindMode = "find"
         self._editor: Editor | None = None
         self._switched: set[str] = set()
-        #: The editor's selection before opening.
         self._selected: tuple[Place, Place] | None = None
         self._search: Search | None = None
         self._found = Occurrences()

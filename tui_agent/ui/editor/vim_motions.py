@@ -46,7 +46,6 @@ class Registers:
         self._by_name['"'] = register
 
 
-#: Maximum repetitions of a search.
 _MOST = 1_000
 
 

@@ -55,7 +55,6 @@ class Leader(Static):
     def __init__(self) -> None:
         super().__init__("", markup=False)
         self.display = False
-        #: `None` unless waiting.
         self.waiting: Mapping[str, Action] | None = None
         self._shown: Mapping[str, Action] = {}
         self._page = 0

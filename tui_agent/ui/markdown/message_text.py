@@ -39,7 +39,6 @@ from tui_agent.ui.widgets.line_view import fit
 AT_ONCE = 4_000
 #: The same for the new part of a growing text: 1.5 ms.
 MORE_AT_ONCE = 1_000
-#: Maximum lines with cached cells.
 MOST_STRIPS = 300
 
 #: Style key of a code block's copy mark; its value is the block's first line.

@@ -102,7 +102,6 @@ def _cells(name: str, words: list[str], width: int) -> list[str]:
     return [column(name, max(room, 1), "start"), *cells]
 
 
-#: Maximum timeline entries per file.
 SHOWN = 200
 
 

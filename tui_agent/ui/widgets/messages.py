@@ -36,7 +36,6 @@ SECONDS_FROM = 1.0
 STREAM_INTERVAL = 0.1
 #: Minimum pause as a multiple of the last redraw, to leave time for input.
 REST = 3
-#: Maximum characters drawn at once.
 SHORT = 2_000
 #: Last characters shown of reasoning and of a streaming summary.
 SHOWN = 8_000

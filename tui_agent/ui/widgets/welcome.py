@@ -32,7 +32,6 @@ _WHAT = (
     "Change this folder together with a language model. The model names the files that it needs and proposes "
     "changes. Nothing is written until you apply it."
 )
-#: Actions whose keys beginners see.
 _KEYS = (
     ("chat.send", "send"),
     ("session.model", "choose a model"),
