@@ -56,7 +56,7 @@ def test_a_workspaces_hooks_need_trust_and_their_own_switch(home: Path, work: Pa
     (work / ".claude/hooks/check.sh").write_text("exit 0\n")
     (work / "lint.sh").write_text("exit 0\n")
     found = configured({}, work, user_folders())
-    assert not found.hooks and "not trusted" in found.problems[0]
+    assert not found.hooks and "untrusted" in found.problems[0]
     with pytest.raises(SettingsError, match="no hook"):
         switch(work, user_folders(), "project.PreToolUse-1", True)
     trust_it(work)
@@ -87,7 +87,7 @@ def test_hooks_of_the_local_settings_are_a_workspaces_and_other_settings_need_no
     local = work / ".claude/settings.local.json"
     table = {"Stop": [{"hooks": [{"type": "command", "command": "make lint", "timeout": 3600}]}]}
     local.write_text(json.dumps({"hooks": table}))
-    assert "not trusted" in configured({}, work, user_folders()).problems[0]
+    assert "untrusted" in configured({}, work, user_folders()).problems[0]
     trust_it(work)
     switch(work, user_folders(), "project.Stop-1", True)
     # The other agent writes its own rules into these files all day.

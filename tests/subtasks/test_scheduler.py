@@ -353,7 +353,7 @@ async def test_the_graph_is_made_by_hand_and_what_can_be_none_is_refused_with_it
         await session.subtasks.add("a", "First", ["a.txt"])
         await session.subtasks.add("b", "Second", dependencies=["a"])
         for make, words in (
-            (session.subtasks.add("a", "Again"), "a sub-task a already"),
+            (session.subtasks.add("a", "Again"), "A sub-task a already"),
             (session.subtasks.add("c", "Third", dependencies=["nobody"]), "unknown ids: nobody"),
             (session.subtasks.connect("a", ["b"]), "circle: a, b"),
             (session.subtasks.add("d", " "), "needs an id and a goal"),

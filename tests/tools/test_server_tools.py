@@ -187,7 +187,7 @@ async def test_a_workspace_brings_servers_after_trust_and_by_name(root: Path, tm
     async with open_session(root, [calls(text="Done.")], protocol="tools") as session:
         await turn(session)
         assert session.mcp.servers == () and "describe_tool" not in functions(session)
-        assert any("not trusted" in notice.text for notice in session.state.notices.items)
+        assert any("untrusted" in notice.text for notice in session.state.notices.items)
     trust.trust(root, folders, trusted.brought(root, folders))
     async with open_session(root, [calls(text="Done.")], protocol="tools") as session:
         await turn(session)

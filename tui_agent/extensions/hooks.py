@@ -62,6 +62,7 @@ MATCHED = (
 #: Has the workspace's folder, as existing hooks expect.
 FOLDER_VARIABLE = "CLAUDE_PROJECT_DIR"
 Origin = Literal["user", "home", "project"]
+_UNTRUSTED = "This workspace defines untrusted hooks"
 _FOLDER = f"${{{FOLDER_VARIABLE}}}"
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
 _PLAIN = re.compile(r"[\w ,|-]*", re.ASCII)
@@ -133,7 +134,7 @@ def configured(own: Mapping[str, HookSettings], workspace: Path, folders: Folder
         trusted = TrustedFiles(root, folders)
         covered = [path for name in SCRIPTS for path in entries(root / name)]
         if not all(map(trusted.holds, [*hook_files(root), *covered])):
-            said = "This workspace defines untrusted hooks: /trust shows them"
+            said = f"{_UNTRUSTED}: /trust shows them"
             return ConfiguredHooks(tuple(found), (*problems, said))
         found += _switched(theirs, Switches(folders, STORE).of(str(root)), root)
     return ConfiguredHooks(tuple(found), (*problems, *faults))
@@ -162,7 +163,9 @@ def switch(workspace: Path, folders: Folders, name: str, on: bool) -> Hook:
     hook = next((one for one in found.hooks if one.name == name), None)
     if hook is None:
         names = ", ".join(one.name for one in found.hooks) or "none"
-        untrusted = next((one for one in found.problems if "not trusted" in one), f"the hooks are: {names}")
+        untrusted = next(
+            (one for one in found.problems if one.startswith(_UNTRUSTED)), f"the hooks are: {names}"
+        )
         raise SettingsError(f"There is no hook {escaped(name)[:60]} to switch", untrusted)
     place = HOME if hook.origin == "home" else str(root)
     Switches(folders, STORE).turn(place, name, hook.fingerprint(root) if on else "")

@@ -178,6 +178,7 @@ class Checks:
         chosen = [check for check in await asyncio.to_thread(self.chosen) if check.when == "proposed"]
         return bool(chosen) and not any(concerns(check, self._proposed()) for check in chosen)
 
+    @call(changes=False)
     async def check_configured(self) -> None:
         """Raises `SessionError` without checks."""
         if not await asyncio.to_thread(self.chosen):
