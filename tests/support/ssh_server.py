@@ -135,7 +135,9 @@ def _children(parent: int) -> list[int]:
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError, IndexError):
-                name, _, rest = (entry / "stat").read_text(errors="replace").partition(" (")[2].rpartition(") ")
+                name, _, rest = (
+                    (entry / "stat").read_text(errors="replace").partition(" (")[2].rpartition(") ")
+                )
                 if int(rest.split()[1]) == parent and name.startswith("sshd"):
                     found += [*_children(int(entry.name)), int(entry.name)]
     return found
