@@ -10,7 +10,7 @@ import pytest
 from tui_agent.answers.values import SearchRequest
 from tui_agent.settings.schema import PermissionSettings
 from tui_agent.tools import run_command, search_text
-from tui_agent.tools.permission import has_tool, refusal_of_path, verdict_of
+from tui_agent.tools.permission import MOST_COMMAND, has_tool, refusal_of_path, verdict_of
 from tui_agent.tools.tool import CallContext, Invocation, ToolContext
 
 ASK = CallContext("ask")
@@ -114,3 +114,9 @@ def test_a_rule_with_a_pattern_refuses_a_path() -> None:
     assert refusal_of_path(rules, "read_files", "a/.env") == "the rule read_files(*.env) denies it"
     assert refusal_of_path(rules, "search_text", "docs/a") == "the rule search_text(docs/*) asks about it"
     assert refusal_of_path(rules, "read_files", "docs/a") == refusal_of_path(rules, "search_text", "x") == ""
+
+
+def test_no_rule_allows_a_command_that_a_shell_cannot_take() -> None:
+    for length, verdict in ((MOST_COMMAND, "allow"), (MOST_COMMAND + 1, "deny")):
+        call = command("x" * length)
+        assert verdict_of(context({"allow": "run_command"}), run_command.TOOL, call, ASK)[0] == verdict

@@ -49,8 +49,6 @@ async def permitted(
         if not call.is_wire:
             await emit(e.ModelOwesNews(f"Your {tool.name} was refused: {why}."))
         return _refusal(why)
-    if tool.exact and any(len(command) > MOST_COMMAND for command in tool.targets(call)):
-        return _refusal(f"a command can have {MOST_COMMAND:,} characters: put the text into a file")
     found = await tool.circumstances(call, context) if tool.circumstances is not None else CallContext()
     verdict, rule = verdict_of(context, tool, call, found)
     if hooked.verdict == "ask" and verdict == "allow":
@@ -115,6 +113,8 @@ def verdict_of(
     rules, targets = context.core.settings.permissions, tool.targets(call)
     if not all(_covers(one, tool, targets) for one in context.only):
         return "deny", "`tools` of the sub-task's agent"
+    if tool.exact and any(len(command) > MOST_COMMAND for command in targets):
+        return "deny", f"that a command has at most {MOST_COMMAND:,} characters"
     forms = _as_words(targets) if tool.exact and (rules.deny or rules.ask) else targets
     for verdict, written in (("deny", rules.deny), ("ask", rules.ask)):
         for rule in written:

@@ -73,7 +73,7 @@ async def _check_command(context: TurnContext, emit: Emit, command: str) -> None
     refused = await permitted(context, RUN_COMMAND, call, emit)
     if refused is not None:
         why = refused.text.removeprefix("Error: ").rstrip(".")
-        raise SessionError(f"`{command}` of the command file: {why}", "allow it, or correct the file")
+        raise SessionError(f"`{command[:200]}` of the command file: {why}", "allow it, or correct the file")
 
 
 async def retry_conflicts(context: TurnContext, conflicts: Sequence[Change], emit: Emit) -> str:
