@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+from asyncio import Event
+
 from support.panes import HOSTILE, NotedSession, PaneApp
+from support.trees import until
 from textual.widgets import Input
 
 from tui_agent.edits.change import Change
@@ -96,3 +99,18 @@ async def test_the_end_of_a_long_step_that_is_edited_is_in_sight():
         await pilot.press("e")
         await pilot.pause()
         assert app.text.split("\n")[-1].rstrip().endswith("pane is wide")
+
+
+async def test_the_line_of_a_new_todo_stays_open_if_its_focus_is_late():
+    app, late, handled = listed(*TODOS), Event(), Event()
+    async with app.run_test(size=(24, 8)):
+        line = app.query_one(Input)
+        line.call_next(late.wait)  # it is focused before it has read the message about that
+        app.pane.commands["add"]()
+        await until(lambda: not app.query_one(Rows).has_focus)
+        app.pane.call_later(handled.set)  # behind the message that the rows lost the focus
+        await handled.wait()
+        assert not line.has_focus
+        late.set()
+        await until(lambda: line.has_focus)
+        assert line.display and app.focused is line

@@ -143,7 +143,7 @@ class CommitDialog(Form[None]):
 
     def action_next_field(self, step: int) -> None:
         places: list[Widget] = [self.query_one(Rows), self.query_one(DiffView), self.query_one(WritingArea)]
-        at = next((index for index, place in enumerate(places) if place.has_focus), 0)
+        at = next((index for index, place in enumerate(places) if place is self.focused), 0)
         places[(at + step) % len(places)].focus()
 
     def draw(self) -> None:

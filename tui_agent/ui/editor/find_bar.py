@@ -184,7 +184,7 @@ class FindBar(Vertical):
         if self._mode == "find":
             self.open_for("replace", self._editor)
         words, other = self.query_one("#find-words", Input), self.query_one("#find-with", Input)
-        (other if words.has_focus else words).focus()
+        (other if self.screen.focused is words else words).focus()
 
     def _go_to_line(self, value: str) -> None:
         line, _, column = value.strip().partition(":")

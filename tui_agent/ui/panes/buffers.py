@@ -226,7 +226,7 @@ class BuffersPane(Pane):
     def _close_gone(self, buffers: BuffersSlice) -> None:
         for path in self._editors.keys() - {buffer.path for buffer in buffers.open}:
             editor = self._editors.pop(path)
-            if editor.has_focus:
+            if self.screen.focused is editor:
                 self.focus()
             editor.remove()
 
@@ -234,25 +234,25 @@ class BuffersPane(Pane):
         editor = self._editors.get(buffer.path)
         if editor is None:
             editor = Editor(buffer, editor_theme(self.app.theme, self.app.theme_variables))
-            focused = self.has_focus_within or self.has_focus
             if self.keys.modal:
                 editor.use_vim()
             self._editors[buffer.path] = editor
             self.mount(editor, before="#no-file")
-            self.call_later(self._fill, editor, focused)
+            self.call_later(self._fill, editor)
         elif editor.is_mounted:
             self._take(editor, buffer)
-            if self.has_focus and not editor.has_focus:
+            if self.screen.focused is self:
                 editor.focus()
 
-    def _fill(self, editor: Editor, focused: bool) -> None:
+    def _fill(self, editor: Editor) -> None:
         buffer = self.session.state.buffers.get(editor.path)
         if buffer and editor.is_attached:
             self._take(editor, buffer)
             if editor.vim is not None:
                 editor.vim.enter("normal")
             self._show_banner(buffer)
-            if focused and self.editor is editor:
+            focused = self.screen.focused
+            if focused is not None and self in focused.ancestors_with_self and self.editor is editor:
                 editor.focus()
 
     def _take(self, editor: Editor, buffer: Buffer) -> None:

@@ -178,7 +178,7 @@ class ReviewBody(Vertical):
 
     def _bring_out(self, view: LineView) -> None:
         others = [other for other in self.query(LineView) if other is not view]
-        had_focus = any(other.has_focus for other in others)
+        had_focus = self.screen.focused in others
         view.display = True
         for other in others:
             other.display = False

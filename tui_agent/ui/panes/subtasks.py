@@ -154,7 +154,7 @@ class SubTasksPane(ListPane):
     def _choose_view(self) -> None:
         width, height = self.size
         graph = bool(self.shown) and not self.plain and (self._graph.needs <= width or width >= _LIST_BELOW)
-        had_focus = self._graph.has_focus or self.rows.has_focus
+        had_focus = self.screen.focused in (self._graph, self.rows)
         self._graph.display, self.rows.display = graph, not graph
         if not graph:
             none = _NONE_SEEN if self._slice.tasks else ""
@@ -175,7 +175,7 @@ class SubTasksPane(ListPane):
         words.display = height >= _WORDS_FROM or (bool(due) and height >= _LIMITS_FROM)
         if words.display:
             words.set_words(words_for(self._current, self._slice.tasks, self.look))
-        if had_focus and not self.entry.has_focus:
+        if had_focus and self.screen.focused is not self.entry:
             self.entry.focus()
 
     def _why_blocked(self, task: SubTask) -> str:

@@ -78,7 +78,7 @@ class TodosPane(ListPane):
 
     @on(events.DescendantBlur)
     def _focus_left(self) -> None:
-        if not self.line.has_focus and not self.line.value:
+        if self.screen.focused is not self.line and not self.line.value:  # `has_focus` is later
             self.line.display = False
 
     def _current(self) -> Todo | None:
