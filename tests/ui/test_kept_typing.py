@@ -6,6 +6,7 @@ import ast
 import asyncio
 from pathlib import Path
 
+import pytest
 from support.repositories import repository
 from support.screens import Driven, on_screen
 from support.sessions import calls, open_session, reply
@@ -17,6 +18,7 @@ from tui_agent.log.log import load
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask
+from tui_agent.store.state import State
 from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.editor.writing_area import KeptArea, KeptInput
 from tui_agent.ui.panes.chat import ChatPane
@@ -150,10 +152,23 @@ async def test_no_dialog_opens_over_what_is_written_already(tmp_path: Path) -> N
             assert app.screen is app.workspace_screen
 
 
-async def test_keys_that_wait_are_kept_and_follow_the_draft_after_a_resume(tmp_path: Path) -> None:
-    (tmp_path / "work").mkdir()
-    async with on_screen(tmp_path / "work", []) as driven:
+def texts(state: State) -> dict[str, str]:
+    """The text of each place that keeps one, without keys that wait."""
+    buffers = {"editor": "".join(buffer.text for buffer in state.buffers.open)}
+    return {"prompt": state.input.draft, "todo:": state.input.typed.get("todo:", ""), **buffers}
+
+
+@pytest.mark.parametrize("place", ["prompt", "todo:", "editor"])
+async def test_keys_that_wait_are_never_stored_in_two_texts(tmp_path: Path, place: str) -> None:
+    workspace = repository(tmp_path / "work", {"a.txt": ""})
+    async with on_screen(workspace, []) as driven:
         session, keyboard = driven.session, driven.app.keyboard
+        if place == "todo:":
+            driven.screen.focus_pane("todos")
+            await driven.press("a")
+        elif place == "editor":
+            await session.files.open("a.txt")
+            driven.screen.focus_pane("buffers")
         await driven.press(*"begun ")
         with keys_wait(driven.screen):
             for letter in "and more":
@@ -163,23 +178,31 @@ async def test_keys_that_wait_are_kept_and_follow_the_draft_after_a_resume(tmp_p
 
             def note(*_: object) -> None:
                 def add() -> None:
-                    found = session.state.input
-                    together.append(found.draft + found.typed.get("waiting", ""))
+                    state = session.state
+                    together.append(texts(state)[place] + state.input.typed.get("waiting", ""))
 
                 asyncio.get_running_loop().call_soon(add)
 
             unsubscribe = session.subscribe(note)
-        await driven.until(lambda: session.state.input.draft == "begun and more", "the keys are handled")
+        await driven.until(lambda: texts(session.state)[place] == "begun and more", "the keys are handled")
         await driven.until(lambda: together, "a change")
         assert set(together) == {"begun and more"}
         unsubscribe()
         await driven.until(lambda: "waiting" not in session.state.input.typed, "they do not wait any more")
-        keyboard.on_waiting = None  # nothing waits, and the last time is not over yet
+
+
+async def test_keys_that_wait_follow_the_draft_after_a_resume(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    async with on_screen(tmp_path / "work", []) as driven:
+        session = driven.session
+        await driven.press(*"begun")
+        await driven.until(lambda: session.state.input.draft == "begun", "the draft")
+        driven.app.keyboard.on_waiting = None  # nothing waits in this one
         session.chat.set_typed("waiting", ", unhandled")
         name = session.state.session.id
     async with on_screen(tmp_path / "work", [], session=name) as driven:
         await driven.until(lambda: "begun" in driven.screen.query_one(ChatPane).prompt.text, "the draft")
-        assert driven.screen.query_one(ChatPane).prompt.text == "begun and more, unhandled"
+        assert driven.screen.query_one(ChatPane).prompt.text == "begun, unhandled"
         assert not driven.session.state.input.typed
 
 

@@ -162,14 +162,13 @@ class WorkspaceScreen(
             await pane.flush()
 
     async def _store_waiting(self, text: str) -> None:
-        """Stores waiting keys, except a password. The chat is flushed first: its keys are older."""
+        """Stores waiting keys, except a password. The panes are flushed first: their keys are older."""
         session = self.session
         if session is None or getattr(self.app.focused, "password", False):
             return
         if text or WAITING in session.state.input.typed:
-            if (chat := self.workspace.pane("chat")) is not None:
-                with suppress(NoMatches):
-                    await chat.flush()
+            with suppress(NoMatches):
+                await self.flush()
             session.chat.set_typed(WAITING, text)
 
     async def _mount_pane(self, pane: Pane, bridge: Bridge) -> None:

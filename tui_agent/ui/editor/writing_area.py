@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Iterator
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkable
 
 from rich.segment import Segment
 from rich.style import Style
@@ -30,11 +30,14 @@ from textual.widgets.text_area import (
 )
 
 from tui_agent.ui.editor.documents import ExactDocument, widest
+from tui_agent.ui.keys.keyboard import store_waiting
 from tui_agent.ui.safe_text import clean
 from tui_agent.ui.textual_patches.text_area_lines import drawn_line
 from tui_agent.ui.textual_patches.unwrapped_rows import view_of
 
 if TYPE_CHECKING:
+    from textual.widget import Widget
+
     from tui_agent.session.session import Session
     from tui_agent.ui.editor.vim import Vim, VimDisplay
 
@@ -413,6 +416,7 @@ class StoresDraft:
     def keep(self, text: str) -> None:
         if self._session is not None and self._place:
             self._session.chat.set_typed(self._place, "" if text == self._before else text)
+            store_waiting(cast("Widget", self).app, self._session)
 
     def give_up(self) -> None:
         self.keep(self._before)

@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from textual import events
 from textual.app import App
@@ -20,6 +20,9 @@ from textual.dom import DOMNode
 from textual.message_pump import MessagePump
 
 from tui_agent.ui.textual_patches.quiet import at_rest, calls_wait, layout_waits, version_of
+
+if TYPE_CHECKING:
+    from tui_agent.session.session import Session
 
 #: Maximum seconds to wait for a handler.
 AT_MOST = 5.0
@@ -224,6 +227,14 @@ class Keyboard:
             except TimeoutError:
                 return
             await self._settled()
+
+
+def store_waiting(app: App[Any], session: Session) -> None:
+    """Stores the keys that still wait, beside text that is being stored: after a kill, no key is in both."""
+    keyboard = getattr(app, "keyboard", None)
+    if isinstance(keyboard, Keyboard) and session.state.input.typed.get(WAITING):
+        hidden = getattr(app.focused, "password", False)
+        session.chat.set_typed(WAITING, "" if hidden else keyboard.text)
 
 
 def _by_place(event: Typed) -> bool:

@@ -21,6 +21,7 @@ from tui_agent.store.state import State
 from tui_agent.ui.editor.code_editor import Editor, duplicate_lines, go_to_bracket, move_lines, toggle_comment
 from tui_agent.ui.editor.find_bar import FindBar, FindMode
 from tui_agent.ui.editor.writing_area import WritingArea
+from tui_agent.ui.keys.keyboard import store_waiting
 from tui_agent.ui.safe_text import parts
 from tui_agent.ui.themes import editor_theme
 from tui_agent.ui.widgets.line_view import Hint, HintLine
@@ -335,6 +336,7 @@ class BuffersPane(Pane):
             if text is not None and text != buffer.text:
                 editor.told, editor.agreed = (cursor, anchor), text
                 self.session.files.edit(path, text, cursor, anchor)
+                store_waiting(self.app, self.session)
             elif (cursor, anchor) != editor.told:
                 editor.told = (cursor, anchor)
                 self.session.files.move_cursor(path, cursor, anchor)

@@ -18,7 +18,7 @@ from tui_agent.store.state import State
 from tui_agent.turn.model_choice import split_effort, with_effort
 from tui_agent.turn.pastes import PASTED
 from tui_agent.ui.actions import SLASH, why_not
-from tui_agent.ui.keys.keyboard import WAITING
+from tui_agent.ui.keys.keyboard import store_waiting
 from tui_agent.ui.panes.review_rows import restored_position, shown_changes, title
 from tui_agent.ui.safe_text import one_line, parts
 from tui_agent.ui.slash_commands import HOST_COMMANDS, TEXT_COMMANDS, Call, call_of, text_command
@@ -253,10 +253,7 @@ class ChatPane(Pane):
         if value != self._draft:
             self._draft = value
             self.session.chat.set_draft(value)
-            if self.session.state.input.typed.get(WAITING):
-                # In the same transaction: after a kill, keys must not be in both texts.
-                hidden = getattr(self.app.focused, "password", False)
-                self.session.chat.set_typed(WAITING, "" if hidden else cast("Host", self.app).keyboard.text)
+            store_waiting(self.app, self.session)
 
     async def flush(self) -> None:
         if self._draft_timer is not None:
