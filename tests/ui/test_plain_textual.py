@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from support.terminal_program import Program, running
 
+from tui_agent.ui.textual_patches.guard import missing
+
 #: Each patch by the name in the debug log, and a statement that takes away a private name that it needs.
 LOST = {
     "component styles": "from textual.dom import DOMNode; del DOMNode._get_component_classes",
@@ -104,3 +106,21 @@ def test_the_screen_works_with_every_patch_skipped(
         program.type(b"\x03")
         program.until(lambda: program.process.poll() is not None, "the end")
         assert program.process.returncode == 0
+
+
+def test_a_class_that_grows_while_it_is_inspected() -> None:
+    """Another thread, which imports, can add a member at any moment."""
+
+    class Grows:
+        def __getattr__(self, name: str) -> object:
+            setattr(Owner, f"_{name}", None)
+            raise AttributeError(name)
+
+        def __call__(self) -> None: ...
+
+    class Owner:
+        _grows = Grows()
+        _kept = 1
+
+    assert missing(Owner, "_kept") == ""
+    assert missing(Owner, "_other") == "Owner has no _other"

@@ -106,7 +106,7 @@ class Garbage:
         if thaws:
             gc.unfreeze()
         if older:
-            for method in vars(Region).values():
+            for method in dict(vars(Region)).values():
                 if clear := getattr(method, "cache_clear", None):
                     clear()
             gc.collect()

@@ -34,10 +34,9 @@ def plain_unless(patch: str, *problems: str) -> Callable[[_Class], _Class]:
 
     def of(patched: _Class) -> _Class:
         if not usable(patch, *problems):
-            for name in [
-                name for name in vars(patched) if name.startswith("_") and not name.startswith("__")
-            ]:
-                if any(hasattr(base, name) for base in patched.__mro__[1:]):
+            for name in dict(vars(patched)):
+                private = name.startswith("_") and not name.startswith("__")
+                if private and any(hasattr(base, name) for base in patched.__mro__[1:]):
                     delattr(patched, name)
         return patched
 
@@ -68,9 +67,10 @@ def missing(owner: type, attributes: str = "", **methods: str) -> str:
 
 def _declared(owner: type) -> Iterator[str]:
     for one in owner.__mro__:
-        yield from vars(one)
+        members = dict(vars(one))  # a thread that imports can add some
+        yield from members
         yield from getattr(one, "__slots__", ())
-        for value in vars(one).values():
+        for value in members.values():
             code: Any = getattr(inspect.unwrap(value) if callable(value) else value, "__code__", None)
             yield from code.co_names if code else ()
 
