@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import random
+
 import pytest
 from msgspec.structs import replace
 
@@ -15,6 +17,7 @@ from tui_agent.store.graph import (
     startable,
     together,
     with_ready,
+    with_task,
 )
 from tui_agent.store.state import State
 
@@ -49,6 +52,23 @@ def test_what_is_ready_and_wanted_can_start_most_urgent_first() -> None:
 def test_what_a_task_builds_on_stands_in_order() -> None:
     tasks = graph(d="c", c="b a", b="a", a="", z="")
     assert [task.id for task in needed_by(tasks[0], tasks)] == ["a", "b", "c"]
+
+
+def test_after_a_move_the_same_tasks_are_ready_as_if_all_were_looked_at() -> None:
+    chance = random.Random(7)
+    names = [f"t{number}" for number in range(12)]
+    needs = {name: chance.sample(names[:at], chance.randint(0, min(at, 3))) for at, name in enumerate(names)}
+    tasks = with_ready(graph(**{name: " ".join(after) for name, after in needs.items()}))
+    seen = set()
+    for _ in range(3000):
+        task = chance.choice(tasks)
+        moved = replace(task, state=chance.choice(sorted(MOVES)))
+        at = tasks.index(task)
+        whole = with_ready((*tasks[:at], moved, *tasks[at + 1 :]))
+        tasks = with_task(tasks, moved)
+        assert tasks == whole
+        seen |= {task.state for task in tasks}
+    assert seen == set(MOVES)
 
 
 @pytest.mark.parametrize(

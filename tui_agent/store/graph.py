@@ -101,8 +101,12 @@ def faults(tasks: Sequence[SubTask]) -> list[str]:
 def with_ready(tasks: Iterable[SubTask]) -> tuple[SubTask, ...]:
     """Keeps an unchanged task's object: readers compare by identity."""
     tasks = tuple(tasks)
-    done = {task.id for task in tasks if task.state in DONE_STATES}
+    done = _done(tasks)
     return tuple(_readied(task, done) if task.state in _WAITING else task for task in tasks)
+
+
+def _done(tasks: Sequence[SubTask]) -> set[str]:
+    return {task.id for task in tasks if task.state in DONE_STATES}
 
 
 def _readied(task: SubTask, done: Collection[str]) -> SubTask:
@@ -114,9 +118,16 @@ def with_task(tasks: Sequence[SubTask], made: SubTask) -> tuple[SubTask, ...]:
     at = next((n for n, task in enumerate(tasks) if task.id == made.id), None)
     if at is None:
         return tuple(tasks)
+    if made.state in _WAITING:
+        made = _readied(made, _done(tasks) - {made.id})
     changed = (*tasks[:at], made, *tasks[at + 1 :])
-    still = (tasks[at].state in DONE_STATES) == (made.state in DONE_STATES)
-    return changed if still and made.state not in _WAITING else with_ready(changed)
+    if (tasks[at].state in DONE_STATES) == (made.state in DONE_STATES):
+        return changed
+    done = _done(changed)
+    return tuple(
+        _readied(task, done) if made.id in task.dependencies and task.state in _WAITING else task
+        for task in changed
+    )
 
 
 def together(before: Sequence[SubTask], added: Sequence[SubTask]) -> tuple[SubTask, ...]:
