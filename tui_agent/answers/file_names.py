@@ -193,6 +193,7 @@ def in_label(line: str) -> str:
     bare = _LINK.sub(r"\1", _NUMBER.sub("", line.strip())).lstrip("#>-*` ")
     bare = _NUMBER.sub("", bare).lstrip("#>-*` ")
     bare = _ORNAMENT.sub("", bare)
+    bare = bare if "(" in bare else bare.removesuffix(")")
     bare = _AFTER.sub("", _without_emphasis(bare.rstrip(":：*` "))).rstrip(":：*` ")
     words = _LABEL_WORDS.match(bare)
     bare = _without_emphasis(bare[words.end() if words else 0 :].strip("`*:： "))
@@ -208,7 +209,7 @@ _EMPHASIS = re.compile(r"(_{1,2})([^_].{0,300}?)\1")
 
 
 _ORNAMENT = re.compile(
-    r"""^(?:[^\w./@~+\[(`*]|[(/=](?=[^)]*\)$|[ \t/=]))+|[ \t]+[-=~|<>#]+$|["'>|”’»]+[:：]?$|(?<=\w)\)$"""
+    r"""^(?:[^\w./@~+\[(`*]|[(/=](?=[^)]*\)$|[ \t/=]))+|[ \t]+[-=~|<>#]+$|["'>|”’»]+[:：]?$"""
 )
 #: A number before a label; a relative link; a remark in brackets after it.
 _NUMBER = re.compile(
