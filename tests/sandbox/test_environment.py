@@ -12,7 +12,18 @@ from pathlib import Path
 import pytest
 from support.views import in_view, text
 
-from tui_agent.sandbox.environment import NO_KEYBOARD, omitted_variables, variables
+from tui_agent.sandbox import environment
+from tui_agent.sandbox.environment import (
+    NO_KEYBOARD,
+    caches,
+    files_of,
+    is_below,
+    omitted_variables,
+    own_folder,
+    programs,
+    variables,
+    visible_settings,
+)
 from tui_agent.sandbox.run import FolderRunner, Run
 from tui_agent.sandbox.view_plan import MEGABYTE, Limits
 
@@ -36,6 +47,12 @@ ENTERS = [
     ("REDIS_URL", "redis://:hunter2@localhost:6379/0", "redis://localhost:6379/0"),
     ("DATABASE_URL", "mysql+pymysql://me:a@b@db/shop", "mysql+pymysql://me@db/shop"),
     ("DATABASE_URL", "postgres://db/shop?user=me&password=hunter2", "postgres://db/shop"),
+    ("DATABASE_URL", "postgres://db/shop?sslmode=require#x", "postgres://db/shop?sslmode=require"),
+    ("DATABASE_URL", "sqlite+aiosqlite:///a.db", "sqlite+aiosqlite:///a.db"),
+    ("DATABASE_URL", "postgresql:///shop?password=hunter2", "postgresql:///shop"),
+    ("DATABASE_URL", "mysql:///x?charset=utf8", "mysql:///x?charset=utf8"),
+    ("DATABASE_URL", "sqlite:a.db?mode=ro", "sqlite:a.db?mode=ro"),
+    ("DATABASE_URL", "postgres://[", None),
     ("DATABASE_URL", "https://hooks.example/T0/hunter2", None),
     ("DATABASE_URL", "host=db password=hunter2", None),
     ("JAVA_OPTS", "-Dpassword=hunter2", None),
@@ -55,6 +72,194 @@ def test_what_did_not_enter_is_known_by_name_without_what_belongs_to_the_desktop
     environ = {"NPM_TOKEN": "x", "MY_OWN": "1", "CI": "1", "DISPLAY": ":0", "XDG_SEAT": "0", "OLDPWD": "/"}
     chosen, _ = variables("/work", {}, environ)
     assert omitted_variables(environ, chosen) == ["MY_OWN", "NPM_TOKEN"]
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "enters"),
+    [
+        ("MY_OWN", ("MY_*",), True),
+        ("MY_OWN", ("YOUR_*",), False),
+        ("MY_KEY", ("MY_*",), False),
+        ("MY_KEY", ("OTHER", "MY_KEY"), True),
+        ("DISPLAY", ("D*",), False),
+        ("LC_ALL", (), True),
+        ("LANG", (), True),
+    ],
+)
+def test_a_name_enters_by_itself_and_by_a_pattern_unless_it_is_one_of_a_key(
+    name: str, more: tuple[str, ...], enters: bool
+) -> None:
+    chosen, _ = variables("/work", {"HOME": "/h"}, {name: "1", "HOME": "/other"}, more)
+    assert (name in chosen, chosen["HOME"], chosen["PATH"]) == (enters, "/h", os.defpath)
+
+
+@pytest.mark.parametrize(
+    ("made", "active", "found"),
+    [
+        ((".venv/bin/", ".venv/pyvenv.cfg"), False, ".venv"),
+        (("venv/bin/", "venv/pyvenv.cfg"), False, "venv"),
+        (("venv/bin/", "venv/pyvenv.cfg", ".venv/pyvenv.cfg"), False, "venv"),
+        ((".venv/bin/",), False, ""),
+        ((".venv/bin/", ".venv/pyvenv.cfg"), True, ""),
+    ],
+)
+def test_the_environment_of_a_folder_is_first_on_the_path_unless_one_is_active(
+    tmp_path: Path, made: tuple[str, ...], active: bool, found: str
+) -> None:
+    for path in made:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).mkdir() if path.endswith("/") else (tmp_path / path).touch()
+    environ = {"PATH": "/usr/bin", **({"VIRTUAL_ENV": "/v"} if active else {})}
+    chosen, name = variables(str(tmp_path), {}, environ)
+    assert name == found
+    path = f"{tmp_path}/{found}/bin:/usr/bin" if found else "/usr/bin"
+    assert chosen["PATH"] == path
+    assert chosen.get("VIRTUAL_ENV") == ("/v" if active else f"{tmp_path}/{found}" if found else None)
+
+
+@pytest.mark.parametrize(
+    ("path", "folders", "below"),
+    [
+        ("/a/b", ("/a",), True),
+        ("/a", ("/a",), True),
+        ("/ab", ("/a",), False),
+        ("/a/b", ("/x", "/a/"), True),
+        ("/a", ("/",), True),
+        ("/a", ("/a/b",), False),
+        ("/a", (), False),
+    ],
+)
+def test_what_is_below_a_folder(path: str, folders: tuple[str, ...], below: bool) -> None:
+    assert is_below(path, folders) is below
+
+
+def test_programs_are_found_by_path_with_their_installation(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    for path in ("home/bin", "other/tool/bin", "other/plain", "env", "other/sbin"):
+        (tmp_path / path).mkdir(parents=True)
+    (tmp_path / "link").symlink_to("other/tool/bin")
+    folders = [home / "bin", tmp_path / "other/tool/bin", tmp_path / "other/plain", tmp_path / "other/sbin"]
+    path = ":".join(
+        ["relative/bin", "/usr/bin", "/usr/local/bin", *map(str, folders), str(tmp_path / "link")]
+    )
+    environ = {"HOME": str(home), "PATH": path, "VIRTUAL_ENV": str(tmp_path / "env"), "GOROOT": ""}
+    ours = {os.path.realpath(one) for one in (sys.prefix, sys.base_prefix)}
+    expected = {
+        *ours,
+        "/usr/bin",
+        "/usr/local/bin",
+        *map(str, folders),
+        str(tmp_path / "other/tool"),
+        str(tmp_path / "other"),
+        str(tmp_path / "env"),
+    }
+    assert programs(environ) == sorted(expected - {"/usr", "/usr/local"})
+
+
+def test_caches_are_existing_folders_that_no_other_folder_has(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    for path in ("home/.cache/pip", "home/.npm", "home/cargo/git", "home/go/pkg/mod", "named"):
+        (tmp_path / path).mkdir(parents=True)
+    (home / ".m2").write_text("a file")
+    (home / ".hex").symlink_to(tmp_path / "named")
+    environ = {
+        "CARGO_HOME": str(home / "cargo"),
+        "PIP_CACHE_DIR": f"{tmp_path}/named/",
+        "UV_CACHE_DIR": "relative",
+        "GOCACHE": str(home),
+        "npm_config_cache": str(home / ".npm"),
+    }
+    found = caches(str(home), environ, [str(home / "go")])
+    assert found == [
+        str(home / ".cache/pip"),
+        str(home / ".npm"),
+        str(tmp_path / "named"),
+        str(home / "cargo/git"),
+    ]
+    assert [own_folder(str(home / name)) for name in (".npm", ".m2", ".hex", "x")] == [
+        True,
+        False,
+        False,
+        False,
+    ]
+
+
+SETTINGS = """\
+[user]
+\tname = me
+\tsigningkey = 1234
+[credential]
+\thelper = store
+[commit]
+\tgpgsign = true
+\ttemplate = t.txt
+[remote "origin"]
+\turl = https://me:p@ss/word@host:8080/x?private_token=1#y
+\tproxy = http://me@proxy
+[http]
+\textraheader = x
+[core]
+\tfilemode = true
+\tsshcommand = ssh -i key
+[tag]
+\tgpgSign = true
+"""
+
+
+def test_settings_of_git_keep_what_commands_need_without_addresses_of_keys(tmp_path: Path) -> None:
+    (tmp_path / "config").write_text(SETTINGS)
+    shown = visible_settings(str(tmp_path / "config")).decode()
+    for kept in ("name = ", "template = ", "url = ", "filemode = ", "https://host:8080/x"):
+        assert kept in shown
+    for hidden in ("1234", "store", "gpg", "pass", "p@ss", "private", "#y", "proxy", "extraheader", "ssh"):
+        assert hidden not in shown.lower()
+    assert visible_settings(str(tmp_path / "missing")) == b""
+    (tmp_path / "config").write_text("[broken")
+    assert visible_settings(str(tmp_path / "config")) == b""
+
+
+def test_settings_of_a_git_folder_include_those_of_work_trees_and_submodules(tmp_path: Path) -> None:
+    listed = [
+        "config",
+        "config.worktree",
+        "worktrees/w/config.worktree",
+        "modules/m/config",
+        "modules/m/modules/n/config",
+    ]
+    others = [
+        "description",
+        "objects/config",
+        "modules/m/objects/config",
+        "modules/m/hooks/config",
+        "refs/config",
+    ]
+    for path in (*listed, *others):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    (tmp_path / "config.d").mkdir()
+    assert sorted(files_of(str(tmp_path))) == sorted(str(tmp_path / path) for path in listed)
+
+
+@pytest.mark.parametrize(
+    ("program", "beside", "shown"),
+    [
+        ("t/lib/node_modules/e/bin/e.js", (), ["t/lib/node_modules"]),
+        ("t/tool", (), ["t/tool"]),
+        ("t/bin/tool", (), ["t/bin"]),
+        ("t/bin/tool", ("t/lib", "t/other", "t/VERSION"), ["t/bin", "t/lib", "t/VERSION"]),
+        ("t/bin/tool", ("t/pyvenv.cfg", "t/lib"), ["t/bin", "t"]),
+        ("t/vendor/bin/tool", (), ["t/vendor/bin", "t/vendor"]),
+        (".local/bin/tool", ("./.local/share",), [".local/bin", ".local/lib"]),
+    ],
+)
+def test_what_belongs_to_a_program(
+    tmp_path: Path, program: str, beside: tuple[str, ...], shown: list[str]
+) -> None:
+    for path in (program, *beside):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    found = environment._installed(str(tmp_path / program))
+    assert found == [str(tmp_path / path) for path in shown]
 
 
 def test_package_managers_are_told_to_be_offline_unless_there_is_a_network() -> None:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from tui_agent.files.git_folder import MOST_CONFIG, Entries, format_config, parse_config, read_regular
 from tui_agent.files.lazy_regex import late
@@ -181,7 +181,10 @@ def _without_password(address: str) -> str | None:
     user, at, host = parts.netloc.rpartition("@")
     user, _, _ = user.partition(":")
     query = parts.query if not any(_WORD_OF_SECRETS.search(name) for name, _ in parsed) else ""
-    clean = urlunsplit(parts._replace(netloc=f"{user}{at}{host}" if user else host, query=query, fragment=""))
+    # `urlunsplit` leaves the slashes of an empty host out.
+    slashes = "//" if parts.netloc or address[len(parts.scheme) + 1 :].startswith("//") else ""
+    place = f"{user}{at}{host}" if user else host
+    clean = f"{parts.scheme}:{slashes}{place}{parts.path}" + (f"?{query}" if query else "")
     return clean if masked(clean) == clean else None
 
 
