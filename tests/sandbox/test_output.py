@@ -97,3 +97,78 @@ def test_an_end_of_an_output_without_line_breaks_is_shown(shape: str) -> None:
     assert shown.rstrip().endswith({"first": "line 39999", "last": "xxx>", "only": "xxx>"}[shape])
     assert cut > 0 or shape == "only"
     assert len(shown) < 17_000
+
+
+@pytest.mark.parametrize(
+    ("pieces", "kept"),
+    [
+        ([b"abcd", b"ef"], b"abcdef"),
+        ([b"abcde", b"fghij"], b"abcdefghij"),
+        ([b"abcdefghij"], b"abcdefghij"),
+        ([b"abcde", b"fghi", b"jkl"], b"abcdefghijkl"),
+        ([b"abcde", b"fghij", b"k"], b"abcdefghijk"),
+        ([b"abcde", b"fgh", b"ijklm"], b"abcde\n[3 bytes are not kept]\nijklm"),
+        ([b"abcde", b"fgh", b"ijkl", b"m"], b"abcde\n[3 bytes are not kept]\nijklm"),
+    ],
+)
+def test_a_tail_is_kept_in_whole_pieces(
+    monkeypatch: pytest.MonkeyPatch, pieces: list[bytes], kept: bytes
+) -> None:
+    monkeypatch.setattr(run, "HEAD", 5)
+    monkeypatch.setattr(run, "TAIL", 5)
+    output = Output()
+    for piece in pieces:
+        output.add(piece)
+    assert output.content() == kept
+    assert output.size == sum(map(len, pieces))
+    assert output.cut == (3 if b"[3 " in kept else 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "shown"),
+    [
+        (b"one\ntwo\n", 8, (b"one\ntwo\n", 0)),
+        (b"aa\nbb\ncc\ndd\n", 8, (b"aa\n[2 lines left out]\ndd\n", 2)),
+        (b"aa\nbbbbbb\ncc\n", 8, (b"aa\n[7 bytes left out]\ncc\n", 1)),
+        (b"x" * 20, 8, (b"xxxx\n[12 bytes left out]\nxxxx", 0)),
+    ],
+)
+def test_both_ends_of_an_output_end_at_lines(text: bytes, size: int, shown: tuple[bytes, int]) -> None:
+    output = Output()
+    output.add(text)
+    assert output.ends(size) == shown
+
+
+@pytest.mark.parametrize(
+    ("pieces", "line"),
+    [
+        ([], ""),
+        ([b"one\ntwo\n \n"], "two"),
+        ([b"one\n", b"\x1b[31m  two\x1b[0m  "], "two"),
+        ([b"a\rb"], "b"),
+        ([b"\n\n"], ""),
+    ],
+)
+def test_the_last_line_with_text(pieces: list[bytes], line: str) -> None:
+    output = Output()
+    for piece in pieces:
+        output.add(piece)
+    assert output.last_line() == line
+
+
+def test_the_last_line_is_found_in_the_tail(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "HEAD", 4)
+    output = Output()
+    for piece in (b"one\n", b"two\n", b"4", b"5\n"):
+        output.add(piece)
+    assert output.last_line() == "45"
+
+
+def test_colours_are_returned_beside_the_text_if_there_are_any() -> None:
+    output = Output()
+    output.add(b"\x1b[31mred\x1b[0m\n")
+    assert run.printed(output, 100) == ("red\n", 0, "\x1b[31mred\x1b[0m\n")
+    plain_one = Output()
+    plain_one.add(b"red\x07\x00\n")
+    assert run.printed(plain_one, 100) == ("red\n", 0, "")
+    assert plain("a\b\bb\rc\r\n\r", colours=True) == "c\n"

@@ -75,12 +75,12 @@ class Output:
             return self.content(), 0
         # Copying ten megabytes would block other threads.
         head, tail = bytes(self._head[: size // 2]), self._last(size // 2)
-        head = head[: head.rfind(b"\n") if b"\n" in head else None]
+        head = head[: head.rfind(b"\n") + 1] or head
         tail = tail[tail.find(b"\n") + 1 :] if b"\n" in tail[:-1] else tail
         lines = self._head.count(b"\n") + sum(piece.count(b"\n") for piece in self._tail)
         left = max(0, lines - head.count(b"\n") - tail.count(b"\n"))
         missing = f"{left:,} lines" if left > 1 else f"{kept - len(head) - len(tail):,} bytes"
-        return head + f"\n[{missing} left out]\n".encode() + tail, left
+        return head.removesuffix(b"\n") + f"\n[{missing} left out]\n".encode() + tail, left
 
     def _last(self, size: int) -> bytes:
         pieces: deque[bytes] = deque()
