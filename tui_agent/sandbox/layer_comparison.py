@@ -185,6 +185,7 @@ class Comparison:
             self._looked += 1
             if not self._looked % 64 and time.monotonic() > self._until:
                 self._leave("seconds", path, len(self._waiting) + 1)
+                self._waiting.clear()
                 return
             match how:
                 case "folder" | "copy":
