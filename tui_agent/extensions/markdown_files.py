@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import shlex
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -17,6 +17,7 @@ from tui_agent.extensions.files import (
     MAX_BYTES,
     MAX_ENTRIES,
     NAME,
+    Document,
     ExtensionFolder,
     Origin,
     Problem,
@@ -219,26 +220,40 @@ def read_agents(
     """
     found: dict[str, AgentPrompt] = {}
     problems: list[Problem] = []
-    for place in places:
-        for file in (path for path in entries(place.folder) if path.suffix == ".md"):
-            if place.origin == "project" and not trusted.holds(file):
-                continue
-            if len(found) >= MAX_ENTRIES:
-                return list(found.values()), [*problems, Problem(file, f"only {MAX_ENTRIES} agents are used")]
-            try:
-                agent, left_out = _agent(file, place, models)
-            except Unusable as error:
-                problems.append(Problem(file, error.why, error.line))
-                continue
-            before = found.get(agent.key)
-            if before is not None and before.origin == agent.origin:
-                problems.append(Problem(file, f"another agent has the name {agent.key}"))
-                continue
-            key = agent.key if before is None else f"{agent.origin}:{agent.key}"
-            if key not in found:
-                found[key] = replace(agent, key=key)
-            problems += [Problem(file, why) for why in left_out]
+    for place, file in _trusted_files(places, trusted):
+        if len(found) >= MAX_ENTRIES:
+            problems.append(Problem(file, f"only {MAX_ENTRIES} agents are used"))
+            break
+        try:
+            agent, left_out = _agent(file, place, models)
+        except Unusable as error:
+            problems.append(Problem(file, error.why, error.line))
+            continue
+        before = found.get(agent.key)
+        if before is not None and before.origin == agent.origin:
+            problems.append(Problem(file, f"another agent has the name {agent.key}"))
+            continue
+        key = agent.key if before is None else f"{agent.origin}:{agent.key}"
+        found.setdefault(key, replace(agent, key=key))
+        problems += [Problem(file, why) for why in left_out]
     return list(found.values()), problems
+
+
+def _trusted_files(
+    places: Sequence[ExtensionFolder], trusted: TrustedFiles
+) -> Iterator[tuple[ExtensionFolder, Path]]:
+    for place in places:
+        for file in entries(place.folder):
+            if file.suffix == ".md" and (place.origin != "project" or trusted.holds(file)):
+                yield place, file
+
+
+def _model(document: Document, models: Sequence[str]) -> tuple[str, list[str]]:
+    """Returns the configured model, "" for the one in use, and problems."""
+    name = document.text("model")
+    model = model_of(name, models)
+    wrong = [f"the model {display_path(name)[:80]}, which is not configured"] if model is None else []
+    return model or "", wrong
 
 
 def _agent(file: Path, place: ExtensionFolder, models: Sequence[str]) -> tuple[AgentPrompt, list[str]]:
@@ -253,10 +268,7 @@ def _agent(file: Path, place: ExtensionFolder, models: Sequence[str]) -> tuple[A
     banned = narrowing(document.items("disallowedTools", "disallowed-tools") or ())
     if missing := [*(named.left_out if named else ()), *banned.left_out]:
         left_out.append(f"these tools do not exist here: {display_path(', '.join(missing))[:200]}")
-    model = model_of(document.text("model"), models)
-    if model is None:
-        wanted = display_path(document.text("model"))[:80]
-        left_out.append(f"the model {wanted}, which is not configured")
+    model, wrong = _model(document, models)
     tools = named.tools if named else None
     agent = AgentPrompt(
         name,
@@ -264,11 +276,11 @@ def _agent(file: Path, place: ExtensionFolder, models: Sequence[str]) -> tuple[A
         document.body.strip(),
         place.origin,
         file,
-        model or "",
+        model,
         tools,
         tuple(banned.tools),
     )
-    return agent, left_out
+    return agent, left_out + wrong
 
 
 def described(workspace: Path, folders: Folders) -> dict[str, str]:
@@ -351,32 +363,26 @@ def read_commands(
     """
     found: dict[str, Command] = {}
     problems: list[Problem] = []
-    for place in places:
-        for file in (path for path in entries(place.folder) if path.suffix == ".md"):
-            if place.origin == "project" and not trusted.holds(file):
-                continue
-            if len(found) >= MAX_ENTRIES:
-                return list(found.values()), [
-                    *problems,
-                    Problem(file, f"only {MAX_ENTRIES} commands are used"),
-                ]
-            name = ":".join(file.relative_to(place.folder).with_suffix("").parts)
-            try:
-                if not NAME.fullmatch(name):
-                    raise Unusable("its name may contain only letters, digits, - and _")
-                document = parse(read_text(file, place.root))
-            except Unusable as error:
-                problems.append(Problem(file, error.why, error.line, name))
-                continue
-            key = name if name not in found else f"{place.origin}:{name}"
-            words = document.text("description") or document.body.strip().partition("\n")[0]
-            hint, names = document.text("argument-hint"), document.items("arguments") or ()
-            model = model_of(document.text("model"), models)
-            if model is None:
-                wanted = display_path(document.text("model"))[:80]
-                problems.append(Problem(file, f"the model {wanted}, which is not configured"))
-            command = Command(key, words[:200], hint, document.body, place.origin, file, model or "", names)
-            found.setdefault(key, command)
+    for place, file in _trusted_files(places, trusted):
+        if len(found) >= MAX_ENTRIES:
+            problems.append(Problem(file, f"only {MAX_ENTRIES} commands are used"))
+            break
+        name = ":".join(file.relative_to(place.folder).with_suffix("").parts)
+        try:
+            if not NAME.fullmatch(name):
+                raise Unusable("its name may contain only letters, digits, - and _")
+            document = parse(read_text(file, place.root))
+        except Unusable as error:
+            problems.append(Problem(file, error.why, error.line, name))
+            continue
+        key = name if name not in found else f"{place.origin}:{name}"
+        words = document.text("description") or document.body.strip().partition("\n")[0]
+        hint, names = document.text("argument-hint"), document.items("arguments") or ()
+        model, wrong = _model(document, models)
+        problems += [Problem(file, why) for why in wrong]
+        found.setdefault(
+            key, Command(key, words[:200], hint, document.body, place.origin, file, model, names)
+        )
     return list(found.values()), problems
 
 
