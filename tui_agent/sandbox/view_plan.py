@@ -157,7 +157,7 @@ class ToolFolders:
         parts = [part for part in _PRIVATE if part == top or part.startswith(f"{top}/")]
         if parts and top not in parts:
             return [path for part in parts for path in self._below(part, tools)]
-        private = _is_below(top, _PRIVATE)
+        private = is_below(top, _PRIVATE)
         if not private and top in ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/sys"):
             return []
         seen = self._seen.get((top, private), {})
@@ -216,7 +216,7 @@ def _scan(folder: str, entry: _Look, tools: Sequence[str], private: bool, *, dee
                 (waiting if deep else entry.folders).append(one.path)
             elif one.name == ".git" and _has_credentials(f"{one.path}/config"):
                 entry.found.append(f"{one.path}/config")
-        if closed and _is_below(place, tools) and not is_open:
+        if closed and is_below(place, tools) and not is_open:
             closed = [path for path in closed if is_secret(path)]
         entry.found += [*closed, *(f"{place}/{name}" for name in stores_in(place, names))]
         if "config" in names and "HEAD" in names and _has_credentials(f"{place}/config"):
@@ -231,11 +231,7 @@ def _has_credentials(path: str) -> bool:
 
 
 def _leads_to(folder: str, tools: Sequence[str]) -> bool:
-    return _is_below(folder, tools) or any(_is_below(tool, [folder]) for tool in tools)
-
-
-def _is_below(path: str, folders: Iterable[str]) -> bool:
-    return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
+    return is_below(folder, tools) or any(is_below(tool, [folder]) for tool in tools)
 
 
 #: Visible even if one is a user's home.
