@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.context.budget import filling, newest
+from tui_agent.context.budget import Spending, filling, limit_reached, newest, newest_share, newest_within
 
 COSTS = st.lists(st.integers(1, 60), max_size=9)
 
@@ -52,3 +52,66 @@ def test_the_newest_messages_fit_and_begin_with_a_request(
     messages = [{"role": role, "content": ""} for role in ("user", "assistant", "user", "assistant")]
     assert newest(messages, sizes, room) == begin
     assert newest(messages[1:2], sizes, room) == 1
+
+
+ROLES = {"u": "user", "a": "assistant", "t": "tool"}
+
+
+@pytest.mark.parametrize(
+    ("roles", "share", "begin"),
+    [
+        ("uaua", 0.5, 2),
+        ("uaua", 0.75, 1),
+        ("uaua", 1.0, 1),
+        ("uaua", 0.0, 3),
+        ("uatttua", 0.5, 5),
+        ("uattttua", 0.75, 1),
+        ("utttt", 0.5, 5),
+        ("uatua", 0.6, 1),
+    ],
+)
+def test_a_share_of_the_messages_keeps_calls_with_their_results(roles: str, share: float, begin: int) -> None:
+    assert newest_share([{"role": ROLES[role]} for role in roles], share) == begin
+
+
+@pytest.mark.parametrize(
+    ("roles", "most", "start", "begin"),
+    [
+        ("uaua", 4, 0, 0),
+        ("uaua", 3, 0, 1),
+        ("uata", 2, 0, 3),
+        ("uata", 2, 2, 2),
+        ("uaua", 0, 0, 4),
+        ("uaua", 9, 2, 2),
+        ("", 9, 0, 0),
+    ],
+)
+def test_messages_of_some_tokens_begin_with_no_result(roles: str, most: int, start: int, begin: int) -> None:
+    messages = [{"role": ROLES[role]} for role in roles]
+    assert newest_within(messages, [1] * len(roles), most, start) == begin
+
+
+@pytest.mark.parametrize(
+    ("spent", "price", "most_tokens", "most_cost", "reached"),
+    [
+        (Spending(90, 0.0), None, 100, 0, ""),
+        (Spending(91, 0.0), None, 100, 0, "turn_tokens (100): 91 tokens used, 10 in the next request"),
+        (Spending(91, None), None, 0, 0, ""),
+        (Spending(0, 0.5), 0.05, 0, 1.0, ""),
+        (
+            Spending(0, 0.5),
+            0.0501,
+            0,
+            1.0,
+            "turn_cost ($1): $0.5000 spent, about $0.5010 for the next request",
+        ),
+        (Spending(0, 1.0), None, 0, 1.0, "turn_cost ($1): $1.0000 spent, about $0.0000 for the next request"),
+        (Spending(0, 0.99), None, 0, 1.0, ""),
+        (Spending(0, None), 1.0, 0, 1.0, ""),
+    ],
+)
+def test_a_limit_is_reached_by_what_the_next_request_would_take(
+    spent: Spending, price: float | None, most_tokens: int, most_cost: float, reached: str
+) -> None:
+    told = limit_reached("turn", spent, 10, price, most_tokens, most_cost)
+    assert told == (f"The next request would exceed limits.{reached}" if reached else "")

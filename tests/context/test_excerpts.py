@@ -42,6 +42,10 @@ def test_both_ends_are_kept_with_three_quarters_for_the_end() -> None:
         ("x" * 100 + "y" * 100, 100, ("x" * 30 + " [140 characters left out] " + "y" * 30, 0)),
         ("a\nb\nc", 4, ("a\n[1 line left out]\nc", 1)),
         ("a\nb", 2, ("a\nb", 0)),
+        ("x" * 51, 50, ("x" * 51, 0)),
+        ("x" * 61, 60, ("x" * 30 + " [1 characters left out] " + "x" * 30, 0)),
+        ("aa\nbb\ncc\ndd\nee\nff", 12, ("aa\n[2 lines left out]\ndd\nee\nff", 2)),
+        ("aa\nbb\ncc\ndd\nee\nff", 11, ("aa\n[3 lines left out]\nee\nff", 3)),
     ],
 )
 def test_short_and_single_lines(text: str, letters: int, expected: tuple[str, int]) -> None:

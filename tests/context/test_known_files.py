@@ -6,11 +6,23 @@ import asyncio
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from support.sessions import model_of, open_session, reply
 from support.trees import make_tree, until
 
+from tui_agent.context.known_files import (
+    KnownFile,
+    Touch,
+    following,
+    freshness_mark,
+    left_out_line,
+    overflow,
+    table,
+    table_row,
+)
 from tui_agent.files.text import md5
 from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
@@ -341,3 +353,112 @@ async def test_an_edit_of_lines_that_were_never_shown_is_not_seen_by_that(worksp
         entry = session.state.known.files["util.py"]
         assert not entry.written_known and entry.hash == md5(b"x = 1\n")
         assert "y = 7" in await turn(session, "And now?"), "so that it is read again"
+
+
+BARE = KnownFile("a.py", "m" * 32, 2, 10)
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected", "stale"),
+    [
+        ({}, "m", False),
+        ({"written": "w"}, "m", False),
+        ({"written": "w", "freshness": "edited"}, "m", False),
+        ({"written": "w", "freshness": "edited", "written_known": True}, "w", False),
+        ({"written": "w", "freshness": "undone"}, "w", False),
+        ({"freshness": "undone"}, "m", False),
+        ({"md5": "", "written": "w"}, "w", False),
+        ({"written": "w", "freshness": "disk", "written_known": True}, "m", True),
+        ({"freshness": "buffer"}, "m", True),
+        ({"freshness": "deleted"}, "m", True),
+        ({"freshness": "renamed"}, "m", True),
+    ],
+)
+def test_the_hash_is_that_of_the_version_the_model_knows(
+    changed: dict[str, Any], expected: str, stale: bool
+) -> None:
+    entry = replace(BARE, **changed)
+    assert (entry.hash[:1], entry.stale) == (expected, stale)
+
+
+@pytest.mark.parametrize(
+    ("changed", "mark", "again"),
+    [
+        ({}, "No", "No"),
+        ({"unsaved": True}, "No, unsaved in the editor", "No, unsaved in the editor, read again below"),
+        (
+            {"freshness": "edited", "modified_turn": 3},
+            "⚠️ Yes (turn 3)",
+            "⚠️ Yes (turn 3), read again below",
+        ),
+        ({"freshness": "disk", "unsaved": True}, "⚠️ Yes (on disk)", "⚠️ Yes (on disk), read again below"),
+        (
+            {"freshness": "renamed", "renamed_to": "b|c"},
+            "renamed to b\\|c",
+            "renamed to b\\|c, read again below",
+        ),
+    ],
+)
+def test_the_mark_of_a_file(changed: dict[str, Any], mark: str, again: str) -> None:
+    entry = replace(BARE, **changed)
+    assert (freshness_mark(entry), freshness_mark(entry, True)) == (mark, again)
+
+
+@pytest.mark.parametrize(
+    ("changed", "turn", "seen"),
+    [
+        ({}, 3, "turn 2"),
+        ({}, 2, "turn 2 (this turn)"),
+        ({"whole": False}, 3, "turn 2 (in part)"),
+        ({"seen_turn": 0}, 0, "never"),
+        ({"seen_turn": 0, "whole": False}, 1, "never"),
+    ],
+)
+def test_the_row_of_a_file(changed: dict[str, Any], turn: int, seen: str) -> None:
+    row = table_row(replace(BARE, **changed), turn)
+    assert row == f"| a.py | {seen} | No | {'m' * 12} |"
+    head = "## KNOWN FILES\n| File | Last Seen | Modified Since | Hash |\n| --- | --- | --- | --- |\n"
+    assert table(iter([row]), "more") == f"{head}{row}\nmore"
+    assert table([row]) == head + row
+    assert (table([]), table([], "more")) == ("", "## KNOWN FILES\nmore")
+
+
+def test_files_beyond_a_number_are_the_oldest_without_changes() -> None:
+    entries = [
+        replace(BARE, path="kept", seen_turn=1),
+        replace(BARE, path="changed", seen_turn=1, modified_turn=1),
+        replace(BARE, path="new", seen_turn=5),
+        replace(BARE, path="old b", seen_turn=2),
+        replace(BARE, path="old a", seen_turn=2),
+    ]
+    files = {entry.path: entry for entry in entries}
+    order = ("old a", "old b", "new", "changed", "kept")
+    for limit in range(7):
+        assert overflow(files, limit, ["kept"]) == order[: max(0, 5 - limit)]
+
+
+def test_the_number_of_files_left_out_is_told() -> None:
+    assert left_out_line(0) == ""
+    assert left_out_line(1).startswith("1 more seen earlier is left out")
+    assert left_out_line(2).startswith("2 more seen earlier are left out")
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "times"),
+    [
+        ("read", None, (9, 0, 0)),
+        ("read", (1, 2, 3), (9, 2, 3)),
+        ("edited", None, (9, 9, 0)),
+        ("edited", (1, 2, 3), (9, 9, 3)),
+        ("edited", (0, 2, 3), (0, 9, 3)),
+        ("changed outside", (1, 2, 3), (1, 2, 9)),
+        ("mentioned", (1, 2, 3), (1, 2, 3)),
+        ("undone", None, (0, 0, 0)),
+    ],
+)
+def test_a_touch_has_the_times_of_those_before(
+    kind: Any, before: tuple[float, float, float] | None, times: tuple[float, float, float]
+) -> None:
+    earlier = Touch("a", 1, "read", "m", True, 5.0, *before) if before else None
+    found = following(Touch("a", 2, kind, "m", at=9.0), earlier)
+    assert (found.read_at, found.edited_at, found.outside_at) == times

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 from support.sessions import open_session
 
 from tui_agent.errors import SessionError
-from tui_agent.sandbox.build_cache import KeptLayer, RunLayer, key_of
+from tui_agent.sandbox import build_cache
+from tui_agent.sandbox.build_cache import BorrowedLayer, KeptLayer, RunLayer, key_of
 from tui_agent.sandbox.isolation import runner_for
 from tui_agent.sandbox.run import Run, RunResult
 from tui_agent.sandbox.view_plan import MEGABYTE, Seed, plan
@@ -241,3 +243,107 @@ async def test_commands_of_a_session_keep_builds_but_not_the_models_and_forget_t
         await session.commands.run("ls")
         await session.commands.ended()
         assert session.state.commands.results[-1].output == "src.txt\n"
+
+
+def borrowed(views: Views, **changed: object) -> BorrowedLayer | None:
+    given: dict = {"key": "k", "paths": views.paths, "clean": True, "command": "make"} | changed
+    return views.layer.borrow(given["key"], given["paths"], clean=given["clean"], command=given["command"])
+
+
+@pytest.mark.parametrize(
+    ("command", "fits"),
+    [
+        ("make", True),
+        ("mkdir target", False),
+        ("mkdir ./build/", False),
+        ("cmake -B x; test -d 'target'", False),
+        ("mkdir target2", True),
+        ("mkdir -p target", True),
+        ("mkdir target/x", True),
+        ("ls target", True),
+    ],
+)
+def test_a_command_that_makes_a_kept_folder_itself_has_no_layer(
+    views: Views, command: str, fits: bool
+) -> None:
+    lent = borrowed(views, command=command)
+    assert (lent is not None) is fits
+    if lent is not None:
+        lent.close()
+
+
+def test_a_layer_is_for_one_writer_and_for_folders_of_some_size(
+    views: Views, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build_cache, "MOST_FILES", 1)
+    assert borrowed(views, paths=["a", "b"]) is None
+    first, second = borrowed(views, paths=["a"]), borrowed(views)
+    assert first is not None and second is not None
+    assert first.folder == second.folder == ""
+    fcntl.flock(first.lock, fcntl.LOCK_UN)
+    fcntl.flock(second.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    assert borrowed(views) is None
+    first.close()
+    second.close()
+    views.most = 0
+    assert borrowed(views) is None
+    views.most = 1
+    assert views.layer.delete() is False
+    assert KeptLayer(views.state / "other", "x", 1).delete() is False
+
+
+def test_a_key_depends_on_hidden_files_and_variables() -> None:
+    seeds = [Seed("a", "hidden", b"1"), Seed("b", "hidden", b"2")]
+    same = key_of(seeds, ["x", "y"])
+    assert key_of(reversed(seeds), ["y", "x"]) == same
+    assert key_of([*seeds, Seed("c", "file", b"3"), Seed(".git/config", "hidden", b"4")], ["x", "y"]) == same
+    others = [
+        key_of(seeds, ["x"]),
+        key_of(seeds[:1], ["x", "y"]),
+        key_of([seeds[0], Seed("b", "hidden", b"3")], ["x", "y"]),
+        key_of([seeds[0], Seed("c", "hidden", b"2")], ["x", "y"]),
+        key_of([seeds[0], Seed("b", "hidden", b"2", overlay="/o")], ["x", "y"]),
+    ]
+    assert len({same, *others}) == 6
+
+
+def test_a_tree_is_walked_to_a_depth_and_a_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "a/b/c").touch()
+    (tmp_path / "link").symlink_to("a")
+    monkeypatch.setattr(build_cache, "DEEPEST", 2)
+    monkeypatch.setattr(build_cache, "MOST_ENTRIES", 4)
+    assert sorted(path for path, _ in build_cache._walk(str(tmp_path))) == ["a", "a/b", "a/b/c", "link"]
+    monkeypatch.setattr(build_cache, "DEEPEST", 1)
+    with pytest.raises(build_cache._NotCacheable, match="deep"):
+        list(build_cache._walk(str(tmp_path)))
+    monkeypatch.setattr(build_cache, "DEEPEST", 2)
+    monkeypatch.setattr(build_cache, "MOST_ENTRIES", 3)
+    with pytest.raises(build_cache._NotCacheable, match="much"):
+        list(build_cache._walk(str(tmp_path)))
+    assert build_cache._is_newer(str(tmp_path), 1 << 62) is True  # It cannot be known.
+    monkeypatch.setattr(build_cache, "MOST_ENTRIES", 4)
+    assert build_cache._is_newer(str(tmp_path), 1 << 62) is False
+    assert build_cache._is_newer(str(tmp_path), 0) is True
+    assert build_cache._is_newer(str(tmp_path / "missing"), 0) is False
+
+
+def test_a_link_anywhere_on_a_path_is_seen(tmp_path: Path) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "first").symlink_to("a")
+    (tmp_path / "a/last").symlink_to("b")
+    names = ("a/b", "first/b", "a/last", "first", "missing/x")
+    found = [name for name in names if build_cache._through_link(str(tmp_path), name)]
+    assert found == ["first/b", "a/last", "first"]
+
+
+def test_a_tree_without_rights_is_removed_and_a_link_alone(tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "tree/closed").mkdir(parents=True)
+    (tmp_path / "tree/closed/x").touch()
+    (tmp_path / "tree/closed").chmod(0)
+    (tmp_path / "tree/link").symlink_to("../kept")
+    (tmp_path / "link").symlink_to("kept")
+    for name in ("tree", "link", "missing"):
+        build_cache._remove_tree(str(tmp_path / name))
+    assert os.listdir(tmp_path) == ["kept"]

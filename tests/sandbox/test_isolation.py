@@ -8,8 +8,10 @@ import os
 import shlex
 import shutil
 import socket
+import stat
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,10 +19,18 @@ import pytest
 from tui_agent.files.private import own_place
 from tui_agent.sandbox import folder_copy, isolation, namespace_view
 from tui_agent.sandbox.environment import variables
-from tui_agent.sandbox.folder_copy import RunFolder, mac_profile, sweep
+from tui_agent.sandbox.folder_copy import (
+    LandlockCopy,
+    MacCopy,
+    RunFolder,
+    landlock_rules,
+    mac_profile,
+    make_copy,
+    sweep,
+)
 from tui_agent.sandbox.hidden_files import HiddenFiles
-from tui_agent.sandbox.isolation import WITHOUT, probe, runner_for
-from tui_agent.sandbox.namespace_view import View
+from tui_agent.sandbox.isolation import ORDER, WITHOUT, Rung, below, probe, runner_for
+from tui_agent.sandbox.namespace_view import BubblewrapView, View
 from tui_agent.sandbox.run import Run, RunResult
 from tui_agent.sandbox.view_plan import MEGABYTE, Limits, NoView, Seed, ViewPlan, plan
 from tui_agent.store.commands import Isolated
@@ -223,3 +233,188 @@ async def test_why_there_is_no_view_is_said_in_words(monkeypatch: pytest.MonkeyP
     rung = await probe({WITHOUT: "bubblewrap,landlock"})
     assert rung.isolated == "none"
     assert rung.why.startswith("own namespaces: namespaces are switched off here (")
+
+
+@pytest.mark.parametrize(
+    ("step", "number", "words"),
+    [
+        ("new namespaces", errno.ENOSPC, "namespaces are switched off here"),
+        ("new namespaces", errno.ENOSYS, "this kernel has no namespaces"),
+        ("new namespaces", errno.EINVAL, "this kernel has no namespaces of users"),
+        ("new namespaces", errno.EPERM, "namespaces are not permitted here, as in most containers"),
+        ("map users", errno.EACCES, "namespaces are not permitted here, as in most containers"),
+        ("write /proc/self/uid_map", errno.EPERM, "namespaces are not permitted here, as in most containers"),
+        ("mount tmpfs", errno.EPERM, "what they may do in namespaces is restricted here, as AppArmor does"),
+        ("write /etc", errno.EACCES, "what they may do in namespaces is restricted here, as AppArmor does"),
+        ("create overlay", errno.EINVAL, "no layer can be laid over this file system"),
+        ("create overlay", 0, ""),
+        ("open /usr", errno.ENOSYS, "this kernel is too old"),
+        ("open /usr", errno.ENOENT, ""),
+    ],
+)
+def test_the_step_that_failed_is_explained(step: str, number: int, words: str) -> None:
+    told = isolation._in_words(NoView(step, number, "why"))
+    assert told == (f"{words} ({step}: why)" if words else f"{step}: why")
+
+
+def test_kinds_of_views_are_in_order_and_have_their_runner(root: Path) -> None:
+    assert [below("landlock", other) for other in ORDER] == [True, True, False, False, False]
+    made = planned(root, "landlock")
+    kinds = [type(runner_for(replace(made, isolated=one))) for one in ORDER]
+    assert kinds == [View, BubblewrapView, LandlockCopy, MacCopy, View]
+    assert Rung("overlay").in_words() == f"trial runs: {isolation.WORDS['overlay']}"
+    assert Rung("none", "a reason").in_words().endswith(" (a reason)")
+
+
+@pytest.mark.parametrize(
+    ("platform", "why"),
+    [
+        ("darwin", f"sandbox-exec: switched off by {WITHOUT}"),
+        ("linux", f"own namespaces: switched off by {WITHOUT}; bubblewrap: b; Landlock: c"),
+        ("win32", "there are no views on win32"),
+    ],
+)
+async def test_each_system_has_its_own_kinds(
+    monkeypatch: pytest.MonkeyPatch, platform: str, why: str
+) -> None:
+    monkeypatch.setattr(isolation.sys, "platform", platform)
+    rung = await probe({WITHOUT: "sandbox-exec,overlay"}, {"bubblewrap": "b", "landlock": "c"})
+    assert rung == Rung("none", why)
+
+
+def test_bubblewrap_is_told_of_masks_stores_and_texts(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "key").touch()
+    (tmp_path / "leads").symlink_to("key")
+    base = replace(
+        planned(root, "bubblewrap"),
+        binds=("/usr", "/opt"),
+        folders=(("/tmp", 0o1777, 10), ("/opt/home", 0o700, 20)),
+        links={"/bin": "usr/bin"},
+        overlays=(str(root),),
+        stores={"/run/s": "/state/s"},
+        texts={"/home/t": b"text"},
+        masks=tuple(str(tmp_path / name) for name in ("closed", "key", "leads", "missing")),
+        limits=Limits(30, 1, 1, 1),
+    )
+    told = namespace_view.arguments(base, ["/package"])
+    line = " ".join(told)
+    wanted = (
+        "--unshare-net --perms 1777 --size 10 --tmpfs /tmp --symlink usr/bin /bin --ro-bind /usr /usr "
+        "--ro-bind /opt /opt --perms 700 --size 20 --tmpfs /opt/home --ro-bind /package /package "
+        f"--ro-bind /state/s /run/s --ro-bind {base.folder}/text0 /home/t "
+        f"--overlay-src {root} --overlay {base.folder}/0/u {base.folder}/0/w {root} "
+        "--dev /dev --size 30 --tmpfs /dev/shm "
+        f"--tmpfs {tmp_path}/closed --remount-ro {tmp_path}/closed --ro-bind {base.folder}/empty {tmp_path}/key "
+        "--proc /proc --remount-ro /proc --remount-ro /"
+    )
+    assert line.endswith(wanted)
+    assert Path(base.folder, "text0").read_bytes() == b"text"
+    assert Path(base.folder, "empty").read_bytes() == b""
+    assert "--unshare-net" not in namespace_view.arguments(replace(base, network=True), [])
+
+
+def test_a_copy_has_modes_times_links_and_pending_files(root: Path) -> None:
+    (root / "a.txt").chmod(0o751)
+    os.utime(root / "a.txt", (5, 5))
+    (root / "folder").chmod(0o511)
+    os.symlink("folder/b.txt", root / "relative")
+    os.symlink("/etc/passwd", root / "outside")
+    os.mkfifo(root / "pipe")
+    own = RunFolder(root.parent / "trials")
+    seeds = [
+        Seed("folder/b.txt", "file", b"new\n"),
+        Seed("new/c.txt", "file", b"c\n"),
+        Seed("new/d.txt", "file", b"d\n", 0o700),
+        Seed("gone.txt", "gone"),
+        Seed("never.txt", "gone"),
+        Seed(".env", "hidden", b"masked\n"),
+        Seed("other", "file", b"elsewhere", overlay="/other"),
+        Seed("link/../../x", "file", b"outside"),
+        Seed("owned.txt", "owned"),
+    ]
+    made = replace(plan(root, isolated="landlock", folder=own.path), seeds=tuple(seeds))
+    made = replace(made, texts={f"{made.home}/.config/git/config": b"[user]\n"})
+    try:
+        states = make_copy(made)
+        copy = Path(made.root)
+        listed = sorted(os.path.relpath(one, copy) for one in copy.rglob("*") if not one.is_dir())
+        assert listed == sorted(states) == [
+            ".env", "a.txt", "folder/b.txt", "link", "new/c.txt", "new/d.txt", "outside", "relative",
+        ]  # fmt: skip
+        status = (copy / "a.txt").stat()
+        assert (stat.S_IMODE(status.st_mode), status.st_mtime) == (0o751, 5)
+        assert states["a.txt"] == (status.st_size, status.st_mtime_ns, status.st_mode)
+        assert stat.S_IMODE((copy / "folder").stat().st_mode) == 0o711
+        assert [os.readlink(copy / name) for name in ("link", "relative", "outside")] == [
+            f"{copy}/a.txt",
+            "folder/b.txt",
+            "/etc/passwd",
+        ]
+        modes = [stat.S_IMODE((copy / name).stat().st_mode) for name in (".env", "new/c.txt", "new/d.txt")]
+        assert modes == [0o644, 0o644, 0o700]
+        assert (copy / ".env").read_text() == "masked\n"
+        assert not (copy.parent / "x").exists()
+        home = Path(made.places["HOME"])
+        assert (home / ".config/git/config").read_bytes() == b"[user]\n"
+        assert [stat.S_IMODE(os.stat(one).st_mode) for one in (copy, home, made.places["TMPDIR"])] == [
+            0o700
+        ] * 3
+    finally:
+        own.remove()
+
+
+@pytest.mark.parametrize(("files", "less", "fits"), [(4, 0, True), (3, 0, False), (4, 1, False)])
+def test_a_copy_has_a_limit_of_files_and_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: int, less: int, fits: bool
+) -> None:
+    root = tmp_path / "work"
+    (root / "d").mkdir(parents=True)
+    for name in ("a", "b", "d/c"):
+        (root / name).write_bytes(b"123")
+    monkeypatch.setattr(folder_copy, "MOST_FILES", files)
+    size = sum(one.lstat().st_size for one in root.rglob("*"))
+    monkeypatch.setattr(folder_copy, "MOST_BYTES", size - less)
+    own = RunFolder(tmp_path / "trials")
+    made = plan(root, isolated="landlock", folder=own.path)
+    try:
+        if fits:
+            assert len(make_copy(made)) == 3
+        else:
+            with pytest.raises(NoView, match="a copy would be of more than"):
+                make_copy(made)
+    finally:
+        own.remove()
+
+
+def test_under_landlock_masks_are_cut_out_of_what_can_be_read(root: Path, tmp_path: Path) -> None:
+    tools = tmp_path / "tools"
+    for path in ("bin/x", "key/y", "deep/a/z", "deep/b/z"):
+        (tools / path).parent.mkdir(parents=True)
+        (tools / path).touch()
+    (tools / "leads").symlink_to("key")
+    (root / "venv").mkdir()
+    made = replace(
+        planned(root, "landlock"),
+        binds=("/usr", str(tools)),
+        masks=(f"{tools}/key", f"{tools}/deep/a"),
+        stores={"/run/s": "/state/s"},
+        overlays=(f"{tools}/deep/b", str(root)),
+        home="/home/none",
+    )
+    rules = landlock_rules(made)
+    below_tools = sorted({path for path in rules["readable"] if path.startswith(str(tools))})
+    assert below_tools == [f"{tools}/bin", f"{tools}/deep/b"]
+    assert [path for path in rules["listed"] if path.startswith(str(tools))] == [str(tools), f"{tools}/deep"]
+    assert {"/usr", "/state/s", "/proc/cpuinfo", f"{root}/venv"} <= set(rules["readable"])
+    assert "/dev/null" in rules["devices"]
+    assert rules["writable"] == [made.folder]
+    assert str(root) not in rules["readable"]
+
+
+def test_the_profile_of_macos_has_a_network_only_if_asked_for_and_quotes_paths(root: Path) -> None:
+    made = replace(planned(root, "sandbox-exec"), network=True, masks=('/a "b\\c',))
+    told = mac_profile(made).splitlines()
+    assert "(allow network*)" in told
+    assert '(deny file-read* (subpath "/a \\"b\\\\c"))' in told
+    assert f'(deny file-read* (subpath "{root}"))' in told

@@ -13,18 +13,18 @@ from support.repositories import repository
 from support.sessions import open_session
 from support.trees import until
 
-from tui_agent.sandbox.proxy import HostProxy, Target, parse_allowed
+from tui_agent.sandbox.proxy import HostProxy, Target, allowed, parse_allowed
 from tui_agent.web.addresses import is_public
 
 
 @asynccontextmanager
 async def proxy(
-    *allowed: str, addresses: dict[str, list[str]] | None = None
+    *entries: str, addresses: dict[str, list[str]] | None = None
 ) -> AsyncGenerator[tuple[HostProxy, int]]:
     async def resolve(host: str, port: int) -> list[str]:
         return (addresses or {})[host]
 
-    served = HostProxy([parse_allowed(one) for one in allowed], resolve=resolve)
+    served = HostProxy([parse_allowed(one) for one in entries], resolve=resolve)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         await served.serve(listener.fileno())
         try:
@@ -177,6 +177,81 @@ def test_only_public_addresses_are_connected(address: str, public: bool) -> None
 def test_what_is_no_host_is_not_accepted(entry: str) -> None:
     with pytest.raises(ValueError):
         parse_allowed(entry)
+
+
+@pytest.mark.parametrize(
+    ("entry", "host", "port", "shown"),
+    [
+        (" Good.Example. ", "good.example", 443, "good.example"),
+        ("good.example:443", "good.example", 443, "good.example"),
+        ("good.example:80", "good.example", 80, "good.example:80"),
+        ("a_b-c.example:65535", "a_b-c.example", 65535, "a_b-c.example:65535"),
+        ("b\u00fccher.example", "xn--bcher-kva.example", 443, "xn--bcher-kva.example"),
+        (f"{'a' * 63}.example", f"{'a' * 63}.example", 443, f"{'a' * 63}.example"),
+        ("1.example", "1.example", 443, "1.example"),
+        ("localhost", "localhost", 443, "localhost"),
+    ],
+)
+def test_an_entry_is_a_host_with_or_without_a_port(entry: str, host: str, port: int, shown: str) -> None:
+    found = parse_allowed(entry)
+    assert (found, str(found)) == (Target(host, port), shown)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [f"{'a' * 64}.example", "a..example", f"{'a.' * 127}b", "a.example:65536", "1.2", "0x1", "[::1]", "a/b"],
+)
+def test_a_name_beyond_the_rules_of_names_is_no_host(entry: str) -> None:
+    with pytest.raises(ValueError):
+        parse_allowed(entry)
+    assert allowed([entry, "good.example"]) == {Target("good.example", 443)}
+
+
+async def test_every_address_of_a_host_is_tried_and_an_unreachable_host_is_an_answer() -> None:
+    here = Target("good.example", 443)
+    async with echo() as port:
+        served = HostProxy([here, Target("far.example", 443)], resolve=_unreachable, here={here: port})
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            await served.serve(listener.fileno())
+            at = listener.getsockname()[1]
+            try:
+                got = await asked(at, b"CONNECT good.example:443 HTTP/1.1\r\n\r\n", b"hello")
+                assert got == b"HTTP/1.1 200 Connection established\r\n\r\nhello"
+                head, _, body = (await asked(at, b"CONNECT far.example:443 HTTP/1.1\r\n\r\n")).partition(
+                    b"\r\n\r\n"
+                )
+            finally:
+                await served.close()
+    lines = head.split(b"\r\n")
+    assert lines[0] == b"HTTP/1.1 502 Bad Gateway"
+    assert body == b"tui-agent: far.example cannot be reached: no route.\n"
+    assert f"Content-Length: {len(body)}".encode() in lines and b"Connection: close" in lines
+
+
+async def _unreachable(host: str, port: int) -> list[str]:
+    raise OSError("no route")
+
+
+async def test_refused_targets_are_remembered_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui_agent.sandbox.proxy.MOST_REFUSED", 2)
+    told: list[Target] = []
+    async with proxy() as (served, at):
+        served._on_refused = told.append
+        for name in ("a", "b", "c", "a"):
+            assert b"403" in await asked(at, f"CONNECT {name}.example:443 HTTP/1.1\r\n\r\n".encode())
+        assert served.refused == {Target("a.example", 443): 2, Target("b.example", 443): 1}
+        assert told == list(served.refused)
+
+
+async def test_connections_beyond_a_number_are_closed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tui_agent.sandbox.proxy.MOST_CONNECTIONS", 1)
+    async with proxy() as (served, at):
+        reader, writer = await asyncio.open_connection("127.0.0.1", at)
+        await until(lambda: served._connections, "the first connection")
+        assert await asked(at, b"CONNECT a.example:443 HTTP/1.1\r\n\r\n") == b""
+        writer.write(b"CONNECT a.example:443 HTTP/1.1\r\n\r\n")
+        assert (await asyncio.wait_for(reader.read(), 10)).startswith(b"HTTP/1.1 403")
+        writer.close()
 
 
 async def test_commands_reach_the_hosts_of_the_setting_and_no_other(tmp_path: Path) -> None:

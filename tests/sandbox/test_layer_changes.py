@@ -1,0 +1,98 @@
+"""Reports of the process that compares a layer."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tui_agent.sandbox import layer_changes
+from tui_agent.sandbox.layer_changes import ChangedPath
+from tui_agent.sandbox.view_plan import Seed, ViewPlan
+
+FOUND = ("a", "new", True, "", 3, False, 2, "d", "")
+
+
+def read(found: list[Any], left: dict[str, Any], *, size: int | None = None) -> layer_changes.Read:
+    data = marshal.dumps({"found": found, "left": left})
+    with tempfile.TemporaryFile() as file:
+        file.write(b"..abc" + data)
+        file.flush()
+        changes, why = layer_changes._read_report(file, 5, len(data) if size is None else size)
+        assert os.fstat(file.fileno()).st_size == 5
+        assert [one.after for one in changes if one.contents is not None] in ([], [b"abc"])
+        return changes, why
+
+
+def test_a_change_has_its_content_if_it_was_kept() -> None:
+    kept, left = read([FOUND, ("b", "deleted", False, "", 0, True, -1, "", "why")], {})[0]
+    assert kept == ChangedPath("a", "new", True, size=3, digest="d") and kept.contents is not None
+    assert left == ChangedPath("b", "deleted", meanwhile=True, why="why")
+    assert (left.contents, left.after) == (None, None)
+
+
+@pytest.mark.parametrize("size", [0, -1, (64 << 20) + 1])
+def test_a_report_of_another_size_is_refused(size: int) -> None:
+    with pytest.raises(ValueError):
+        read([], {}, size=size)
+
+
+@pytest.mark.parametrize("found", [[("a", "unknown", False, "", 0, False, -1, "", "")], [("a",)], [5]])
+def test_a_report_of_another_shape_is_refused(found: list[Any]) -> None:
+    with pytest.raises(ValueError):
+        read(found, {})
+
+
+REASONS = [
+    ({}, ""),
+    ({"files": (1, ["a"])}, "a (more than 20,000 files were written)"),
+    ({"deleted": (2, ["a", "b"])}, "a, b (more than 20,000 files were deleted)"),
+    ({"entries": (9, ["a", "b"])}, "a, b and others (there are more than 200,000 names)"),
+    (
+        {"texts": (1, ["a"]), "read": (1, ["b"])},
+        "a (it is more than 64 MB of text); b (it is more than 1,024 MB)",
+    ),
+    ({"seconds": (1, ["a"])}, "a (it takes more than 20 s to read)"),
+    ({"depth": (1, ["a\x1b[1m"])}, "a\\x1b[1m (folders lie more than 256 deep in others)"),
+    ({"unreadable": (1, ["a" * 80])}, f"{'a' * 80} (it could not be read)"),
+    ({"else": (1, [f"{'a' * 50}{'b' * 50}"])}, f"{'a' * 40}…{'b' * 39} (else)"),
+]
+
+
+@pytest.mark.parametrize(("left", "words"), REASONS)
+def test_what_is_left_out_is_named_with_its_reason(left: dict[str, Any], words: str) -> None:
+    whole = f"Not all written files are listed; left out: {words}" if words else ""
+    assert read([FOUND], left)[1] == whole
+
+
+PLAN = ViewPlan("/w", "/h", (), {}, (), (), ("/c", "/w"))
+
+
+@pytest.mark.parametrize(
+    ("seeds", "seeded"),
+    [
+        ((), False),
+        ((Seed("a", "file"),), True),
+        ((Seed("d/a", "hidden", overlay="/w"),), True),
+        ((Seed(".git/config", "hidden"),), False),
+        ((Seed("a", "hidden", overlay="/c"),), False),
+    ],
+)
+def test_a_layer_has_pending_files_of_the_workspace(seeds: tuple[Seed, ...], seeded: bool) -> None:
+    assert layer_changes._seeded(replace(PLAN, seeds=seeds)) is seeded
+
+
+def test_a_layer_is_empty_but_for_caches_and_folders_apart(tmp_path: Path) -> None:
+    (tmp_path / "0/u/.pytest_cache").mkdir(parents=True)
+    (tmp_path / "0/u/target").mkdir()
+    held = os.open(tmp_path, os.O_RDONLY)
+    try:
+        assert layer_changes._is_empty("0/u", held, ["target"]) is True
+        assert layer_changes._is_empty("0/u", held, []) is False
+    finally:
+        os.close(held)
