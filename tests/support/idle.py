@@ -26,11 +26,12 @@ async def wait_for_idle(min_sleep: float = 0.0, max_sleep: float = WORK) -> None
     loop = cast(Any, asyncio.get_running_loop())
     given_up = time.thread_time() + WORK
     calm_since: float | None = None
-    looks = 0
+    looks = rounds = 0
     while looks < 2:
         await asyncio.sleep(0)
         now = loop.time()
-        if loop._ready and time.thread_time() < given_up:
+        rounds += 1
+        if loop._ready and (rounds % 32 or time.thread_time() < given_up):
             looks = 0
             continue
         calm_since = now if calm_since is None else calm_since

@@ -56,9 +56,11 @@ class Driven(NamedTuple):
     async def until(self, holds: Callable[[], object], what: str = "") -> None:
         """Wait for a condition; the screen is part of the message when it never comes."""
         deadline = asyncio.get_running_loop().time() + PATIENCE
+        pause = 0.01
         while not holds():
             assert asyncio.get_running_loop().time() < deadline, f"never: {what}\n{self.text}"
-            await self.pilot.pause(0.01)
+            await self.pilot.pause(pause)
+            pause = min(pause * 1.5, 0.06)  # a look at the screen draws it
 
     async def shows(self, words: str) -> None:
         await self.until(lambda: words in self.text, f"{words!r} on the screen")
