@@ -20,7 +20,8 @@ from typing import Any, Final
 from tui_agent.files import private
 from tui_agent.files.gate import Gate
 from tui_agent.files.git_folder import read_regular
-from tui_agent.git.process import Result, temporary_folder
+from tui_agent.files.private import temporary_folder
+from tui_agent.git.process import Result
 from tui_agent.git.repository import (
     AUTHOR,
     LONG_SECONDS,

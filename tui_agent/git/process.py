@@ -12,15 +12,13 @@ import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import IO, Final
 
 from msgspec import Struct
 
 from tui_agent.errors import ChildFailed
-from tui_agent.files.operating_system import remove_folder
-from tui_agent.files.private import make_temporary
 from tui_agent.processes.environment import search_path
 
 NOT_FOUND: Final = 127
@@ -108,16 +106,6 @@ def run_git(
 
 def find_git() -> str:
     return shutil.which("git", path=search_path()) or ""
-
-
-@contextmanager
-def temporary_folder() -> Generator[str]:
-    folder = make_temporary()
-    try:
-        yield folder
-    finally:
-        with suppress(OSError):
-            remove_folder(folder)
 
 
 def _environment(trusted: bool) -> dict[str, str]:

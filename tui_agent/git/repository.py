@@ -32,7 +32,8 @@ from tui_agent.files.git_folder import (
 )
 from tui_agent.files.names import is_text
 from tui_agent.files.numbers import whole_number
-from tui_agent.git.process import Result, Start, find_git, run_git, temporary_folder
+from tui_agent.files.private import temporary_folder
+from tui_agent.git.process import Result, Start, find_git, run_git
 from tui_agent.processes.environment import avoid_programs_in
 
 _SECONDS: Final = 10.0

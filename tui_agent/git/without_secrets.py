@@ -28,7 +28,7 @@ import msgspec
 from tui_agent.errors import ChildFailed
 from tui_agent.files.git_folder import GitFolder, format_config, read_regular
 from tui_agent.files.operating_system import read_start, remove_folder
-from tui_agent.files.private import make_private, write_private
+from tui_agent.files.private import make_private, temporary_folder, write_private
 from tui_agent.git import secret_blobs as blobs
 from tui_agent.git.object_stores import (
     HistoryAnswer,
@@ -38,7 +38,7 @@ from tui_agent.git.object_stores import (
     in_progress,
     object_stores,
 )
-from tui_agent.git.process import run_git, temporary_folder
+from tui_agent.git.process import run_git
 from tui_agent.git.repository import LONG_SECONDS
 from tui_agent.git.secret_blobs import GitUnreadable, SecretNames
 
