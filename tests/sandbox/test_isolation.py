@@ -151,7 +151,9 @@ def test_what_a_killed_program_left_is_removed_and_what_runs_is_not(tmp_path: Pa
     subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=False)
     own = RunFolder(tmp_path)
     assert len(os.listdir(tmp_path)) == 2
+    opened = len(os.listdir("/proc/self/fd"))
     assert sweep(tmp_path) == 1
+    assert len(os.listdir("/proc/self/fd")) == opened
     assert os.listdir(tmp_path) == [os.path.basename(own.path)]
     own.remove()
 

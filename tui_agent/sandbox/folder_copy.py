@@ -54,14 +54,10 @@ def sweep(parent: Path) -> int:
     found = 0
     with suppress(OSError):
         for entry in os.scandir(parent):
-            try:
-                lock = os.open(f"{entry.path}/{_LOCK}", os.O_RDWR | os.O_CLOEXEC)
+            with suppress(OSError), open(f"{entry.path}/{_LOCK}", "r+b") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                continue
-            _remove(entry.path)
-            os.close(lock)
-            found += 1
+                _remove(entry.path)
+                found += 1
     return found
 
 
