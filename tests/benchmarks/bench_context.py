@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 from figures import Figure, show
 from programs import big_workspace
+from support.logs import load as load_log
 from support.sessions import ScriptedModel, calls, model_of, open_session, reply
 from support.trees import until
 
@@ -178,7 +179,7 @@ def exchanges(session: Session):
     requests = iter(model_of(session).requests)
     files: dict[str, str] = {}
     query = ""
-    for event in session.storage.log.load().events:
+    for event in load_log(session.storage.log).events:
         match event:
             case e.TurnStarted(request=query):
                 pass

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from support.logs import load
 from support.sessions import Reply, ScriptedModel, calls, model_of, open_session, reply
 from support.trees import make_tree
 
@@ -43,7 +44,7 @@ def as_bytes(request: ModelRequest) -> bytes:
 
 def sent(session: Session) -> list[e.RequestSent]:
     assert session.storage.log is not None
-    return [event for event in session.storage.log.load().events if isinstance(event, e.RequestSent)]
+    return [event for event in load(session.storage.log).events if isinstance(event, e.RequestSent)]
 
 
 def answers(protocol: str, count: int) -> list[Reply]:

@@ -22,6 +22,7 @@ from unittest.mock import patch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # `support`, as in the tests
 
+from support.logs import load
 from support.provider import dead_url
 from support.repositories import git, repository
 from support.sessions import Reply, model_of, open_session, reply
@@ -30,7 +31,6 @@ from support.terminal_program import Program, running
 from tests.proofs.tally import WHOLE, Part, Tally
 from tui_agent.errors import EditFailed
 from tui_agent.log.directory import LOG
-from tui_agent.log.log import load
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask

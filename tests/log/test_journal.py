@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from support.logs import load
 
 from tui_agent.errors import RecordRefused
 from tui_agent.log.journal import Journal
-from tui_agent.log.log import Log, load
+from tui_agent.log.log import Log
 from tui_agent.store import events as e
 from tui_agent.store.events import Store
 from tui_agent.store.state import State

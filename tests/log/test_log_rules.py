@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from support.logs import load
 
 from tui_agent.edits.change import Checkpoint, FileStep
 from tui_agent.errors import Damaged, NotKept, SessionError
@@ -15,7 +16,7 @@ from tui_agent.log import catalog, database, journal, transfer
 from tui_agent.log.directory import SessionEntry
 from tui_agent.log.exchanges import exchanges
 from tui_agent.log.journal import RefusedEvents, append_refused, ended_by, store_refused
-from tui_agent.log.log import Log, load
+from tui_agent.log.log import Log
 from tui_agent.store import events as e
 from tui_agent.store.conversation import SentMessage
 from tui_agent.store.events import Lasting
@@ -243,7 +244,7 @@ def test_events_that_were_left_behind_are_appended_once(tmp_path: Path) -> None:
     store_refused(path.parent, RefusedEvents(1, notices[1:], (e.DraftChanged("typed"),)), sync=False)
     log = Log.open(path)
     assert append_refused(log) == [] == append_refused(log)
-    found = log.load()
+    found = load(log)
     log.close()
     assert found.events == list(notices) and found.growing == [e.DraftChanged("typed")]
     (path.parent / journal.REFUSED).write_bytes(b"\xc1")

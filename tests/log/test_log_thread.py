@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from support.logs import load
 from support.sessions import model_of, open_session, reply
 from support.trees import until
 
@@ -59,11 +60,11 @@ def test_odd_values_are_kept_and_come_back(path: Path, odd: e.Lasting) -> None:
     assert appended(log, odd) == 1
     log.keep(e.BufferEdited(f"{HALF}.py", HALF, ""))
     log.set_meta(workspace=f"/w/{HALF}")
-    loaded = log.load()
+    loaded = load(log)
     assert loaded.events == [odd] and loaded.lost == []
     assert [event.key for event in loaded.growing] == [f"buffer:{HALF}.py"]
     log.drop([f"buffer:{HALF}.py"])
-    assert log.load().growing == []
+    assert load(log).growing == []
     log.close()
     entry = directory.read_entry(path.parent)
     assert entry is not None and entry.workspace == f"/w/{HALF}"
@@ -83,7 +84,7 @@ def test_a_record_that_cannot_come_back_is_refused_and_the_others_are_written(
     refused = appended(log, e.NoticeGiven("info", "beside the bad one"), bad)
     assert isinstance(refused, RecordRefused) and "cannot be saved" in refused.what
     assert appended(log, e.NoticeGiven("info", "good")) == 1
-    assert log.load().events == [e.NoticeGiven("info", "good")], "a call is written whole or not at all"
+    assert load(log).events == [e.NoticeGiven("info", "good")], "a call is written whole or not at all"
     log.close()
 
 
@@ -98,7 +99,7 @@ def test_what_grows_is_made_ready_by_the_logs_thread(path: Path, monkeypatch: py
     log = Log.create(path, refused.append)
     log.keep(e.BufferEdited("a.py", cast("str", object()), ""))
     log.keep(e.BufferEdited("b.py", "x" * 1000, ""))
-    assert [event.key for event in log.load().growing] == ["buffer:b.py"]
+    assert [event.key for event in load(log).growing] == ["buffer:b.py"]
     assert {*threads} == {"session log"}
     assert len(refused) == 1 and isinstance(refused[0], RecordRefused) and "BufferEdited" in refused[0].what
     log.close()
@@ -117,7 +118,7 @@ def test_what_only_sqlite_refuses_costs_nobody_else_their_record(path: Path) -> 
     going.set()
     log.count()
     assert answers[0] == 1 and isinstance(answers[1], RecordRefused) and answers[2] == 2
-    assert log.load().events == [e.NoticeGiven("info", "one"), e.NoticeGiven("info", "two")]
+    assert load(log).events == [e.NoticeGiven("info", "one"), e.NoticeGiven("info", "two")]
     log.close()
 
 
@@ -152,7 +153,7 @@ def test_a_thread_that_ends_is_told_to_everybody_who_waits_and_who_calls_later(p
     assert len(answers) == 2 and all(isinstance(answer, SessionError) for answer in answers)
     later = appended(log, e.NoticeGiven("info", "later"))
     assert isinstance(later, SessionError) and "--continue" in later.remedy
-    log.load()
+    load(log)
     log.close()
 
 

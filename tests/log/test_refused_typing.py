@@ -9,12 +9,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from support.logs import load
 from support.sessions import model_of, open_session, reply
 from support.trees import until
 
 from tui_agent.log import database
 from tui_agent.log.journal import REFUSED, SLOW
-from tui_agent.log.log import load
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 

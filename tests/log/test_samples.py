@@ -6,6 +6,8 @@ import shutil
 import threading
 from pathlib import Path
 
+from support.logs import load
+
 from tui_agent.log import directory
 from tui_agent.log.log import Log
 from tui_agent.log.snapshot import messages_of, read_state
@@ -41,6 +43,6 @@ def test_the_first_version(tmp_path: Path) -> None:
     done = threading.Event()
     log.append([e.NoticeGiven("info", "on")], lambda _: done.set())
     assert done.wait(30)
-    assert len(messages_of(log.load().events)) == 4
+    assert len(messages_of(load(log).events)) == 4
     log.close()
     assert read_state(path).state.notices.items[-1].text == "on"

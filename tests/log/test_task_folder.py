@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 from support.command_line import run_here
+from support.logs import load
 from support.sessions import model_of, open_session, reply
 from support.trees import make_tree
 
 from tui_agent.context.prompt import SUMMARY
 from tui_agent.errors import SessionError
 from tui_agent.files.blobs import Blobs
-from tui_agent.log import catalog, directory, log
+from tui_agent.log import catalog, directory
 from tui_agent.log.exchanges import exchanges
 from tui_agent.log.snapshot import messages_of
 from tui_agent.log.task_folder import CURRENT, LEGACY, METADATA
@@ -67,7 +68,7 @@ def keep(folder: Path, name: str, value: object = MESSAGES) -> Path:
 def test_what_both_sides_said_and_all_that_was_sent(tmp_path: Path, folder: Path, name: str) -> None:
     file = keep(folder, name)
     session = import_session(tmp_path, folder, tmp_path / "work")
-    events = log.load(directory.folder_of(tmp_path, session) / directory.LOG).events
+    events = load(directory.folder_of(tmp_path, session) / directory.LOG).events
     told = [(m.kind, m.turn, m.text if m.kind == "person" else m.summary) for m in messages_of(events)]
     assert told == [
         ("person", 1, "Add a timeout"),

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from support.command_line import run_here
 from support.faults import before_each_call, tree
+from support.logs import load
 from support.sessions import open_session, reply
 
 from tui_agent.files.staging import sweep
@@ -181,7 +182,7 @@ def killed_save(folder: Path, call: str) -> str:
         session.files.edit("a.txt", "typed\n", (0, 0), (0, 0))
         session.journal.flush()
         assert session.storage.log is not None
-        await asyncio.to_thread(session.storage.log.load)
+        await asyncio.to_thread(load, session.storage.log)
         await session.files.save("a.txt")
 
     killed(

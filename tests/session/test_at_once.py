@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.faults import tree
+from support.logs import load
 from support.sessions import model_of, open_session, reply
 from support.trees import until
 
@@ -124,7 +125,7 @@ async def test_a_draft_typed_while_the_message_before_it_is_written_is_kept(tmp_
         await sent
         assert session.state.input.draft == "the next one"
         assert session.storage.log is not None
-        loaded = await asyncio.to_thread(session.storage.log.load)
+        loaded = await asyncio.to_thread(load, session.storage.log)
         assert e.DraftChanged("the next one") in loaded.growing
         await session.chat.finished()
 
@@ -141,7 +142,7 @@ async def test_a_draft_typed_while_the_message_waits_its_turn_to_be_written_is_k
         await asyncio.gather(other, sent)
         session.journal.flush()
         assert session.storage.log is not None
-        loaded = await asyncio.to_thread(session.storage.log.load)
+        loaded = await asyncio.to_thread(load, session.storage.log)
         assert e.DraftChanged("the next one") in loaded.growing
         await session.chat.finished()
 

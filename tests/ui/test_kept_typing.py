@@ -7,6 +7,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from support.logs import load
 from support.repositories import repository
 from support.screens import Driven, on_screen
 from support.sessions import calls, open_session, reply
@@ -14,7 +15,6 @@ from textual import events
 from textual.widgets import Input
 
 import tui_agent.ui
-from tui_agent.log.log import load
 from tui_agent.session.session import Session
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask

@@ -72,15 +72,6 @@ class FirstSync:
         )
 
 
-class LogContents(Struct, frozen=True):
-    """`lost` holds a sentence for each omission; `last_at` is a Unix time."""
-
-    events: list[Lasting]
-    growing: list[Growing]
-    lost: list[str]
-    last_at: float
-
-
 class _Job(Struct, frozen=True):
     write: Callable[[LogWriter], int]
     done: Done
@@ -88,7 +79,7 @@ class _Job(Struct, frozen=True):
 
 
 class Log:
-    """All methods are thread-safe; only `load`, `count` and `close` block.
+    """All methods are thread-safe; only `count` and `close` block.
 
     Errors are passed to the call's `failed`, or to `on_error`: a `RecordRefused` for invalid data, any
     other SessionError if the disk failed and a retry may succeed. Neither blocks other writes. If the
@@ -193,12 +184,8 @@ class Log:
     def set_meta(self, **values: Any) -> None:
         self._enqueue(lambda writer: writer.set_meta(values))
 
-    def load(self) -> LogContents:
-        """Waits for pending writes. Raises SessionError if the file cannot be opened."""
-        self._settle()
-        return load(self.path)
-
     def count(self) -> int:
+        """Waits for pending writes."""
         self._settle()
         return self._writer.number
 
@@ -316,14 +303,6 @@ class Log:
             self._writer.roll_back()
 
 
-def load(path: Path) -> LogContents:
-    """Does not open it for writing. Raises SessionError."""
-    with closing(database.connect_to_read(path)) as connection:
-        events, lost, last_at = _lasting(connection)
-        growing, lost_growing = growing_of(connection)
-    return LogContents(events, growing, lost + lost_growing, last_at)
-
-
 def events_of(path: Path, lost: list[str] | None = None) -> Iterator[Lasting]:
     """Raises SessionError. Appends a sentence about each unreadable record to `lost`. Reads the file's pages
     if sqlite cannot open it.
@@ -358,19 +337,6 @@ def _records(path: Path, lost: list[str]) -> Iterator[Record]:
         return
     with closing(connection):
         yield from database.read_records(connection)
-
-
-def _lasting(connection: sqlite3.Connection) -> tuple[list[Lasting], list[str], float]:
-    events: list[Lasting] = []
-    lost: list[str] = []
-    numbers: list[int] = []
-    last_at = 0.0
-    for record in database.read_records(connection):
-        numbers.append(record.number)
-        last_at = record.at if record.is_whole else last_at
-        found = records.lasting(record)
-        lost.append(found) if isinstance(found, str) else events.append(found)
-    return events, records.gaps(numbers) + lost, last_at
 
 
 def growing_of(connection: sqlite3.Connection) -> tuple[list[Growing], list[str]]:
