@@ -128,5 +128,5 @@ async def test_where_nothing_was_copied_nothing_is_asked(data: Path, monkeypatch
     workspace = Workspace(data.parent, watched=False)
     await clear_leftovers(data, workspace.child)
     await copies.clear(data, OTHER, workspace.child)
-    assert workspace.child_pid is None
+    assert workspace.child.pid is None
     await workspace.close()

@@ -61,7 +61,7 @@ async def opened():
     await asyncio.sleep(0)
     seen["next round"] = sorted(sys.modules)
     session = await open_session()
-    assert session.workspace.child_pid == pids[0], "the child that was started is the session's"
+    assert session.workspace.child.pid == pids[0], "the child that was started is the session's"
     start = session.start_services
     async def services():
         seen["services"] = [pane.ID for pane in app.workspace_screen.workspace.panes]

@@ -76,7 +76,7 @@ async def test_a_child_that_dies_over_it_leaves_nothing_and_the_next_makes_anoth
     place = tmp_path / "data" / "s1"
     async with opened(repo) as workspace:
         snapshot = await workspace.copies.snapshot()
-        pid = workspace.child_pid
+        pid = workspace.child.pid
         assert pid is not None
         os.kill(pid, signal.SIGSTOP)
         making = asyncio.create_task(workspace.copies.make(place / "one", snapshot))

@@ -148,7 +148,7 @@ async def test_a_child_that_dies_is_followed_by_another(tmp_path: Path) -> None:
 
     make_repository(tmp_path, ["a.py"])
     async with opened(tmp_path) as (workspace, heard):
-        pid = workspace.child_pid
+        pid = workspace.child.pid
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
         await until(lambda: heard.watching[-2:] == ["failed", "watching"])
@@ -188,10 +188,10 @@ async def test_two_share_a_child_and_the_one_that_has_it_ends_it(tmp_path: Path)
         second = Workspace(tmp_path / "two", child=first.child)
         second.start()
         await second.ready()
-        assert second.index.paths == ["b.py"] and second.child_pid == first.child_pid
+        assert second.index.paths == ["b.py"] and second.child.pid == first.child.pid
         await second.close()
         assert await first.git_status() == GitStatus(True, "main")
-    assert first.child_pid is None
+    assert first.child.pid is None
 
 
 async def test_one_that_is_not_watched_lists_and_knows_what_git_says(tmp_path: Path) -> None:

@@ -16,8 +16,7 @@ from msgspec.structs import replace
 
 from tui_agent.errors import SettingsError
 from tui_agent.extensions import hooks
-from tui_agent.extensions.files import digest_of
-from tui_agent.extensions.trusted import MAX_FILE, Switches, TrustedFiles
+from tui_agent.extensions.trusted import Switches, TrustedFiles
 from tui_agent.files.names import display_path
 from tui_agent.files.text import escaped, one_line
 from tui_agent.settings.files import Unreadable, read_beneath, read_json, read_small, read_toml, reason_of
@@ -302,11 +301,6 @@ def programs_of(workspace: Path) -> list[tuple[str, str]]:
         named = [f"{key}={value}" for key, value in (*settings.env.items(), *settings.headers.items())]
         found.append(("server", one_line(" ".join([f"{name}  {words}", *named]))))
     return found
-
-
-def workspace_digest(root: Path) -> str:
-    """Returns "" if it has no readable one. Blocking."""
-    return digest_of(root / WORKSPACE_FILE, root, MAX_FILE)
 
 
 def _as_written(name: str, settings: ServerSettings) -> str:

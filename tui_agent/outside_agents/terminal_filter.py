@@ -102,11 +102,6 @@ class TerminalFilter:
     def is_full_screen(self) -> bool:
         return any(self._modes.get(mode) for mode in _ALTERNATE)
 
-    @property
-    def reports_keys(self) -> bool:
-        """Whether the program uses kitty's keyboard protocol."""
-        return bool(self._keyboard)
-
     def _hold(self, rest: bytes) -> None:
         if len(rest) > MOST_WAITING:
             self._is_dropping = True

@@ -154,7 +154,6 @@ def _entries(folder: str) -> tuple[list[str], bool, list[str]]:
 
 Kind = Literal["added", "changed", "deleted"]
 ADDED: Final = 1
-DELETED: Final = 3
 
 
 class RelevantChanges(Struct):

@@ -141,10 +141,6 @@ class Workspace:
         return self._child
 
     @property
-    def child_pid(self) -> int | None:
-        return self._child.pid
-
-    @property
     def busy(self) -> bool:
         """Whether a listing or git status runs or is scheduled."""
         return self._listing.locked() or self._status_lock.locked() or self._status_timer is not None
