@@ -185,6 +185,13 @@ def test_why_a_folder_is_unfit_for_a_kind_of_view(tmp_path: Path) -> None:
     assert sorted(unfit("/dev", environ)) == ["bubblewrap", "overlay"]
 
 
+def test_folders_of_the_system_are_shown_and_its_links_kept() -> None:
+    binds, links = view_plan._system.__wrapped__()
+    there = [path for path in view_plan.SYSTEM if os.path.lexists(path)]
+    assert sorted([*binds, *links]) == sorted(there) and "/usr" in binds
+    assert links == {path: os.readlink(path) for path in there if os.path.islink(path)}
+
+
 def test_sockets_with_a_path_are_found_and_hidden(tmp_path: Path) -> None:
     path = tmp_path / "a socket"
     with socket.socket(socket.AF_UNIX) as named, socket.socket(socket.AF_UNIX) as abstract:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -226,6 +227,16 @@ async def test_nothing_is_read_where_nothing_was_written(
 async def test_a_pending_file_that_a_command_deletes_is_deleted(tmp_path: Path) -> None:
     result = await in_view(tmp_path, "rm new.txt", Seed("new.txt", "file", b"new\n"))
     assert [(one.path, one.kind) for one in result.changes] == [("new.txt", "deleted")]
+
+
+@VIEWS
+async def test_a_command_leaves_no_descriptor_open(root: Path, view: Runner) -> None:
+    opened = []
+    for _ in range(3):
+        await view(root, "touch x")
+        gc.collect()  # A result has its file with contents.
+        opened.append(len(os.listdir("/proc/self/fd")))
+    assert opened[2] == opened[1]
 
 
 @VIEWS
