@@ -64,7 +64,7 @@ ROLES = {"u": "user", "a": "assistant", "t": "tool"}
         ("uaua", 0.75, 1),
         ("uaua", 1.0, 1),
         ("uaua", 0.0, 3),
-        ("uatttua", 0.5, 5),
+        ("uatttua", 0.5, 1),
         ("uattttua", 0.75, 1),
         ("utttt", 0.5, 5),
         ("uatua", 0.6, 1),
