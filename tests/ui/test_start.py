@@ -247,6 +247,32 @@ async def test_the_first_frame_has_its_titles_and_little_is_drawn_again(drawn: l
     assert sum(count for _, count in drawn) <= 3 * SCREEN
 
 
+async def test_an_early_key_is_drawn_before_the_next_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the line of the opening; the chat's first frame would take more than the time until a key has to be seen."""
+    shown: list[str] = []
+
+    def displayed(app: App[object], screen: Screen[object], update: object) -> None:
+        pieces = update.pieces if isinstance(update, PiecesUpdate) else ()
+        shown.extend(piece.strip.text.strip() for piece in pieces)
+
+    async def never() -> Session:
+        await asyncio.Event().wait()
+        raise AssertionError("nobody opens it")
+
+    app = WorkspaceApp(never)
+    async with app.run_test(size=SIZE) as pilot:
+        await pilot.pause(0.1)
+        monkeypatch.setattr(App, "_display", displayed)
+        monkeypatch.setattr(app.screen, "_draw_frame_later", lambda seconds, put_off: None)
+        app.screen._update_timer.stop()
+        app.post_message(events.Key("x", "x"))
+        async with asyncio.timeout(5):  # `pilot.pause` would draw a frame
+            while not shown:
+                await asyncio.sleep(0)
+        assert shown == ["opening …  x"]
+        monkeypatch.undo()
+
+
 async def test_a_start_looks_up_few_styles_lays_out_seldom_and_draws_little_again(
     tmp_path: Path, drawn: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,7 +93,8 @@ class WorkspaceScreen(
             from tui_agent.ui.plain_screen import Announcements
 
             yield Announcements(self.host.keys, self._title_of)
-        yield Static("opening …", id="opening", markup=False)
+        self.echo = Static("opening …", id="opening", markup=False)
+        yield self.echo
 
     @property
     def host(self) -> Host:
@@ -119,7 +120,9 @@ class WorkspaceScreen(
             for pane in (ChatPane(session), StatusPane(session)):
                 await self._mount_pane(pane, bridge)
             bridge.attach(self.query_one(ApprovalLine))
-            await self.query("#opening").remove()
+            if self.echo is not None:
+                await self.echo.remove()
+                self.echo = None
             self.workspace.arranged(self.arrangement.layout, self.arrangement.needs)
 
     async def complete(self, session: Session) -> None:
@@ -221,8 +224,8 @@ class WorkspaceScreen(
         return self.host.keys.single(ANYWHERE) - {"tab", "shift+tab", "question_mark"}
 
     def typed_early(self) -> None:
-        for line in self.query("#opening").results(Static):
-            line.update(plain(f"opening …  {self.host.keyboard.text[-200:]}"), layout=False)
+        if isinstance(self.echo, Static):
+            self.echo.update(plain(f"opening …  {self.host.keyboard.text[-200:]}"), layout=False)
 
     def _arrived(self, pane: Pane) -> None:
         self._awaited = ""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, cast
 from textual.app import App
 from textual.geometry import Size
 from textual.screen import Screen, ScreenResultType
+from textual.widget import Widget
 
 from tui_agent.ui.textual_patches.guard import missing, module_of, plain_unless
 
@@ -61,6 +62,8 @@ class KeysFirstScreen(Screen[ScreenResultType]):
     def __init__(self, typing: Callable[[], bool]) -> None:
         super().__init__()
         self._typing = typing
+        #: Shows keys while no widget has the focus.
+        self.echo: Widget | None = None
         if self._in_force and _spans is not None:
             self._compositor = _spans.SpanCompositor()
         self._apart = False
@@ -123,7 +126,7 @@ class KeysFirstScreen(Screen[ScreenResultType]):
         """Draws changes of the focused widget before the pending frame, at most 1/60 s ahead. A moved widget
         is drawn with that frame.
         """
-        focused, waiting = self.focused, self._dirty_widgets
+        focused, waiting = self.focused or self.echo, self._dirty_widgets
         if focused is None or focused not in waiting or self.app._batch_count or not self.is_current:
             return
         if any(focused is widget or focused in ones for widget, ones in self._layout_widgets.items()):
