@@ -134,7 +134,7 @@ class WorkspaceScreen(
             if self._arriving is None and self._replacing is None:  # otherwise keys wait for these panes
                 await self.host.keyboard.rested(KEYS_FIRST)
             # Imported in a thread, to not block input.
-            pane_class, _ = await asyncio.gather(asyncio.to_thread(pane.load), self.wait_for_refresh())
+            pane_class = await asyncio.to_thread(pane.load)
             await self._mount_pane(pane_class(session), bridge)
         await self.wait_for_refresh()
         bridge.attach(Attention(self.arrangement.suggest))
