@@ -249,11 +249,12 @@ async def test_the_first_frame_has_its_titles_and_little_is_drawn_again(drawn: l
 
 async def test_an_early_key_is_drawn_before_the_next_frame(monkeypatch: pytest.MonkeyPatch) -> None:
     """In the line of the opening; the chat's first frame would take more than the time until a key has to be seen."""
-    shown: list[str] = []
+    shown, drawn = list[str](), asyncio.Event()
 
     def displayed(app: App[object], screen: Screen[object], update: object) -> None:
         pieces = update.pieces if isinstance(update, PiecesUpdate) else ()
         shown.extend(piece.strip.text.strip() for piece in pieces)
+        drawn.set()
 
     async def never() -> Session:
         await asyncio.Event().wait()
@@ -266,9 +267,7 @@ async def test_an_early_key_is_drawn_before_the_next_frame(monkeypatch: pytest.M
         monkeypatch.setattr(app.screen, "_draw_frame_later", lambda seconds, put_off: None)
         app.screen._update_timer.stop()
         app.post_message(events.Key("x", "x"))
-        async with asyncio.timeout(5):  # `pilot.pause` would draw a frame
-            while not shown:
-                await asyncio.sleep(0)
+        await asyncio.wait_for(drawn.wait(), 5)  # `pilot.pause` would draw a frame
         assert shown == ["opening …  x"]
         monkeypatch.undo()
 
