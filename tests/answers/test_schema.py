@@ -6,11 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from support.shapes import RESPONSE, TOOLS
+from support.shapes import PLANNING, RESPONSE, SHIPPED, TOOLS
 
 from tui_agent.answers import schema
 from tui_agent.answers.reply_builder import KEYS
-from tui_agent.errors import SettingsError
 from tui_agent.tools import registry
 
 CONFIG = Path(__file__).parents[2] / "config"
@@ -29,7 +28,6 @@ def test_the_example_of_the_system_prompt_fits_the_schema() -> None:
 
 
 def test_the_examples_of_the_planning_prompt_fit_the_schema() -> None:
-    planning = schema.load(CONFIG).planning
     text = "\n".join(
         part["text"] for part in json.loads((CONFIG / "planning-prompt.json").read_text())["sections"]
     )
@@ -38,7 +36,7 @@ def test_the_examples_of_the_planning_prompt_fit_the_schema() -> None:
     ]
     assert len(examples) == 2
     for example in examples:
-        assert schema.check(planning, {"actions": [json.loads(example)]}) == []
+        assert schema.check(PLANNING, {"actions": [json.loads(example)]}) == []
 
 
 def test_faults_name_the_path_of_what_is_wrong() -> None:
@@ -69,7 +67,10 @@ def test_what_carries_changes_and_commands_allows_no_other_properties_and_remark
     changes = called["propose_changes"]
     entry = changes["properties"]["changes"]["items"]
     edit = entry["properties"]["edits"]["items"]
-    files = (schema.load(CONFIG).response, schema.load(CONFIG).planning)
+    files = (
+        SHIPPED,
+        PLANNING,
+    )
     for closed in (changes, entry, edit, called["run_command"], *files):
         assert closed["additionalProperties"] is False
     assert "additionalProperties" not in called["read_files"]
@@ -106,7 +107,7 @@ def test_prompt_and_functions_stay_small(dialect: registry.Dialect) -> None:
     sections = json.loads((CONFIG / "system-prompt.json").read_text())["sections"]
     words = [part["text"] for part in sections if part.get("dialect", dialect) == dialect]
     tools = [tool for tool in TOOLS if tool.name != "fetch_page"]  # off by default
-    response = registry.reply_schema(schema.load(CONFIG).response, tools)
+    response = registry.reply_schema(SHIPPED, tools)
     text = "\n\n".join([*words, *registry.prompt_sections(tools, dialect)])
     told = json.dumps(registry.functions(tools)) if dialect == "tools" else json.dumps(response)
     assert (len(text) + len(told)) / 4 < 2500
@@ -118,15 +119,3 @@ def test_sections_have_a_text_and_one_id_each_per_dialect() -> None:
         keys = [(part["id"], part.get("dialect", "")) for part in sections]
         assert len(set(keys)) == len(keys)
         assert all(part["text"].strip() for part in sections)
-
-
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"properties": 3}', "\x00"])
-def test_a_broken_schema_file_is_named(tmp_path: Path, text: str) -> None:
-    (tmp_path / "response-schema.json").write_text(text)
-    with pytest.raises(SettingsError, match=r"response-schema\.json"):
-        schema.load(tmp_path)
-
-
-def test_a_missing_schema_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"response-schema\.json cannot be read"):
-        schema.load(tmp_path)

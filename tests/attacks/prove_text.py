@@ -158,7 +158,9 @@ def _cased(chance: random.Random, text: str) -> str:
 
 
 def _blowups(tally: Tally) -> None:
-    shapes = schema.load(config_folder())
+    response, planning = (
+        json.loads((config_folder() / f"{name}-schema.json").read_text()) for name in ("response", "planning")
+    )
     deep = "[" * 200_000 + "]" * 200_000
     drawn = {
         "1,500 quotes": ">" * 1500 + " x",
@@ -174,10 +176,8 @@ def _blowups(tally: Tally) -> None:
         _bounded(tally, "Markdown", what, lambda text=text: _small(text))
     answers = {"a list 200,000 deep": deep, "an object cut off 200,000 deep": '{"a":' * 200_000}
     for what, text in answers.items():
-        _bounded(
-            tally, "a plan in JSON", what, lambda text=text: bool(read_plan(text, shapes.planning).faults)
-        )
-        _bounded(tally, "a reply in JSON", what, lambda text=text: _read(text, shapes.response), most=5.0)
+        _bounded(tally, "a plan in JSON", what, lambda text=text: bool(read_plan(text, planning).faults))
+        _bounded(tally, "a reply in JSON", what, lambda text=text: _read(text, response), most=5.0)
     old = [f"line {number} = {number * 7}\n" for number in range(LINES)]
     rewrites = {
         "every tenth line": [f"x {n}\n" if n % 10 == 0 else line for n, line in enumerate(old)],

@@ -3,14 +3,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from tui_agent.answers import file_names, lenient_json
-from tui_agent.errors import SettingsError
 
 Schema = dict[str, Any]
 _LOOSE_WORDS = frozenset({"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "default"})
@@ -24,29 +22,6 @@ class Function(Struct, frozen=True):
     name: str
     key: str
     parameter: str = ""
-
-
-class Schemas(Struct, frozen=True):
-    """As in their files."""
-
-    response: Schema
-    planning: Schema
-
-
-def load(folder: Path) -> Schemas:
-    return Schemas(_read(folder / "response-schema.json"), _read(folder / "planning-schema.json"))
-
-
-def _read(path: Path) -> Schema:
-    try:
-        value = msgspec.json.decode(path.read_bytes())
-    except OSError as error:
-        raise SettingsError(f"{path} cannot be read ({error.strerror})", "put the file back") from error
-    except msgspec.DecodeError as error:
-        raise SettingsError(f"{path} is not valid JSON ({error})", "correct it or remove it") from error
-    if not isinstance(value, dict) or not isinstance(value.get("properties"), dict):
-        raise SettingsError(f"{path} is not the schema of an object", "give it `properties`")
-    return value
 
 
 def strict(schema: Schema) -> Schema:

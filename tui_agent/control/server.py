@@ -14,7 +14,6 @@ from __future__ import annotations
 import array
 import asyncio
 import json
-import logging
 import os
 import socket
 from collections.abc import Callable, Iterator, Mapping
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from tui_agent.store.event import Event
     from tui_agent.store.state import State
 
-_log = logging.getLogger(__name__)
 #: Bytes of a message, and of several lines for a client that does not read.
 LONGEST_LINE, MOST_OUTPUT = 4_000_000, 4_000_000
 MOST_CLIENTS = 64

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -27,8 +27,6 @@ SHELLS = ("bash", "zsh", "fish")
 #: By which a shell asks for completions; click derives it from the program's name.
 VARIABLE = "_TUI_AGENT_COMPLETE"
 MOST_SESSIONS = 50
-
-Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
 def script(shell: str) -> str:
