@@ -141,12 +141,6 @@ def test_picks_mean_only_what_waits_of_their_own_change() -> None:
     assert resolve.picked(some, [Pick("c9.9")]) == frozenset()
 
 
-def test_undoing_opens_what_was_applied() -> None:
-    done = change(hunks=("applied", "applied", "skipped"), state="applied")
-    assert resolve.reopened(done, [Pick("c1.1")]) == ("undone", ("pending", "pending", "skipped"))
-    assert resolve.reopened(done, [Pick("c1.1", 0)]) == ("pending", ("pending", "applied", "skipped"))
-
-
 STEP = FileStep("a.py", "b", "n")
 
 
@@ -206,7 +200,10 @@ def test_applies_are_undone_in_any_order(order: list[int], back: list[int]) -> N
         (("skipped", "pending", "pending"), "pending", [1], False, ("skipped", "pending", "pending")),
         (("skipped", "applied", "skipped"), "applied", [0, 1], False, ("pending", "applied", "skipped")),
         (("skipped", "applied", "skipped"), "applied", [2], True, ("skipped", "applied", "pending")),
+        (("skipped", "skipped", "skipped"), "undone", [1], True, ("skipped", "pending", "skipped")),
+        (("pending", "pending", "pending"), "undone", [None], True, ("pending",) * 3),
         ((), "skipped", [None], True, ()),
+        ((), "undone", [None], True, ()),
         ((), "applied", [None], False, ()),
     ],
 )
@@ -231,11 +228,30 @@ def test_applied_hunks_leave_the_file_and_later_edits_stay() -> None:
     assert (write.path, write.text, write.state) == ("a.py", "top\n" + BASE, "undone")
     write = applied(reverted(NEW, [1]))
     assert write.text == NEW.replace("SIX\n", "line 6\n")
-    assert (write.state, write.hunks) == ("pending", ("applied", "pending", "applied"))
+    assert (write.state, write.hunks) == ("applied", ("applied", "skipped", "applied"))
     conflict = reverted(NEW.replace("SIX", "mine"), [1])
     assert isinstance(conflict, Conflict) and "changed since" in conflict.reason
     gone = reverted(None, [])
     assert isinstance(gone, Conflict) and "no longer exists" in gone.reason
+
+
+@pytest.mark.parametrize(
+    ("hunks", "picks", "state", "undone"),
+    [
+        (("applied", "applied"), [0, 1], "undone", ("skipped", "skipped")),
+        (("applied", "applied"), [1], "applied", ("applied", "skipped")),
+        (("applied", "pending"), [0], "pending", ("skipped", "pending")),
+        (("applied", "skipped"), [0], "undone", ("skipped", "skipped")),
+        (("skipped", "applied", "pending"), [1], "pending", ("skipped", "skipped", "pending")),
+    ],
+)
+def test_what_is_undone_is_decided_and_what_was_not_decided_waits(
+    hunks: Any, picks: list[int], state: str, undone: tuple[str, ...]
+) -> None:
+    some = change(hunks=hunks, state="applied")
+    chosen = [Pick("c1.1", number) for number in picks]
+    assert resolve.taken_back(some, chosen) == (state, undone)
+    assert resolve.applied_again(change(hunks=undone, state=state), chosen)[1] == hunks
 
 
 def test_a_renamed_file_goes_back_with_its_last_hunk() -> None:
@@ -249,7 +265,7 @@ def test_only_what_is_applied_is_reverted() -> None:
         resolve.revert(change(), BASE, NEW, OnDisk(NEW, "h"), [Pick("c1.1")])
     made = change(kind="create", base="", hunks=("applied",), state="applied", written="n")
     write = applied(resolve.revert(made, None, NEW, OnDisk(NEW, "h"), [Pick("c1.1")]))
-    assert (write.text, write.state, write.hunks) == (None, "undone", ("pending",))
+    assert (write.text, write.state, write.hunks) == (None, "undone", ("skipped",))
     deleted = change(kind="delete", new="", hunks=("applied",), state="applied")
     write = applied(resolve.revert(deleted, BASE, None, OnDisk(None, ""), [Pick("c1.1")]))
     assert (write.text, write.state) == (BASE, "undone")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.sessions import model_of, open_session, reply
@@ -46,7 +47,7 @@ def changed(**lines: str) -> str:
     return "".join(lines.get(f"l{number}", line.strip()) + "\n" for number, line in enumerate(LINES))
 
 
-def edits(*numbers: int) -> dict[str, object]:
+def edits(*numbers: int) -> dict[str, Any]:
     made = [{"search": f"line {n}\nline {n + 1}\n", "replace": f"new {n}\nline {n + 1}\n"} for n in numbers]
     return reply("Edits.", fileChanges=[{"path": "a.txt", "edits": made}])
 
@@ -193,15 +194,37 @@ async def test_hunks_are_taken_back_one_by_one_and_done_again(file: Sample) -> N
         file.write(file.text.replace("line 17", "mine 17"))
         await session.review.revert([Pick("c1.1", 1)])
         assert file.text == changed(l3="new 3", l12="new 12", l17="mine 17")
-        assert session.state.review.changes[0].hunks == ("applied", "pending", "applied")
+        assert session.state.review.changes[0].hunks == ("applied", "skipped", "applied")
+        assert not session.state.review.open
         await session.review.redo()
         assert file.text == changed(l3="new 3", l8="new 8", l12="new 12", l17="mine 17")
         assert session.state.review.changes[0].hunks == ("applied",) * 3
         await session.review.revert([Pick("c1.1")])
         assert file.text == changed(l17="mine 17")
         assert session.state.review.changes[0].state == "undone"
+        await session.review.revert([Pick("c1.1")])
+        assert session.state.review.changes[0].hunks == ("pending",) * 3
         with pytest.raises(EditFailed, match="nothing of the change"):
             await session.review.revert([Pick("c1.1")])
+
+
+async def test_after_the_undo_of_an_apply_of_all_no_file_waits_again(file: Sample) -> None:
+    file.write("one\n", "b.txt")
+    both = edits(3, 12)
+    both["fileChanges"] = [
+        *both["fileChanges"],
+        {"path": "b.txt", "edits": [{"search": "one", "replace": "two"}]},
+    ]
+    async with open_session(file.parent, [both]) as session:
+        await turn(session, "Change a.txt and b.txt")
+        await session.review.apply([Pick("c1.1", 0)])
+        await session.review.apply()
+        await session.review.undo()
+        assert (file.text, (file.parent / "b.txt").read_text()) == (changed(l3="new 3"), "one\n")
+        assert [change.state for change in session.state.review.changes] == ["applied", "undone"]
+        await session.review.redo()
+        assert file.text == changed(l3="new 3", l12="new 12")
+        assert [change.state for change in session.state.review.changes] == ["applied", "applied"]
 
 
 async def test_what_was_skipped_waits_again(file: Sample) -> None:

@@ -16,6 +16,16 @@ ChangeState = Literal["pending", "merged", "conflict", "applied", "skipped", "un
 HunkState = Literal["pending", "applied", "skipped"]
 
 UNNAMED = "(no file)"
+#: How the place of an edit was found, by `rung`; nothing is to be said of an exact match.
+PLACED = {
+    "line-endings": "placed despite other line endings",
+    "trailing-space": "placed despite other spaces at line ends",
+    "line-numbers": "placed despite line numbers in the edit",
+    "indentation": "placed despite another indentation",
+    "look-alikes": "placed despite look-alike characters",
+    "anchored": "placed by the lines around it",
+    "near": "placed by similarity",
+}
 
 OPEN_STATES: frozenset[ChangeState] = frozenset({"pending", "merged"})
 
@@ -107,7 +117,7 @@ class Pick(Struct, frozen=True, omit_defaults=True):
 
 
 class Checkpoint(Struct, frozen=True):
-    """An undoable apply. Undo reopens the decisions in `picks`. `takes_back`: it removed applied hunks.
+    """An undoable apply of `picks`. `takes_back`: it removed applied hunks.
     `folders` were created by the last apply or redo.
     """
 

@@ -10,7 +10,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.edits.change import Change, ChangeKind, compose, counts, hunks
+from tui_agent.edits.change import PLACED, Change, ChangeKind, compose, counts, hunks
 from tui_agent.edits.lines import split
 from tui_agent.errors import ChildFailed, EditFailed
 from tui_agent.files.private import temporary_folder
@@ -236,7 +236,7 @@ def reworked(
     parts = hunks(base, new)
     added, removed = counts(parts)
     guess = change.rung not in ("", "exact") and not change.by_hand
-    ask = f"found by {change.rung} in a version that has changed since" if guess else change.ask
+    ask = f"{PLACED.get(change.rung)} in a version that has changed since" if guess else change.ask
     return replace(
         change,
         state="merged",

@@ -160,8 +160,8 @@ def skip(change: Change, picks: Sequence[Pick] = ()) -> tuple[ChangeState, tuple
 def is_skipped(change: Change, picks: Sequence[Pick]) -> bool:
     if change.reason.startswith("replaced by"):
         return False
-    if not change.hunks:
-        return change.state == "skipped"
+    if not change.hunks or change.state == "undone":
+        return change.state in ("skipped", "undone")
     mine = [change.hunks[number] for number in _picked_hunks(change, picks)]
     return "skipped" in mine and "applied" not in mine
 
@@ -177,11 +177,19 @@ def _picked_hunks(change: Change, picks: Sequence[Pick]) -> set[int]:
     return set(every) if None in mine else {number for number in every if number in mine}
 
 
-def reopened(change: Change, picks: Sequence[Pick]) -> tuple[ChangeState, tuple[HunkState, ...]]:
-    """Returns states after undoing an apply of `picks`."""
+def taken_back(
+    change: Change, picks: Sequence[Pick], to: HunkState = "skipped"
+) -> tuple[ChangeState, tuple[HunkState, ...]]:
+    """Returns states after undoing an apply of `picks`. An undo is a decision: its hunks are not pending, so that
+    no later apply repeats them; undecided hunks stay pending."""
     chosen = {number for number in _picked_hunks(change, picks) if change.hunks[number] == "applied"}
-    states = states_with(change.hunks, chosen, "pending")
-    return ("pending" if "applied" in states else "undone"), states
+    states = states_with(change.hunks, chosen, to)
+    return ("pending" if "pending" in states else "applied" if "applied" in states else "undone"), states
+
+
+def applied_again(change: Change, picks: Sequence[Pick]) -> tuple[ChangeState, tuple[HunkState, ...]]:
+    states = states_with(change.hunks, _picked_hunks(change, picks), "applied")
+    return overall_state(states), states
 
 
 def revert(
@@ -193,7 +201,7 @@ def revert(
     merge_by: Merge = merge,
 ) -> Write | Conflict:
     """Keeps later edits. Blocking if a merge is necessary. Raises `EditFailed` if no picked hunk is applied."""
-    state, states = reopened(change, picks)
+    state, states = taken_back(change, picks)
     if states == change.hunks and (change.hunks or change.state != "applied"):
         raise EditFailed(f"nothing of the change to {change.path} is applied there", "choose lines that are")
     match change.kind:

@@ -438,9 +438,7 @@ class Review:
         changes = [self._named(name) for name in dict.fromkeys(pick.change for pick in picks)]
         for change in changes:
             if not change.is_open and change.state not in ("conflict", "failed"):
-                raise SessionError(
-                    f"{change.id} ({change.path}) is {change.state}", "only a pending change can be decided"
-                )
+                raise SessionError(f"{change.path} is {change.state}", "only a pending change can be decided")
         return changes
 
     async def _as_seen(self, picks: Sequence[Pick]) -> Sequence[Pick]:

@@ -31,12 +31,10 @@ from tui_agent.edits.resolve import (
     Conflict,
     OnDisk,
     Write,
-    overall_state,
-    picked,
+    applied_again,
     place,
-    reopened,
     revert,
-    states_with,
+    taken_back,
     undo,
 )
 from tui_agent.errors import EditFailed, SessionError, TuiAgentError
@@ -270,12 +268,8 @@ class UndoHistory:
     def _changes(self, point: Checkpoint, undone: bool) -> list[e.Lasting]:
         names = dict.fromkeys(pick.change for pick in point.picks)
         found = [change for name in names if (change := self._review.change(name)) is not None]
-        if undone:
-            return [e.ChangeMoved(change.id, *reopened(change, point.picks)) for change in found]
-        applied = (
-            (change, states_with(change.hunks, picked(change, point.picks), "applied")) for change in found
-        )
-        return [e.ChangeMoved(change.id, overall_state(hunks), hunks) for change, hunks in applied]
+        states = taken_back if undone else applied_again
+        return [e.ChangeMoved(change.id, *states(change, point.picks)) for change in found]
 
 
 def _steps(point: Checkpoint, undone: bool) -> tuple[FileStep, ...]:
@@ -369,9 +363,8 @@ class Overwrites:
         for change in review.changes:
             picks = [pick for point in points for pick in point.picks if pick.change == change.id]
             if picks and place(change) == path:
-                again.append(
-                    replace(change, state="pending", hunks=reopened(change, picks)[1], reason=WITHOUT_IT)
-                )
+                hunks = taken_back(change, picks, "pending")[1]
+                again.append(replace(change, state="pending", hunks=hunks, reason=WITHOUT_IT))
         if not again:
             return []
         events: list[e.Lasting] = [
