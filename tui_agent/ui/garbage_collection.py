@@ -33,6 +33,8 @@ NO_KEY = 0.5
 #: Memory blocks (70 bytes on average) added since the last full collection that trigger another: when idle,
 #: during a turn without keys, and immediately.
 MOST_ADDED, MANY_ADDED, TOO_MUCH_ADDED = 30_000, 60_000, 200_000
+#: Blocks added since the frozen objects were last collected that include these in the next full collection.
+MOST_FROZEN = 400_000
 #: Maximum share of time spent in collections.
 SHARE = 0.05
 
@@ -48,8 +50,8 @@ class Garbage:
         self._idle = idle
         self._running = running
         self._loop: asyncio.AbstractEventLoop | None = None
-        #: Memory blocks in use after the last full collection.
-        self._stayed = 0
+        #: Memory blocks in use after the last full collection, and after the last of the frozen objects.
+        self._stayed = self._thawed = 0
         #: Whether the next collection includes older and frozen objects.
         self._older = self._everything = self._collecting = False
         self._not_before = 0.0
@@ -63,7 +65,7 @@ class Garbage:
         gc.set_threshold(COLLECT_AFTER, OFTEN, NEVER)
         gc.callbacks.append(self._on_collection)
         gc.enable()
-        self._stayed = sys.getallocatedblocks()
+        self._stayed = self._thawed = sys.getallocatedblocks()
 
     def collect_soon(self) -> None:
         """Called after work that leaves many objects."""
@@ -102,7 +104,8 @@ class Garbage:
             self._wait(quiet, everything)
             return
         older, self._collecting = self._older or everything, True
-        thaws = everything and not self.shares_memory
+        grown = older and not self._running() and sys.getallocatedblocks() - self._thawed > MOST_FROZEN
+        thaws = (everything or grown) and not self.shares_memory
         if thaws:
             gc.unfreeze()
         if older:
@@ -111,10 +114,12 @@ class Garbage:
                     clear()
             gc.collect()
             self._stayed = sys.getallocatedblocks()
+            if thaws:
+                self._thawed = self._stayed
+            if not self.shares_memory:
+                gc.freeze()  # the next full collection visits only newer objects
         else:
             gc.collect(1)
-        if thaws:
-            gc.freeze()
         self._collecting = False
         self._older = not older and self._added() > MOST_ADDED
         end = time.monotonic()
