@@ -8,8 +8,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from rich.segment import Segment
 from support.screens import Driven, on_screen
 from support.sessions import reply
+from textual.strip import Strip
 
 from tui_agent.edits.change import Change
 from tui_agent.store.graph import SubTask
@@ -26,6 +28,7 @@ from tui_agent.ui.keys.keymap import load_keys
 from tui_agent.ui.panes import PANES
 from tui_agent.ui.plain_screen import (
     Announcements,
+    _row,
     announced,
     around_file_text,
     around_model_text,
@@ -198,3 +201,16 @@ def test_the_text_of_files_and_of_the_model_is_kept() -> None:
     assert around_file_text("▌ 10 + mark = '✓ ─'") == " 10 added: mark = '✓ ─'"
     assert around_model_text(" a │ b ") == " a | b "
     assert around_model_text("it says ✓") == "it says ✓"
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("   17    - x = 1", " 17 removed: x = 1"),
+        ("      17 + x = 2", " 17 added: x = 2"),
+        ("    2  2   import os", " 2 import os"),
+    ],
+)
+def test_a_row_of_a_diff_is_said_also_if_it_has_plain_letters_alone(row: str, said: str) -> None:
+    cells = _row(Strip([Segment(row)]), around_file_text, 40)
+    assert "".join(cell.text for cell in cells).rstrip() == said

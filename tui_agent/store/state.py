@@ -319,6 +319,11 @@ class ReviewSlice(Struct, frozen=True):
     def open(self) -> tuple[Change, ...]:
         return tuple(change for change in self.changes if change.is_open)
 
+    @property
+    def undecided(self) -> int:
+        """Hunks, and changes without any, that await a decision."""
+        return sum(max(change.hunks.count("pending"), 1) for change in self.open)
+
 
 class SubTaskProgress(Struct, frozen=True):
     """`line` is its last output; `tokens` and `cost` (dollars, None if unknown) are those of this run."""

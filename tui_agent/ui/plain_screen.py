@@ -200,18 +200,14 @@ def _decided(before: State, now: State, keys: Keys) -> Iterator[str]:
     gone = {point.id for point in now.review.checkpoints if point.undone}
     if gone - {point.id for point in before.review.checkpoints if point.undone}:
         yield f"Undone. {keys.shown('changes.redo')} redoes it."
-    if _hunks(before) != _hunks(now):
+    if before.review.undecided != now.review.undecided:
         yield f"{_waits(now) if now.review.open else 'There is nothing to review'}."
 
 
 def _waits(state: State) -> str:
-    changes = counted(_hunks(state), "change")
-    verb = "waits" if _hunks(state) == 1 else "wait"
+    changes = counted(state.review.undecided, "change")
+    verb = "waits" if state.review.undecided == 1 else "wait"
     return f"{changes} in {counted(len(state.review.open), 'file')} {verb}"
-
-
-def _hunks(state: State) -> int:
-    return sum(max(change.hunks.count("pending"), 1) for change in state.review.open)
 
 
 def _of_tasks(before: State, now: State) -> Iterator[str]:
@@ -374,7 +370,7 @@ def _words_at(screen: Screen[object], y: int) -> Callable[[str], str]:
 def _row(strip: Strip, words: Callable[[str], str], width: int) -> list[Character]:
     cells = [Character(char, segment.style) for segment in strip for char in segment.text]
     text = "".join(cell.text for cell in cells)
-    said = text if text.isascii() else words(text)
+    said = words(text) if words is around_file_text or not text.isascii() else text
     if said != text:
         styles = [cell.style for cell in cells] or [None]
         parts = SequenceMatcher(None, text, said, autojunk=False).get_opcodes()
