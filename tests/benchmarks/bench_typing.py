@@ -24,7 +24,7 @@ EVERY = 0.113
 IDLE = 2.0
 LONG, OPENINGS = 200_000, 3
 PASTED = "a line that somebody pastes into a file, with 0123456789, number {}\n"
-FILES, FIND, GO, SAVE = "\x1bOR", "/", "\x07", "\x1bOQ"
+FILES, FIND, GO, SAVE = "\x1bOR", "/", "\x0c", "\x1bOQ"
 ENTER, BACKSPACE, END, PAGE_DOWN = "\r", "\x7f", "\x1b[F", "\x1b[6~"
 
 

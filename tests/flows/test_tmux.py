@@ -50,7 +50,7 @@ def test_inside_tmux(tmux: Callable[..., str]) -> None:
     until(screen, "Three things to try")
     until(screen, "shop/api/payments")
     tmux("send-keys", "Enter")
-    until(screen, "●2")
+    until(screen, r"●\d")
     tmux("send-keys", "C-o", "r")
     coloured = until(screen, r"\+ [^\n]*import ORDERS_URL")
     for color, sign in (("91", "-"), ("92", r"\+")):

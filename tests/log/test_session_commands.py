@@ -242,7 +242,7 @@ async def test_a_fork_says_which_files_differ_and_undo_brings_them_back(
         assert "timeout" not in (workspace / "api.py").read_text()
     whole = sessions("fork", name)
     assert whole.err == ""
-    told = f"[2] note: This session is a copy of {name}.\n"
+    told = f"[2] note: This session is a fork of {name}.\n"
     assert sessions("show", whole.out.strip()).out == sessions("show", name).out + told
     assert "has no turn 3" in sessions("fork", name, "--turn", "3", status=1).sentence
 

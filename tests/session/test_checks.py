@@ -65,7 +65,7 @@ async def test_the_model_is_told_what_failed_and_puts_it_right_before_the_person
         asked = str(model_of(session).requests[1].messages[-1]["content"])
         assert "## CHECK a" in asked
         assert "AssertionError: 3" in asked
-        assert "Check 1 failed (a): repair 1 of 2" in [n.text for n in session.state.notices.items]
+        assert "a failed: the model repairs it, 1 of 2" in [n.text for n in session.state.notices.items]
         (mark,) = session.state.check_marks
         assert mark.look == "passed"
         assert mark.words.startswith("✓ a ")
@@ -149,7 +149,7 @@ async def test_the_model_is_asked_again_a_few_times_and_within_the_limits(root: 
         assert session.state.turn.ok
         assert session.state.checks.repair == 2
         last = session.state.notices.items[-1].text
-        assert last == "a failed after the model was asked again 2 times: check it before you apply"
+        assert last == "a failed after 2 repairs: check it before you apply"
     over = checks(TEST)
     over["overrides"] += ("limits.requests=1",)
     async with open_session(root, replies, **over) as session:

@@ -38,7 +38,7 @@ async def test_it_has_the_conversation_and_leaves_it_as_it_is(tmp_path: Path) ->
         note = session.state.chat.messages[-1]
         assert (note.text, note.headline) == (
             "An odd number.",
-            "Beside the conversation: What kind of number is it?",
+            "Side question: What kind of number is it?",
         )
         await session.chat.submit("The next one?")
         await session.chat.finished()

@@ -53,7 +53,7 @@ async def test_two_agents_try_the_same_and_one_is_taken_into_the_review(tmp_path
             "a.txt": "one\n",
             "b.txt": "b\n",
         }
-        assert await said(session, "/take good") == "2 changes of it in the review"
+        assert await said(session, "/take good") == "2 changed files in the review"
         kinds = {one.path: (one.kind, one.executable, one.state) for one in session.state.review.changes}
         assert kinds == {"a.txt": ("edit", True, "pending"), "b.txt": ("delete", None, "pending")}
         with pytest.raises(SessionError, match="are in the review"):
@@ -106,4 +106,4 @@ async def test_models_try_the_same_and_each_is_asked_by_its_name(tmp_path: Path)
             "best 1.2 anthropic/claude-two",
         ]
         assert {request.model for request in model.requests} == {"openai/gpt-one", "anthropic/claude-two"}
-        assert await said(session, "/take anthropic/claude-two") == "1 change of it in the review"
+        assert await said(session, "/take anthropic/claude-two") == "1 changed file in the review"

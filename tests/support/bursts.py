@@ -38,7 +38,7 @@ from tui_agent.ui.widgets.pane import Pane
 
 ENTER, ESC, BACKSPACE, LEADER, PALETTE = "\r", "\x1b[27u", "\x7f", "\x0f", "\x10"
 UP, DOWN, LEFT, RIGHT, HOME, END = (f"\x1b[{letter}" for letter in "ABDCHF")
-F2, F3, F4, F5 = "\x1bOQ", "\x1bOR", "\x1bOS", "\x1b[15~"
+CTRL_G, F2, F3, F4, F5 = "\x07", "\x1bOQ", "\x1bOR", "\x1bOS", "\x1b[15~"
 F6, F7, F8, F9 = "\x1b[17~", "\x1b[18~", "\x1b[19~", "\x1b[20~"
 ALT_ENTER, ALT_A, ALT_C = "\x1b[13;3u", "\x1b[97;3u", "\x1b[99;3u"
 FIND, REPLACE, SYMBOL, LINE = "\x06", "\x1c", LEADER + "8", "\x0c"
@@ -86,18 +86,18 @@ PHRASES: dict[str, Sequence[str]] = {
     "symbols": (F4 + SYMBOL, F4 + SYMBOL + "f3" + ENTER, F4 + SYMBOL + DOWN + ENTER, LEADER + "8", SYMBOL),
     "merge": (
         *(LEADER + "0" + key for key in ("", "1", "2", "3", "n", "v", ENTER, "x")),
-        LEADER + "0e" + "by hand" + F2,
+        LEADER + "0e" + "by hand" + CTRL_G,
         LEADER + "l",
         LEADER + "Y",
         LEADER + "d",
     ),
     "commit": (
         LEADER + "i",
-        LEADER + "i" + "words" + F2,
+        LEADER + "i" + "words" + CTRL_G,
         LEADER + "i\t" + DOWN + " ",
-        LEADER + "i\ta" + F2,
+        LEADER + "i\ta" + CTRL_G,
         LEADER + "i\t\tn",
-        F2,
+        CTRL_G,
     ),
     "transcript": (
         F7 + "see models.py" + ENTER,

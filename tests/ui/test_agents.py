@@ -146,7 +146,7 @@ def test_a_program_lives_on_if_its_terminal_is_closed_and_its_changes_are_found_
             again.type(b"\x1b[18~/agent\r")  # F7
             left_screen(again)
             again.type(b"echo ag''ain >> a.py; exit\r")
-            again.shows("1 change in the review")
+            again.shows("1 changed file in the review")
             it.process.terminate()
             assert it.process.wait(20) is not None
     assert not running_still() and (work / "a.py").read_text() == "one\ntwo\n"

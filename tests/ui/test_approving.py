@@ -34,12 +34,12 @@ OTHER = SubTask("ui", "Do it", dependencies=("api",))
 
 
 CASES = (
-    (Settings(), (TICKED, OTHER), "2 sub-tasks wait · Ctrl+O R run 1 ticked · Ctrl+O s look"),
-    (Settings(), (OTHER,), "1 sub-task waits for you · Ctrl+O s look, then r run"),
+    (Settings(), (TICKED, OTHER), "2 sub-tasks wait · Ctrl+O R runs 1 ticked · Ctrl+O s shows them"),
+    (Settings(), (OTHER,), "1 sub-task waits for you · Ctrl+O s shows it, then r runs it"),
     (
         Settings(subtasks=SubTaskSettings("manual")),
         (TICKED,),
-        "1 sub-task waits for you · Ctrl+O s look, then r run",
+        "1 sub-task waits for you · Ctrl+O s shows it, then r runs it",
     ),
     (Settings(subtasks=SubTaskSettings("auto")), (TICKED, OTHER), ""),
     (Settings(), (replace(TICKED, wanted=True), OTHER), ""),

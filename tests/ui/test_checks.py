@@ -69,7 +69,7 @@ async def test_a_hunk_that_is_skipped_makes_it_stale_and_a_key_runs_it_again(wor
 async def test_found_checks_are_offered_and_accepted_by_key(work: Path) -> None:
     (work / "test_a.py").write_text("import unittest\n")
     async with on_screen(work, interactive=True) as it:
-        await it.shows("Checks found: unittest · Ctrl+O A run them")
+        await it.shows("Checks found: unittest · Ctrl+O A runs them")
         await it.press("ctrl+o", "A")
         await it.shows("unittest: python -m unittest discover -q")
         await it.press("enter")

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from support.bursts import ENTER, ESC, F2, LEADER, Typist
+from support.bursts import CTRL_G, ENTER, ESC, LEADER, Typist
 from support.repositories import git, repository
 from support.screens import PATIENCE, on_screen
 from support.sessions import model_of, reply
@@ -40,16 +40,16 @@ async def test_a_file_is_compared_and_committed_by_key(
         await driven.press("f5", "A")
         await driven.until(lambda: any(p.commit for p in session.state.review.checkpoints), "a commit kept")
         await driven.press("g")
-        await driven.shows("a.txt against the last commit (1 of 2)")
+        await driven.shows("a.txt compared with the last commit (1 of 2)")
         await driven.shows("+ two")
         await driven.press("left")
-        await driven.shows("after apply k1")
+        await driven.shows("apply 1 of turn 1")
         await driven.shows("There are no differences.")
         await driven.press("escape")
         await driven.press("ctrl+o", "i")
         await driven.shows("Commit 1 file to main")
         await driven.shows("Say two")
-        await driven.press("end", *" now", "f2")
+        await driven.press("end", *" now", "ctrl+g")
         await driven.until(
             lambda: git(workspace, "log", "-1", "--format=%s").strip() == "Say two now", "the commit"
         )
@@ -79,12 +79,12 @@ async def test_what_was_applied_is_ticked_and_hooks_run_only_when_asked(
         await driven.press("tab", "down", "space")
         await driven.shows("Commit 2 files to main")
         await driven.shows("+ mine" if "[x] mine.txt" in driven.text else "+ other")
-        await driven.press("space", "h", "f2")
+        await driven.press("space", "h", "ctrl+g")
         await driven.shows("not so")
         assert ran.exists() and git(workspace, "log", "--format=%s").split() == ["First"]
         assert "Say two" in driven.text
         await driven.press("h")
-        await Typist(driven, workspace).types(F2 + ESC + "more")
+        await Typist(driven, workspace).types(CTRL_G + ESC + "more")
         assert git(workspace, "log", "-1", "--format=%s").strip() == "Say two"
         assert session.state.notices.items[-1].text.startswith("Committed")
         assert driven.screen.query_one(Prompt).text == "more", "the keys behind it are for what is there then"
@@ -126,7 +126,7 @@ async def test_a_commit_goes_on_where_its_dialog_is_left_and_says_what_came_of_i
         await driven.press("ctrl+o", "i")
         await driven.shows("Say two")
         monkeypatch.setattr(dialog, "AT_MOST", 0.01)
-        await driven.press("tab", "h", "f2")
+        await driven.press("tab", "h", "ctrl+g")
         await driven.shows("Committing…")
         await driven.press("escape")
         await driven.until(lambda: driven.app.screen is driven.screen, "the dialog left")

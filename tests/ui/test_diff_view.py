@@ -41,9 +41,9 @@ async def test_lines_have_numbers_and_signs_and_the_current_hunk_a_bar():
     async with app.run_test(size=(60, 20)) as pilot:
         app.view.show_diff(sample(), current=0)
         await pilot.pause()
-        assert app.line_with("value_25 = 25") == "▌  26     - value_25 = 25"
-        assert app.line_with("value_25 = old") == "▌      26 + value_25 = old"
-        assert app.line_with("value_24") == "   25  25   value_24 = 24"
+        assert app.line_with("value_25 = 25") == "▌   26     - value_25 = 25"
+        assert app.line_with("value_25 = old") == "▌       26 + value_25 = old"
+        assert app.line_with("value_24") == "    25  25   value_24 = 24"
         assert app.line_with("unchanged").strip() == "⋯   22 unchanged lines"
 
 
@@ -65,7 +65,7 @@ async def test_decided_hunks_carry_their_mark():
         await pilot.pause()
         assert app.line_with("value_25 = 25").startswith(" ✓ ")
         assert app.line_with("value_75 = 75").startswith(" – ")
-        assert app.line_with("value_125 = 125").startswith("▌ 126     -")
+        assert app.line_with("value_125 = 125").startswith("▌  126     -")
         # what was applied keeps its colour without the ground; what was skipped is grey
         removed, muted = (app.view.ink(name).color for name in ("removed", "muted"))
         applied, skipped, pending = (last_ink(app, f"- value_{n}") for n in (25, 75, 125))
@@ -110,11 +110,11 @@ async def test_long_lines_go_on_below_with_nothing_left_out():
         app.view.show_diff(diff, current=0)
         await pilot.pause()
         rows = [line.rstrip() for line in app.text.split("\n")]
-        assert rows[:3] == ["▌ 1 + " + "x" * 24, "▌     " + "x" * 24, "▌     xxEND"]
+        assert rows[:3] == ["▌  1 + " + "x" * 23, "▌      " + "x" * 23, "▌      xxxxEND"]
         assert sum(row.count("日") for row in rows) == 20
         await pilot.resize_terminal(71, 8)
         await pilot.pause()
-        assert app.line_with("END") == "▌   1 + " + "x" * 50 + "END"
+        assert app.line_with("END") == "▌    1 + " + "x" * 50 + "END"
 
 
 async def test_text_from_outside_stays_text():

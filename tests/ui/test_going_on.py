@@ -18,11 +18,11 @@ async def test_it_is_shown_before_it_is_sent_and_the_edited_words_go_out(tmp_pat
         await it.session.chat.submit("Write the parser")
         await it.session.chat.finished()
         it.one(Prompt).set_value("continue")
-        await it.shows("your progress is sent with it")
+        await it.shows("your progress is sent, too · Ctrl+O C edits it")
         await it.press("ctrl+o", "C")
         await it.until(lambda: isinstance(it.app.screen, TextDialog), "the memory")
         await it.shows("Last summary: Half of it.")
-        await it.press(*"Yes. ", "f2")
+        await it.press(*"Yes. ", "ctrl+g")
         await it.until(lambda: it.session.state.turn.number == 2)
         await it.session.chat.finished()
         asked = model_of(it.session).requests[-1].messages[-1]["content"]
@@ -30,7 +30,7 @@ async def test_it_is_shown_before_it_is_sent_and_the_edited_words_go_out(tmp_pat
         assert asked.count("Last summary: Half of it.") == 1
         assert asked.endswith("<user_query>\ncontinue\n</user_query>")
         await it.shows("Yes. Turn: 2")
-        await it.until(lambda: "goes with it:" not in it.text)
+        await it.until(lambda: "is sent, too" not in it.text)
 
 
 async def test_one_that_is_left_sends_nothing(tmp_path: Path) -> None:

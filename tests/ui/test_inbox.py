@@ -135,7 +135,7 @@ async def test_enter_shows_the_change_and_the_key_of_an_item_acts_on_it(workspac
         await driven.session.chat.finished()
         await driven.press("ctrl+n")
         await driven.shows("1 change in 1 file")
-        assert "F8           has changes  1 change" in driven.text
+        assert "F8           has changes   1 change" in driven.text
         await driven.press("enter")
         await driven.until(lambda: driven.session.state.layout.focus == "review", "the review")
         await driven.press("ctrl+n", "f8")

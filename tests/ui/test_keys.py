@@ -175,8 +175,7 @@ def test_nothing_needs_shift_and_a_function_key() -> None:
 MEANINGS = {
     "ctrl+c": {"app.quit"},
     "ctrl+f": {"buffers.find", "chat.search"},  # find
-    "ctrl+g": {"form.keep", "prompt.carry_out"},  # done: carry it out
-    "f2": {"buffers.save", "form.keep"},  # done: save it
+    "ctrl+g": {"form.keep", "prompt.carry_out"},  # go ahead
 }
 
 

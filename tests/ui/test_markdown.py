@@ -131,7 +131,7 @@ class MarkdownApp(ThemedApp):
     def drawn(self) -> str:
         """What the widget draws, line by line; code is set in, and the mark that copies it is left out."""
         rows = (self.body.render_line(y).text.strip() for y in range(self.body.size.height))
-        return "\n".join(re.sub(r" +Ctrl\+O y y copies$", "", row) for row in rows)
+        return "\n".join(re.sub(r" +Ctrl\+O y, y copies$", "", row) for row in rows)
 
 
 async def test_a_reply_that_streams_grows_and_shrinks_in_place() -> None:

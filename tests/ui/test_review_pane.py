@@ -61,7 +61,7 @@ async def test_it_opens_at_the_first_hunk_that_waits():
     app = PaneApp(ReviewPane, reviewed(*CHANGES))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
-        assert str(app.pane.title_text) == "Review ●2 · api.py 1 of 2 · change 1 of 2"
+        assert str(app.pane.title_text) == "Review ●3 · api.py 1 of 2 · change 1 of 2"
         assert app.line_with("+ four")[1] == "▌"
         assert app.line_with("src/api.py").endswith("+2 −2")
         assert app.line_with("new.py").endswith("new · +1 −0")
@@ -230,7 +230,7 @@ async def test_a_hunk_is_edited_by_hand():
         await pilot.press("e")
         await pilot.pause()
         assert "Edit change 1 of src/api.py" in app.text
-        await pilot.press("end", *" more", "f2")
+        await pilot.press("end", *" more", "ctrl+g")
         await pilot.pause()
         assert session.named("review.edit_hunk") == [(seen("c1", 0), "four more\n")]
         await pilot.press("e")
@@ -249,7 +249,7 @@ async def test_what_is_written_is_about_the_hunk_that_was_seen_and_stays_where_t
     app = PaneApp(ReviewPane, session)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
-        for key, words, last in (("e", "mine ", "f2"), ("c", "why?", "enter")):
+        for key, words, last in (("e", "mine ", "ctrl+g"), ("c", "why?", "enter")):
             app.show(State(review=ReviewSlice(CHANGES)))
             await pilot.pause()
             await pilot.press(key, *words)
@@ -372,7 +372,7 @@ async def test_a_place_of_a_conflict_is_written_by_hand_or_taken_with_the_mouse(
         await pilot.press("e")
         await pilot.pause()
         assert "conflict 1 of 2" in app.text
-        await pilot.press(*"by ", "f2")
+        await pilot.press(*"by ", "ctrl+g")
         await pilot.pause()
         assert "by hand" in app.text
         rows = app.text.split("\n")
@@ -399,7 +399,7 @@ async def test_keys_about_a_text_wait_until_it_is_fetched(monkeypatch):
         await pilot.pause()
         await pilot.pause()
         assert "conflict 2 of 2" in app.text
-        await pilot.press("f2")
+        await pilot.press("ctrl+g")
         await pilot.pause()
         assert session.named("review.resolve") == [("c1", ["yours", "theirs"], {1: "mine 2\nnew 2\n"}, "abc")]
 

@@ -149,7 +149,7 @@ async def test_a_side_question_is_shown_with_its_answer(workspace: Path) -> None
         await it.press(*"/btw", "enter")
         await it.until(lambda: it.one(Prompt).text == "/btw ", "the word in the prompt")
         await it.press(*"how many?", "enter")
-        await it.shows("Beside the conversation: how many?")
+        await it.shows("Side question: how many?")
         await it.shows("The answer is 7.")
         assert not it.session.state.turn.number and it.one(Prompt).text == ""
 

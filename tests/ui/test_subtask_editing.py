@@ -30,11 +30,11 @@ async def test_a_task_is_added_and_a_refusal_leaves_what_was_written():
     app = drawn()
     refused(app, "subtasks.add")
     async with app.run_test(size=(100, 30)) as pilot:
-        await pilot.press("a", "d", "tab", *"Go on", "tab", *"a, b", "f2")
+        await pilot.press("a", "d", "tab", *"Go on", "tab", *"a, b", "ctrl+g")
         await pilot.pause()
         assert "No [red]x" in app.text and "do it otherwise" in app.text and "Go on" in app.text
         app.noted.answers.clear()
-        await pilot.press("f2")
+        await pilot.press("ctrl+g")
         await pilot.pause()
         assert app.noted.named("subtasks.add")[-1] == ("d", "Go on", ("a", "b"))
         assert len(app.screen_stack) == 1

@@ -186,7 +186,7 @@ async def test_what_failed_says_why_and_changes_outside_the_scope_are_named():
         assert "The provider said no: try later" in app.text and str(app.pane.title_text).endswith("✗1")
         await pilot.press("n")
         await pilot.pause()
-        assert "outside its scope: net.py" in app.text
+        assert "changed beside its files: net.py" in app.text
 
 
 async def test_the_clock_ticks_only_while_something_runs():

@@ -28,6 +28,6 @@ async def test_the_words_that_are_kept_take_its_place(tmp_path: Path) -> None:
         it.session.chat.edit_summary = edit  # type: ignore[method-assign]
         await it.press("ctrl+o", "J")
         await it.shows("Four questions.")
-        await it.press(*"Yes. ", "f2")
+        await it.press(*"Yes. ", "ctrl+g")
         await it.until(lambda: kept)
         assert kept == ["Yes. Four questions."]

@@ -52,7 +52,10 @@ class Versions:
     def all(self) -> list[Version]:
         points = [point for point in self.state.review.checkpoints if point.commit]
         found = [Version(LAST_COMMIT, "the last commit")]
-        return [*found, *(Version(point.id, f"after apply {point.id}") for point in reversed(points))]
+        return [
+            *found,
+            *(Version(point.id, f"apply {point.id[1:]} of turn {point.turn}") for point in reversed(points)),
+        ]
 
     async def diff(self, path: str, version: str) -> Diff:
         """Compares the current file, with unsaved text. Raises `SessionError` and `FileError`."""

@@ -92,7 +92,7 @@ class SessionForked(Lasting, frozen=True):
     text: str
 
     def apply(self, state: State) -> State:
-        words = f"This session is a copy of {self.source}. {self.text}".rstrip()
+        words = f"This session is a fork of {self.source}. {self.text}".rstrip()
         level = "warning" if self.text else "info"
         return state.with_message(ChatMessage(0, "note", state.turn.number, words, level=level))
 
@@ -200,9 +200,7 @@ class AsideAnswered(Lasting, frozen=True):
 
     def apply(self, state: State) -> State:
         return state.with_message(
-            ChatMessage(
-                0, "note", state.turn.number, self.answer, summary=f"Beside the conversation: {self.question}"
-            )
+            ChatMessage(0, "note", state.turn.number, self.answer, summary=f"Side question: {self.question}")
         )
 
 

@@ -204,12 +204,11 @@ class Repairs:
         names = ", ".join(result.name for result in failed)
         most = context.core.settings.checks.repairs
         if last or self.asked >= most:
-            times = "again" if self.asked == 1 else f"again {self.asked} times"
-            again = f" after the model was asked {times}" if self.asked else ""
+            again = f" after {self.asked} repair{'s' * (self.asked > 1)}" if self.asked else ""
             await emit(e.NoticeGiven("warning", f"{names} failed{again}: check it before you apply"))
             return None
         self.asked += 1
-        sentence = f"Check {self.asked} failed ({names}): repair {self.asked} of {most}"
+        sentence = f"{names} failed: the model repairs it, {self.asked} of {most}"
         await emit(e.NoticeGiven("info", sentence))
         # Separate from the request's text, which stays identical while the same checks fail.
         tokens = context.core.settings.commands.output_tokens // len(failed)

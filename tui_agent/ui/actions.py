@@ -36,7 +36,7 @@ class Action(NamedTuple):
 _ANYWHERE = [
     Action("app.palette", "Find an action", hint="palette"),
     Action("app.help", "Show all keys", hint="keys"),
-    Action("app.leader", "Prefix of two-key commands: show the second keys"),
+    Action("app.leader", "First of two keys: show the second keys"),
     Action("app.theme", "Change the theme"),
     Action("app.plain", "Switch the plain screen on or off"),
     Action("app.vim", "Switch Vim keys on or off"),
@@ -92,8 +92,8 @@ _ANYWHERE = [
     Action("commands.list", "Show commands and their output"),
     Action("commands.take", "Move the files of the last command to the review"),
     Action("commands.forget_builds", "Delete kept build files"),
-    Action("commands.show_test_files", "Reveal secret-like test files to commands"),
-    Action("commands.hide_test_files", "Hide secret-like test files from commands"),
+    Action("commands.show_test_files", "Let commands read test files that look like secrets"),
+    Action("commands.hide_test_files", "Hide test files that look like secrets from commands"),
     Action("commands.accept_place", "Add the container of this folder as a place"),
     Action("checks.run", "Run the checks"),
     Action("checks.accept", "Try and choose the checks of this folder"),
@@ -159,6 +159,8 @@ SLASH: dict[str, Action] = {
 #: Names that other agents use.
 _ALSO = {"clear": "session.new", "cost": "session.context", "diff": "pane.review", "exit": "app.quit"}
 SLASH |= {word: ACTIONS[action_id] for word, action_id in _ALSO.items()}
+#: The command in the prompt by action, for actions without a key.
+TYPED = {action.id: f"/{word}" for word, action in reversed(SLASH.items())}
 
 
 def slash_commands(words: str) -> list[tuple[str, Action]]:
@@ -210,6 +212,10 @@ def _waits(state: State) -> str:
     return "none can be applied" if broken else "nothing is pending"
 
 
+_undecided = _unless(
+    lambda state: any(change.waits or change.state == "failed" for change in state.review.changes),
+    "nothing is pending",
+)
 _applied = _unless(lambda state: any(not p.undone for p in state.review.checkpoints), "nothing was applied")
 _repository = _unless(lambda state: state.workspace.is_repository, "no git repository")
 _undone = _unless(lambda state: any(p.undone for p in state.review.checkpoints), "nothing was undone")
@@ -217,9 +223,10 @@ _proposed = _unless(lambda state: state.review.changes, "no changes")
 _conflict = _unless(lambda state: any(c.state == "conflict" for c in state.review.changes), "no conflict")
 _decided = _unless(
     lambda state: any(
-        "applied" in change.hunks or change.state == "applied" for change in state.review.changes
+        change.state in ("applied", "skipped", "undone") or {"applied", "skipped"}.intersection(change.hunks)
+        for change in state.review.changes
     ),
-    "nothing was applied",
+    "nothing is decided",
 )
 _file = _unless(lambda state: state.buffers.open, "no file is open")
 _clash = _unless(
@@ -243,14 +250,13 @@ _ticked = _unless(
 _REASONS: dict[str, Reason] = {
     **dict.fromkeys(
         (
-            *("changes.apply_all", "changes.apply_one", "changes.skip_one"),
-            *(
-                f"review.{verb}{what}"
-                for verb in ("apply", "skip")
-                for what in ("", "_file", "_all", "_todo")
-            ),
+            *("changes.apply_all", "changes.apply_one"),
+            *(f"review.apply{what}" for what in ("", "_file", "_all", "_todo")),
         ),
         _waits,
+    ),
+    **dict.fromkeys(
+        ("changes.skip_one", *(f"review.skip{what}" for what in ("", "_file", "_all", "_todo"))), _undecided
     ),
     **dict.fromkeys(("changes.undo", "review.undo"), _applied),
     **dict.fromkeys(("changes.redo", "review.redo"), _undone),

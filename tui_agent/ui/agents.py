@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from tui_agent.errors import TuiAgentError
 from tui_agent.outside_agents.terminal_filter import TerminalFilter
 from tui_agent.ui.host import Host
+from tui_agent.ui.safe_text import counted
 
 if TYPE_CHECKING:
     from tui_agent.session.outside_agents import AgentRun
@@ -317,8 +318,6 @@ class Agents:
             await self._app.leave(status if status >= 0 else 128 - status)
             return
         how = "ended" if not status else f"ended with {status}"
-        changes = (
-            f"{count} change{'' if count == 1 else 's'} in the review" if count else "it changed nothing"
-        )
+        changes = f"{counted(count, 'changed file')} in the review" if count else "it changed nothing"
         await self._session.notice(f"{run.profile.name} {how}: {changes}")
         self._show_review()

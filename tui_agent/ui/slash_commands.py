@@ -11,6 +11,7 @@ from tui_agent.errors import SessionError
 from tui_agent.files.numbers import whole_number
 from tui_agent.settings.schema import Mode
 from tui_agent.turn.model_choice import EFFORTS, split_effort
+from tui_agent.ui.safe_text import counted
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -115,7 +116,7 @@ async def _take(session: Session, words: str) -> str:
     tasks = [task for task in session.state.subtasks.tasks if task.attempt]
     found = [task.id for task in tasks if words in (task.id, task.agent or task.model)]
     count = await session.subtasks.take(found[0] if len(found) == 1 else words)
-    return f"{count} change{'' if count == 1 else 's'} of it in the review"
+    return f"{counted(count, 'changed file')} in the review"
 
 
 def _agent(host: Host, words: str) -> None:

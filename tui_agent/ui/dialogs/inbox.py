@@ -39,7 +39,7 @@ STATES = {
 }
 #: Maximum rows per kind of item; one more row has the number of the others.
 MOST_OF_KIND = 5
-_KEY, _STATE = 13, 13
+_KEY, _STATE = 13, 14
 
 
 class InboxRow(NamedTuple):
@@ -85,7 +85,7 @@ def _own(state: State) -> Iterator[InboxRow]:
             yield InboxRow(f"check {mark.name}", runs, runs, "check failed", "$error", mark.words)
     if pending := state.review.open:
         files = counted(len({change.path for change in pending}), "file")
-        words = f"{counted(len(pending), 'change')} in {files}"
+        words = f"{counted(state.review.undecided, 'change')} in {files}"
         apply = "changes.apply_all"
         yield InboxRow("changes", review, apply, "has changes", "$accent", words, change=pending[0].id)
     tasks = "pane.subtasks"
@@ -101,7 +101,7 @@ def _own(state: State) -> Iterator[InboxRow]:
 def _of_other(other: OtherSession) -> InboxRow:
     named = other.title or other.id
     where = f"{other.host}:{other.workspace}" if other.host else os.path.basename(other.workspace)
-    changes = f" · {counted(other.changes, 'change')}" if other.changes else ""
+    changes = f" · {counted(other.changes, 'file')}" if other.changes else ""
     asks = f" · {other.asks}" if other.asks else ""
     here = " · in another terminal" if other.attached else ""
     action = "inbox.answer" if other.asks else "chooser.choose"

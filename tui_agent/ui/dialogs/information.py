@@ -78,7 +78,7 @@ def status_facts(session: Session) -> Iterator[Fact]:
     yield "this session", used_words(state.usage.session)
     yield (
         "changes",
-        f"{len(state.review.open)} to decide, applied {counted(len(state.review.checkpoints), 'time')}",
+        f"{state.review.undecided} to decide, applied {counted(len(state.review.checkpoints), 'time')}",
     )
     yield "checks", ", ".join(mark.words for mark in state.check_marks) or "none ran"
     yield "skills", str(len(session.extensions.skills) or "none")

@@ -10,7 +10,7 @@ from textual.app import App
 
 from tui_agent.session.session import Session
 from tui_agent.store.state import Notice
-from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, Action, actions_of
+from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, TYPED, Action, actions_of
 from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow
 from tui_agent.ui.host import Host
 from tui_agent.ui.keys.keymap import Keys
@@ -54,7 +54,10 @@ def _palette_row(action: Action, keys: Keys, why: str, recent: bool, room: int) 
     where = "recent" if recent else PANES[action.pane].title if action.pane in PANES else ""
     words = parts(
         (column(action.words, room - 34), "$muted" if why else "$text"),
-        (f" {column(keys.shown(action.id), 13)} ", "$muted" if why else "$accent"),
+        (
+            f" {column(keys.shown(action.id) or TYPED.get(action.id, ''), 13)} ",
+            "$muted" if why else "$accent",
+        ),
         (why or where, "$warning" if why else "$muted"),
     )
     return ChooserRow(action.id, words)
@@ -67,7 +70,7 @@ def help_rows(words: str, keys: Keys, first: str, room: int) -> list[ChooserRow]
         ChooserRow(
             action.id,
             parts(
-                (f"{column(keys.all_shown(action.id), 22)} ", "$accent"),
+                (f"{column(keys.all_shown(action.id) or TYPED.get(action.id, ''), 22)} ", "$accent"),
                 (column(action.words, room - 34), "$text"),
                 (f" {PANES[place].title if place in PANES else 'anywhere'}", "$muted"),
             ),

@@ -139,7 +139,7 @@ class FileDiff(DiffPreview[None]):
 
     def draw(self) -> None:
         version = self._versions[self._at]
-        self.retitle(f"{self._path} against {version.words} ({self._at + 1} of {len(self._versions)})")
+        self.retitle(f"{self._path} compared with {version.words} ({self._at + 1} of {len(self._versions)})")
         for view in self.query(DiffView):
             view.display = view is self.view
         self.view.focus()

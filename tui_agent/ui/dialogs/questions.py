@@ -314,7 +314,7 @@ async def clean_up(app: App[object], session: Session) -> None:
         size = await asyncio.to_thread(used, data)
         chooser.retitle(f"{readable(size)} of {readable(limit)} of undo data")
 
-    chooser = Chooser("Undo storage", lambda _: storage_rows(size, limit), "", get())
+    chooser = Chooser("Space used for undo", lambda _: storage_rows(size, limit), "", get())
     choice = await app.push_screen_wait(chooser)
     if not choice:
         return

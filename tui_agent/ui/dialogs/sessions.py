@@ -375,7 +375,7 @@ async def rewind(app: Host, session: Session) -> None:
 async def edit_earlier(app: Host, session: Session, *, files: bool = False) -> None:
     """Forks before an earlier message, with its text in the prompt; `files` also restores the files."""
     if app.reopen is None:
-        app.notify("A copy can be started only from `tui-agent` itself.", severity="warning")
+        app.notify("A fork can be started only from `tui-agent` itself.", severity="warning")
         return
     sent: dict[int, str] = {}
 
@@ -394,7 +394,7 @@ async def edit_earlier(app: Host, session: Session, *, files: bool = False) -> N
             if words.strip().lower() in text.lower()
         ]
 
-    title = "Edit and send again in a copy"
+    title = "Edit and send again in a fork"
     if files:
         title = "Rewind files and conversation to before …"
     chosen = await app.push_screen_wait(Chooser(title, rows, getting=get()))

@@ -345,7 +345,7 @@ async def compare_attempts(app: App[object], session: Session) -> None:
     chosen = await app.push_screen_wait(Attempts(session, group))
     if chosen:
         count = await session.subtasks.take(chosen)
-        await session.notice(f"{counted(count, 'change')} of {chosen} in the review")
+        await session.notice(f"{counted(count, 'changed file')} of {chosen} in the review")
 
 
 class Attempts(Dialog[str | None]):

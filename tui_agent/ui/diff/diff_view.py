@@ -179,7 +179,7 @@ class DiffView(LineView):
 
     def _room_of(self, lines: DiffLines) -> int:
         numbers = 2 * lines.digits + 1 if self.two_numbers else lines.digits
-        return max(self.across - numbers - 5, 1)
+        return max(self.across - numbers - 6, 1)
 
     def _gutter(self, line: DiffLine, index: int, part: int, *, before: bool = False) -> Strip:
         """Continuation rows show only the bar. `before`: the single number is from before the change."""
@@ -205,7 +205,7 @@ class DiffView(LineView):
         return Strip(
             [
                 Segment(_BAR if current else " ", self.ink("accent")),
-                Segment(mark, self.ink("done" if state == "applied" else "muted")),
+                Segment(f"{mark} ", self.ink("done" if state == "applied" else "muted")),
                 Segment(f"{number} ", self.ink("muted") + ground),
                 Segment(
                     f"{sign} ",
@@ -283,7 +283,7 @@ class DiffView(LineView):
     def _fold(self, line: DiffLine, width: int) -> Strip:
         assert self.shown is not None
         across = 2 * self.shown.digits + 1 if self.two_numbers else self.shown.digits
-        text = f"  {'⋯':>{across}}   {line.number} unchanged lines"
+        text = f"   {'⋯':>{across}}   {line.number} unchanged lines"
         style = self.ink("muted") + self.ground("fold")
         return Strip([Segment(text, style)]).crop_extend(0, width, style)
 
@@ -387,7 +387,7 @@ class DiffSides(DiffView):
 
     def _lay_out(self) -> None:
         digits = self.shown.digits if self.shown else 1
-        room = max((self.across - 1) // 2 - digits - 5, 1)
+        room = max((self.across - 1) // 2 - digits - 6, 1)
         if self.shown is self._laid_out and room == self._room:
             return
         self._laid_out, self._room = self.shown, room

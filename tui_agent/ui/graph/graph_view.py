@@ -297,13 +297,18 @@ class GraphView(LineView):
         return [*segments, Segment(" ", Style.null())]
 
     def _mark_and_facts(self, name: str) -> tuple[Piece, Piece]:
-        """A running task's time and activity; otherwise its reason to wait and its goal."""
+        """A running task's time and activity; otherwise its state and its goal, which has the room if both do not
+        fit: lines show the dependencies.
+        """
         task = self._tasks[name]
         fact = self._facts.get(name) or Fact(mark_of(task))
         if self._room < _ROOMS[0]:
             return fact.mark, fact.short
         runs = task.state == "running" and not fact.silent
-        words = (fact.short.text, fact.doing or task.goal) if runs else (fact.long.text, task.goal)
+        state = fact.short.text if runs else fact.long.text
+        if task.state in ("pending", "ready") and cell_len(f" {state} · {task.goal}") > self._room:
+            state = fact.short.text if task.state == "ready" else ""
+        words = (state, (runs and fact.doing) or task.goal)
         return fact.mark, fact.long._replace(text=" · ".join(word for word in words if word))
 
     def _mark_at(self, node: Node) -> int:

@@ -222,7 +222,7 @@ class MessageText(Guarded, GrowsAtEnd):
     def _head(self, language: str, line: int, room: int, ground: Style) -> list[Strip]:
         """A code block's language, and a clickable hint of the keys that copy it."""
         key = keys.shown("chat.blocks") if (keys := getattr(self.app, "keys", None)) else ""
-        copies = f"{key} y copies" if key else "copy"
+        copies = f"{key}, y copies" if key else "copy"
         left, gap = fit(language, room), room - cell_len(language) - cell_len(copies)
         words = [Content.styled(left, "$muted")]
         if gap > 1:

@@ -64,6 +64,8 @@ def columns_for(width: int) -> tuple[KnownColumn, ...]:
 
 def heading(width: int) -> Line:
     columns = columns_for(width)
+    if not columns:
+        return Line((Piece("  File", "muted"),), (Piece("Turn ", "muted"),))
     return Line(
         tuple(Piece(text, "muted") for text in _cells("File", [each.heading for each in columns], width))
     )
@@ -114,14 +116,14 @@ def timeline_rows(path: str, touches: Iterable[Touch]) -> list[Row]:
     newest_first = reversed(found[-SHOWN:])
     return [
         Row("", heading),
-        note(_latest(found[-1])),
+        *(note(words) for words in [_latest(found[-1])] if words),
         *(Row("", partial(_line, touch)) for touch in newest_first),
     ]
 
 
 def _latest(touch: Touch) -> str:
     times = (("read", touch.read_at), ("edited", touch.edited_at), ("outside", touch.outside_at))
-    return " · ".join(f"{name} {clock(at)}" for name, at in times if at) or "no time is known"
+    return " · ".join(f"{name} {clock(at)}" for name, at in times if at)
 
 
 def _line(touch: Touch) -> Line:

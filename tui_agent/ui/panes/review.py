@@ -144,7 +144,7 @@ class ReviewPane(ListPane):
         in_conflict = change is not None and change.state == "conflict"
         if change is not None and change.state in BROKEN and self.has_focus_within:
             self._looked_at.add(change.id)
-        words = conflict_hints(change) if change and in_conflict else hints(self.changes)
+        words = conflict_hints(change) if change and in_conflict else hints(self.changes, position)
         state = self.session.state
         self.query_one(HintLine).set_words(
             [it for it in words if not it.action or not why_not(it.action, state)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
-from tui_agent.edits.change import UNNAMED, Change, ChangeState, HunkState, Pick
+from tui_agent.edits.change import PLACED, UNNAMED, Change, ChangeState, HunkState, Pick
 from tui_agent.files.numbers import whole_number
 from tui_agent.store.state import ReviewSlice, State
 from tui_agent.ui.safe_text import counted
@@ -160,7 +160,6 @@ _CONFLICT = (
     ("comment", "comment"),
     ("open", "open"),
 )
-_FOUND = {"anchored": "placed by the lines around it", "near": "placed by similarity"}
 _DECIDED = (
     ("undo", "undo"),
     ("redo", "redo"),
@@ -185,10 +184,10 @@ def title(name: str, changes: Sequence[Change], place: ReviewPosition | None) ->
 
 
 def decision_counts(changes: Sequence[Change]) -> str:
-    """Symbols with the counts of undecided and of inapplicable files."""
+    """Symbols with the counts of undecided changes and of inapplicable files."""
     states = [change.state for change in changes]
     counts = {
-        "●": sum(change.is_open for change in changes),
+        "●": ReviewSlice(tuple(changes)).undecided,
         "⚠": states.count("conflict"),
         "✗": states.count("failed"),
     }
@@ -249,14 +248,18 @@ def place_of(key: str) -> tuple[str, int] | None:
     return path, whole_number(line)
 
 
-def hints(changes: Sequence[Change]) -> list[Hint]:
+def hints(changes: Sequence[Change], place: ReviewPosition | None) -> list[Hint]:
     """Returns the last decision and its undo key if nothing is pending."""
     if not changes:
         return []
     if waiting(changes):
         return [Hint(f"review.{name}", text) for name, text in _DECIDE]
     said = Hint("", f"{outcome(changes)} ·")
-    return [said, *(Hint(f"review.{name}", text) for name, text in _DECIDED)]
+    keys = [Hint(f"review.{name}", text) for name, text in _DECIDED]
+    change = change_at(changes, place)
+    if change and place and hunk_states(change, place.hunk + 1)[place.hunk] != "applied":
+        keys = [hint._replace(text="decide again") if "take_back" in hint.action else hint for hint in keys]
+    return [said, *keys]
 
 
 def conflict_hints(change: Change) -> list[Hint]:
@@ -323,8 +326,10 @@ def _row(change: Change, newest: int | None) -> Row:
     words.append(partly)
     words.append(f"new in turn {newest}" if change.turn == newest and change.is_open else "")
     words.append(f"by {', '.join(change.tasks)}" if change.tasks else "")
-    words.append("" if change.state == "pending" else change.state)
-    words.append("" if change.rung in ("", "exact") else _FOUND.get(change.rung, f"found by {change.rung}"))
+    done = change.hunks.count("applied")
+    some = change.state == "applied" and done < len(change.hunks)
+    words.append(f"{done} of {len(change.hunks)} applied" if some else change.state.removeprefix("pending"))
+    words.append(PLACED.get(change.rung, ""))
     words.append("by hand" if change.by_hand else "")
     long = " · ".join(part for part in (*words, count) if part)
     short = " · ".join(part for part in (*words[:3], count) if part)

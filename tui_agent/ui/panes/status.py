@@ -211,7 +211,7 @@ def _marks(state: State, quiet: int) -> Iterable[Piece]:
         yield (f"✗ {failed} failed", "$failed")
     if quiet:
         yield (f"◌ {counted(quiet, 'sub-task')} silent", "$warning")
-    if waits := len(state.review.open):
+    if waits := state.review.undecided:
         yield (f"● {counted(waits, 'change')}", "$accent")
     if others := [other for other in state.others if other.waits_for_user]:
         asks = any(other.asks for other in others)
@@ -283,7 +283,7 @@ def _git(state: State) -> Iterable[Piece]:
             f" {sign}{count}" for sign, count in (("↑", where.ahead), ("↓", where.behind)) if count
         )
         changed = f" ±{len(where.marks)}" if where.marks else ""
-        yield (f"{where.branch or 'detached'}{moved}{changed}", "$muted")
+        yield (f"{where.branch or 'no branch'}{moved}{changed}", "$muted")
 
 
 def window_in_short(tokens: int) -> str:

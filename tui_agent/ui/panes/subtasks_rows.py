@@ -258,7 +258,7 @@ def _detail_lines(
     if blocked:
         yield f"cannot begin: waits for {blocked}", "warning"
     if task.outside:
-        yield f"⚠ outside its scope: {', '.join(task.outside)}", "warning"
+        yield f"⚠ changed beside its files: {', '.join(task.outside)}", "warning"
     if task.summary:
         yield task.summary, ""
     yield task.goal, "muted" if task.summary or progress else ""

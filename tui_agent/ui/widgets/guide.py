@@ -57,7 +57,7 @@ JOBS = (
         lambda state, _: _all_decided(state),
     ),
     GuideTask("Undo the apply: {changes.undo}", lambda state, _: _undone(state)),
-    GuideTask("Commit: {changes.commit}, write a message, F2", _committed),
+    GuideTask("Commit: {changes.commit}, write a message, {form.keep}", _committed),
     GuideTask(
         "Stop an answer: {pane.chat}, 1, {chat.send}, then {app.close} while it comes",
         lambda state, _: state.turn.kind == "Interrupted",

@@ -366,21 +366,22 @@ def grouped(uses: Sequence[ToolUse]) -> list[list[ToolUse]]:
 
 
 def facts_of(message: ChatMessage, review: ReviewSlice) -> str:
-    """Returns words such as `2 changes · 1 todo · 2 applied · 12 s · 14k tokens · $0.02`: contents and
+    """Returns words such as `2 files · 1 todo · 2 applied · 12 s · 14k tokens · $0.02`: contents and
     outcome, and the cost at the end of a turn. Omits counts that a call shows.
     """
     changes = [change for name in message.changes if (change := review.change(name))]
     changes = [change for change in changes if not change.reason.startswith("replaced by ")] or changes[-1:]
     shown = {use.name for use in message.calls}
     counts = [
-        _count(len(changes), "change") if "propose_changes" not in shown else "",
+        _count(len(changes), "file") if "propose_changes" not in shown else "",
         _count(message.todos, "todo") if "set_todos" not in shown else "",
         "cut off" if message.cut else "",
         *_decided(changes),
     ]
     if (spent := message.spent) is not None:
         tokens = f"{short_count(spent.tokens)} tokens" if spent.tokens else ""
-        counts += [clock(spent.seconds) if spent.seconds >= SECONDS_FROM else "", tokens, dollars(spent.cost)]
+        seconds = f"{spent.seconds:.0f} s" if spent.seconds < 60 else clock(spent.seconds)
+        counts += [seconds if spent.seconds >= SECONDS_FROM else "", tokens, dollars(spent.cost)]
     return " · ".join(count for count in counts if count)
 
 

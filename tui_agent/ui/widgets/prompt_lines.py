@@ -76,10 +76,11 @@ class ApprovalLine(PromptLine):
         keys = getattr(self.app, "keys", None)
         go, run, one = (keys.shown(name) for name in _KEYS) if keys else ("", "", "")
         if begin == "ticked" and ticked:
-            return f"{_count(waiting)} · {run} run {ticked} ticked · {go} look"
+            return f"{_count(waiting)} · {run} runs {ticked} ticked · {go} shows them"
         if any(task.wanted or task.state == "running" for task in tasks):
             return ""
-        return f"{_count(now)} for you · {go} look, then {one} run"
+        them, which = ("it", "it") if len(now) == 1 else ("them", "one")
+        return f"{_count(now)} for you · {go} shows {them}, then {one} runs {which}"
 
 
 #: Maximum lines of an effect, and the seconds before a digit answers.
@@ -103,7 +104,7 @@ class PermissionLine(PromptLine, can_focus=True):
         if question != self._question:
             self._question, self._since = question, time.monotonic()
         keys = getattr(self.app, "keys", None)
-        go = f" · {keys.shown('session.permission')} look and answer" if keys else ""
+        go = f" · {keys.shown('session.permission')} shows and answers it" if keys else ""
         if question is None or not self._answers:
             self.say(f"{question.words}{go}" if question else "")
             return
@@ -150,7 +151,7 @@ class OfferLine(PromptLine, can_focus=True):
 
     def show(self, checks: Sequence[CheckCommand]) -> None:
         keys = getattr(self.app, "keys", None)
-        go = f" · {keys.shown('checks.accept')} run them on every proposal" if keys else ""
+        go = f" · {keys.shown('checks.accept')} runs them on every proposal" if keys else ""
         self.say(f"Checks found: {', '.join(check.name for check in checks)}{go}" if checks else "")
 
     def on_click(self) -> None:
@@ -397,9 +398,9 @@ class ContinueLine(PromptLine):
     def show(self, text: str, state: State) -> None:
         keys = getattr(self.app, "keys", None)
         key = keys.shown("chat.go_on") if keys is not None else ""
-        what = "your text is sent" if state.input.memory else "your progress is sent"
+        sent = "your text" if state.input.memory else "your progress"
         asks = asks_to_go_on(text, state.next_turn)
-        self.say(f"{what} with it{f': {key}' if key else ''}" if asks else "")
+        self.say(f"{sent} is sent, too{f' · {key} edits it' if key else ''}" if asks else "")
 
 
 class NoModelLine(Static):
