@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from tui_agent.session.outside_agents import AgentRun
     from tui_agent.session.session import Session
 
-#: Ctrl+], and the same key in kitty's keyboard protocol.
-LEAVES = re.compile(rb"\x1d|\x1b\[93(?::\d*)*;5(?::1)?u")
+#: Ctrl+], and the same key in kitty's keyboard protocol, also with Caps Lock and Num Lock, and in xterm's.
+LEAVES = re.compile(rb"\x1d|\x1b\[93(?::\d*)*;(?:5|69|133|197)(?::[12])?u|\x1b\[27;5;93~")
 _PASTE = re.compile(rb"\x1b\[20([01])~")
 #: Maximum bytes of hidden output, and of output waiting for the terminal.
 MOST_HIDDEN, MOST_WAITING = 1 << 20, 1 << 18
