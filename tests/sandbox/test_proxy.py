@@ -66,10 +66,10 @@ async def test_an_allowed_port_of_this_machine_is_reached_both_ways() -> None:
         tunnel = f"CONNECT host.local:{port} HTTP/1.1\r\nHost: x\r\n\r\n".encode()
         got = await asked(at, tunnel, b"a" * 1_000_000)
         assert got.startswith(b"HTTP/1.1 200") and got.endswith(b"a" * 1_000_000)
-        plain = await asked(
-            at, f"GET http://host.local:{port}/a?b HTTP/1.1\r\nHost: h\r\nProxy-X: 1\r\n\r\n".encode()
-        )
-        assert plain == b"GET /a?b HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+        for named, path in (("/a?b", "/a?b"), ("//a#c", "//a"), ("?b", "/?b"), ("", "/")):
+            line = f"GET http://u:p@host.local:{port}{named} HTTP/1.1\r\nHost: other\r\nProxy-X: 1\r\n\r\n"
+            sent = f"GET {path} HTTP/1.1\r\nHost: host.local:{port}\r\nConnection: close\r\n\r\n"
+            assert await asked(at, line.encode()) == sent.encode()
 
 
 @pytest.mark.parametrize(
@@ -96,6 +96,9 @@ async def test_an_allowed_port_of_this_machine_is_reached_both_ways() -> None:
         "GET file:///etc/passwd",
         "GET http://good.example/",
         "GET http://127.0.0.1:443/",
+        "GET http://good.example:99999/",
+        "GET http://[::1/",
+        "GET http://good.\u2100.example/",
         "GET /",
         "CONNECT",
     ],

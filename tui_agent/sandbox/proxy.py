@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -157,24 +158,35 @@ class HostProxy:
             to_host, host_writer = await self._opened(wanted)
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         else:
-            parts = urlsplit(named)
-            secure = parts.scheme == "https"
-            if parts.scheme not in ("http", "https") or not parts.hostname:
-                raise RequestRefused("400 Bad Request", "This proxy needs an absolute address.")
-            wanted = self._wanted(parts.hostname, parts.port or (HTTPS if secure else 80))
+            wanted, secure, path = self._absolute(named)
             to_host, host_writer = await self._opened(wanted, secure=secure)
-            path = parts._replace(scheme="", netloc="").geturl() or "/"
+            usual = wanted.port == (HTTPS if secure else 80)
+            host = wanted.host if usual else f"{wanted.host}:{wanted.port}"
             kept = [
                 one
                 for one in rest.split(b"\r\n")
-                if one and not one.lower().startswith((b"proxy-", b"connection:", b"keep-alive:"))
+                if one and not one.lower().startswith((b"proxy-", b"connection:", b"keep-alive:", b"host:"))
             ]
-            request = f"{method} {path} HTTP/1.1".encode("latin-1")
+            request = f"{method} {path} HTTP/1.1\r\nHost: {host}".encode("latin-1")
             host_writer.write(b"\r\n".join([request, *kept, b"Connection: close", b"", b""]))
         try:
             await asyncio.gather(_copy(reader, host_writer), _copy(to_host, writer))
         finally:
             host_writer.close()
+
+    def _absolute(self, address: str) -> tuple[Target, bool, str]:
+        """Returns the target, whether it is reached by TLS, and the path."""
+        try:
+            parts = urlsplit(address)
+            host, port, scheme = parts.hostname, parts.port, parts.scheme
+        except ValueError:
+            host = port = scheme = None
+        if not host or scheme not in ("http", "https"):
+            raise RequestRefused("400 Bad Request", "This proxy needs an absolute address.")
+        secure = scheme == "https"
+        path = re.sub("^[^/?#]*", "", address.partition("://")[2]).partition("#")[0]
+        wanted = self._wanted(host, port or (HTTPS if secure else 80))
+        return wanted, secure, path if path.startswith("/") else f"/{path}"
 
     def _wanted(self, host: str, port: int) -> Target:
         try:
