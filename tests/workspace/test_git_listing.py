@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ from tui_agent.git.repository import (
     find_repository,
     git,
     ignored,
+    ignored_by,
     ignored_folders,
     read_status,
     status_and_deleted,
+    wholly_ignored,
 )
 from tui_agent.workspace import git_listing
 from tui_agent.workspace.git_listing import list_files
@@ -224,10 +227,10 @@ def test_what_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     (tmp_path / "link").symlink_to(inner)
     repository = find_repository(str(tmp_path))
     assert repository is not None
-    asked = ["a b.log", "kept.log", "build/x", "new\n.py", "-x.log"]
+    asked = ["a b.log", "kept.log", "build/x", "new\n.py", "-x.log", ":!x.log", ":(glob)y.py"]
     for few in (git_repository.FEW, 0):
         monkeypatch.setattr(git_repository, "FEW", few)
-        assert ignored(repository, asked) == {"a b.log", "build/x", "-x.log"}
+        assert ignored(repository, asked) == {"a b.log", "build/x", "-x.log", ":!x.log"}
         assert ignored(repository, ["kept.log"]) == set()
         assert ignored(repository, [*asked, "inner/x.log"]) is None
         assert ignored(repository, [*asked, "link/x.log"]) is None
@@ -244,6 +247,20 @@ def test_what_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     calls.clear()
     ignored(repository, asked)
     assert [arguments[0] for arguments in calls] == ["ls-files", "check-ignore"] and "--no-index" in calls[-1]
+
+
+def test_folders_are_ignored_if_no_file_in_them_can_be_listed(tmp_path: Path) -> None:
+    make_repository(tmp_path, {".gitignore": "*\n!*.py\n!*/\nout/\nheld\n*.d\n", "a.py": ""})
+    make_tree(tmp_path, ["held/kept.o"])
+    run_git(tmp_path, "add", "-f", "held/kept.o")
+    asked = ["src", "out", "src/out", "out/deep", "held", "x.d", ":!out/out"]
+    ignored_ones = {"out", "src/out", "out/deep", "x.d", ":!out/out"}
+    assert wholly_ignored(str(tmp_path), asked) == ignored_ones
+    rules = {".gitignore": "src\nheld/\n", "deep/.gitignore": "inner\n"}
+    asked = ["src", "held", "deep", "deep/inner", "inner"]
+    assert ignored_by(rules, str(tmp_path), asked, wholly_ignored) == {"src", "deep/inner"}
+    shutil.rmtree(tmp_path / ".git")
+    assert wholly_ignored(str(tmp_path), ["src", "out", "held"]) == {"out", "held"}
 
 
 def test_status_below_the_root(tmp_path: Path) -> None:

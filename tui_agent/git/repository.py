@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import IO, Any, Final
@@ -249,6 +249,22 @@ def withheld_filters(root: str) -> dict[str, bool]:
     return {name: required.get(name, False) for name in withheld}
 
 
+#: A name that few patterns match, and paths in one command.
+_UNUSUAL, _MOST_ARGUMENTS = "\x01", 500
+_CHECK_IGNORE = ("check-ignore", "-z", "--stdin")
+
+
+def _listed(paths: Sequence[str]) -> bytes:
+    # git fails for all paths if one has a colon and a special character at its beginning.
+    return b"".join(b"./%s\0" % os.fsencode(path) for path in paths)
+
+
+def _named(told: Result) -> set[str] | None:
+    if told.status not in (0, 1):
+        return None
+    return {os.fsdecode(path[2:]) for path in told.out.split(b"\0") if path}
+
+
 def ignored(repository: Repository, paths: Sequence[str], *, untracked: bool = False) -> set[str] | None:
     """Returns ignored `paths`; None if git cannot decide (in a submodule or behind a link).
 
@@ -260,23 +276,59 @@ def ignored(repository: Repository, paths: Sequence[str], *, untracked: bool = F
         if not others:
             return None if others is None else set()
         return ignored(repository, others, untracked=True)
-    feed = b"\0".join(os.fsencode(path) for path in paths) + b"\0"
     index = ("--no-index",) if untracked else ()
-    told = git(repository.root, "check-ignore", "-z", "--stdin", *index, feed=feed)
-    if told.status not in (0, 1):
-        return None
-    return {os.fsdecode(path) for path in told.out.split(b"\0") if path}
+    return _named(git(repository.root, *_CHECK_IGNORE, *index, feed=_listed(paths)))
 
 
 def ignored_without_repository(root: str, paths: Sequence[str]) -> set[str] | None:
     """Returns None if git cannot decide, an empty set if git is missing."""
     if not paths or not find_git():
         return set()
-    feed = b"\0".join(os.fsencode(path) for path in paths) + b"\0"
-    told = git_without_repository(root, "check-ignore", "-z", "--stdin", feed=feed)
-    if told.status not in (0, 1):
-        return None
-    return {os.fsdecode(path) for path in told.out.split(b"\0") if path}
+    return _named(git_without_repository(root, *_CHECK_IGNORE, feed=_listed(paths)))
+
+
+def wholly_ignored(root: str, paths: list[str]) -> set[str]:
+    """Returns folders in which git ignores each file, and has none."""
+    repository = find_repository(root)
+    feed = _listed([f"{folder}/{_UNUSUAL}" for folder in paths])
+    if repository is not None:
+        told = git(repository.root, *_CHECK_IGNORE, "--verbose", "--no-index", feed=feed)
+    else:
+        told = git_without_repository(root, *_CHECK_IGNORE, "--verbose", feed=feed)
+    fields = told.out.split(b"\0") if not told.status else []
+    found = set()
+    for pattern, path in zip(fields[2::4], fields[3::4], strict=False):
+        # A pattern such as "*" is about the file: another can except other files of the folder.
+        last = pattern.rstrip(b"/").rpartition(b"/")[2]
+        wide = not last.strip(b"*?") or b"[!" in last or b"[^" in last
+        if not wide and not pattern.startswith(b"!"):
+            found.add(os.fsdecode(path[2:]).rpartition("/")[0])
+    return found - _with_tracked(root, found)
+
+
+def ignored_by(
+    rules: Mapping[str, str], root: str, paths: Sequence[str], ask: Callable[[str, list[str]], Iterable[str]]
+) -> set[str]:
+    """Returns untracked paths that `ask` finds in a folder with ignore files. `rules`: their texts by path."""
+    with temporary_folder() as folder:
+        for path, text in rules.items():
+            place = os.path.join(folder, path)
+            os.makedirs(os.path.dirname(place), exist_ok=True)
+            _write(place, text.encode())
+        found = set(ask(folder, list(paths)))
+    return found - _with_tracked(root, found)
+
+
+def _with_tracked(root: str, paths: Iterable[str]) -> set[str]:
+    """Returns tracked files, and folders that contain one."""
+    listed, found = sorted(paths), set[str]()
+    for at in range(0, len(listed), _MOST_ARGUMENTS):
+        some = listed[at : at + _MOST_ARGUMENTS]
+        told = git(root, "--literal-pathspecs", "ls-files", "-z", "--", *some)
+        names = [name for name in told.out.split(b"\0") if name] if told.ok else []
+        within = {os.fsdecode(one) for name in names for one in (name, *_parents(name))}
+        found |= within.intersection(some)
+    return found
 
 
 def tracked(root: str, paths: Sequence[str]) -> list[str]:

@@ -28,10 +28,12 @@ from tui_agent.git.repository import (
     find_repository,
     ignored,
     ignored_apart,
+    ignored_by,
     ignored_without_repository,
     read_status,
     status_and_deleted,
     tracked,
+    wholly_ignored,
 )
 from tui_agent.git.worktrees import (
     add_worktree,
@@ -112,8 +114,14 @@ async def git_status(params: dict[str, Any], send: Send) -> dict[str, Any]:
 
 
 async def ignored_paths(params: dict[str, Any], send: Send) -> list[str]:
-    """{root, paths} → paths ignored by git, or by ignore files without a repository."""
-    return await asyncio.to_thread(_ignored, params["root"], params["paths"])
+    """{root, paths, folders, rules} → paths ignored by git, or by ignore files without a repository."""
+    root, paths = params["root"], params["paths"]
+    ask = wholly_ignored if params["folders"] else _ignored
+    found = set(await asyncio.to_thread(ask, root, paths))
+    others = [path for path in paths if path not in found]
+    if params["rules"] and others:
+        found |= await asyncio.to_thread(ignored_by, params["rules"], root, others, ask)
+    return sorted(found)
 
 
 async def tracked_paths(params: dict[str, Any], send: Send) -> list[str]:

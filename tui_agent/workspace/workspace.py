@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import aclosing, suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -175,9 +175,15 @@ class Workspace:
             self._on_status(status)
         return status
 
-    async def ignored(self, paths: Sequence[str]) -> set[str]:
+    async def ignored(
+        self, paths: Sequence[str], *, folders: bool = False, rules: Mapping[str, str] | None = None
+    ) -> set[str]:
+        """- folders: the paths are folders; returns those in which git ignores each file, and has none.
+        - rules: texts of more ignore files by path.
+        """
+        asked = {"root": str(self.root), "paths": list(paths), "folders": folders, "rules": dict(rules or {})}
         try:
-            return set(await self._child.ask("ignored", {"root": str(self.root), "paths": list(paths)}))
+            return set(await self._child.ask("ignored", asked))
         except ChildFailed:
             return set(paths)
 
