@@ -304,10 +304,17 @@ def arguments(plan: ViewPlan, package: Sequence[str]) -> list[str]:
     told += [] if plan.network else ["--unshare-net"]
     covering = [one for one in plan.folders if is_below(one[0], plan.binds)]
     told += _in_memory([one for one in plan.folders if one not in covering])
+    told += ["--bind", plan.own_home, plan.home] if plan.own_home else []
     for path, target in plan.links.items():
         told += ["--symlink", target, path]
+    nothing = f"{plan.folder}/nothing"
+    os.makedirs(nothing, exist_ok=True)
     for path in plan.binds:
-        told += ["--ro-bind", path, path]
+        if path in plan.tools and os.path.isdir(path):
+            # A socket that is made in it later has no listener there.
+            told += ["--overlay-src", path, "--overlay-src", nothing, "--ro-overlay", path]
+        else:
+            told += ["--ro-bind", path, path]
         told += _in_memory([one for one in covering if is_below(one[0], [path])])
     for path in package:
         told += ["--ro-bind", path, path]

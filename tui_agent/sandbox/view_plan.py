@@ -10,7 +10,7 @@ import struct
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import BinaryIO, Literal
@@ -332,6 +332,12 @@ class ViewPlan:
         if self.on_copy:
             return {"HOME": f"{self.folder}/.home", "TMPDIR": f"{self.folder}/.tmp"}
         return {"HOME": self.home, "TMPDIR": "/tmp"}
+
+    def without_sockets(self) -> ViewPlan:
+        """A socket or pipe that is made later in a system folder has no listener in this view."""
+        system = (path for path in self.binds if path in SYSTEM and path != "/sys")
+        shown = (path for path in system if not _mounted_below(path))
+        return replace(self, tools=(*self.tools, *shown))
 
     def write(self, to: BinaryIO, rules: Mapping[str, list[str]]) -> None:
         """Writes the plan with `marshal`, then the contents of seeds and texts. `rules`: Landlock's."""
