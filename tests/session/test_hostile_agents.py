@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from support.sessions import model_of, reply
@@ -18,6 +19,7 @@ from support.trees import run_git, until
 
 from tui_agent.edits.change import Pick
 from tui_agent.files.private import replace_private
+from tui_agent.sandbox import layer_changes
 from tui_agent.session import outside_agents
 
 A = FILES["a.py"]
@@ -91,6 +93,9 @@ async def test_no_socket_of_this_machine_is_reached(tmp_path: Path, monkeypatch:
         os.symlink("daemon.sock", login / "linked.sock")
         places = ("home/.codex/daemon.sock", "home/later.sock", "work/daemon.sock", "programs/daemon.sock")
         with ExitStack() as daemons:
+            if os.access("/opt", os.W_OK):  # programs of the system could listen there
+                of_system = daemons.enter_context(TemporaryDirectory(dir="/opt"))
+                places = (*places, f"{of_system}/daemon.sock")
             reached = [daemons.enter_context(daemon(place)) for place in (*places, abstract)]
             asked = [*(str(tmp_path / place) for place in (*places, "home/.codex/linked.sock")), abstract]
             assert await agent.asks(CONNECT.format(asked)) == "refused\n" * len(asked)
@@ -260,6 +265,93 @@ async def test_links_folders_and_files_in_each_others_place_and_odd_names(
         assert (outside / "victim").read_text() == "whole\n"
 
 
+async def test_ignored_files_hide_no_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FILES, ".gitignore", "*\n!*.py\n!*/\n!.gitignore\nout/\n")
+    monkeypatch.setattr(layer_changes, "BUDGET", layer_changes.BUDGET._replace(files=30))
+    async with at_work(tmp_path, monkeypatch) as agent:
+
+        async def reviewed(*paths: str) -> None:
+            for whole in (False, True):
+                await until(lambda: {c.path for c in agent.session.state.review.open} == {*paths}, str(paths))
+                if not whole:
+                    await agent.run.propose_all()
+
+        run_git(agent.root, "add", "-f", "d.sh")
+        await agent.done(
+            "mkdir -p out src; (cd out; seq 40 | xargs touch); echo 1 > src/m.py; touch src/n.o ':!x' ':!y.py'; "
+            "echo >> d.sh"
+        )
+        await reviewed("src/m.py", "d.sh", ":!y.py")
+        # By rules of its own too, which apply to what was proposed before; and beyond what a reader holds.
+        await agent.done("mkdir src/packages; (cd src/packages; seq -f %g.py 20 | xargs touch)")
+        await until(lambda: len(agent.session.state.review.open) == 23, "new files")
+        await agent.done("echo packages > src/.gitignore; (cd src/packages; seq -f %g.py 40 | xargs touch)")
+        await reviewed("src/m.py", "d.sh", ":!y.py", "src/.gitignore")
+        await agent.done("mkdir a; (cd a; seq -f %g.py 50 | xargs touch)")
+        await agent.run.propose_all()
+        assert agent.change("src/m.py") and "more than" in notices(agent)
+
+
+async def test_modes_and_links_of_the_user_reach_the_view(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with at_work(tmp_path, monkeypatch) as agent:
+        root, review = agent.root, agent.session.review
+        look = (
+            "import os\nfor one in ('a.py', 'b.py', 'l', 'm', 'n', 'folder', 'd.sh', 'c.py'):\n"
+            "    link = os.path.islink(one) and os.readlink(one)\n"
+            "    print(one, link or ('folder' if os.path.isdir(one) else oct(os.stat(one).st_mode)[-3:]))"
+        )
+
+        async def shown(expected: str) -> None:
+            for _ in range(50):
+                if (found := await agent.asks(look)) == expected:
+                    break
+            assert found == expected
+
+        def linked(name: str, target: str) -> None:
+            os.symlink(target, root / "new.log")
+            os.rename(root / "new.log", root / name)
+
+        linked("l", "b.py")
+        linked("m", "b.py")
+        linked("n", "b.py")
+        (root / "folder").mkdir()
+        (root / "folder" / "f.py").write_text("f\n")
+        await agent.sees("folder/f.py", "f\n")
+        await agent.done("cat l m n d.sh; chmod +x c.py")
+        await until(lambda: agent.change("c.py"), "its mode")
+        by_rename(root / "c.py", "saved\n")
+        by_rename(root / "d.sh", "saved\n")
+        by_rename(root / "m", "file\n")
+        linked("a.py", "c.py")
+        linked("l", "d.sh")
+        for name in ("b.py", "n"):
+            (root / name).unlink()
+            (root / name).mkdir()
+            (root / name / "in.py").write_text("in\n")
+        shutil.rmtree(root / "folder")
+        (root / "folder").write_text("file\n")
+        await agent.sees("n/in.py", "in\n")
+        await agent.sees("d.sh", "saved\n")
+        (root / "d.sh").chmod(0o755)
+        seen = "a.py c.py\nb.py folder\nl d.sh\nm 644\nn folder\nfolder folder\nd.sh 755\nc.py 755\n"
+        await shown(seen)
+        # An overlay keeps a folder that was deleted below it.
+        await until(lambda: "folder could not be copied into the view" in notices(agent), "the notice")
+        await until(lambda: [(c.path, c.executable) for c in review.state.review.open] == [("c.py", True)])
+        await review.apply()
+        assert (root / "c.py").read_text() == "saved\n" and (root / "c.py").stat().st_mode & 0o100
+        await review.undo()
+        await shown(seen.replace("c.py 755", "c.py 644"))
+        await until(lambda: not review.state.review.open, "nothing left")
+        (root / "folder").unlink()
+        (root / "folder").mkdir()
+        (root / "folder" / "f.py").write_text("f\n")
+        said = "folder could not be copied into the view of someone: it was deleted and made again"
+        await until(lambda: said in notices(agent), said)
+
+
 # ── two at one file ──────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -331,7 +423,7 @@ async def test_the_user_moves_and_deletes_folders_that_the_agent_works_in(
 
         await until(lambda: conflicts() == ["gone/f.py", "kept/f.py"], "its work on files that are gone")
         assert await agent.asks("import os; print(os.path.exists('read'))") == "False\n"
-        said = "elsewhere/f.py could not be copied into the view of someone: it was moved"
+        said = "elsewhere/f.py could not be copied into the view of someone: the view keeps"
         await until(lambda: said in notices(agent), said)
 
 

@@ -12,6 +12,8 @@ from typing import Annotated
 import msgspec
 
 from tui_agent.errors import SettingsError
+from tui_agent.files.operating_system import read_start
+from tui_agent.files.private import make_private, replace_private
 from tui_agent.sandbox.proxy import parse_allowed
 from tui_agent.settings.files import Unreadable, read_small, read_toml, reason_of
 from tui_agent.settings.folders import Folders, config_folder
@@ -50,6 +52,24 @@ class AgentProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     left_out: tuple[str, ...] = ()
     memory: Annotated[int, msgspec.Meta(ge=64 << 20)] = 16 << 30
     processes: Annotated[int, msgspec.Meta(ge=20)] = 4000
+
+
+class HostAnswers:
+    """One host per line in `data/agents/NAME.hosts`."""
+
+    def __init__(self, data: Path, name: str) -> None:
+        self._path = data / "agents" / f"{name}.hosts"
+
+    def load(self) -> list[str]:
+        try:
+            return read_start(self._path).decode().split()
+        except (OSError, UnicodeDecodeError):
+            return []
+
+    def add(self, host: str) -> None:
+        """Blocking. Raises `OSError`."""
+        make_private(self._path.parent)
+        replace_private(self._path, "\n".join(dict.fromkeys((*self.load(), host, ""))).encode())
 
 
 def profile_folders(folders: Folders) -> tuple[Path, Path]:

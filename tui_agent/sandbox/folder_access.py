@@ -11,8 +11,10 @@ import os
 import stat
 import struct
 import sys
-from contextlib import suppress
-from typing import Self
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from functools import cache
+from typing import Any, Self
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -35,7 +37,7 @@ class FolderAccess:
         self._root = os.dup(root) if isinstance(root, int) else os.open(root, _FOLDER)
         self._own = own
         self._kept: tuple[str, int] | None = None
-        self._openat2 = _openat2_here(self._root)
+        self._openat2 = _openat2_works()
 
     def close(self) -> None:
         self._forget()
@@ -159,23 +161,33 @@ def _give_back(folder: int, name: str, mode: int) -> None:
         os.close(held)
 
 
-def _openat2_here(root: int) -> bool:
+@cache
+def _openat2_works() -> bool:
     if not sys.platform.startswith("linux"):
         return False
+    root = os.open("/", _PASSED)
     try:
         os.close(_openat2(root, "."))
     except (OSError, ImportError):
         return False
+    finally:
+        os.close(root)
     return True
+
+
+@cache
+def _libc() -> Any:
+    import ctypes
+
+    return ctypes.CDLL(None, use_errno=True)
 
 
 def _openat2(root: int, folder: str) -> int:
     import ctypes
 
-    libc = ctypes.CDLL(None, use_errno=True)
     how = struct.pack("QQQ", _PASSED, 0, _NO_MAGIC_LINKS | _NO_LINKS | _BENEATH)
     number, size = ctypes.c_long(_OPENAT2), ctypes.c_size_t(len(how))
-    found = libc.syscall(number, root, os.fsencode(folder), how, size)
+    found = _libc().syscall(number, root, os.fsencode(folder), how, size)
     if found < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()), folder)
     return found
@@ -202,13 +214,25 @@ class WritableFolder(FolderAccess):
 
     def replace(self, path: str, data: bytes, mode: int) -> None:
         """Replaces a file atomically; creates missing folders."""
+        flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+        with (
+            self._replaced(path) as (unfinished, parent),
+            os.fdopen(os.open(unfinished, flags, 0o600, dir_fd=parent), "wb") as file,
+        ):
+            file.write(data)
+            os.fchmod(file.fileno(), mode)
+
+    def link(self, path: str, target: str) -> None:
+        """Like `replace`, with a link."""
+        with self._replaced(path) as (unfinished, parent):
+            os.symlink(target, unfinished, dir_fd=parent)
+
+    @contextmanager
+    def _replaced(self, path: str) -> Generator[tuple[str, int]]:
         parent = self._made(path.rpartition("/")[0])
         name, unfinished = path.rpartition("/")[2], UNFINISHED + os.urandom(8).hex()
         try:
-            flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-            with os.fdopen(os.open(unfinished, flags, 0o600, dir_fd=parent), "wb") as file:
-                file.write(data)
-                os.fchmod(file.fileno(), mode)
+            yield unfinished, parent
             try:
                 os.rename(unfinished, name, src_dir_fd=parent, dst_dir_fd=parent)
             except BaseException:

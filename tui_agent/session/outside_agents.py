@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import errno
 import os
-import stat
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from fnmatch import fnmatchcase
-from pathlib import Path
+from functools import partial
 
-from tui_agent.edits.merge import merge
 from tui_agent.errors import ChildFailed, SessionError, SettingsError, TuiAgentError
-from tui_agent.files.operating_system import read_start
-from tui_agent.files.private import make_private, replace_private
-from tui_agent.files.text import decode, encode, md5
 from tui_agent.log.core import Core, call
 from tui_agent.outside_agents.home import AgentHome
 from tui_agent.outside_agents.profiles import (
     PROMPT,
     AgentProfile,
+    HostAnswers,
     load_profile,
     needed_folders,
     profile_names,
@@ -32,20 +26,19 @@ from tui_agent.outside_agents.profiles import (
 )
 from tui_agent.review.review import Review
 from tui_agent.sandbox.environment import NO_KEYBOARD, PROXIED, variables
-from tui_agent.sandbox.folder_access import UNFINISHED, WritableFolder, mode_of
+from tui_agent.sandbox.folder_access import UNFINISHED
 from tui_agent.sandbox.layer_changes import ChangedPath, LayerReader
-from tui_agent.sandbox.layer_comparison import LEFT_OUT
 from tui_agent.sandbox.namespace_view import BubblewrapView, View
 from tui_agent.sandbox.proxy import HostProxy, Target, allowed, parse_allowed
 from tui_agent.sandbox.view_plan import Limits, NoView, fitting
+from tui_agent.session.agent_paths import RULES, ReviewedPaths
 from tui_agent.session.trial_views import PreparedView, TrialViews
+from tui_agent.session.view_mirror import ViewMirror
 from tui_agent.store import events as e
 from tui_agent.store.commands import FULL_VIEWS
 from tui_agent.store.state import State
 from tui_agent.workspace.workspace import FileChange
 
-#: Maximum bytes of a file kept equal in folder and view.
-MOST = 5 << 20
 #: Free share of a view's memory below which it is reported as full.
 LEAST_FREE = 0.1
 #: Maximum files of a program in the review.
@@ -69,16 +62,13 @@ class AgentRun:
         self._home = AgentHome(core.folders.state, os.path.realpath(os.environ.get("HOME") or "/"), profile)
         self._hosts = HostAnswers(core.folders.data, profile.name)
         named = (*self.profile.hosts, *self._core.settings.trial.network, *self._hosts.load())
+        self._paths = ReviewedPaths(core.workspace, profile.left_out, self._notify)
         self.proxy = HostProxy(allowed(named), on_refused=self._on_refused)
         self._prepared: PreparedView | None = None
         self._view: View | None = None
         self._variables: dict[str, str] = {}
-        self._merged: WritableFolder | None = None
+        self._mirror: ViewMirror | None = None
         self._since = time.time()
-        #: Hash of each file when folder and view were last equal, if the program may have changed it.
-        self._bases: dict[str, str] = {}
-        self._hidden: frozenset[str] = frozenset()
-        self._ignored: dict[str, bool] = {}
         self._proposed: set[str] = set()
         #: Paths beyond `MOST_FILES`, proposed once others are gone.
         self._left_over: set[str] = set()
@@ -104,7 +94,7 @@ class AgentRun:
             self._prepared = prepared
             limits = fitting(Limits(memory=self.profile.memory, processes=self.profile.processes))
             plan = dataclasses.replace(
-                prepared.plan,
+                prepared.plan.without_sockets(),
                 own_home=self._home.path,
                 proxy=True,
                 terminal=True,
@@ -118,13 +108,20 @@ class AgentRun:
                 if name in os.environ:
                     chosen[name] = os.environ[name]
             self._variables = {**chosen, **PROXIED, "IS_SANDBOX": "1", **self.profile.variables}
-            self._hidden = frozenset(seed.path for seed in plan.seeds if seed.kind == "hidden")
             self._since = time.time()
             kind = BubblewrapView if plan.isolated == "bubblewrap" else View
             view = kind(plan, shared=True)
             await view.__aenter__()
             self._view = view
-            self._merged = WritableFolder(view.merged)
+            self._paths.layer = self._layer
+            self._mirror = ViewMirror(
+                str(self._workspace.root),
+                view.merged,
+                self._layer,
+                self._blobs,
+                frozenset(seed.path for seed in plan.seeds if seed.kind == "hidden"),
+                partial(asyncio.get_running_loop().call_soon_threadsafe, self._not_copied),
+            )
             await self.proxy.serve(view.listener)
             await self._check_writable()
         except (NoView, OSError) as error:
@@ -136,7 +133,7 @@ class AgentRun:
             await self.close()
             raise
         self._following = asyncio.create_task(self._follow(), name="changes of an agent")
-        self._mirroring = asyncio.create_task(self._mirror(), name="changes for an agent")
+        self._mirroring = asyncio.create_task(self._copy_changes(), name="changes for an agent")
 
     def start(self, words: Sequence[str], terminal: int) -> None:
         assert self._view is not None
@@ -156,6 +153,26 @@ class AgentRun:
         """The workspace's path in the view."""
         assert self._view is not None
         return self._view.plan.root
+
+    @property
+    def _layer(self) -> str:
+        """Path of the writes to the workspace, also for our child processes."""
+        assert self._view is not None
+        return f"/proc/{os.getpid()}/fd/{self._view.layers}/{len(self._view.plan.overlays) - 1}/u"
+
+    async def catch_up(self) -> None:
+        """Notes what was applied of its changes, so that an undo reaches its view."""
+        if (mirror := self._mirror) is None:
+            return
+        ours = (one for one in self._core.state.review.changes if one.id.startswith(f"{self.source}."))
+        applied = {
+            one.path
+            for one in ours
+            if "applied" in (one.state, *one.hunks)
+            and (one.executable is not None or mirror.bases.get(one.path) != one.new)
+        }
+        if applied:
+            await asyncio.to_thread(mirror.copy, sorted(applied))
 
     @property
     def running(self) -> bool:
@@ -193,9 +210,9 @@ class AgentRun:
                 with suppress(asyncio.CancelledError):
                     await task
         await self.proxy.close()
-        if self._merged is not None:
-            self._merged.close()
-            self._merged = None
+        if self._mirror is not None:
+            await asyncio.to_thread(self._mirror.close)
+            self._mirror = None
         if self._view is not None:
             await self._view.__aexit__(None, None, None)
             self._view = None
@@ -227,6 +244,9 @@ class AgentRun:
         said = f"{self.profile.name} tried to connect to {target}, which is not allowed; /allow-host {target} allows it"
         self._notify(said)
 
+    def _not_copied(self, path: str, why: str) -> None:
+        self._notify(f"{path} could not be copied into the view of {self.profile.name}: {why}")
+
     def _notify(self, text: str) -> None:
         if text not in self._said:
             self._said.add(text)
@@ -237,10 +257,8 @@ class AgentRun:
 
     async def _follow(self) -> None:
         assert self._view is not None
-        plan = self._view.plan
-        layer = f"/proc/{os.getpid()}/fd/{self._view.layers}/{len(plan.overlays) - 1}/u"
         try:
-            async for paths in self._workspace.layer_changes(layer):
+            async for paths in self._workspace.layer_changes(self._layer):
                 self._warn_if_full()
                 await self._propose(None if paths is None else paths)
         except ChildFailed as error:
@@ -257,28 +275,40 @@ class AgentRun:
             )
 
     async def _propose(self, paths: Sequence[str] | None) -> None:
-        assert self._view is not None
+        assert self._view is not None and self._mirror is not None
+        mirror = self._mirror
+        view, apart = self._view, []
         if paths is not None:
-            paths = await self._relevant_paths(paths)
+            paths = await self._paths.kept(paths)
             if not paths:
                 return
-            for path in paths:
-                await asyncio.to_thread(self._remember_base, path)
-        view, read = self._view, LayerReader()
-        async with read as reader:
+            if await asyncio.to_thread(self._paths.read_rules, paths, mirror.read):
+                paths = None
+        if paths is None:
+            apart = await self._paths.ignored_folders()
+        await asyncio.to_thread(mirror.remember, paths or ())
+        async with LayerReader() as reader:
             if paths is None:
-                written, unread = await reader.of_layer(view.layers, view.plan, self._since)
+                written, unread = await reader.of_layer(view.layers, view.plan, self._since, apart)
             else:
                 written, unread = await reader.of_paths(view.layers, view.plan, self._since, paths)
         if unread:
             self._notify(unread)
-        kept = set(await self._relevant_paths([one.path for one in written]))
+            if missing := sorted(self._proposed.difference(one.path for one in written)):
+                async with LayerReader() as reader:
+                    more, _ = await reader.of_paths(view.layers, view.plan, self._since, missing)
+                written = (*written, *more)
+        found = [one.path for one in written]
+        if paths is None:
+            await asyncio.to_thread(self._paths.read_rules, found, mirror.read)
+        kept = set(await self._paths.kept(found))
+        kept -= {one.path for one in written if one.kind == "deleted" and one.path in mirror.kept_folders}
         written = tuple(one for one in written if one.path in kept)
-        for one in written:
-            await asyncio.to_thread(self._remember_base, one.path)
+        await asyncio.to_thread(mirror.remember, [one.path for one in written])
         await self._to_review(written, None if paths is None else paths)
 
     async def _to_review(self, written: Sequence[ChangedPath], looked: Sequence[str] | None) -> None:
+        assert self._mirror is not None
         there = {one.path for one in written}
         same = {
             path
@@ -293,7 +323,8 @@ class AgentRun:
             )
             written = tuple(one for one in written if one.path not in out)
             there -= out
-        bases = {one.path: self._bases[one.path] for one in written if one.path in self._bases}
+        known = self._mirror.bases
+        bases = {one.path: known[one.path] for one in written if one.path in known}
         left = await self._review.propose_live(self.source, self.profile.name, written, same, bases)
         self._proposed = (self._proposed - same) | there
         self._left_over = (self._left_over - there) | out
@@ -304,184 +335,28 @@ class AgentRun:
         for sentence in left:
             self._notify(sentence)
 
-    async def _relevant_paths(self, paths: Iterable[str]) -> list[str]:
-        """Asks git about each folder before its contents."""
-        left = []
-        for path in paths:
-            if any("\udc80" <= character <= "\udcff" for character in path):
-                self._notify(f"{ascii(path)[1:-1]} is left out: its name is not UTF-8")
-                continue
-            names = path.split("/")
-            own = names[-1].startswith(UNFINISHED) or any(
-                fnmatchcase(names[0], glob) for glob in self.profile.left_out
-            )
-            if not own and LEFT_OUT.isdisjoint(names):
-                left.append(path)
-        deepest = max((path.count("/") for path in left), default=-1)
-        for depth in range(deepest + 1):
-            folders = {"/".join(path.split("/")[: depth + 1]) for path in left if path.count("/") > depth}
-            ends = {path for path in left if path.count("/") == depth}
-            asked = {f"{one}/a": one for one in folders if one not in self._ignored}
-            found = await self._workspace.ignored([*asked, *ends]) if asked or ends else set()
-            self._ignored |= {one: name in found for name, one in asked.items()}
-            out = {one for one in folders if self._ignored[one]} | (ends & found)
-            if out:
-                left = [path for path in left if "/".join(path.split("/")[: depth + 1]) not in out]
-        return left
-
-    def _remember_base(self, path: str) -> None:
-        if path not in self._bases:
-            with suppress(OSError, TuiAgentError):
-                content = self._on_disk(path)
-                self._bases[path] = self._kept_base(None if content is None else content[0])
-
     def on_batch(self, changes: Sequence[FileChange]) -> None:
         """An empty batch means any file."""
         if self._mirroring is not None:
             self._moved.put_nowait({change.path for change in changes} or None)
 
-    async def _mirror(self) -> None:
+    async def _copy_changes(self) -> None:
+        mirror = self._mirror
+        assert mirror is not None
         while True:
             batches = [await self._moved.get()]
             while not self._moved.empty():
                 batches.append(self._moved.get_nowait())
             paths = {path for batch in batches if batch is not None for path in batch}
             if None in batches:
-                paths |= self._bases.keys()
-                paths.update(await asyncio.to_thread(self._different, self._workspace.index.paths))
-            again = await asyncio.to_thread(self._mirror_all, sorted(paths))
-            if again:
-                await self._propose(again)
-
-    def _mirror_all(self, paths: Sequence[str]) -> list[str]:
-        """Returns paths that changed again. Blocking."""
-        again = []
-        gone_first = sorted(self._with_gone_folders(paths), key=lambda path: (self._exists(path), path))
-        for path in gone_first:
-            if path in self._hidden or not LEFT_OUT.isdisjoint(path.split("/")):
-                continue
-            try:
-                if self._mirror_file(path):
-                    again.append(path)
-            except (OSError, TuiAgentError, ValueError) as error:
-                # An overlay cannot show a renamed folder while the program has files under its old name.
-                if isinstance(error, OSError) and error.errno == errno.ESTALE:
-                    error = "it was moved while the agent worked in it; end the agent and start it again"
-                text = f"{path} could not be copied into the view of {self.profile.name}: {error}"
-                self._loop.call_soon_threadsafe(self._notify, text)
-        return again
-
-    def _different(self, paths: Sequence[str]) -> list[str]:
-        """Compares size and time of change. Blocking."""
-        assert self._merged is not None
-        with WritableFolder(str(self._workspace.root)) as folder:
-            different = []
-            for path in paths:
-                with suppress(OSError, ValueError):
-                    here, there = folder.status(path), self._merged.status(path)
-                    if (here and (here.st_size, here.st_mtime_ns)) != (
-                        there and (there.st_size, there.st_mtime_ns)
-                    ):
-                        different.append(path)
-            return different
-
-    def _exists(self, path: str) -> bool:
-        return os.path.lexists(os.path.join(self._workspace.root, path))
-
-    def _with_gone_folders(self, paths: Sequence[str]) -> Iterator[str]:
-        assert self._merged is not None
-        waiting = list(paths)
-        while waiting:
-            path = waiting.pop()
-            there = self._merged.status(path)
-            if there is not None and stat.S_ISDIR(there.st_mode) and LEFT_OUT.isdisjoint(path.split("/")):
-                if not self._exists(path):
-                    waiting += [f"{path}/{name}" for name in self._merged.names(path)]
-            else:
-                yield path
-
-    @property
-    def _loop(self) -> asyncio.AbstractEventLoop:
-        assert self._mirroring is not None
-        return self._mirroring.get_loop()
-
-    def _mirror_file(self, path: str) -> bool:
-        """Returns whether the program has changed the file."""
-        assert self._merged is not None
-        now, view = self._on_disk(path), self._in_view(path)
-        content = None if now is None else now[0]
-        was = self._bases.get(path)
-        theirs = was is not None and was != ("" if view is None else md5(view))
-        if was is None and content != view and self._is_written(path):
-            self._bases[path] = self._kept_base(content)  # too new to be proposed yet
-            return True
-        if content != view and not theirs:
-            self._write(path, now)
-            self._bases[path] = self._kept_base(content)
-            return was is not None
-        if content == view:
-            if was is not None:
-                self._bases[path] = self._kept_base(content)
-            return was is not None
-        if content is None or view is None or not was:
-            return True  # one side removed it: the review shows the conflict
-        base, ours, other = (decode(one, path) for one in (self._blobs.get(was), content, view))
-        merged = merge(base.text, ours.text, other.text)
-        if not merged.conflicts:
-            assert now is not None
-            if (text := encode(ours, merged.text)) != view:
-                self._write(path, (text, now[1]))
-            self._bases[path] = self._kept_base(content)
-        return True
-
-    def _kept_base(self, content: bytes | None) -> str:
-        return "" if content is None else self._blobs.put_unsynced(content)
-
-    def _is_written(self, path: str) -> bool:
-        assert self._view is not None
-        layer = f"{len(self._view.plan.overlays) - 1}/u/{path}"
-        try:
-            os.stat(layer, dir_fd=self._view.layers, follow_symlinks=False)
-        except OSError:
-            return False
-        return True
-
-    def _write(self, path: str, content: tuple[bytes, int] | None) -> None:
-        assert self._merged is not None
-        if content is None:
-            self._merged.remove(path)
-        else:
-            self._merged.replace(path, *content)
-
-    def _in_view(self, path: str) -> bytes | None:
-        assert self._merged is not None
-        return self._merged.read(path, MOST)
-
-    def _on_disk(self, path: str) -> tuple[bytes, int] | None:
-        with WritableFolder(str(self._workspace.root)) as folder:
-            there = folder.status(path)
-            content = (
-                folder.read(path, MOST) if there is not None and not stat.S_ISDIR(there.st_mode) else None
-            )
-            return None if content is None else (content, mode_of(there))
-
-
-class HostAnswers:
-    """One host per line in `data/agents/NAME.hosts`."""
-
-    def __init__(self, data: Path, name: str) -> None:
-        self._path = data / "agents" / f"{name}.hosts"
-
-    def load(self) -> list[str]:
-        try:
-            return read_start(self._path).decode().split()
-        except (OSError, UnicodeDecodeError):
-            return []
-
-    def add(self, host: str) -> None:
-        """Blocking. Raises `OSError`."""
-        make_private(self._path.parent)
-        replace_private(self._path, "\n".join(dict.fromkeys((*self.load(), host, ""))).encode())
+                paths |= mirror.bases.keys()
+                paths.update(await asyncio.to_thread(mirror.different, self._workspace.index.paths))
+            again = await asyncio.to_thread(mirror.copy, sorted(paths))
+            rules = any(path.rpartition("/")[2] == RULES for path in paths)
+            if rules:
+                self._paths.forget()
+            if rules or again:
+                await self._propose(None if rules else again)
 
 
 class OutsideAgents:
@@ -533,6 +408,10 @@ class OutsideAgents:
     def on_batch(self, changes: Sequence[FileChange]) -> None:
         for run in self.running.values():
             run.on_batch(changes)
+
+    async def catch_up(self) -> None:
+        """Before an undo."""
+        await asyncio.gather(*(run.catch_up() for run in self.running.values()))
 
     @call(changes=False)
     def refused_hosts(self) -> list[tuple[str, str, int]]:

@@ -167,7 +167,7 @@ class Session:
         self.review = Review(
             core,
             self._open_files,
-            look=freshness.find_renamed,
+            look=self._look,
             complete=turns.batch_complete,
             ask_again=self._ask_again,
             draft=self._draft,
@@ -243,6 +243,11 @@ class Session:
 
     async def _ready(self) -> None:
         await asyncio.gather(self.extensions.ready(), self.mcp.ready())
+
+    async def _look(self) -> None:
+        await self._freshness.find_renamed()
+        if "outside_agents" in self.__dict__:
+            await self.outside_agents.catch_up()
 
     def _on_batch(self, changes: Sequence[FileChange]) -> None:
         self.checks.on_batch(changes)
