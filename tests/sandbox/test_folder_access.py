@@ -50,7 +50,7 @@ def test_a_file_is_replaced_with_its_mode_and_new_folders(
     root: Path, monkeypatch: pytest.MonkeyPatch, kernel: str
 ) -> None:
     if kernel == "without":
-        monkeypatch.setattr(folder_access, "_openat2_here", lambda root: False)
+        monkeypatch.setattr(folder_access, "_openat2_works", lambda: False)
     with WritableFolder(str(root)) as folder:
         for path, mode in (("d/a", 0o640), ("new/f/b", 0o755), ("top", 0o600)):
             folder.replace(path, b"new", mode)
