@@ -137,6 +137,15 @@ def _look_ahead(context: TurnContext) -> None:
         context.sent.read_ahead(context.core.blobs, context.core.state.conversation.messages, pause)
 
 
+def prepare_process() -> None:
+    """Imports and compiles all that its forks need for a turn. Blocking."""
+    for module in (*MODULES, *SOME_NEED):
+        import_module(module)
+    _import_tools()
+    compile_in(*READING)
+    _learn_events()
+
+
 def _learn_events() -> None:
     for event in LASTING.values():
         pause()

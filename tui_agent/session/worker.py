@@ -34,6 +34,7 @@ from tui_agent.model.rate_limit import Allowance
 from tui_agent.places.link import PROTOCOL, EventHappened, Hello, Link, TextStored
 from tui_agent.places.place import RUN, end_all, home_of, mark
 from tui_agent.processes.serve import Handler, Send, redirect_output
+from tui_agent.session.preparation import prepare_process
 from tui_agent.session.session import Session
 from tui_agent.settings.folders import HOME_VARIABLE, user_folders
 from tui_agent.settings.loading import LoadedSettings, Prompts
@@ -224,6 +225,7 @@ def run_forks() -> NoReturn:
     Answers with the id of its process. Ends with the other side, or after some time without a request."""
     requests = socket.socket(fileno=os.dup(0))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no worker stays as a zombie
+    prepare_process()
     gc.collect()
     gc.freeze()  # otherwise a collection in a worker would copy the pages of all objects
     while select.select([requests], (), (), IDLE)[0]:
