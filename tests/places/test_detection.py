@@ -217,7 +217,7 @@ def test_each_recipe_of_the_page_is_a_place() -> None:
     page = (Path(__file__).parents[2] / "docs" / "places.md").read_text()
     blocks = [tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", page, re.DOTALL)]
     found = [msgspec.convert(one, PlaceSettings) for block in blocks for one in block.get("places", ())]
-    assert len(found) == 11
+    assert len(found) == 12
     for one in found:
         if one.kind == "command":
             assert place_of(one).argv("true", "/copy").count("/copy") <= 1

@@ -66,6 +66,17 @@ async def test_a_host(root: Path, far: FarHost, copy: str) -> None:
     assert folder.stat().st_mode & 0o077 == 0
 
 
+async def test_a_program_that_a_host_starts(root: Path, far: FarHost) -> None:
+    """A stand-in of a container there: it has the copy, and another home."""
+    run = "ssh far env -i PATH=/usr/bin:/bin HOME=/nonexistent TMPDIR=/nonexistent env -C {view} nice -n 5 {command}"
+    place: Mapping[str, object] = {"name": "there", "run": run, "copy": "bundle"}
+    (first,) = await ran(root, place, "cat a.py; nice; echo new > n")
+    assert (first.output, first.how, first.changed) == ("print(1)\n5\n", "exit", ("n",))
+    shutil.rmtree(far.folder / ".cache")
+    (again,) = await ran(root, place, "ls")
+    assert (again.output, again.how) == ("a.py\nsrc\n", "exit")
+
+
 async def test_only_what_changed_is_sent_again(root: Path, far: FarHost) -> None:
     place: Mapping[str, object] = {"name": "there", "run": "ssh far {command}", "copy": "bundle"}
     for number in range(200):
@@ -107,6 +118,24 @@ async def test_nothing_is_left_on_a_host(root: Path, far: FarHost, how: str) -> 
             await session.commands.ended()
         result = session.state.commands.results[-1]
         assert result.how == ("stopped" if how == "a stop" else "place")
+        await asyncio.to_thread(all_ended, SLEEP)
+
+
+async def test_a_connection_that_ssh_keeps_holds_nothing_up(root: Path, far: FarHost) -> None:
+    # With -v its process keeps standard error open, as with every version of ssh before 8.5.
+    place: Mapping[str, object] = {"name": "there", "run": "ssh -v far {command}", "copy": "bundle"}
+    with far.shared_connections():
+        async with asyncio.timeout(40), open_session(root, [], overrides=places(place)) as session:
+            begun = asyncio.Event()
+            session.subscribe(when_printed("begun", begun))
+            await session.commands.run("@there cat a.py; echo new > n")
+            await session.commands.ended()
+            await session.commands.run(f"@there echo begun; {SLEEP}3")
+            await begun.wait()
+            await session.stop_everything()
+            first, second = session.state.commands.results
+        assert (first.output, first.how, first.changed) == ("print(1)\n", "exit", ("n",))
+        assert second.how == "stopped"
         await asyncio.to_thread(all_ended, SLEEP)
 
 

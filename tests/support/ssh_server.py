@@ -83,10 +83,20 @@ class FarHost:
 
     def share_a_connection(self) -> None:
         """Opens a connection that each `ssh` uses from now on, as `ControlMaster` does."""
+        self._control_path()
+        subprocess.run([self.folder / "near" / "ssh", "-fNM", "far"], check=True)
+
+    @contextmanager
+    def shared_connections(self) -> Generator[None]:
+        """Has `ssh` keep and share its first connection."""
+        self._control_path("ControlMaster auto", "ControlPersist 600")
+        yield
+        subprocess.run([self.folder / "near" / "ssh", "-O", "exit", "far"], check=True)
+
+    def _control_path(self, *more: str) -> None:
         path = f"/tmp/tui-agent-{os.getpid()}-{self._port}"  # At most 108 bytes, with a suffix of ssh.
         with (self.folder / "ssh_config").open("a") as settings:
-            settings.write(f"  ControlPath {path}\n")
-        subprocess.run([self.folder / "near" / "ssh", "-fNM", "far"], check=True)
+            settings.writelines(f"  {line}\n" for line in (f"ControlPath {path}", *more))
 
     def start(self) -> None:
         command = [str(PROGRAM), "-D", "-e", "-f", str(self.folder / "sshd_config")]

@@ -42,9 +42,11 @@ done
 [ -n "$at" ] || {{ echo 'no folder can be written for the copy' >&2; exit 98; }}
 umask 022; cd "$at" || exit 98
 """
+#: Prints nothing if the earlier copy, named by its state, is gone or was used.
+_EARLIER = '[ "$(cat state 2>/dev/null)" = {state} ] || exit 0\n'
 #: Standard input: paths to delete, an empty line, an archive.
 _SEND = """\
-rm -f state; {fresh}mkdir -p {tree} && cd {tree} || exit 98
+{first}rm -f state; mkdir -p {tree} && cd {tree} || exit 98
 rest=
 while IFS= read -r path && [ -n "$path" ]; do rm -rf -- "./$path"; rest=rest; done
 [ -z "$rest" ] || find . -depth -type d -exec rmdir {{}} + 2>/dev/null
@@ -122,7 +124,7 @@ class FarCopy:
             await self._told(f"{len(wanted):,} files are sent to {self._place.name}")
         await asyncio.to_thread(slot.save, {})  # A complete transfer follows a failed one.
         read: dict[str, Identity] = {}
-        clear = "rm -rf tree; " if fresh else ""
+        first = "rm -rf tree\n" if fresh else _EARLIER.format(state=self._state)
         rsync = "" if self._place.settings.copy == "bundle" or not self._place.ssh else shutil.which("rsync")
         # rsync saves bytes of files that exist there in another version; an archive takes half its time for
         # new files.
@@ -132,15 +134,18 @@ class FarCopy:
         pieces = _after_names(replaced, tar_stream(contents, packed, read))
         self._state = secrets.token_hex(8)
         seal = _SEAL.format(tree=self._tree, state=self._state, days=KEPT_DAYS)
-        send = _SEND.format(fresh=clear, tree=self._tree)
+        send = _SEND.format(first=first, tree=self._tree)
         said = await self._call(f"{send}cd ../..\n{seal}" if not deltas else send, pieces, timeout=None)
         self._path = said.decode("utf-8", "surrogateescape").rstrip("\n").rpartition("\n")[2]
+        if not self._path and not fresh:
+            self._state, self._files = "", {}
+            return await self._send({})
         if not self._path.startswith("/"):
             raise SessionError(f"{self._place.name} did not keep the copy", "see `tui-agent places test`")
         if rsync and deltas:
             if not await self._synchronise(rsync, deltas, read):
                 pieces = _after_names(deltas, tar_stream(contents, deltas, read))
-                await self._call(_SEND.format(fresh="", tree=self._tree), pieces, timeout=None)
+                await self._call(_SEND.format(first="", tree=self._tree), pieces, timeout=None)
             await self._call(seal)
         self._files = {
             **{path: known for path, known in before.items() if path in contents.items},

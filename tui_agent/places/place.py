@@ -28,8 +28,13 @@ _ENVIRONMENT = 50
 VIEW, COMMAND = "{view}", "{command}"
 #: Options of ssh with an argument.
 _WITH_ARGUMENT = frozenset("BbcDEeFIiJLlmOopQRSWw")
-#: No question on the terminal; a lost line is noticed within 15 s. The user's own options take precedence.
-_SSH = ("-o", "BatchMode=yes", "-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
+#: No question on the terminal; a lost line is noticed within 15 s; a shared connection (ControlMaster) is a process of
+#: its own, so that no command waits for the others. The user's own options take precedence.
+_SSH = tuple(
+    word
+    for option in ("BatchMode=yes", "ServerAliveInterval=5", "ServerAliveCountMax=3", "ControlPersist=60")
+    for word in ("-o", option)
+)
 _SECRET = (
     "*KEY",
     "*KEY_*",
@@ -72,30 +77,36 @@ class CommandPlace:
             at += 2 if letter in _WITH_ARGUMENT and len(self.words[at]) == 2 else 1
         return (*self.words[:at], *_SSH, *self.words[at : at + 1])
 
-    def argv(self, script: str, view: str) -> list[str]:
-        """Returns arguments that run a shell script in the place. `view` is the path of the copy."""
+    def argv(self, script: str, view: str, first: str = "") -> list[str]:
+        """Returns arguments that run a shell script in the place. `view` is the path of the copy. Over ssh, the host
+        runs the script `first` before the program that it is to start there.
+        """
         remote = bool(self.ssh)
         words = self.words[len(self.ssh) - len(_SSH) :] if remote else self.words
-        found = [*self.ssh]
+        found = [*self.ssh, *([f"sh -c {shlex.quote(first)} &&"] if first else [])]
         for word in words:
             if word == COMMAND:
-                found += _script(script, found[-1], remote=remote)
+                direct = remote and len(found) == len(self.ssh)
+                found += _script(script, found[-1], remote=remote, direct=direct)
             else:
                 found.append(word.replace(VIEW, shlex.quote(view) if remote else view))
         return found
 
     def transport(self, script: str) -> list[str]:
         """Returns arguments that run a script in the place itself; over ssh, on its host."""
-        return [*self.ssh, *_script(script, "", remote=True)] if self.ssh else self.argv(script, "")
+        return (
+            [*self.ssh, *_script(script, "", remote=True, direct=True)] if self.ssh else self.argv(script, "")
+        )
 
 
-def _script(script: str, before: str, *, remote: bool) -> list[str]:
+def _script(script: str, before: str, *, remote: bool, direct: bool = False) -> list[str]:
     """One argument for a shell that is named before it; otherwise with a shell of its own. Quoted for the
-    shell of a remote login, which parses the arguments again.
+    shell of a remote login, which parses the arguments again, and which it replaces if `direct`.
     """
     has_shell = before.startswith("-") and before.endswith("c")
     if remote:
-        return [shlex.quote(script) if has_shell else f"exec sh -c {shlex.quote(script)}"]
+        own = "exec sh -c " if direct else "sh -c "
+        return [f"{'' if has_shell else own}{shlex.quote(script)}"]
     return [script] if has_shell else ["sh", "-c", script]
 
 

@@ -10,7 +10,7 @@ import secrets
 import shlex
 import signal
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
@@ -25,6 +25,8 @@ from tui_agent.sandbox.run import RunnerResult, RunResult
 
 #: Seconds between the end of standard input, SIGTERM and SIGKILL for the program that reaches a place.
 ASKED, TERMINATED = 1.0, 4.0
+#: Seconds without output after which an ended program's output counts as complete.
+QUIET = 0.25
 #: Bytes of output kept in case the command does not begin.
 MOST_BEFORE = 64_000
 
@@ -186,10 +188,13 @@ class PlaceRunner:
 
     async def process(self, name: str, command: str, *, reads: bool = False) -> asyncio.subprocess.Process:
         """Starts the program that reaches the place; for `reads` see `script`. Raises OSError."""
-        words = script(name, command, self._copy.before(name), self._exports, reads=reads)
+        before, first = self._copy.before(name), ""
+        if self._place.ssh and self._place.fills_view:  # The command may not see the folders of the host.
+            before, first = "", f"id={name}\n{before}"
+        words = script(name, command, before, self._exports, reads=reads)
         in_folder = self._place.is_far or self._place.fills_view
         return await asyncio.create_subprocess_exec(
-            *self._place.argv(words, self._view),
+            *self._place.argv(words, self._view, first),
             cwd=self._root if in_folder else self._view,
             env=dict(self._environment),
             stdin=asyncio.subprocess.PIPE,
@@ -197,6 +202,11 @@ class PlaceRunner:
             stderr=asyncio.subprocess.PIPE if reads else asyncio.subprocess.STDOUT,
             start_new_session=True,
         )
+
+    def reason(self, error: OSError | TuiAgentError) -> TuiAgentError:
+        if isinstance(error, TuiAgentError):
+            return error
+        return failed(self._place, f"{error.strerror}: {error.filename}".encode(errors="replace"))
 
     async def bring_again(self) -> None:
         """Brings the contents to a place that lost them. Raises `SessionError` and OSError."""
@@ -235,7 +245,7 @@ class _PlaceRun:
                 status = 1
             return RunnerResult(status, (), "place")
         except (OSError, TuiAgentError) as error:
-            await self._print(f"{error}\n".encode())
+            await self._print(f"{self._runner.reason(error)}\n".encode())
             return RunnerResult(1, (), "place")
         finally:
             os.close(self._output)
@@ -250,9 +260,8 @@ class _PlaceRun:
         with suppress(OSError):
             process.stdin.write(f"{name}\n".encode())
         try:
-            while data := await process.stdout.read(1 << 16):
+            async for data in pieces(process, process.stdout):
                 await self._print(marks.feed(data))
-            await process.wait()
         finally:
             if process.returncode is None:
                 end_soon(process)
@@ -269,6 +278,32 @@ class _PlaceRun:
                 await asyncio.sleep(0.001)
             except OSError:
                 return
+
+
+async def pieces(
+    process: asyncio.subprocess.Process, output: asyncio.StreamReader
+) -> AsyncGenerator[bytes, None]:
+    """Yields a program's output until it has ended."""
+    while True:
+        try:
+            async with asyncio.timeout(QUIET):
+                data = await output.read(1 << 18)
+        except TimeoutError:
+            if process.returncode is None:
+                continue
+            return  # Another process has the output, such as the shared connection (ControlPersist) of ssh.
+        if not data:
+            break
+        yield data
+    await ended(process)
+
+
+async def ended(process: asyncio.subprocess.Process) -> None:
+    """`Process.wait` would also wait for other processes that have its output."""
+    while process.returncode is None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(QUIET):
+                await process.wait()
 
 
 def end_soon(process: asyncio.subprocess.Process) -> None:
@@ -323,19 +358,18 @@ async def call(
 
     async def read() -> None:
         assert process.stdout is not None
-        while data := await process.stdout.read(1 << 18):
+        async for data in pieces(process, process.stdout):
             found.extend(marks.feed(data)[: max(0, most - len(found))])
 
     async def read_errors() -> None:
         assert process.stderr is not None
-        while data := await process.stderr.read(1 << 16):
+        async for data in pieces(process, process.stderr):
             lines.extend(data)
             del lines[: max(0, len(lines) - MOST_BEFORE)]
 
     try:
         async with asyncio.timeout(timeout):
             await asyncio.gather(read(), read_errors(), _give(process.stdin, given))
-            await process.wait()
     except TimeoutError as error:
         raise failed(place, f"no answer within {timeout:.0f} s".encode()) from error
     finally:

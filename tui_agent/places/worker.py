@@ -7,7 +7,7 @@ import secrets
 
 from tui_agent import __version__
 from tui_agent.errors import PlaceLost
-from tui_agent.places.runner import MOST_BEFORE, Marks, PlaceRunner, end_soon
+from tui_agent.places.runner import MOST_BEFORE, Marks, PlaceRunner, end_soon, ended
 
 #: A shell without a login lacks the folder of programs that pip and pipx install for one user.
 COMMAND = 'PATH="$PATH:$HOME/.local/bin" exec tui-agent worker'
@@ -49,7 +49,7 @@ class ProcessChannel:
                 return found
             if data:
                 continue
-            await self._process.wait()
+            await ended(self._process)
             if self._listening is not None:
                 await asyncio.wait([self._listening], timeout=1.0)
             if not self._marks.absent:
@@ -62,7 +62,7 @@ class ProcessChannel:
         if process is not None:
             if process.returncode is None:
                 end_soon(process)
-            await process.wait()
+            await ended(process)
         if self._listening is not None:
             self._listening.cancel()
         await self._runner.remove()
