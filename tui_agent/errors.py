@@ -43,6 +43,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 
@@ -251,3 +252,17 @@ class Fault(TuiAgentError):
 class Interrupted(TuiAgentError):
     title = "Interrupted"
     exit_status = 130
+
+
+def install_command(package: str) -> str:
+    """The command that adds a package to this program's environment, which has no pip if uv made it."""
+    import shlex
+    import shutil
+    from importlib.util import find_spec
+
+    python, package = shlex.quote(sys.executable), shlex.quote(package)
+    if find_spec("pip") is not None:
+        return f"{python} -m pip install {package}"
+    if shutil.which("uv"):
+        return f"uv pip install --python {python} {package}"
+    return f"pip --python {python} install {package}"

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import click
 
-from tui_agent.errors import UsageError
+from tui_agent.errors import UsageError, install_command
 from tui_agent.settings.folders import user_folders
 
 #: Bytes of a frame, which may hold pictures.
@@ -38,7 +38,7 @@ def acp(set_up: bool) -> int:
     except ImportError as error:
         raise UsageError(
             "tui-agent acp needs the SDK of the protocol, which is not installed",
-            "pip install 'tui-agent[acp]'",
+            install_command("tui-agent[acp]"),
         ) from error
     from tui_agent.editors.agent import EditorAgent
 

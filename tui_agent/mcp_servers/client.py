@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from tui_agent.errors import ChildFailed, ServerFailed
+from tui_agent.errors import ChildFailed, ServerFailed, install_command
 from tui_agent.mcp_servers.offer import ServerOffer
 from tui_agent.mcp_servers.servers import ToolServer
 from tui_agent.processes.child import ChildProcess
@@ -65,7 +65,7 @@ def need_sdk() -> None:
     if find_spec("mcp") is None:
         raise ServerFailed(
             "MCP servers need the package mcp, which is not installed",
-            "install tui-agent[mcp], such as with `pip install 'tui-agent[mcp]'`",
+            f"install it with `{install_command('tui-agent[mcp]')}`",
         )
 
 

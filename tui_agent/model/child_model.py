@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from tui_agent.errors import ChildFailed, ModelError, RequestRejected
+from tui_agent.errors import ChildFailed, ModelError, RequestRejected, install_command
 from tui_agent.model import model_table
 from tui_agent.model.client import (
     Abilities,
@@ -42,6 +42,10 @@ Transport = Literal["auto", "litellm", "direct"]
 _log = logging.getLogger(__name__)
 #: Maximum numbers of retries of a request, and of a request for a summary.
 RETRIES, SUMMARY_RETRIES = 5, 1
+
+
+#: As the requirements of this package say.
+LITELLM = "litellm<2"
 
 
 def has_litellm() -> bool:
@@ -136,7 +140,7 @@ class ChildModel:
         if route is None and not has_litellm():
             raise RequestRejected(
                 f"{model} is reached through litellm, which is not installed",
-                "install it with `pip install litellm`, or choose another model",
+                f"install it with `{install_command(LITELLM)}`, or choose another model",
             )
         return route
 
@@ -170,7 +174,7 @@ class ChildModel:
         """Returns the file's id at the provider. Raises a `ModelError`."""
         if not has_litellm():
             raise ModelError(
-                "Files are uploaded by litellm, which is not installed", "run `pip install litellm`"
+                "Files are uploaded by litellm, which is not installed", f"run `{install_command(LITELLM)}`"
             )
         await self.start()
         return str(await self._ask("upload", {"model": model, "name": name, "text": text}))

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from tui_agent.errors import ModelError, RequestRejected
+from tui_agent.errors import ModelError, RequestRejected, install_command
 from tui_agent.model.client import Abilities, Chunk, ModelRequest, UsageChunk
 from tui_agent.model.completion import KEPT_ALIVE
 from tui_agent.model.event_stream import Wire
@@ -207,7 +207,7 @@ def _without_module(model: str, error: Exception) -> ModelError | None:
         return None
     return ModelError(
         f"{model} needs the package {found[1] or found[2]}, which is not installed",
-        "run `pip install 'tui-agent[providers]'` and start tui-agent again",
+        f"run `{install_command('tui-agent[providers]')}` and start tui-agent again",
     )
 
 

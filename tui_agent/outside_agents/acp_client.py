@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol
 
 import msgspec
 
-from tui_agent.errors import SessionError
+from tui_agent.errors import SessionError, install_command
 from tui_agent.files.text import one_line
 
 _log = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ async def load_sdk() -> Any:
     except ImportError as error:
         raise SessionError(
             "The chat with an agent needs the package agent-client-protocol",
-            "install it with `pip install 'tui-agent[acp]'`",
+            f"install it with `{install_command('tui-agent[acp]')}`",
         ) from error
 
 

@@ -23,7 +23,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tui_agent import __version__
-from tui_agent.errors import PlaceLost
+from tui_agent.errors import PlaceLost, install_command
 from tui_agent.files.numbers import whole_number
 from tui_agent.places.contents import Contents, tar_stream
 from tui_agent.places.place import ROOM, RUN, end_all, engine_environment
@@ -61,7 +61,7 @@ class Cluster:
         except ImportError as error:
             raise PlaceLost(
                 f"The place {self.name} needs distributed, which is not installed",
-                "pip install 'tui-agent[cluster]'",
+                install_command("tui-agent[cluster]"),
             ) from error
         try:
             return await client(self._address, asynchronous=True, timeout=CONNECT, set_as_default=False)

@@ -17,11 +17,11 @@ from typing import Literal
 from msgspec import Struct
 
 from tui_agent import __version__
-from tui_agent.errors import ChildFailed, ModelError, TuiAgentError
+from tui_agent.errors import ChildFailed, ModelError, TuiAgentError, install_command
 from tui_agent.git.process import run_git
 from tui_agent.log.cleanup import CleanupResult, cleanup_summary, used
 from tui_agent.model import servers
-from tui_agent.model.child_model import ChildModel
+from tui_agent.model.child_model import LITELLM, ChildModel
 from tui_agent.model.client import Abilities
 from tui_agent.model.discovery import discover
 from tui_agent.model.local import LocalModels
@@ -180,7 +180,8 @@ def report_lines(report: Report) -> Iterator[tuple[Literal["ok", "note", "proble
     yield "ok", ", ".join(f"{name} {around.packages[name]}" for name in names if around.packages[name])
     for name, purpose in _OPTIONAL.items():
         if name in names and not around.packages[name]:
-            yield "note", f"{name} is not installed; it is needed for {purpose}: pip install {name}"
+            command = install_command(LITELLM if name == "litellm" else name)
+            yield "note", f"{name} is not installed; it is needed for {purpose}: {command}"
     if around.git:
         yield "ok", around.git
     yield "ok", around.terminal.in_words()

@@ -12,6 +12,7 @@ import json
 import resource
 import sys
 
+from tui_agent.errors import install_command
 from tui_agent.files.numbers import whole_number
 
 #: Bytes of memory, seconds of processor time, decoded pixels.
@@ -30,7 +31,7 @@ def main() -> None:
     try:
         header, content = scaled(data, most_side, most_bytes)
     except ModuleNotFoundError:
-        error = "cannot be read without Pillow, which is not installed: pip install pillow"
+        error = f"cannot be read without Pillow, which is not installed: {install_command('pillow')}"
         header, content = {"error": error}, b""
     except MemoryError:
         header, content = {"error": "needs too much memory"}, b""
