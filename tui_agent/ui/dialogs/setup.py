@@ -252,12 +252,17 @@ async def set_up(app: Host, session: Session) -> None:
             options.insert(0, ModelOption(name, f"use {name}", ""))
 
     def rows(words: str) -> list[ChooserRow]:
-        models = [*options, ModelOption(_LIST, "more models, and keys for other providers", "")]
         steps = [
             *(
-                (it.value, "Model", it.words, "in use" if it.value == session.models.name else it.why)
-                for it in models
+                (
+                    it.value,
+                    "Model",
+                    f"{number} {it.words}",
+                    "in use" if it.value == session.models.name else it.why,
+                )
+                for number, it in enumerate(options, 1)  # as on the first screen behind it
             ),
+            (_LIST, "Model", "↓ more models, and keys for other providers", ""),
             (_CHECKS, "Checks", *_check_words(session, checks)),
             (_THEME, "Theme", app.theme, "in use"),
             (_INIT, "Files", "let the model propose an AGENTS.md", "/init"),
