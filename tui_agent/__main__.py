@@ -27,6 +27,7 @@ def main() -> int:
             raise
         sys.stderr.write(f"tui-agent: cannot start ({error}): reinstall it\n")
         return 1
+    gc.freeze()
     gc.enable()
     status = cli.main(arguments)
     gc.freeze()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tui_agent import __version__
+from tui_agent.control.connections import is_of_session, sockets_folder
 from tui_agent.errors import TuiAgentError, UsageError
 from tui_agent.files.text import escaped
 from tui_agent.headless import arguments, output
@@ -130,9 +131,12 @@ def _offered(options: ScreenOptions) -> Any:
     others = (options.resume is not None, options.continue_newest, options.agent, options.replay)
     if any(others) or options.sets_up:
         return None
-    from tui_agent.headless.running_sessions import detached_in
-
     with suppress(TuiAgentError, OSError):
+        folder = sockets_folder()
+        if not folder or not any(map(is_of_session, os.listdir(folder))):
+            return None
+        from tui_agent.headless.running_sessions import detached_in
+
         for place, state in detached_in(options.workspace):
             named = state["name"] or state["id"]
             if click.confirm(

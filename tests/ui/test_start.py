@@ -144,6 +144,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
         env={
             **os.environ,
             "TUI_AGENT_HOME": str(home),
+            "TMPDIR": str(home),  # without sessions
             "TUI_AGENT_MODEL": "openai/gpt-4o",  # one that is asked directly: litellm takes seconds
             "OPENAI_API_KEY": "sk",
         },
@@ -165,6 +166,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
 
 def test_the_first_frame_needs_no_session_and_no_pane(seen: dict[str, set[str]]) -> None:
     late = (
+        "tui_agent.headless.running_sessions",
         "tui_agent.session.",
         "tui_agent.store.state",
         "tui_agent.store.events",
@@ -245,6 +247,20 @@ async def test_the_first_frame_has_its_titles_and_little_is_drawn_again(drawn: l
     assert "Files" in drawn[0][0] and "Chat" in drawn[0][0]
     # Textual itself draws a screen twice at the least.
     assert sum(count for _, count in drawn) <= 3 * SCREEN
+
+
+async def test_the_first_frame_is_drawn_before_the_session_is_imported(drawn: list[tuple[str, int]]) -> None:
+    opening, cells_before = asyncio.Event(), list[int]()
+
+    async def opened() -> Session:
+        cells_before.append(sum(count for _, count in drawn))
+        opening.set()
+        await asyncio.Event().wait()
+        raise AssertionError("nobody opens it")
+
+    async with WorkspaceApp(opened).run_test(size=SIZE):
+        await opening.wait()
+    assert cells_before[0] >= SCREEN
 
 
 async def test_an_early_key_is_drawn_before_the_next_frame(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,6 +68,8 @@ BEHIND_THE_FIRST_FRAME = (
     "panes.chat",
     "panes.status",
 )
+#: Rounds of the loop that draw the first frame, which an import of the session would delay.
+FIRST_FRAME = 4
 #: Seconds between the two presses of the quit key.
 QUIT_WITHIN = 3.0
 #: Seconds for pending session calls on quit.
@@ -287,6 +289,8 @@ class WorkspaceApp(
         self.run_worker(self._open())
 
     async def _open(self) -> None:
+        for _ in range(FIRST_FRAME):
+            await asyncio.sleep(0)
         if self._arrival is not None:
             found = await self._arrival()
             driver = driver_of(self)

@@ -61,8 +61,12 @@ def missing(owner: type, attributes: str = "", **methods: str) -> str:
         function = inspect.unwrap(getattr(owner, name, None) or _nothing)
         if " ".join(inspect.signature(function).parameters) != parameters:
             return f"{owner.__name__}.{name} does not take {parameters}"
-    known = {*_declared(owner)} if attributes else set()
-    return next((f"{owner.__name__} has no {name}" for name in attributes.split() if name not in known), "")
+    wanted = dict.fromkeys(attributes.split())
+    for name in _declared(owner) if wanted else ():
+        wanted.pop(name, None)
+        if not wanted:
+            break
+    return next((f"{owner.__name__} has no {name}" for name in wanted), "")
 
 
 def _declared(owner: type) -> Iterator[str]:
