@@ -43,8 +43,10 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 
 class TuiAgentError(Exception):
@@ -256,9 +258,7 @@ class Interrupted(TuiAgentError):
 
 def install_command(package: str) -> str:
     """The command that adds a package to this program's environment, which has no pip if uv made it."""
-    import shlex
     import shutil
-    from importlib.util import find_spec
 
     python, package = shlex.quote(sys.executable), shlex.quote(package)
     if find_spec("pip") is not None:

@@ -87,7 +87,7 @@ def test_a_command_installs_into_the_environment_of_the_program(
     pip: bool, uv: str, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/my env/bin/python")
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: name if pip else None)
+    monkeypatch.setattr("tui_agent.errors.find_spec", lambda name: name if pip else None)
     monkeypatch.setattr(shutil, "which", lambda name: uv)
     assert install_command("tui-agent[acp]") == command
 
