@@ -90,33 +90,39 @@ def refused(*, sockets: bool = True) -> bytes:
     column = {"x86_64": 0, "aarch64": 1}.get(os.uname().machine)
     if column is None:
         return b""
-    code = [(_LOAD, 0, 0, _MACHINE), (_EQUAL, 1, 0, (0xC000003E, 0xC00000B7)[column]), (_RETURN, 0, 0, _DENY)]
-    code.append((_LOAD, 0, 0, _NUMBER))
+    machine = (0xC000003E, 0xC00000B7)[column]
+    code = [_step(_LOAD, _MACHINE), _step(_EQUAL, machine, 1), _step(_RETURN, _DENY), _step(_LOAD, _NUMBER)]
     if column == 0:
-        code += [(_AT_LEAST, 0, 1, 0x40000000), (_RETURN, 0, 0, _DENY)]
+        code += [_step(_AT_LEAST, 0x40000000, 0, 1), _step(_RETURN, _DENY)]
     for numbers in _CALLS.values():
-        code += [(_EQUAL, 0, 1, numbers[column]), (_RETURN, 0, 0, _DENY)]
-    code += [(_EQUAL, 0, 1, _CLONE3[column]), (_RETURN, 0, 0, _MISSING)]
-    spaces = [(_LOAD, 0, 0, _FIRST), (_MASK, 0, 0, _NEW_SPACES), (_EQUAL, 1, 0, 0), (_RETURN, 0, 0, _DENY)]
-    code += [(_EQUAL, 0, len(spaces) + 1, _CLONE[column]), *spaces, (_RETURN, 0, 0, _ALLOW)]
-    typing = [(_LOAD, 0, 0, _SECOND)]
-    for request in _TYPING:
-        typing += [(_EQUAL, 0, 1, request), (_RETURN, 0, 0, _DENY)]
-    typing.append((_RETURN, 0, 0, _ALLOW))
-    code += [(_EQUAL, 0, len(typing), _IOCTL[column]), *typing]
-    families = _only([(_LOAD, 0, 0, _FIRST)], _FAMILIES if sockets else ())
-    code += [(_EQUAL, 0, len(families), _SOCKET[column]), *families]
+        code += _answer(numbers[column], _DENY)
+    code += _answer(_CLONE3[column], _MISSING)
+    code += _inspect(
+        _CLONE[column], _step(_LOAD, _FIRST), _step(_MASK, _NEW_SPACES), *_answer(0, _ALLOW), last=_DENY
+    )
+    typing = [step for request in _TYPING for step in _answer(request, _DENY)]
+    code += _inspect(_IOCTL[column], _step(_LOAD, _SECOND), *typing, last=_ALLOW)
+    families = [step for family in _FAMILIES if sockets for step in _answer(family, _ALLOW)]
+    code += _inspect(_SOCKET[column], _step(_LOAD, _FIRST), *families, last=_DENY)
     if not sockets:
-        pairs = _only([(_LOAD, 0, 0, _SECOND), (_MASK, 0, 0, 0xF)], _PAIRS)
-        code += [(_EQUAL, 0, len(pairs), _PAIR[column]), *pairs]
-    code.append((_RETURN, 0, 0, _ALLOW))
-    return b"".join(struct.pack("HBBI", *step) for step in code)
+        pairs = [step for kind in _PAIRS for step in _answer(kind, _ALLOW)]
+        code += _inspect(_PAIR[column], _step(_LOAD, _SECOND), _step(_MASK, 0xF), *pairs, last=_DENY)
+    code.append(_step(_RETURN, _ALLOW))
+    return b"".join(code)
 
 
-def _only(code: list[tuple[int, int, int, int]], values: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
-    for value in values:
-        code += [(_EQUAL, 0, 1, value), (_RETURN, 0, 0, _ALLOW)]
-    return [*code, (_RETURN, 0, 0, _DENY)]
+def _step(kind: int, value: int, equal: int = 0, other: int = 0) -> bytes:
+    """`equal` and `other` are steps to skip."""
+    return struct.pack("HBBI", kind, equal, other, value)
+
+
+def _answer(value: int, result: int) -> list[bytes]:
+    return [_step(_EQUAL, value, 0, 1), _step(_RETURN, result)]
+
+
+def _inspect(number: int, *steps: bytes, last: int) -> list[bytes]:
+    """Decides about a call by its arguments."""
+    return [_step(_EQUAL, number, 0, len(steps) + 1), *steps, _step(_RETURN, last)]
 
 
 #: System folders with files that one user may read.

@@ -122,10 +122,10 @@ class DiffView(LineView):
         if self.shown is None:
             return self._sentence(y, width)
         place = self._at(y + self.scroll_offset.y)
-        if place is None:
-            return Strip.blank(width, self.ink(""))
-        index, part = place
-        line = self.shown.lines[index]
+        return Strip.blank(width, self.ink("")) if place is None else self._strip(self.shown, *place, width)
+
+    def _strip(self, shown: DiffLines, index: int, part: int, width: int) -> Strip:
+        line = shown.lines[index]
         if line.kind == "fold":
             return self._fold(line, width)
         return Strip.join([self._gutter(line, index, part), self._row(line, index, part)])
@@ -343,17 +343,10 @@ class DiffSides(DiffView):
         self._pairs: list[Pair] = []
         self._pair_of: dict[int, int] = {}
 
-    def render_line(self, y: int) -> Strip:
-        width = self.across
-        if self.shown is None:
-            return self._sentence(y, width)
-        place = self._at(y + self.scroll_offset.y)
-        if place is None:
-            return Strip.blank(width, self.ink(""))
-        pair, part = place
-        left, right = self._pairs[pair]
-        if left is not None and self.shown.lines[left].kind == "fold":
-            return self._fold(self.shown.lines[left], width)
+    def _strip(self, shown: DiffLines, index: int, part: int, width: int) -> Strip:
+        left, right = self._pairs[index]
+        if left is not None and shown.lines[left].kind == "fold":
+            return self._fold(shown.lines[left], width)
         middle = Strip([Segment("│", self.ink("faint"))])
         return Strip.join([self._half(left, part, before=True), middle, self._half(right, part)]).crop_extend(
             0, width, self.ink("")
