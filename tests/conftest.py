@@ -6,6 +6,7 @@ import gc
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -51,6 +52,32 @@ settings.load_profile("suite")
 def pytest_sessionstart() -> None:
     """Children of this process are copies of one that has imported what they need."""
     nursery.use()
+
+
+#: Folders whose tests leave no file or folder open, except for the debug log of a session.
+CLOSED = ("answers", "context", "edits", "files", "log", "review", "sandbox", "tools")
+
+
+@pytest.fixture(autouse=True)
+def descriptors(request: pytest.FixtureRequest) -> Iterator[None]:
+    if request.path.parent.name not in CLOSED:
+        yield
+        return
+    before = _opened()
+    yield
+    if _opened().keys() - before:
+        gc.collect()
+    assert not {number: path for number, path in _opened().items() if number not in before}
+
+
+def _opened() -> dict[str, str]:
+    found = {}
+    for name in os.listdir("/proc/self/fd"):
+        with suppress(OSError):
+            path = os.readlink(f"/proc/self/fd/{name}")
+            if path.startswith("/") and not path.startswith("/dev/") and not path.endswith("/debug.log"):
+                found[name] = path
+    return found
 
 
 TESTERS_HOME = os.path.expanduser("~")

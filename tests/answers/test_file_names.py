@@ -55,6 +55,7 @@ def test_a_header_has_a_name_and_perhaps_a_date(header: str, name: str) -> None:
         ("x y", ("x", "y")),
         ('"a/x y" "b/\\303\\244"', ("a/x y", "b/ä")),
         ('"a/x y" b/z', ("a/x y", "b/z")),
+        ('"a/\\303\\244" b/z', ("a/ä", "b/z")),
         ('a/x "b/y z"', ("a/x", "b/y z")),
         ("x" * 20_001, ("", "")),
     ],

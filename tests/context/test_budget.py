@@ -32,6 +32,7 @@ def test_what_matters_more_gives_way_only_where_the_room_would_stay_empty() -> N
     assert filling([70, 50, 30], 80, 5, 10) == [1, 2]  # the first alone would leave a gap
     assert filling([70, 50, 30], 80, 5, 10, firm=1) == [0]
     assert filling([90, 50, 30], 80, 5, 10, firm=1) == [1, 2]
+    assert filling([12, 8], 10, 0, 4) == [1]  # of two as near, the one below
     assert filling([11], 8, 2, 4) == [0]  # three over is nearer than eight below
     assert filling([13], 8, 2, 4) == filling([5], -1, 0, 0) == []
 

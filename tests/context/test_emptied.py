@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tui_agent.context.budget import emptied
 from tui_agent.context.known_files import table
 from tui_agent.context.prompt import DirectoryListing
 from tui_agent.context.prompt import listing_section as section
+from tui_agent.model.parts import text_of
 
 TABLE = table(["| a.py | turn 1 | No | 9a906fd5909d |"])
 LISTED = section(
@@ -41,3 +44,25 @@ def test_what_the_turn_that_goes_on_has_listed_and_found_stays() -> None:
     message = {"role": "user", "content": "\n\n".join((TABLE, LISTED, FOUND, READ))}
     left = "\n\n".join((LISTED, FOUND, LEFT[READ]))
     assert emptied(message, answered=False)["content"] == left
+
+
+def test_contents_of_older_proposals_go_unless_they_are_still_open() -> None:
+    changes = [
+        {"path": "a", "content": "long"},
+        {"path": "b", "content": "open"},
+        {"path": "c", "delete": True},
+        {"path": "d", "edits": [], "diff": "x", "renameTo": "e"},
+    ]
+    message = {"role": "assistant", "content": json.dumps({"summary": "s", "fileChanges": changes})}
+    left = json.loads(text_of(emptied(message, ["b"])))
+    assert left == {
+        "summary": "s",
+        "fileChanges": [
+            {"path": "a", "truncated": True},
+            {"path": "b", "content": "open"},
+            {"path": "c", "delete": True},
+            {"path": "d", "renameTo": "e", "truncated": True},
+        ],
+    }
+    for content in ("words", "[]", '{"fileChanges": 5}', '{"fileChanges": [5]}'):
+        assert text_of(emptied({"role": "assistant", "content": content})) == content

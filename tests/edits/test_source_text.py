@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tui_agent.answers.values import EditHunk
 from tui_agent.edits import source_text
+from tui_agent.edits.locate import _kept, changes
 from tui_agent.edits.source_text import NormalizedText, SourceText, Span, bare_end, cuts, every, key, spans
 
 
@@ -112,6 +114,7 @@ def test_only_blanks_may_indent_a_text(text: str, only: bool) -> None:
         ("long\n", "x\nlong\ny", False, []),
         ("a\na\na\n", "a\na\n", True, [0, 2]),
         ("b\naa\nb\n", "b\n", True, [0, 5]),
+        ("ab\nb\n", "b", True, [3]),
     ],
 )
 def test_places_of_a_search_text(text: str, wanted: str, whole: bool, found: list[int]) -> None:
@@ -141,3 +144,34 @@ def test_two_forms_of_lines() -> None:
     source = SourceText("a \u201cb\u201d \t\n")
     assert source.without_trailing.lines == ["a \u201cb\u201d"]
     assert source.looking_alike.lines == ['a "b"']
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "parts", "kept"),
+    [
+        ("abc", "axyc", [(1, 2, 1, 3)], {0: 0, 3: 2}),
+        ("abc", "abc", [], {0: 0, 1: 1, 2: 2}),
+        ("abcd", "xbd", [(0, 1, 0, 1), (2, 3, 2, 2)], {1: 1, 2: 3}),
+        ("ab", "abc", [(2, 2, 2, 3)], {0: 0, 1: 1}),
+    ],
+)
+def test_changed_parts_and_kept_lines(
+    old: str, new: str, parts: list[tuple[int, int, int, int]], kept: dict[int, int]
+) -> None:
+    assert list(changes(old, new)) == parts
+    assert _kept(parts, len(new)) == kept
+
+
+@pytest.mark.parametrize(
+    ("marks", "context", "added"),
+    [
+        (" -++ ", (1, 1), ["x", "y"]),
+        ("  +", (2, 0), ["y"]),
+        ("", (0, 0), ["a", "x", "y", "c"]),
+    ],
+)
+def test_marks_of_a_diff_tell_context_from_added_lines(
+    marks: str, context: tuple[int, int], added: list[str]
+) -> None:
+    hunk = EditHunk("a\nb\nc", "a\nx\ny\nc", marks=marks)
+    assert (hunk.context, hunk.added) == (context, added)

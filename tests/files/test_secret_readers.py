@@ -13,6 +13,7 @@ from support.repositories import git, repository
 from support.sessions import Reply, calls, model_of, open_session, reply
 from support.trees import make_tree
 
+from tui_agent.files import secret_files
 from tui_agent.log.log import events_of
 from tui_agent.log.transfer import as_json, parsed
 from tui_agent.session.session import Session
@@ -252,3 +253,17 @@ async def test_decisions_do_not_come_along_with_an_import(work: Path) -> None:
         await session.journal.record(e.PermissionDecided(allowed))
         events = parsed(exported(session), Path("export"))
     assert not any(isinstance(event, (e.SecretDecided, e.PermissionDecided)) for event in events)
+
+
+def test_files_at_a_place_are_named_below_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in ("a", "d/b", "d/e/c"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    (tmp_path / "leads").symlink_to("nowhere")
+    cut = len(f"{tmp_path}/")
+    found = {
+        name: secret_files._files_at(f"{tmp_path}/{name}", cut) for name in ("a", "d", "leads", "missing")
+    }
+    assert found == {"a": ["a"], "d": ["d/b", "d/e/c"], "leads": ["leads"], "missing": []}
+    monkeypatch.setattr(secret_files, "MOST_LINKED", 0)
+    assert secret_files._files_at(f"{tmp_path}/d", cut) == ["d/b"]

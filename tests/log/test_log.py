@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sqlite3
@@ -368,3 +369,29 @@ def _killed_while_writing(path: Path) -> int:
         os.waitpid(child, 0)
         last += said.readlines()
     return max(int(line) for line in last if line.endswith(b"\n"))
+
+
+def test_a_first_sync_that_failed_is_tried_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"")
+    seen: list[object] = []
+    broken = [OSError(errno.EIO, "broken")]
+
+    def sync(place: object) -> None:
+        seen.append(place)
+        if broken:
+            raise broken[0]
+
+    monkeypatch.setattr(module.operating_system, "sync", sync)
+    monkeypatch.setattr(module, "sync_folder", seen.append)
+    first = module.FirstSync(path)
+    first.wait()
+    assert {path.parent, path.parent.parent} < set(seen)
+    with pytest.raises(OSError, match="broken"):
+        first.try_again()
+    broken.clear()
+    first.try_again()
+    assert len(seen) == 9
+    first.try_again()
+    assert len(seen) == 9
+    first.close()

@@ -11,6 +11,7 @@ import socket
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,7 +40,7 @@ PROBES = Path(__file__).parents[1] / "support" / "probes.py"
 
 
 @pytest.fixture
-def root(tmp_path: Path) -> Path:
+def root(tmp_path: Path) -> Iterator[Path]:
     root = tmp_path / "work"
     (root / "folder").mkdir(parents=True)
     (root / "a.txt").write_text("old\n")
@@ -47,7 +48,9 @@ def root(tmp_path: Path) -> Path:
     (root / ".env").write_text("TOKEN=1\n")
     (root / "folder" / "b.txt").write_text("b\n")
     os.symlink(root / "a.txt", root / "link")
-    return root
+    yield root
+    while PLANNED:
+        PLANNED.pop().remove()
 
 
 async def on_a_copy(
@@ -158,8 +161,12 @@ def test_what_a_killed_program_left_is_removed_and_what_runs_is_not(tmp_path: Pa
     own.remove()
 
 
+PLANNED: list[RunFolder] = []
+
+
 def planned(root: Path, isolated: Isolated) -> ViewPlan:
     own = RunFolder(root.parent / "trials")
+    PLANNED.append(own)
     seeds = [Seed("a.txt", "file", b"new\n"), Seed("gone.txt", "gone")]
     return plan(root, seeds=seeds, isolated=isolated, folder=own.path)
 
