@@ -14,6 +14,7 @@ import pytest
 from support.sessions import calls, model_of, open_session, reply
 
 from tui_agent.errors import AnswerNeeded, SessionError
+from tui_agent.files.private import replace_private
 from tui_agent.model.parts import text_of
 from tui_agent.sandbox.isolation import WITHOUT
 from tui_agent.session.session import Session
@@ -146,9 +147,11 @@ async def test_the_model_runs_what_may_run_here(
 
 
 async def test_a_server_stays_for_later_commands_until_something_else_is_proposed(root: Path) -> None:
+    (root / "b.py").write_text("old\n")
     first = calls(
         ("propose_changes", {"changes": [CHANGE]}),
         ("run_command", {"command": SERVER, "background": True}),
+        ("run_command", {"command": CLIENT.replace("a.py", "b.py")}),
         ("run_command", {"command": CLIENT}),
     )
     again = calls(("propose_changes", {"changes": [AGAIN]}), ("run_command", {"command": CLIENT}))
@@ -161,6 +164,15 @@ async def test_a_server_stays_for_later_commands_until_something_else_is_propose
         assert session.state.commands.results[-1].output == "b'print(2)\\n'\n", session.state.commands.results
         told = "\n".join(text_of(message) for message in model_of(session).requests[1].messages)
         assert "runs in the background" in told
+        # It has read the file; without a copy, an overlay keeps what was saved over. The proposal stays.
+        await until(lambda: session.state.workspace.watching == "watching")
+        replace_private(root / "b.py", b"saved\n")
+        while session.state.commands.results[-1].output != "b'saved\\n'\n":
+            await session.commands.run(CLIENT.replace("a.py", "b.py"))
+            await session.commands.ended()
+        await session.commands.run(CLIENT)
+        await session.commands.ended()
+        assert session.state.commands.results[-1].output == "b'print(2)\\n'\n"
         await session.chat.submit("Change a.py again")
         await session.chat.finished()
         results = session.state.commands.results

@@ -79,6 +79,11 @@ class View:
             await self._open()
         return self
 
+    @property
+    def layer(self) -> str:
+        """Path of the writes to the workspace, also for our child processes."""
+        return f"/proc/{os.getpid()}/fd/{self.layers}/{len(self.plan.overlays) - 1}/u"
+
     async def _command(self, inner: list[str]) -> list[str]:
         return inner
 

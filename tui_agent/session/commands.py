@@ -25,12 +25,13 @@ from tui_agent.session.trial_views import PreparedView, TrialViews
 from tui_agent.store import events as e
 from tui_agent.store.commands import By, CommandResult, Isolated, Where
 from tui_agent.store.event import Event
-from tui_agent.store.events import Store
 from tui_agent.store.state import State
+from tui_agent.workspace.workspace import FileChange
 
 if TYPE_CHECKING:
     from tui_agent.places.runner import PlaceRunner
     from tui_agent.sandbox.run import How, Run, RunResult
+    from tui_agent.session.view_mirror import ViewMirror
 
 
 class Server(NamedTuple):
@@ -39,9 +40,16 @@ class Server(NamedTuple):
 
 
 class SharedView:
-    def __init__(self, prepared: PreparedView) -> None:
+    """Files that the user saves are copied into it."""
+
+    def __init__(self, prepared: PreparedView, core: Core) -> None:
         from tui_agent.sandbox.namespace_view import View
 
+        self._core = core
+        self._mirror: ViewMirror | None = None
+        self._mirroring: asyncio.Task[None] | None = None
+        #: Paths of changed files; None for any.
+        self.moved: asyncio.Queue[set[str] | None] = asyncio.Queue()
         self.key = prepared.key
         self.prepared = prepared
         self._view = View(prepared.plan, shared=True)
@@ -61,17 +69,38 @@ class SharedView:
                 if not self._open:
                     await self._view.__aenter__()
                     self._open = True
+                    self._follow()
             return await run.within(self._view, argv, variables)
         finally:
             self._users -= 1
             if not self._users:
+                if self._mirror is not None and self._mirroring is not None:
+                    self._mirroring.cancel()
+                    await asyncio.wait([self._mirroring])
+                    await asyncio.to_thread(self._mirror.close)
                 await self._view.__aexit__(None, None, None)
                 await self.prepared.remove()
+
+    def _follow(self) -> None:
+        from tui_agent.session.view_mirror import ViewMirror
+
+        plan, view = self.prepared.plan, self._view
+        pending = frozenset(seed.path for seed in plan.seeds)
+
+        loop, journal = asyncio.get_running_loop(), self._core.journal
+
+        def not_copied(path: str, why: str) -> None:
+            said = f"{path} could not be copied into the view of a server: {why}"
+            asyncio.run_coroutine_threadsafe(journal.record(e.NoticeGiven("warning", said)), loop)
+
+        self._mirror = ViewMirror(plan.root, view.merged, view.layer, self._core.blobs, pending, not_copied)
+        following = self._mirror.follow(self.moved, self._core.workspace.index)
+        self._mirroring = asyncio.create_task(following, name="files for servers")
 
 
 class Servers:
     def __init__(
-        self, store: Store, views: TrialViews, stop: Callable[[Sequence[str], How], Awaitable[None]]
+        self, core: Core, views: TrialViews, stop: Callable[[Sequence[str], How], Awaitable[None]]
     ) -> None:
         self._views = views
         self._stop = stop
@@ -82,7 +111,8 @@ class Servers:
         self._waiting: list[Server] = []
         self._looking: asyncio.Task[None] | None = None
         self._about: tuple[object, ...] = ()
-        self._unsubscribe = store.subscribe(self._on_event)
+        self._core = core
+        self._unsubscribe = core.journal.store.subscribe(self._on_event)
 
     async def view_for(self, prepared: PreparedView, *, background: bool) -> SharedView | None:
         """Stops servers of another proposal."""
@@ -96,9 +126,14 @@ class Servers:
                     "Servers need a separate network, which a copy of the folder does not have",
                     "test it in one command, without a server",
                 )
-            shared = SharedView(prepared)
+            shared = SharedView(prepared, self._core)
         self._shared = shared
         return shared
+
+    def on_batch(self, changes: Sequence[FileChange]) -> None:
+        """An empty batch means any file."""
+        if self._shared is not None and self.running:
+            self._shared.moved.put_nowait({change.path for change in changes} or None)
 
     def add(self, number: str, server: Server, task: asyncio.Task[None]) -> None:
         self.running[number] = server
@@ -168,7 +203,7 @@ class Commands:
         self._stopping = asyncio.Event()
         #: Views of stopped commands, until they are removed.
         self._unwanted: set[asyncio.Task[None]] = set()
-        self._servers = Servers(core.journal.store, self.views, self._running.stop)
+        self._servers = Servers(core, self.views, self._running.stop)
 
     @property
     def state(self) -> State:
@@ -496,6 +531,9 @@ class Commands:
     def allow_here(self) -> None:
         """Raises `OSError`."""
         self._here_too.keep(True)
+
+    def on_batch(self, changes: Sequence[FileChange]) -> None:
+        self._servers.on_batch(changes)
 
     @call(changes=True)
     async def stop(self) -> None:

@@ -113,11 +113,11 @@ class AgentRun:
             view = kind(plan, shared=True)
             await view.__aenter__()
             self._view = view
-            self._paths.layer = self._layer
+            self._paths.layer = view.layer
             self._mirror = ViewMirror(
                 str(self._workspace.root),
                 view.merged,
-                self._layer,
+                view.layer,
                 self._blobs,
                 frozenset(seed.path for seed in plan.seeds if seed.kind == "hidden"),
                 partial(asyncio.get_running_loop().call_soon_threadsafe, self._not_copied),
@@ -133,7 +133,8 @@ class AgentRun:
             await self.close()
             raise
         self._following = asyncio.create_task(self._follow(), name="changes of an agent")
-        self._mirroring = asyncio.create_task(self._copy_changes(), name="changes for an agent")
+        following = self._mirror.follow(self._moved, self._workspace.index, self._copied)
+        self._mirroring = asyncio.create_task(following, name="changes for an agent")
 
     def start(self, words: Sequence[str], terminal: int) -> None:
         assert self._view is not None
@@ -153,12 +154,6 @@ class AgentRun:
         """The workspace's path in the view."""
         assert self._view is not None
         return self._view.plan.root
-
-    @property
-    def _layer(self) -> str:
-        """Path of the writes to the workspace, also for our child processes."""
-        assert self._view is not None
-        return f"/proc/{os.getpid()}/fd/{self._view.layers}/{len(self._view.plan.overlays) - 1}/u"
 
     async def catch_up(self) -> None:
         """Notes what was applied of its changes, so that an undo reaches its view."""
@@ -258,7 +253,7 @@ class AgentRun:
     async def _follow(self) -> None:
         assert self._view is not None
         try:
-            async for paths in self._workspace.layer_changes(self._layer):
+            async for paths in self._workspace.layer_changes(self._view.layer):
                 self._warn_if_full()
                 await self._propose(None if paths is None else paths)
         except ChildFailed as error:
@@ -340,23 +335,12 @@ class AgentRun:
         if self._mirroring is not None:
             self._moved.put_nowait({change.path for change in changes} or None)
 
-    async def _copy_changes(self) -> None:
-        mirror = self._mirror
-        assert mirror is not None
-        while True:
-            batches = [await self._moved.get()]
-            while not self._moved.empty():
-                batches.append(self._moved.get_nowait())
-            paths = {path for batch in batches if batch is not None for path in batch}
-            if None in batches:
-                paths |= mirror.bases.keys()
-                paths.update(await asyncio.to_thread(mirror.different, self._workspace.index.paths))
-            again = await asyncio.to_thread(mirror.copy, sorted(paths))
-            rules = any(path.rpartition("/")[2] == RULES for path in paths)
-            if rules:
-                self._paths.forget()
-            if rules or again:
-                await self._propose(None if rules else again)
+    async def _copied(self, again: list[str], paths: set[str]) -> None:
+        rules = any(path.rpartition("/")[2] == RULES for path in paths)
+        if rules:
+            self._paths.forget()
+        if rules or again:
+            await self._propose(None if rules else again)
 
 
 class OutsideAgents:

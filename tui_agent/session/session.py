@@ -252,6 +252,7 @@ class Session:
     def _on_batch(self, changes: Sequence[FileChange]) -> None:
         self.checks.on_batch(changes)
         self.review.on_batch(changes)
+        self.commands.on_batch(changes)
         if "outside_agents" in self.__dict__:
             self.outside_agents.on_batch(changes)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import stat
 import threading
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from tui_agent.edits.merge import merge
@@ -15,6 +16,7 @@ from tui_agent.files.blobs import Blobs
 from tui_agent.files.text import decode, encode, md5
 from tui_agent.sandbox.folder_access import WritableFolder, mode_of
 from tui_agent.sandbox.layer_comparison import LEFT_OUT
+from tui_agent.workspace.index import Index
 
 #: Maximum bytes of a file kept equal in folder and view.
 MOST = 5 << 20
@@ -55,6 +57,25 @@ class ViewMirror:
     def close(self) -> None:
         with self._turn:
             os.close(self._view)
+
+    async def follow(
+        self,
+        batches: asyncio.Queue[set[str] | None],
+        index: Index,
+        then: Callable[[list[str], set[str]], Awaitable[None]] | None = None,
+    ) -> None:
+        """Copies changed paths until it is cancelled; None: any. `then` gets those that changed again, and all."""
+        while True:
+            some = [await batches.get()]
+            while not batches.empty():
+                some.append(batches.get_nowait())
+            paths = {path for batch in some if batch is not None for path in batch}
+            if None in some:
+                paths |= self.bases.keys()
+                paths.update(await asyncio.to_thread(self.different, index.paths))
+            again = await asyncio.to_thread(self.copy, sorted(paths))
+            if then is not None:
+                await then(again, paths)
 
     @contextmanager
     def _opened(self) -> Generator[None]:
