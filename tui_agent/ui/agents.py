@@ -317,7 +317,13 @@ class Agents:
         if self.ends_with_it and not count:
             await self._app.leave(status if status >= 0 else 128 - status)
             return
-        how = "ended" if not status else f"ended with {status}"
+        how = (
+            "ended"
+            if not status
+            else f"ended with {status}"
+            if status > 0
+            else f"was ended by signal {-status}"
+        )
         changes = f"{counted(count, 'changed file')} in the review" if count else "it changed nothing"
         await self._session.notice(f"{run.profile.name} {how}: {changes}")
         self._show_review()
