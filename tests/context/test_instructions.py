@@ -10,6 +10,7 @@ from support.repositories import repository
 from support.sessions import model_of, open_session, reply
 from support.trees import make_tree
 
+from tui_agent.context.instructions import ContextFile, changed_files, folders, section
 from tui_agent.session.session import Session
 
 
@@ -179,3 +180,23 @@ async def test_memory_comes_with_continue_and_is_shown(workspace: Path) -> None:
         assert shown and shown[0].startswith("## AI Memory")
         assert "## AI Memory" not in await turn(session, "Next question")
         assert "word for word:\nNext question" in await turn(session, "continue with the rest")
+
+
+def test_a_section_names_new_and_removed_files() -> None:
+    file = ContextFile("a/AGENTS.md", "a", "for a/x", "Be brief.\n\n", "9")
+    text = '<context filename="a/AGENTS.md">\nBe brief.\n</context>'
+    head = "Instruction files that are new or have changed; these texts are the ones in force:"
+    assert section([file], ["b", "c"]) == f"{head}\n{text}\nNo longer in force: b, c"
+    assert section([file], []) == f"{head}\n{text}"
+    assert section([], ["b"]) == "No longer in force: b"
+    assert section([], []) == ""
+    assert changed_files([file], {}) == ([file], [])
+    assert changed_files([file], {"a/AGENTS.md": "9", "b": "8", "c": ""}) == ([], ["b"])
+    assert changed_files([file], {"a/AGENTS.md": "7"}) == ([file], [])
+
+
+def test_general_folders_are_first() -> None:
+    found = folders("src/b", ["src/a/x.py", "src/a/y.py", "z.py"])
+    assert [folder.path for folder in found] == ["", "src", "src/a", "src/b"]
+    assert [folder.why for folder in found[1:3]] == ["for src/a/x.py"] * 2
+    assert [folder.path for folder in folders(".", [])] == [folder.path for folder in folders("", [])] == [""]

@@ -12,9 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tui_agent.answers.values import ChangeRequest, EditHunk
+from tui_agent.edits import forms
 from tui_agent.edits import lines as alignment
 from tui_agent.edits.change import Hunk, compose, counts, diff_of, hunks, unified
 from tui_agent.edits.lines import matches, split
+from tui_agent.errors import EditFailed
 
 LINES = st.lists(
     st.sampled_from(["a\n", "b\n", "c\n", "\n", "  d\r\n", "-e\n", "+f\n", "\\ g\n", "h\x0cu\u2028v\n"]),
@@ -207,3 +210,25 @@ def test_a_long_way_is_given_up() -> None:
 
 def test_only_line_feeds_end_lines() -> None:
     assert split("a\x0cb\u2028c\rd\x85e\nf") == ["a\x0cb\u2028c\rd\x85e\n", "f"]
+
+
+@pytest.mark.parametrize(
+    ("base", "ends_file", "anchors", "text"),
+    [
+        ("a\n", True, (), "a\nnew\n"),
+        ("", False, (), "new\n"),
+        ("a\n", False, (), None),
+        ("def f():\n    a\n", False, ("def g():",), None),
+    ],
+)
+def test_lines_that_are_only_added_need_a_place(
+    base: str, ends_file: bool, anchors: tuple[str, ...], text: str | None
+) -> None:
+    request = ChangeRequest(
+        "a.py", diff=(EditHunk("", "new\n", ends_file=ends_file, anchors=anchors, marks="+"),)
+    )
+    if text is None:
+        with pytest.raises(EditFailed, match="does not say where"):
+            forms.propose(request, base, 0.9)
+    else:
+        assert forms.propose(request, base, 0.9).new_text == text

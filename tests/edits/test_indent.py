@@ -125,3 +125,12 @@ def test_a_block_that_was_moved_as_a_whole_is_found_again(
     there = [" " * deeper + line for line in written]
     new = [line.upper() for line in written]
     assert carried(written, there, new, one_by_one(len(written)), unit) == [line.upper() for line in there]
+
+
+@pytest.mark.parametrize(
+    ("line", "found"), [("x", ["x"]), ("  x", ["   x"]), ("   x", None), ("    x", None)]
+)
+def test_a_depth_that_no_pair_explains_is_uncertain(line: str, found: list[str] | None) -> None:
+    pairs = [("", ""), (" ", "  "), ("  ", "   ")]
+    readings = indent.readings([line], pairs, 4, [0])
+    assert all(one == found for one in readings) and bool(readings) is (found is not None)

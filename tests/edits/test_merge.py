@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from tui_agent.edits.merge import MergeResult, merge
+from tui_agent.edits.change import Change
+from tui_agent.edits.merge import MergeResult, _both, merge
 from tui_agent.errors import ChildFailed, EditFailed
 from tui_agent.files.private import own_place
 
@@ -144,3 +146,23 @@ def test_without_git_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert shutil.which("git") is None
     with pytest.raises(ChildFailed, match="install git"):
         merge("a\n", "x\n", "y\n")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "both"),
+    [
+        ({"executable": True}, {}, {"executable": True}),
+        ({"executable": True}, {"executable": False}, {"executable": False}),
+        ({"todo": "a"}, {}, {"todo": "a"}),
+        ({"todo": "a"}, {"todo": "b"}, {"todo": "b"}),
+        ({"ask": "a"}, {"ask": "b"}, {"ask": "a"}),
+        ({}, {"ask": "b"}, {"ask": "b"}),
+        ({"rung": "exact"}, {"rung": "exact"}, {"rung": "exact"}),
+        ({"rung": "exact"}, {"rung": "fuzzy"}, {"rung": ""}),
+        ({"by_hand": True}, {}, {"by_hand": True}),
+        ({"tasks": ("x", "y")}, {"tasks": ("y", "z")}, {"tasks": ("x", "y", "z")}),
+    ],
+)
+def test_two_changes_of_a_file_are_one(before: dict, after: dict, both: dict) -> None:
+    bare = Change("c1", 1, "a", "edit")
+    assert _both(replace(bare, **before), replace(bare, **after)) == replace(bare, **both)
