@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pickle
 import resource
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest import mock
@@ -103,29 +105,32 @@ class Recorded:
         ]
 
 
-class Pipe:
-    """Two ends in one process, as `Channel`s."""
+class Stream:
+    """A connection to the process of the simulated workers, as a `Channel`."""
 
-    def __init__(self) -> None:
-        self.here: asyncio.Queue[bytes] = asyncio.Queue()
-        self.other: Pipe = self
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+        self.sent = self.received = 0
 
     async def send(self, data: bytes) -> None:
-        self.other.here.put_nowait(data)
+        self.sent += len(data)
+        self._writer.write(data)
+        await self._writer.drain()
 
     async def receive(self) -> bytes:
-        return await self.here.get()
+        data = await self._reader.read(1 << 18)
+        self.received += len(data)
+        return data
 
     async def close(self) -> None:
-        self.here.put_nowait(b"")
-        self.other.here.put_nowait(b"")
+        self._writer.close()
 
     def reason(self) -> PlaceLost:
         return PlaceLost("ended", "run it again")
 
 
 class SimulatedWorker:
-    def __init__(self, channel: Pipe, recorded: Recorded) -> None:
+    def __init__(self, channel: Stream, recorded: Recorded) -> None:
         self._recorded, self._growth = recorded, Growth()
         self.link = Link(channel, {"begin": self.begin, "turn": self.turn, "apply": self.apply})
         self.link.post(Hello(PROTOCOL, __version__))
@@ -148,6 +153,35 @@ class SimulatedWorker:
             self.link.post(frame)
 
 
+async def serve(recorded: Recorded, socket: Path) -> None:
+    """Runs the simulated workers of a recording, each for one connection."""
+    workers = set()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        worker = SimulatedWorker(Stream(reader, writer), recorded)
+        workers.add(worker)
+        await worker.link.ended()
+        workers.discard(worker)
+
+    server = await asyncio.start_unix_server(connected, socket)
+    print("ready", flush=True)
+    async with server:
+        await asyncio.to_thread(sys.stdin.read)
+
+
+@contextmanager
+def simulated_workers(recorded: Recorded, folder: Path) -> Iterator[Path]:
+    """The socket of a process with the workers, which are on other machines in use."""
+    path = folder / "recorded"
+    path.write_bytes(pickle.dumps(recorded))
+    words = (sys.executable, __file__, "workers", str(path))
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdin is not None
+        assert process.stdout.readline() == b"ready\n"
+        yield path.with_suffix(".socket")
+        process.stdin.close()
+
+
 class InstantModel(ScriptedModel):
     """The same answer to everything; `most` is the most requests that were open at one time."""
 
@@ -168,16 +202,14 @@ class InstantModel(ScriptedModel):
             self.open -= 1
 
 
-async def measured(root: Path, recorded: Recorded, count: int, *, draws: bool) -> list[Figure]:
+async def measured(root: Path, workers: Path, count: int, *, draws: bool) -> list[Figure]:
     """One size, in a process of its own."""
-    model, links, drawn = InstantModel(), [], 0
+    model, channels, drawn = InstantModel(), [], 0
     tasks = [SubTask(f"part-{number}", f"Do part {number}") for number in range(count)]
 
     async def simulated(places: SessionPlaces, name: str, replaced: Mapping, more: Sequence[str]):
-        ours, theirs = Pipe(), Pipe()
-        ours.other, theirs.other = theirs, ours
-        links.append(SimulatedWorker(theirs, recorded).link)
-        return ours, contents, True
+        channels.append(Stream(*await asyncio.open_unix_connection(workers)))
+        return channels[-1], contents, True
 
     contents = contents_of(str(root), [f"d{n // 20}/f{n}.txt" for n in range(FILES)], ())
     settings = (f"subtasks.max_parallel={min(count, AT_ONCE)}", "limits.requests=0")
@@ -210,12 +242,12 @@ async def measured(root: Path, recorded: Recorded, count: int, *, draws: bool) -
             states = [task.state for task in session.state.subtasks.tasks]
             assert states == ["completed"] * count, session.state.subtasks.tasks[0]
             assert len(session.state.review.changes) == count
-            sent, got = sum(link.sent for link in links), sum(link.received for link in links)
+            sent, got = sum(one.sent for one in channels), sum(one.received for one in channels)
     return [
         Figure(f"{count:,}: to join all", wall, LIMIT if count == COUNTS[-1] else None, " s", f"{drawn} frames"),
         Figure(f"{count:,}: processor time of each", work / count * 1000, None, " ms"),
-        Figure(f"{count:,}: sent to each worker", got / count / 1000, None, " kB"),
-        Figure(f"{count:,}: received from each worker", sent / count / 1000, None, " kB"),
+        Figure(f"{count:,}: sent to each worker", sent / count / 1000, None, " kB"),
+        Figure(f"{count:,}: received from each worker", got / count / 1000, None, " kB"),
         Figure(f"{count:,}: requests a second", model.count_of_requests / wall, None, "", f"at most {model.most} open"),
         Figure(f"{count:,}: memory of the parent for each", (memory() - before) / count, None, " kB"),
     ]  # fmt: skip
@@ -266,7 +298,8 @@ async def one(count: int, *, draws: bool) -> None:
             return
         recorded = Recorded()
         await recorded.capture(root)
-        show(await measured(root, recorded, count, draws=draws))
+        with simulated_workers(recorded, Path(folder)) as workers:
+            show(await measured(root, workers, count, draws=draws))
 
 
 def main() -> None:
@@ -277,7 +310,10 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
+    if sys.argv[1:2] == ["workers"]:
+        saved = Path(sys.argv[2])
+        asyncio.run(serve(pickle.loads(saved.read_bytes()), saved.with_suffix(".socket")))
+    elif len(sys.argv) > 1:
         asyncio.run(one(int(sys.argv[1]), draws=len(sys.argv) == 2))
     else:
         main()

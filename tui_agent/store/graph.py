@@ -123,10 +123,12 @@ def with_task(tasks: Sequence[SubTask], made: SubTask) -> tuple[SubTask, ...]:
     changed = (*tasks[:at], made, *tasks[at + 1 :])
     if (tasks[at].state in DONE_STATES) == (made.state in DONE_STATES):
         return changed
+    dependents = {task.id for task in changed if task.dependencies and made.id in task.dependencies}
+    if not dependents:
+        return changed
     done = _done(changed)
     return tuple(
-        _readied(task, done) if made.id in task.dependencies and task.state in _WAITING else task
-        for task in changed
+        _readied(task, done) if task.id in dependents and task.state in _WAITING else task for task in changed
     )
 
 
@@ -157,7 +159,9 @@ def _priorities(edges: Edges) -> Mapping[str, int]:
 def startable(tasks: Sequence[SubTask]) -> list[SubTask]:
     """Highest priority first."""
     waiting = [task for task in tasks if task.state == "ready" and task.wanted]
-    rank = priorities(tasks) if len(waiting) > 1 else dict.fromkeys((task.id for task in waiting), 0)
+    if len(waiting) < 2 or not any(task.dependencies for task in tasks):
+        return waiting
+    rank = priorities(tasks)
     return sorted(waiting, key=lambda task: -rank[task.id])
 
 

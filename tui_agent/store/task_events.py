@@ -244,10 +244,9 @@ class SubTasksWanted(Lasting, frozen=True):
     wanted: bool = True
 
     def apply(self, state: State) -> State:
-        return _with_tasks(
-            state,
-            (replace(t, wanted=self.wanted) if t.id in self.ids else t for t in state.subtasks.tasks),
-        )
+        ids = frozenset(self.ids)
+        tasks = [replace(t, wanted=self.wanted) if t.id in ids else t for t in state.subtasks.tasks]
+        return replace(state, subtasks=replace(state.subtasks, tasks=tuple(tasks)))
 
 
 class SubTaskGivenBack(Lasting, frozen=True):

@@ -139,8 +139,7 @@ class Scheduler:
                 self._cancel(self._tasks)
         if isinstance(event, _NEWS):
             self._news.set()
-            if any(task.wanted for task in state.subtasks.tasks):
-                self.look()
+            self.look()
 
     def _begin_what_can(self) -> None:
         """Starts tasks by priority while slots are free, from one snapshot of the disk."""
