@@ -285,13 +285,14 @@ async def pieces(
 ) -> AsyncGenerator[bytes, None]:
     """Yields a program's output until it has ended."""
     while True:
+        has_ended = process.returncode is not None
         try:
             async with asyncio.timeout(QUIET):
                 data = await output.read(1 << 18)
         except TimeoutError:
-            if process.returncode is None:
-                continue
-            return  # Another process has the output, such as the shared connection (ControlPersist) of ssh.
+            if has_ended:
+                return  # Another process has the output, such as the shared connection (ControlPersist) of ssh.
+            continue
         if not data:
             break
         yield data

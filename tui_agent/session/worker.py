@@ -225,9 +225,7 @@ def run_forks() -> NoReturn:
     Answers with the id of its process. Ends with the other side, or after some time without a request."""
     requests = socket.socket(fileno=os.dup(0))
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no worker stays as a zombie
-    prepare_process()
-    gc.collect()
-    gc.freeze()  # otherwise a collection in a worker would copy the pages of all objects
+    is_prepared = False
     while select.select([requests], (), (), IDLE)[0]:
         request, streams, _, _ = socket.recv_fds(requests, 1 << 13, 3)
         if not request:
@@ -239,6 +237,11 @@ def run_forks() -> NoReturn:
         for stream in streams:
             os.close(stream)
         requests.send(str(pid).encode())
+        if not is_prepared:  # The first fork does not wait for this.
+            is_prepared = True
+            prepare_process()
+            gc.collect()
+            gc.freeze()  # otherwise a collection in a worker would copy the pages of all objects
     os._exit(0)
 
 
