@@ -13,7 +13,7 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -170,7 +170,7 @@ async def serve(recorded: Recorded, socket: Path) -> None:
 
 
 @contextmanager
-def simulated_workers(recorded: Recorded, folder: Path) -> Iterator[Path]:
+def simulated_workers(recorded: Recorded, folder: Path) -> Generator[Path]:
     """The socket of a process with the workers, which are on other machines in use."""
     path = folder / "recorded"
     path.write_bytes(pickle.dumps(recorded))
