@@ -115,7 +115,7 @@ def _serve_and_keep_ready(session: Any, terminals: Any) -> Any:
 
 
 def _start_host(idle: int) -> None:
-    words = [sys.executable, "-P", "-m", "tui_agent.start.host", str(idle), " " * ROOM_FOR_TITLE]
+    words = [sys.executable, "-P", "-m", "tui_agent.start", str(idle), " " * ROOM_FOR_TITLE]
     null = subprocess.DEVNULL
     with suppress(OSError):
         subprocess.Popen(words, cwd="/", stdin=null, stdout=null, stderr=null, start_new_session=True)

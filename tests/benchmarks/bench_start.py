@@ -137,7 +137,7 @@ def hosting(env: dict[str, str]) -> Generator[tuple[dict[str, str], Path, int]]:
         warm = {**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **env, "TMPDIR": folder}
         warm.pop("CI", None)
         os.environ.pop("CI", None)
-        words = [sys.executable, "-P", "-m", "tui_agent.start.host", "600", " " * 200]
+        words = [sys.executable, "-P", "-m", "tui_agent.start", "600", " " * 200]
         host = subprocess.Popen(words, env=warm, cwd="/", stdin=subprocess.DEVNULL, start_new_session=True)
         try:
             sockets = Path(folder) / f"tui-agent-{os.geteuid()}"

@@ -159,7 +159,7 @@ def test_a_host_of_an_installed_program_ends_when_a_file_of_it_is_replaced(
     for name in [name for name in os.environ if name.startswith("PYTHON")]:
         monkeypatch.delenv(name)
     python = str(program.with_name("python"))
-    words = [python, "-P", "-m", "tui_agent.start.host", "600", " " * 200]
+    words = [python, "-P", "-m", "tui_agent.start", "600", " " * 200]
     host = subprocess.Popen(words, cwd="/", stdin=subprocess.DEVNULL, start_new_session=True)
     try:
         deadline = time.monotonic() + PATIENCE

@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import resource
+import select
 import shlex
 import signal
 import socket
@@ -25,7 +26,9 @@ from support.program import run
 from support.terminal_program import PATIENCE, SHELL, Program, running
 
 from tui_agent.cli import tui_agent
-from tui_agent.control import launcher
+from tui_agent.control import launcher, sockets
+from tui_agent.start.host import Program as HostedProgram
+from tui_agent.start.host import ProgramHost, _fingerprint
 
 INSTALLED = (str(Path(sys.executable).parent / "tui-agent"),)
 QUIT = b"\x03\x03"
@@ -284,11 +287,30 @@ def test_a_setting_ends_the_host(workspace: Path, home: Path) -> None:
         assert host_sockets() == []
 
 
-def test_a_second_host_ends_at_once(workspace: Path, home: Path) -> None:
+def test_a_second_host_ends_before_it_imports_the_screen(workspace: Path, home: Path) -> None:
+    """Each cold start begins one: many starts at once would otherwise compute half a second each for nothing."""
     with hosting() as host:
-        words = [sys.executable, "-P", "-m", "tui_agent.start.host", "600"]
-        assert subprocess.run(words, check=False, timeout=PATIENCE).returncode == 1
+        words = [sys.executable, "-X", "importtime", "-P", "-m", "tui_agent.start", "600"]
+        done = subprocess.run(words, check=False, timeout=PATIENCE, stderr=subprocess.PIPE)
+        assert done.returncode == 1 and b"tui_agent.control" in done.stderr and b"textual" not in done.stderr
         assert host.poll() is None and host_sockets() != []
+
+
+def test_a_launcher_that_no_longer_waits_leaves_the_program_to_the_next_one(tmp_path: Path) -> None:
+    """It was never used, and never ended, while its host ran."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs, sockets.listening(tmp_path, "host") as server:
+        host = ProgramHost(server, tmp_path / "host", -1, _fingerprint(), 600)
+        program = host._programs[ours.fileno()] = HostedProgram(ours)
+        for waits in (False, True):
+            launcher = socket.socket(socket.AF_UNIX)
+            with sockets._address(tmp_path, "host") as address:
+                launcher.connect(address)
+            if not waits:
+                launcher.close()
+            host._accept(select.poll())
+            assert program.is_given is waits
+        launcher.close()
 
 
 def test_a_host_ends_after_a_time_without_a_session(workspace: Path, home: Path) -> None:

@@ -52,7 +52,7 @@ def spare_of(host: int) -> int:
 
 @contextmanager
 def hosting(idle: int = 600) -> Generator[subprocess.Popen[bytes]]:
-    words = [sys.executable, "-P", "-m", "tui_agent.start.host", str(idle), " " * ROOM_FOR_TITLE]
+    words = [sys.executable, "-P", "-m", "tui_agent.start", str(idle), " " * ROOM_FOR_TITLE]
     host = subprocess.Popen(words, cwd="/", stdin=subprocess.DEVNULL, start_new_session=True)
     try:
         until(lambda: host_sockets() and spare_of(host.pid), "a host")

@@ -49,7 +49,6 @@ def folders(_context: click.Context, _parameter: click.Parameter, incomplete: st
 
 def sessions(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Offers `last` and ids of this workspace's sessions, with the first request of each as help."""
-    from tui_agent.files.text import escaped
     from tui_agent.log.catalog import list_sessions
     from tui_agent.settings.folders import user_folders
 

@@ -16,7 +16,15 @@ from tui_agent.headless import arguments
 from tui_agent.headless.arguments import CommandGroup
 from tui_agent.headless.login_command import read_pasted
 from tui_agent.headless.output import error, json_line, note, row, write_text
-from tui_agent.mcp_servers.servers import ConfiguredServers, ToolServer, configured, login_name, switch
+from tui_agent.mcp_servers.servers import (
+    ConfiguredServers,
+    ToolServer,
+    as_toml,
+    configured,
+    login_name,
+    servers_of_other_agents,
+    switch,
+)
 from tui_agent.model.login.store import LoginStore
 from tui_agent.settings import trust
 from tui_agent.settings.files import append
@@ -126,8 +134,6 @@ def off(name: str, workspace: str) -> int:
 @click.option("--yes", is_flag=True, help="Add them to your settings; otherwise only list them.")
 def import_(names: tuple[str, ...], workspace: str, yes: bool) -> int:
     """Import MCP servers from the settings of other agents."""
-    from tui_agent.mcp_servers.servers import as_toml, servers_of_other_agents
-
     folders = user_folders()
     found, problems = servers_of_other_agents(Path.home(), arguments.workspace_folder(workspace))
     own = load(folders, None).settings.mcp.servers

@@ -20,7 +20,7 @@ from tui_agent import __version__
 from tui_agent.control import sockets
 from tui_agent.control.connections import row_of
 from tui_agent.control.launcher import RESET
-from tui_agent.control.remote import shell_words, ssh_program
+from tui_agent.control.remote import sessions_of_all, shell_words, ssh_program
 from tui_agent.control.sockets import SessionSocket
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.operating_system import read_start
@@ -57,7 +57,6 @@ def _remote_states() -> Iterator[Line]:
     except OSError:
         named = False
     if named or "TUI_AGENT_REMOTE__HOSTS" in os.environ:
-        from tui_agent.control.remote import sessions_of_all
         from tui_agent.settings.loading import load
 
         for found in sessions_of_all(load(folders, Path.cwd(), False).settings.remote.hosts):

@@ -21,7 +21,7 @@ from tui_agent.model.rate_limit import Allowance
 from tui_agent.review.crash_repair import repair_others
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.review.review import Review
-from tui_agent.session.auto_apply import auto_apply
+from tui_agent.session.auto_apply import Goals, auto_apply
 from tui_agent.session.chat import Chat
 from tui_agent.session.checks import Checks
 from tui_agent.session.commands import Commands
@@ -45,7 +45,6 @@ from tui_agent.turn.context import ConversationCache, Texts, TurnContext
 
 if TYPE_CHECKING:
     from tui_agent.session.agent_turns import AgentTurns
-    from tui_agent.session.auto_apply import Goals
     from tui_agent.session.outside_agents import OutsideAgents
     from tui_agent.subtasks.parent import Parent, RunSession, SubTaskPart
     from tui_agent.turn.context import TurnContext
@@ -211,8 +210,6 @@ class Session:
 
     @cached_property
     def goals(self) -> Goals:
-        from tui_agent.session.auto_apply import Goals
-
         return Goals(self.core, self.chat, self.checks)
 
     @cached_property

@@ -3,3 +3,5 @@
 #: Messages of a program to the host: its first frame is drawn; it has a terminal of this size; the host is to
 #: end.
 READY, ACCEPTED, END = b"r", b"a", b"e"
+#: Ending of the file that the host keeps locked.
+LOCK = ".lock"

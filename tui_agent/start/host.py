@@ -7,7 +7,6 @@ connections; its end does not affect sessions. It exits after some idle time.
 
 from __future__ import annotations
 
-import fcntl
 import gc
 import importlib
 import os
@@ -24,20 +23,15 @@ from pathlib import Path
 import textual
 
 import tui_agent
-from tui_agent.control import launcher, sockets
-from tui_agent.errors import SessionError
-from tui_agent.files.numbers import whole_number
-from tui_agent.start import ACCEPTED, END, READY
+from tui_agent.control import sockets
+from tui_agent.start import ACCEPTED, END, LOCK, READY
 from tui_agent.start.spare import Spare, warm_up
 from tui_agent.ui.textual_patches.sequences import known
 
-#: Without this memory, in bytes, no host runs.
-LEAST_MEMORY = 1_000_000_000
 #: Seconds from a start until the next spare is forked, so that both do not compute at once.
 RENEW_AFTER = 1.5
 #: Unfinished programs; further starts are cold.
 MOST_UNREADY = 3
-_LOCK = ".lock"
 #: Modules of other commands and of child processes, with the libraries that only these import.
 _OF_OTHERS = (
     *("tui_agent.browser", "tui_agent.editors", "tui_agent.headless", "tui_agent.mcp_servers"),
@@ -156,12 +150,12 @@ class ProgramHost:
                 program = self._fork(poll)
             if program is None:
                 return
-            program.is_given = True
-            self._renew_at = time.monotonic() + RENEW_AFTER
-            with suppress(OSError):
+            with suppress(OSError):  # a launcher that no longer waits leaves the program to the next one
                 if not program.is_ready:
                     connection.send(b'{"type": "wait"}\n')
                 socket.send_fds(program.channel, [b"c"], [connection.fileno()])
+                program.is_given = True
+                self._renew_at = time.monotonic() + RENEW_AFTER
 
     def _hear(self, poll: select.poll, program: Program) -> None:
         try:
@@ -188,26 +182,12 @@ class ProgramHost:
         with suppress(OSError):
             os.unlink(self._place)
         with suppress(OSError):
-            os.unlink(self._place.with_suffix(_LOCK))
+            os.unlink(self._place.with_suffix(LOCK))
         self._server.close()
 
 
-def main() -> int:
-    """`python -m tui_agent.start.host SECONDS`: the host of processes like this one, unless one runs
-    already.
-    """
-    idle = float(whole_number(sys.argv[1]))
-    package = os.path.dirname(os.path.abspath(tui_agent.__file__))
-    name = launcher.host_name(sys.executable, package)
-    if not name or "CI" in os.environ or _memory() < LEAST_MEMORY:
-        return 1
-    try:
-        folder = sockets.made_folder()
-        lock = _locked(folder / f"{name}{_LOCK}")
-        _remove_ended(folder)
-    except (SessionError, OSError):
-        return 1
-    gc.disable()
+def serve(folder: Path, name: str, lock: int, idle: float) -> int:
+    """Runs the host at the socket `name`, whose `lock` is held. Returns its exit status."""
     import_everything()
     if not known():
         return 1  # a version of Textual whose terminal cannot be parked
@@ -228,27 +208,6 @@ def main() -> int:
     finally:
         host.close()
     return 0
-
-
-def _locked(path: Path) -> int:
-    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if os.fstat(lock).st_ino != path.lstat().st_ino:
-            raise BlockingIOError
-    except OSError:
-        os.close(lock)
-        raise
-    return lock
-
-
-def _remove_ended(folder: Path) -> None:
-    for path in folder.glob(f"host-*{_LOCK}"):
-        with suppress(OSError):
-            lock = _locked(path)
-            path.with_suffix("").unlink(missing_ok=True)
-            path.unlink()
-            os.close(lock)
 
 
 def import_everything() -> None:
@@ -278,14 +237,3 @@ def _fingerprint() -> tuple[object, ...]:
         return tuple((status.st_mtime_ns, status.st_ino) for status in map(os.stat, paths))
     except OSError:
         return (time.monotonic(),)
-
-
-def _memory() -> float:
-    found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    with suppress(OSError, ValueError):
-        found.append(whole_number(Path("/sys/fs/cgroup/memory.max").read_text().strip()))
-    return min(found)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
