@@ -74,7 +74,11 @@ def test_links_and_files_with_several_names_are_listed(root: Path) -> None:
 
 
 async def test_a_searched_file_waits_again_once_it_changes(root: Path) -> None:
-    await until(lambda: all(scan(root).waiting.values()), "files older than the clock's resolution")
+    def settled() -> bool:
+        found = scan(root)
+        return found.changed is not None and all(found.waiting.values())
+
+    await until(settled, "a folder and files older than the clock's resolution")
     first = scan(root)
     assert first.changed is not None
     first.was_searched("a.py", ("digest", [("a key", 1)]))
