@@ -204,16 +204,22 @@ class LayerReader:
         ours.setblocking(False)
         self._line = ours
         with theirs:
-            self._process = await asyncio.create_subprocess_exec(
-                *(PYTHON, "-IS", "-c", f"{_PROGRAM}({theirs.fileno()})"),
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(),),
-                env={"PATH": os.defpath},
-                cwd="/",
-                start_new_session=True,
-            )
+            command = [PYTHON, "-IS", "-c", f"{_PROGRAM}({theirs.fileno()})"]
+            self._process = await start_apart(command, theirs)
+
+
+async def start_apart(command: Sequence[str], line: socket.socket) -> asyncio.subprocess.Process:
+    """Starts a program that has only the descriptor of `line`. Raises OSError."""
+    return await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.DEVNULL,
+        pass_fds=(line.fileno(),),
+        env={"PATH": os.defpath},
+        cwd="/",
+        start_new_session=True,
+    )
 
 
 def _beside(plan: ViewPlan) -> bool:

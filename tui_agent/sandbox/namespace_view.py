@@ -23,7 +23,7 @@ from tui_agent.files.numbers import whole_number
 from tui_agent.sandbox.build_cache import RunLayer
 from tui_agent.sandbox.environment import is_below, own_folder
 from tui_agent.sandbox.inside.mounts import plant
-from tui_agent.sandbox.layer_changes import ChangedPath, LayerReader
+from tui_agent.sandbox.layer_changes import ChangedPath, LayerReader, start_apart
 from tui_agent.sandbox.proxy import HostProxy, allowed
 from tui_agent.sandbox.run import Over, RunnerResult, RunResult
 from tui_agent.sandbox.view_plan import OURS, PYTHON, NoView, ViewPlan
@@ -99,16 +99,7 @@ class View:
             self.plan.write(seeds, self._rules())
             seeds.seek(0)
             socket.send_fds(ours, [b"plan"], [seeds.fileno()])
-            self._process = await asyncio.create_subprocess_exec(
-                *command,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(),),
-                env={"PATH": os.defpath},
-                cwd="/",
-                start_new_session=True,
-            )
+            self._process = await start_apart(command, theirs)
         try:
             message = await asyncio.wait_for(self._message(), STARTED)
         except TimeoutError:
