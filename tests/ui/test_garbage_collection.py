@@ -115,11 +115,14 @@ async def test_a_full_collection_visits_only_what_is_newer_than_the_last_until_m
     monkeypatch.setattr(garbage_collection, "SHARE", 10**9)
     kept = [Node() for _ in range(100)]
     node = weakref.ref(kept[0])
-    for most, seen in ((400_000, True), (400_000, False), (-(10**9), True)):
-        monkeypatch.setattr(garbage_collection, "MOST_FROZEN", most)
+    for most, seen in ((800_000, True), (800_000, False), (-(10**9), True)):
+        monkeypatch.setattr(garbage_collection, "TOO_MUCH_FROZEN", most)
         collector.collect_soon()
         await until(lambda: len(visited) > 0)
         assert (id(kept[1]) in visited.pop()) is seen
+    monkeypatch.setattr(garbage_collection, "TOO_MUCH_FROZEN", 10**9)
+    monkeypatch.setattr(garbage_collection, "MANY_FROZEN", -(10**9))
+    monkeypatch.setattr(garbage_collection, "READING", 0.01)
     kept.clear()
     collector.collect_soon()
     await until(lambda: node() is None)

@@ -33,8 +33,11 @@ NO_KEY = 0.5
 #: Memory blocks (70 bytes on average) added since the last full collection that trigger another: when idle,
 #: during a turn without keys, and immediately.
 MOST_ADDED, MANY_ADDED, TOO_MUCH_ADDED = 30_000, 60_000, 200_000
-#: Blocks added since the frozen objects were last collected that include these in the next full collection.
-MOST_FROZEN = 400_000
+#: Idle seconds before it if many objects were frozen since the last.
+READING = 5.0
+#: Blocks added since the frozen objects were last collected that include these after `READING`, and in the next
+#: full collection.
+MANY_FROZEN, TOO_MUCH_FROZEN = 400_000, 800_000
 #: Maximum share of time spent in collections.
 SHARE = 0.05
 
@@ -104,8 +107,8 @@ class Garbage:
             self._wait(quiet, everything)
             return
         older, self._collecting = self._older or everything, True
-        grown = older and not self._running() and sys.getallocatedblocks() - self._thawed > MOST_FROZEN
-        thaws = (everything or grown) and not self.shares_memory
+        grown = sys.getallocatedblocks() - self._thawed
+        thaws = (everything or (older and grown > TOO_MUCH_FROZEN)) and not self.shares_memory
         if thaws:
             gc.unfreeze()
         if older:
@@ -128,7 +131,8 @@ class Garbage:
         if self._older:
             self._wait(quiet)  # separately, so that a key between them is handled
         elif not everything:
-            self._wait(AWAY, everything=True)
+            many = grown > MANY_FROZEN and not self.shares_memory
+            self._wait(READING if many else AWAY, everything=True)
 
     def _may_begin(self, quiet: float, everything: bool) -> bool:
         idle, added = self._idle(), self._added()

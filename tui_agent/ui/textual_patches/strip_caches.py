@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from rich.style import Style
+from textual.filter import ANSIToTruecolor
 from textual.strip import Strip
 
 from tui_agent.ui.textual_patches.guard import missing, usable
@@ -43,6 +45,7 @@ def apply() -> bool:
     known = usable(
         "strip caches",
         missing(Strip, __init__="self segments cell_length", apply_filter="self filter background"),
+        missing(Style, "_color _bgcolor _attributes"),
         f"a strip has other fields: {', '.join(sorted(fields))}" if fields else "",
     )
     if known:
@@ -62,7 +65,25 @@ def _made(strip: Strip, segments: Iterable[Segment], cell_length: int | None = N
     strip._style_cache = strip._filter_cache = strip._line_length_cache = strip._offsets_cache = _NOTHING
 
 
+#: The bit of a dim style.
+_DIM = 2
+
+
+def _is_true(style: Style | None) -> bool:
+    """Whether it has neither the terminal's own colours nor dim ones, which a filter would replace."""
+    if style is None:
+        return True
+    colour, ground = style._color, style._bgcolor
+    return (
+        (colour is None or colour.triplet is not None)
+        and (ground is None or ground.triplet is not None)
+        and not style._attributes & _DIM
+    )
+
+
 def _filtered(strip: Strip, line_filter: LineFilter, background: Color) -> Strip:
+    if type(line_filter) is ANSIToTruecolor and all(_is_true(one.style) for one in strip._segments):
+        return strip
     asked: Any = (line_filter, background)
     if strip._filter_cache.get(asked):
         return strip
