@@ -155,10 +155,20 @@ async def test_credentials_are_one_in_two_views_and_outside(
             await asyncio.to_thread(replace_private, place, text.encode())
             for other in (*inside, home / ".token"):
                 await until(lambda other=other, text=text: other.read_text() == text, f"{other} is {text}")
+        # A file that an agent is writing is not copied, and not replaced.
+        (home / ".token").write_text('{"token": 1}')
+        await until(lambda: inside[0].read_text() == '{"token": 1}', "JSON")
+        for half in ("", '{"tok'):
+            inside[0].write_text(half)
+            runs[0]._home._share_once()
+            assert inside[0].read_text() == half and (home / ".token").read_text() == '{"token": 1}'
+        inside[0].write_text('{"token": 2}')
+        await until(lambda: (home / ".token").read_text() == '{"token": 2}', "the whole file")
+        await until(lambda: inside[1].read_text() == '{"token": 2}', "the whole file in the other view")
         # A refresh in the moment of the end is written back too.
-        inside[1].write_text("the last")
+        inside[1].write_text('{"token": 3}')
         await agent.session.outside_agents.end(runs[1])
-        assert (home / ".token").read_text() == "the last"
+        assert (home / ".token").read_text() == '{"token": 3}'
 
 
 # ── git and odd files ────────────────────────────────────────────────────────────────────────────────────────

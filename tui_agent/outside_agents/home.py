@@ -11,6 +11,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+import msgspec
+
 from tui_agent.errors import FileError
 from tui_agent.files.private import make_private, replace_private
 from tui_agent.outside_agents.profiles import AgentProfile
@@ -96,6 +98,9 @@ class AgentHome:
         if inside == outside:
             self._equal[name] = inside
             return
+        begun = not inside or (_is_json(outside or b"") and not _is_json(inside))
+        if inside is not None and inside != equal and outside and begun:
+            return  # the agent is writing it
         place = os.path.realpath(f"{self._home}/{name}")
         there = self._access.status(name)
         newer_inside = there is not None and (
@@ -117,3 +122,11 @@ class AgentHome:
         except OSError:
             return None
         return content if len(content) <= MOST else None
+
+
+def _is_json(content: bytes) -> bool:
+    try:
+        msgspec.json.decode(content)
+    except msgspec.DecodeError:
+        return False
+    return True

@@ -310,20 +310,15 @@ class Agents:
         status, self._run = await self._ended, None
         self._terminal.close()
         await self._session.outside_agents.end(run)
-        count = sum(
-            change.waits and change.id.startswith(f"{run.source}.")
-            for change in self._session.state.review.changes
-        )
+        changes = self._session.state.review.changes
+        ours = [change for change in changes if change.id.startswith(f"{run.source}.")]
+        count = sum(change.waits for change in ours)
         if self.ends_with_it and not count:
             await self._app.leave(status if status >= 0 else 128 - status)
             return
         how = (
-            "ended"
-            if not status
-            else f"ended with {status}"
-            if status > 0
-            else f"was ended by signal {-status}"
+            f"was ended by signal {-status}" if status < 0 else f"ended with {status}" if status else "ended"
         )
-        changes = f"{counted(count, 'changed file')} in the review" if count else "it changed nothing"
-        await self._session.notice(f"{run.profile.name} {how}: {changes}")
+        left = f"{counted(count, 'changed file')} in the review" if count else "no change is open"
+        await self._session.notice(f"{run.profile.name} {how}: {left if ours else 'it changed nothing'}")
         self._show_review()
