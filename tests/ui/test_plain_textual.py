@@ -20,6 +20,7 @@ LOST = {
     "styles cache": "from textual._styles_cache import StylesCache; del StylesCache.get_inner_outer",
     "drawn lines": "from textual._styles_cache import StylesCache; del StylesCache.clear",
     "tall widgets": "from textual._spatial_map import SpatialMap; del SpatialMap.insert",
+    "timers": "from textual.timer import Timer; Timer.__init__ = lambda self: None",
     "lines of an editor": "from textual.widgets import TextArea; del TextArea._render_line",
     "unwrapped rows": "from textual.widgets.text_area import WrappedDocument as W; del W.wrap_range",
     "keys first": "from textual.screen import Screen; del Screen._compositor_refresh",

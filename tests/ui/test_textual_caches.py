@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import itertools
 import math
+import time
 import weakref
 from collections.abc import AsyncGenerator, Callable, Generator
 from pathlib import Path
@@ -308,3 +310,26 @@ async def test_nothing_is_collected_while_a_turn_runs(
             assert not it.session.state.turn.running
         finally:
             gc.callbacks.remove(collected)
+
+
+@pytest.mark.parametrize("delay", [-0.1, 0.0, 0.01])
+async def test_a_single_timer_that_is_late_runs(monkeypatch: pytest.MonkeyPatch, delay: float) -> None:
+    """As on a machine that stops whenever the time is asked. Textual skips it, or its loop does not end."""
+    begin = time.monotonic()
+    seconds = itertools.count(begin)
+
+    def stopped() -> float:
+        now = next(seconds)
+        if now > begin + 1_000:
+            raise asyncio.CancelledError  # ends the loop
+        return now
+
+    app = Small()
+    textual_patches.apply()
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        done = asyncio.Event()
+        monkeypatch.setattr("textual._time.get_time", stopped)
+        app.set_timer(delay, done.set)
+        await asyncio.wait_for(done.wait(), 3)
+        monkeypatch.undo()

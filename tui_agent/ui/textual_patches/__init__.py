@@ -12,7 +12,7 @@ from functools import cache
 from tui_agent.ui.textual_patches.guard import module_of
 
 #: Patches of Textual's own classes. The others are base classes of our widgets with their own fallback.
-PATCHES = ("component_styles", "notices", "strip_caches", "styles_cache", "tall_widgets")
+PATCHES = ("component_styles", "notices", "strip_caches", "styles_cache", "tall_widgets", "timers")
 
 
 @cache
