@@ -264,9 +264,10 @@ def test_a_host_that_ends_while_it_hands_a_terminal_over_costs_nothing(workspace
         (("--no-such-option",), "has no option"),
         (("no-such-folder/x",), "no-such-folder"),
         (("--version",), "tui-agent "),
+        (("--resume", "20200101-000000-0000"), "20200101-000000-0000"),
     ],
 )
-def test_words_that_open_no_screen_are_answered_as_without_a_host(
+def test_words_that_open_no_session_are_answered_as_without_a_host(
     workspace: Path, home: Path, words: tuple[str, ...], said: str
 ) -> None:
     with (
@@ -274,7 +275,9 @@ def test_words_that_open_no_screen_are_answered_as_without_a_host(
         running(Program(*words, folder=workspace, home=home, command=TUI_AGENT), sign=said) as program,
     ):
         program.until(lambda: program.process.poll() is not None, "the end")
-        assert program.process.returncode == (0 if words == ("--version",) else 2)
+        program.look()
+        assert program.process.returncode == {"--version": 0, "--resume": 1}.get(words[0], 2)
+        assert "ended unexpectedly" not in program.text
 
 
 def test_a_setting_ends_the_host(workspace: Path, home: Path) -> None:

@@ -76,8 +76,7 @@ class Spare:
             with debug_log.defer_output():
                 status = run_app(_never, **self._drawn_as, arrival=self._arrive)
                 if self._wanted and self._lent is not None:
-                    lent, self._lent = self._lent, None
-                    status = run_app(**self._wanted, lent=lent, serve=cli.serve)
+                    status = run_app(**self._wanted, lent=self._lent, serve=cli.serve)
         except TuiAgentError as error:
             output.error(f"{error.what}: {error.remedy}")
             status = error.exit_status
@@ -86,7 +85,7 @@ class Spare:
             output.error(f"{found.what}: {found.remedy}")
             status = found.exit_status
         sys.stderr.flush()
-        if self._lent is not None:
+        if self._lent is not None:  # closed, unless the session could not be opened
             self._lent.send({"type": "ended", "status": status})
         debug_log.stop()
         return status
@@ -124,8 +123,7 @@ class Spare:
         if any(wanted[name] != value for name, value in self._drawn_as.items()) or os.environ.get("NO_COLOR"):
             self._wanted = wanted
             return None
-        lent, self._lent = self._lent, None
-        return Beginning(wanted["open_session"], wanted["reopen"], wanted["pick_from"], cli.serve, lent)
+        return Beginning(wanted["open_session"], wanted["reopen"], wanted["pick_from"], cli.serve, self._lent)
 
     def _connection(self) -> socket.socket:
         try:
