@@ -53,7 +53,7 @@ def at_task(
     command = [peer.command, *peer.words(model, task.prompt, repository)]
     try:
         done = subprocess.run(
-            command, cwd=root, env=dict(environment), capture_output=True, text=True, stdin=subprocess.DEVNULL,
+            command, cwd=root, env={**environment, "PWD": str(root)}, capture_output=True, text=True, stdin=subprocess.DEVNULL,
             timeout=PATIENCE_SECONDS, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:

@@ -37,6 +37,7 @@ def test_a_peer_solves_a_task_and_its_counts_are_read(agent: RealAgent, tmp_path
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(home),
+            "PWD": str(home),
             "ANTHROPIC_BASE_URL": server.url.removesuffix("/v1"),
             "ANTHROPIC_API_KEY": server.key,
             "OPENAI_API_BASE": server.url,
