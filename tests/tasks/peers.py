@@ -53,8 +53,8 @@ def at_task(
     command = [peer.command, *peer.words(model, task.prompt, repository)]
     try:
         done = subprocess.run(
-            command, cwd=root, env={**environment, "PWD": str(root)}, capture_output=True, text=True, stdin=subprocess.DEVNULL,
-            timeout=PATIENCE_SECONDS, check=False,
+            command, cwd=root, env={**environment, "PWD": str(root)}, capture_output=True, text=True,
+            stdin=subprocess.DEVNULL, timeout=PATIENCE_SECONDS, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         outcome.faults.append(f"stopped after {PATIENCE_SECONDS:.0f} s")
