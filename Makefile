@@ -55,7 +55,8 @@ projects: set-up ## Fetch real projects and prove changes of them; the table in 
 
 agents: set-up ## Install real agents into build/agents, for tests/real_agents and `make bench ARGS=agents`
 	@npm install --prefix build/agents --no-audit --no-fund --loglevel=error \
-		@anthropic-ai/claude-code @openai/codex opencode-ai @google/gemini-cli
+		@anthropic-ai/claude-code @openai/codex opencode-ai @google/gemini-cli \
+		@agentclientprotocol/claude-agent-acp @agentclientprotocol/codex-acp
 	@for python in $(PYTHON) python3.12 $(HOME)/.pyenv/versions/3.12.*/bin/python .venv/bin/python; do \
 		$$python -c 'import venv' 2>/dev/null && break; done; \
 	for agent in mistral-vibe aider-chat; do \

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import termios
 import time
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from support.sessions import open_session
 from support.trees import until
 
 from tui_agent.edits.change import Change, Pick
+from tui_agent.outside_agents.profiles import load_profile
 from tui_agent.session import outside_agents
 from tui_agent.session.outside_agents import AgentRun
 from tui_agent.session.session import Session
@@ -168,7 +170,7 @@ async def test_two_real_agents_try_one_goal_beside_each_other(
             assert kinds == KINDS
 
 
-@pytest.mark.parametrize("agent", installed_agents("opencode", "gemini", "vibe"))
+@pytest.mark.parametrize("agent", installed_agents("claude", "codex", "opencode", "gemini", "vibe"))
 async def test_real_agents_do_a_turn_in_the_chat_by_their_protocol(
     agent: RealAgent, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,6 +183,9 @@ async def test_real_agents_do_a_turn_in_the_chat_by_their_protocol(
         monkeypatch.setattr(outside_agents, "HostProxy", hosts.proxy)
         async with open_session(root, []) as session:
             agent.set_up(session.folders, home, hosts.authority, monkeypatch)
+            adapter = load_profile(session.folders, agent.name).acp[0]
+            if shutil.which(adapter) is None:
+                pytest.skip(f"{adapter} is not installed: `make agents` installs it")
             before = contents(root)
             await session.delegate(agent.name, "TASK-1: change the files")
             await asyncio.wait_for(session.chat.finished(), WITHIN)

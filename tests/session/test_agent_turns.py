@@ -29,7 +29,11 @@ class Echo(acp.Agent):
         return schema.InitializeResponse(protocol_version=protocol_version)
     async def new_session(self, cwd, mcp_servers=None, **_):
         self.cwd, self.turns = pathlib.Path(cwd), 0
-        return schema.NewSessionResponse(session_id="one")
+        modes = [schema.SessionMode(id=one, name=one) for one in ("ask", "all")]
+        state = schema.SessionModeState(current_mode_id="ask", available_modes=modes)
+        return schema.NewSessionResponse(session_id="one", modes=state)
+    async def set_session_mode(self, mode_id, session_id, **_):
+        assert mode_id == "all"
     async def prompt(self, prompt, session_id, **_):
         self.turns += 1
         say = lambda update: self.conn.session_update(session_id=session_id, update=update)
@@ -73,8 +77,13 @@ async def test_an_agent_does_a_turn_by_acp_and_the_next_in_the_same_conversation
     async with open_session(root, []) as session:
         agent = root / "agent.py"
         agent.write_text(ACP_AGENT)
-        profile(session.folders.config, "echo", program=sys.executable, acp=[sys.executable, "agent.py"])
-        for turn in (1, 2):
+        of_profile = {"program": sys.executable, "acp": [sys.executable, "agent.py"]}
+        profile(session.folders.config, "other", **of_profile, acp_mode="none missing")
+        await session.delegate("other", "go")
+        await session.chat.finished()
+        assert "no mode none missing, only ask, all" in session.state.turn.error
+        profile(session.folders.config, "echo", **of_profile, acp_mode="missing all")
+        for turn in (2, 3):
             await session.delegate("echo", "go")
             await session.chat.finished()
             assert session.state.turn.ok, session.state.turn.error
@@ -92,9 +101,11 @@ async def test_an_agent_does_a_turn_by_acp_and_the_next_in_the_same_conversation
             planned = [(todo.text, todo.done) for todo in session.state.todos if todo.turn == turn]
             assert planned == [("Look", True), ("Write", True)]
             (change,) = session.state.review.open
-            assert session.core.blobs.get_text(change.new) == f"go yes {turn}\n"
+            assert session.core.blobs.get_text(change.new) == f"go yes {turn - 1}\n"
             assert not (root / "made.txt").exists()
-            assert session.state.usage.session.cost == 0.5 * turn and session.state.usage.turn.cost == 0.5
+            assert (
+                session.state.usage.session.cost == 0.5 * (turn - 1) and session.state.usage.turn.cost == 0.5
+            )
 
 
 async def test_a_request_for_permission_is_a_question_in_the_chat(tmp_path: Path) -> None:

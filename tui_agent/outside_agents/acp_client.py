@@ -96,8 +96,8 @@ class AcpAgent:
         writer = asyncio.StreamWriter(to_agent, protocol, None, loop)
         self._connection = self._sdk.connect_to_agent(_Client(self), writer, self._output)
 
-    async def begin(self, folder: str, mode: str) -> None:
-        """Raises `SessionError` with the agent's reason."""
+    async def begin(self, folder: str, modes: str) -> None:
+        """Sets the first of `modes` that the agent has. Raises `SessionError` with the agent's reason."""
         schema = self._sdk.schema
         try:
             async with asyncio.timeout(READY_WITHIN):
@@ -110,9 +110,17 @@ class AcpAgent:
                 )
                 session = await self._connection.new_session(cwd=folder, mcp_servers=[])
                 self._session = session.session_id
-                modes = session.modes.available_modes if session.modes else []
-                if mode and any(one.id == mode for one in modes):
+                offered = [one.id for one in session.modes.available_modes] if session.modes else []
+                if modes and offered:
+                    mode = next((one for one in modes.split() if one in offered), "")
+                    if not mode:
+                        raise SessionError(
+                            f"The agent has no mode {modes}, only {', '.join(offered)[:200]}",
+                            "correct `acp_mode` in its profile",
+                        )
                     await self._connection.set_session_mode(session_id=self._session, mode_id=mode)
+        except SessionError:
+            raise
         except TimeoutError as error:
             raise SessionError("The agent did not answer", "run it full screen with /agent") from error
         except Exception as error:

@@ -29,7 +29,8 @@ class AgentProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     - program: name on PATH, or an absolute path.
     - arguments: always given; they switch the agent's own sandbox off, since sandboxes do not nest.
     - headless: arguments of a run without a terminal, with `{prompt}` as one of them.
-    - acp: command that speaks the Agent Client Protocol on its standard streams; `acp_mode` is set at the start.
+    - acp: command that speaks the Agent Client Protocol on its standard streams; `acp_mode` is set at the start; of
+      several, the first that it has.
     - hosts: allowed names on port 443, or HOST:PORT.
     - environment: names of variables that the agent gets, keys included. variables: further variables.
     - credentials: files below the home that are shared; the agent's writes are copied back.
