@@ -185,7 +185,7 @@ async def test_real_agents_do_a_turn_in_the_chat_by_their_protocol(
             agent.set_up(session.folders, home, hosts.authority, monkeypatch)
             adapter = load_profile(session.folders, agent.name).acp[0]
             if shutil.which(adapter) is None:
-                pytest.skip(reason=f"{adapter} is not installed: `make agents` installs it")
+                raise pytest.skip.Exception(f"{adapter} is not installed: `make agents` installs it")
             before = contents(root)
             await session.delegate(agent.name, "TASK-1: change the files")
             await asyncio.wait_for(session.chat.finished(), WITHIN)
