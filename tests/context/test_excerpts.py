@@ -201,3 +201,9 @@ def test_places_in_a_text_of_several_pieces_are_the_same(monkeypatch: pytest.Mon
     for size in (1, 11, 12, 13, 500):
         monkeypatch.setattr(file_contents, "PIECE", size)
         assert Portions(SOURCE, wanted).fitting(2_000) == whole
+
+
+def test_of_two_definitions_the_rarer_word_is_shown_first() -> None:
+    text = "def common():\n" + "common()\n" * 9 + "x = 1\n" * 300 + "def rare():\n" + "y = 2\n" * 50
+    ranges = Portions(text, PortionRequest(words="change common and rare")).fitting(300)
+    assert any(first <= 311 <= last for first, last in ranges)

@@ -98,3 +98,7 @@ def test_what_shapes_nothing_is_shown_and_makes_no_new_name(text: str) -> None:
 @pytest.mark.parametrize("name", ["a\nb", "\u2028", "a\u202eb", "\u2800", "\u00a0a", "a\ud800", "a\u200fb"])
 def test_other_names_that_would_deceive_are_refused(name: str) -> None:
     assert fault_of_new(name)
+
+
+def test_a_control_character_is_shown_by_its_picture() -> None:
+    assert sanitize.clean("a\x01\x1b\x1f\x7f\x80\u202eb\n\t") == "a␁␛␟␡\ufffd\ufffdb\n\t"

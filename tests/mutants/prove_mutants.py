@@ -81,10 +81,17 @@ class Mutant(NamedTuple):
     begin: int
     end: int
     new: str
+    #: In a function whose result is cached, so that its lines run in the first test alone.
+    cached: bool = False
 
     @property
     def package(self) -> str:
         return self.module.split("/")[1]
+
+    @property
+    def runs_elsewhere(self) -> bool:
+        """Whether other tests can notice it than those that run its lines here."""
+        return self.cached or self.module.startswith(ELSEWHERE)
 
     def applied(self, source: bytes) -> bytes:
         return source[: self.begin] + self.new.encode() + source[self.end :]
@@ -133,20 +140,22 @@ def mutants() -> list[Mutant]:
             def written(node: ast.expr, source: bytes = source) -> str:
                 return source[slice(*span(node))].decode()
 
-            for node, new in _changes(ast.parse(source), written):
-                found.append(Mutant(name, node.lineno, *span(node), new))
+            for node, new, cached in _changes(ast.parse(source), written):
+                found.append(Mutant(name, node.lineno, *span(node), new, cached))
     return found
 
 
 def _changes(
     tree: ast.Module, written: Callable[[ast.expr], str]
-) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
+) -> Iterator[tuple[ast.expr | ast.stmt, str, bool]]:
     for function in ast.walk(tree):
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
+        cached = any("cache" in ast.unparse(decorator) for decorator in function.decorator_list)
         for statement in function.body:
             for node in _below(statement):
-                yield from _changes_of(node, written)
+                for changed, new in _changes_of(node, written):
+                    yield changed, new, cached
 
 
 def _below(node: ast.AST) -> Iterator[ast.AST]:
@@ -268,7 +277,7 @@ def _is_killed(copies: SimpleQueue[Path], mutant: Mutant, baseline: Baseline) ->
                 done = _run(copy, chosen, max(baseline.seconds * LONGER, AT_LEAST))
                 if done is None or done.returncode not in (pytest.ExitCode.OK, pytest.ExitCode.USAGE_ERROR):
                     return True
-                if done.returncode == pytest.ExitCode.OK and not mutant.module.startswith(ELSEWHERE):
+                if done.returncode == pytest.ExitCode.OK and not mutant.runs_elsewhere:
                     return False
             return False
         finally:

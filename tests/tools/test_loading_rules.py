@@ -10,7 +10,15 @@ from tui_agent.context.known_files import KnownFile
 from tui_agent.store import events as e
 from tui_agent.store.conversation import UsageSlice
 from tui_agent.store.state import ModelSlice, State
-from tui_agent.tools.load_files import known_file, leave_out, part_notice, window_of
+from tui_agent.tools.load_files import (
+    FilesRead,
+    in_part,
+    known_file,
+    least_bytes,
+    leave_out,
+    part_notice,
+    window_of,
+)
 from tui_agent.tools.tool import LoadedFiles
 
 FILE = LoadedFile("a.py", "m", "x\n" * 20, 40, "request", "python")
@@ -102,3 +110,11 @@ def test_the_window_is_corrected(window: int, server: str, scale: float, room: i
 
 def test_a_part_is_said() -> None:
     assert part_notice(PART).text == "a.py: the model sees lines 3-5 of 20"
+
+
+def test_lines_that_a_request_names_are_kept_inside_the_file() -> None:
+    read = FilesRead((FILE,))
+    assert in_part(read, ()) is read
+    assert in_part(read, [(19, 30)]).files[0].ranges == ((19, 20),)
+    assert in_part(read, [(28, 30)]).files[0].ranges == ()
+    assert [least_bytes(one) for one in (FILE, PART, replace(FILE, file_id="x"))] == [40, 0, 0]
