@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tui_agent.answers.schema import coerced
+from tui_agent.answers.values import Reply, TodoItem
 
 PART = {
     "type": "object",
@@ -47,3 +48,23 @@ PART = {
 )
 def test_what_certainly_means_the_shape_gets_it(value: Any, meant: Any) -> None:
     assert coerced(PART, value) == meant
+
+
+def test_entries_of_a_reply_are_found_by_the_keys_of_the_wire() -> None:
+    parts = {
+        "todos": ("todos", (TodoItem("t"),)),
+        "files": ("fileRequests", ("f",)),
+        "directories": ("directoryRequests", ("d",)),
+        "searches": ("searches", ("s",)),
+        "sub_tasks": ("subTasks", ("u",)),
+        "next_steps": ("nextSteps", ("n",)),
+        "others": ("odd", ({"a": 1},)),
+    }
+    fields: dict[str, Any] = {
+        name: {"odd": value} if name == "others" else value for name, (_, value) in parts.items()
+    }
+    whole = Reply(changes=("c",), refused=("r",), offered=("o",), **fields)  # ty: ignore[invalid-argument-type]
+    for key, value in parts.values():
+        assert whole.entries(key) == value
+        assert Reply().entries(key) == ()
+    assert whole.entries("fileChanges") == ("c", "r", "o")

@@ -395,3 +395,18 @@ def test_a_first_sync_that_failed_is_tried_again(path: Path, monkeypatch: pytest
     first.try_again()
     assert len(seen) == 9
     first.close()
+
+
+def test_near_the_end_records_are_not_synced_one_by_one(path: Path) -> None:
+    log = Log.create(path)
+    appended(log, notice("one"))
+
+    def level() -> int:
+        return log._writer.connection.execute("PRAGMA synchronous").fetchone()[0]
+
+    assert level() == 2
+    log.sync_at_end()
+    appended(log, notice("two"))
+    assert level() == 1
+    log.close()
+    assert load(path).events == [notice("one"), notice("two")]

@@ -75,3 +75,28 @@ async def test_the_only_definition_is_loaded(
         one.attempt.by for one in events if isinstance(one, e.AttemptEnded) and one.attempt.outcome == "hit"
     ]
     assert hits == (["program"] if loaded else [])
+
+
+@pytest.mark.parametrize(
+    ("action", "notice"),
+    [
+        (wanted("Rates", "RATES.PY"), "RATES.PY was found with different letter case: rates.py"),
+        (wanted("Rates", "rates.py"), ""),
+        (
+            wanted("X", "no.py", fallbackAction="ask_user"),
+            "X was not found (tried no.py). The turn continues without it",
+        ),
+        (wanted("X", "no.py", fallbackAction="create_new"), ""),
+        (wanted("X", "no.py", fallbackAction="skip"), ""),
+    ],
+)
+async def test_a_file_under_another_name_or_none_is_told(
+    tmp_path: Path, action: dict[str, object], notice: str
+) -> None:
+    make_tree(tmp_path, {"rates.py": "x = 1\n"})
+    replies = [calls(("read_files", {"actions": [action]})), "Done."]
+    async with open_session(tmp_path, replies, protocol="tools") as session:
+        await session.chat.submit("Look")
+        await session.chat.finished()
+        told = [one.text for one in session.state.notices.items]
+    assert told == ([notice] if notice else [])
