@@ -132,7 +132,10 @@ async def test_programs_left_in_the_background_end_with_the_command(root: Path) 
 @pytest.mark.parametrize(
     ("run", "said"),
     [
-        ("no-such-engine {command}", "could not be used (No such file or directory: no-such-engine): try"),
+        (
+            "no-such-engine {command}",
+            "no-such-engine cannot be started (No such file or directory): install it",
+        ),
         ("sh -c 'echo the engine is down >&2; exit 125' {command}", "the engine is down"),
         ("sh -c 'sh -c \"$3\" | head -c 40' x {command}", ""),
     ],

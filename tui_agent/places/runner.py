@@ -206,7 +206,8 @@ class PlaceRunner:
     def reason(self, error: OSError | TuiAgentError) -> TuiAgentError:
         if isinstance(error, TuiAgentError):
             return error
-        return failed(self._place, f"{error.strerror}: {error.filename}".encode(errors="replace"))
+        what = f"{error.filename or self._place.words[0]} cannot be started ({error.strerror})"
+        return SessionError(what, f"install it, or correct `run` of the place {self._place.name}")
 
     async def bring_again(self) -> None:
         """Brings the contents to a place that lost them. Raises `SessionError` and OSError."""
