@@ -26,7 +26,7 @@ from tui_agent import __version__
 from tui_agent.errors import PlaceLost, install_command
 from tui_agent.files.numbers import whole_number
 from tui_agent.places.contents import Contents, tar_stream
-from tui_agent.places.place import ROOM, RUN, end_all, engine_environment
+from tui_agent.places.place import ROOM, RUN, end_all, engine_environment, home_of
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -258,7 +258,8 @@ def _work(start: str, sending: Any, receiving: Any) -> None:
                 if not ended.wait(PATIENCE):
                     with suppress(ProcessLookupError):
                         os.killpg(pid, signal.SIGKILL)
-                end_all(start)
+                if home_of(start).exists():  # The worker removes it last.
+                    end_all(start)
                 relaying.join(PATIENCE)
 
 
