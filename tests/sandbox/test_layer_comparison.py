@@ -116,6 +116,25 @@ def test_contents_are_kept_one_after_the_other_and_an_unchanged_one_takes_no_roo
     assert (done.kept[7:17], done.end, done.left) == (b"one\nthree\n", 17, {})
 
 
+@pytest.mark.parametrize(("failures", "readable"), [(1, True), (3, True), (4, False)])
+def test_a_file_that_is_replaced_in_the_moment_of_its_reading_is_read_again(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch, failures: int, readable: bool
+) -> None:
+    folders.written("a", b"one\n")
+    folders.there("a", b"two\n")
+    opened, left = FolderAccess.open, [FileNotFoundError()] * failures
+
+    def replaced(access: FolderAccess, path: str) -> int:
+        if left:
+            raise left.pop()
+        return opened(access, path)
+
+    monkeypatch.setattr(FolderAccess, "open", replaced)
+    done = folders.compared()
+    assert [one.why for one in done.found] == ["" if readable else "it could not be read"]
+    assert set(done.left) == (set() if readable else {"unreadable"})
+
+
 @pytest.mark.parametrize(
     ("before", "after", "kind", "executable"),
     [

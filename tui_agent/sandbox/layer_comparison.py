@@ -336,7 +336,7 @@ class Comparison:
         return bool(mode & 0o100)
 
     def _compared(
-        self, path: str, there: os.stat_result, before: EarlierState | os.stat_result | None
+        self, path: str, there: os.stat_result, before: EarlierState | os.stat_result | None, again: int = 3
     ) -> _Content:
         if there.st_size > self._budget.largest:
             return _Content(False, why=TOO_LARGE)
@@ -352,6 +352,12 @@ class Comparison:
                 with open(self._real.open(path), "rb", buffering=0) as real:
                     return self._store_content(path, after, real.read)
         except OSError:
+            now = self._layer.status(path)
+            if again and now is not None and stat.S_ISREG(now.st_mode):
+                if not isinstance(before, EarlierState):  # either file can be replaced at any time
+                    before = self._real.status(path)
+                    before = before if before is not None and stat.S_ISREG(before.st_mode) else None
+                return self._compared(path, now, before, again - 1)
             self._leave("unreadable", path)
             return _Content(False, why="it could not be read")
 
