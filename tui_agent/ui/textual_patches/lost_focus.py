@@ -1,6 +1,6 @@
 """Chooses the next focus after removal or hiding of the focused widget.
 
-Defect: Textual focuses the adjacent widget, even in another pane.
+Defect: Textual focuses the adjacent widget, even in another pane. Without the patch keys may go to that pane.
 
 Upstream report: "A screen could choose the next focus when the focused widget is removed."
 """
