@@ -229,7 +229,7 @@ class WritableFolder(FolderAccess):
 
     @contextmanager
     def _replaced(self, path: str) -> Generator[tuple[str, int]]:
-        parent = self._made(path.rpartition("/")[0])
+        parent = self._opened(path.rpartition("/")[0], made=True)
         name, unfinished = path.rpartition("/")[2], UNFINISHED + os.urandom(8).hex()
         try:
             yield unfinished, parent
@@ -270,24 +270,20 @@ class WritableFolder(FolderAccess):
                 os.close(above)
                 self._forget()
 
-    def _opened(self, folder: str) -> int:
+    def _opened(self, folder: str, *, made: bool = False) -> int:
+        """With `made` creates missing folders."""
         here = os.dup(self._root)
         for part in folder.split("/") if folder else ():
-            here = self._step(here, part)
+            here = self._step(here, part, made)
         return here
 
-    def _made(self, folder: str) -> int:
-        here = os.dup(self._root)
-        for part in folder.split("/") if folder else ():
-            with suppress(FileExistsError):
-                os.mkdir(part, 0o755, dir_fd=here)
-            here = self._step(here, part)
-        return here
-
-    def _step(self, here: int, part: str) -> int:
+    def _step(self, here: int, part: str, made: bool) -> int:
         try:
             if part in ("", ".", ".."):
                 raise OSError("it is not a name")
+            if made:
+                with suppress(FileExistsError):
+                    os.mkdir(part, 0o755, dir_fd=here)
             return os.open(part, _FOLDER, dir_fd=here)
         finally:
             os.close(here)
