@@ -68,7 +68,7 @@ async def test_a_host(root: Path, far: FarHost, copy: str) -> None:
 
 async def test_a_program_that_a_host_starts(root: Path, far: FarHost) -> None:
     """A stand-in of a container there: it has the copy, and another home."""
-    run = "ssh far env -i PATH=/usr/bin:/bin HOME=/nonexistent TMPDIR=/nonexistent env -C {view} A=5 {command}"
+    run = "ssh far env -i PATH=/usr/bin:/bin HOME=/none TMPDIR=/none env -C {view} A=5 {command}"
     place: Mapping[str, object] = {"name": "there", "run": run, "copy": "bundle"}
     (first,) = await ran(root, place, "cat a.py; echo $A; echo new > n")
     assert (first.output, first.how, first.changed) == ("print(1)\n5\n", "exit", ("n",))
