@@ -209,6 +209,8 @@ class Editor(WritingArea):
         self.agreed = ""
         self.told = (buffer.cursor, buffer.anchor)
         self._first = theme
+        #: Position to scroll to after the first layout, without which there is no size.
+        self._scroll_later: Place | None = None
         #: All lines, and the first visible one.
         self.whole: PartedLines | None = None
         self.first_line = 0
@@ -382,7 +384,13 @@ class Editor(WritingArea):
         return round(self.scroll_y) + self.first_line, round(self.scroll_x)
 
     def _scroll_back(self, place: Place) -> None:
-        self.scroll_to(place[1], place[0] - self.first_line, animate=False, immediate=True)
+        self._scroll_later = None if self.size else place
+        self.scroll_to(place[1], place[0] - self.first_line, animate=False, immediate=True, force=True)
+
+    @on(events.Resize)
+    def _scroll_when_laid_out(self) -> None:
+        if self._scroll_later is not None:
+            self.call_after_refresh(self._scroll_back, self._scroll_later)
 
     def _tell_scrolled(self) -> None:
         self.post_message(self.Scrolled())
