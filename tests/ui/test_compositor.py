@@ -101,6 +101,12 @@ async def test_a_key_and_a_scroll_do_no_work_a_second_time(
         assert not hidden.display and not hidden.size
         it.one(Transcript).query(MessageBlock).first().refresh()
         assert done["_arrange_root"] == laid_out, "the size of what is out of view is known"
+        laid_out = done["_arrange_root"]
+        await it.press("pageup")
+        it.screen._refresh_layout()
+        made = done["_arrange_root"] - laid_out
+        assert it.one(StatusPane).region and it.one(Prompt).region
+        assert done["_arrange_root"] == laid_out + made, "a layout after a scroll is whole"
         await it.press(*"ords")
         assert missing.cache_info().misses == asked, "names of libraries are looked for once"
 

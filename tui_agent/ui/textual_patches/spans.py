@@ -1,7 +1,7 @@
 """Draws only the changed cells of a screen, each by its visible widget.
 
 Defect: Textual's compositor draws every widget on the changed lines completely and then crops: a typed
-character costs a file tree, four borders and the background.
+character costs a file tree, four borders and the background. A layout after a scroll is made twice.
 
 Figure: echo of a key; see `keys_first`.
 
@@ -80,6 +80,8 @@ class SpanCompositor(Compositor):
         before = self._told
         made_meanwhile = self._full_map is not before
         result = super().reflow(parent, size)
+        # Textual leaves the mark of an earlier scroll on the new map, and the next query lays the screen out again.
+        self._full_map_invalidated = False
         now = self._told = self._full_map
         if made_meanwhile:
             shown = now.keys() - before.keys()
