@@ -209,7 +209,7 @@ class Editor(WritingArea):
         self.agreed = ""
         self.told = (buffer.cursor, buffer.anchor)
         self._first = theme
-        #: Position to scroll to after the first layout, without which there is no size.
+        #: Position to scroll to after each layout until the first key or scroll.
         self._scroll_later: Place | None = None
         #: All lines, and the first visible one.
         self.whole: PartedLines | None = None
@@ -384,13 +384,20 @@ class Editor(WritingArea):
         return round(self.scroll_y) + self.first_line, round(self.scroll_x)
 
     def _scroll_back(self, place: Place) -> None:
-        self._scroll_later = None if self.size else place
+        self._scroll_later = place
         self.scroll_to(place[1], place[0] - self.first_line, animate=False, immediate=True, force=True)
 
     @on(events.Resize)
     def _scroll_when_laid_out(self) -> None:
         if self._scroll_later is not None:
             self.call_after_refresh(self._scroll_back, self._scroll_later)
+
+    @on(events.Key)
+    @on(events.MouseDown)
+    @on(events.MouseScrollDown)
+    @on(events.MouseScrollUp)
+    def _stay(self) -> None:
+        self._scroll_later = None
 
     def _tell_scrolled(self) -> None:
         self.post_message(self.Scrolled())
@@ -419,7 +426,7 @@ class Editor(WritingArea):
     def select(self, anchor: Place, cursor: Place) -> None:
         if self.whole is not None and not 0 <= cursor[0] - self.first_line < self.document.line_count:
             self._show_part(cursor[0])
-        self._by_mouse = False
+        self._by_mouse, self._scroll_later = False, None
         self.selection = Selection(
             self._within(self._local_place(anchor)), self._within(self._local_place(cursor))
         )
