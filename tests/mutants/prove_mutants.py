@@ -50,7 +50,7 @@ LONGER, AT_LEAST = 4, 60
 MOST_NAMED: Final = 500
 #: Tests of a package that may fail without a mutant, on a busy machine.
 MOST_FAILED: Final = 3
-_FAILED: Final = re.compile(r"^FAILED (\S+::.*?)(?: - .*)?$", re.MULTILINE)
+_FAILED: Final = re.compile(r"^(?:FAILED|ERROR) (\S+::.*?)(?: - .*)?$", re.MULTILINE)
 _COMPARED: Final[dict[type[ast.cmpop], str]] = {
     ast.Lt: "<=",
     ast.LtE: "<",
