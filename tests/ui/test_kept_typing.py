@@ -20,6 +20,7 @@ from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import State
 from tui_agent.ui.app import WorkspaceApp
+from tui_agent.ui.editor.code_editor import Editor
 from tui_agent.ui.editor.writing_area import KeptArea, KeptInput
 from tui_agent.ui.panes.chat import ChatPane
 from tui_agent.ui.panes.review import ReviewPane
@@ -169,6 +170,7 @@ async def test_keys_that_wait_are_never_stored_in_two_texts(tmp_path: Path, plac
         elif place == "editor":
             await session.files.open("a.txt")
             driven.screen.focus_pane("buffers")
+            await driven.until(lambda: isinstance(driven.app.focused, Editor), "the editor")
         await driven.press(*"begun ")
         with keys_wait(driven.screen):
             for letter in "and more":

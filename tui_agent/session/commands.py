@@ -532,6 +532,7 @@ class Commands:
         """Raises `OSError`."""
         self._here_too.keep(True)
 
+    @call(changes=False)
     def on_batch(self, changes: Sequence[FileChange]) -> None:
         self._servers.on_batch(changes)
 
