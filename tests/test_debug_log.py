@@ -6,6 +6,7 @@ import ast
 import logging
 import os
 import re
+import resource
 import sqlite3
 import stat
 import subprocess
@@ -49,6 +50,27 @@ def test_a_pipe_in_its_place_does_not_hold_the_end_of_the_program(tmp_path: Path
     ending.start()
     ending.join(20)
     assert not ending.is_alive()
+
+
+@pytest.mark.parametrize("then", ["the program ends", "its file is removed"])
+def test_a_full_disk_is_no_error(tmp_path: Path, then: str) -> None:
+    debug_log.start(tmp_path)
+    path = tmp_path / debug_log.NAME
+    logger().warning("%s", "first " * 999)
+    debug_log.flush()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, limits[1]))
+    try:
+        logger().warning("second")
+        debug_log.flush()
+        if then == "its file is removed":
+            path.unlink()
+            logger().warning("third")
+            debug_log.flush()
+            assert "third" in path.read_text()
+        debug_log.stop()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
 def logger() -> logging.Logger:

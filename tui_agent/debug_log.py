@@ -15,7 +15,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -261,9 +261,14 @@ def _writer(folder: Path) -> tuple[QueueListener, logging.Handler]:
 
         def emit(self, record: logging.LogRecord) -> None:
             if self.stream is not None and not _is_at(self.baseFilename, self.stream.fileno()):
-                self.stream.close()
+                with suppress(OSError):
+                    self.stream.close()
                 self.stream = None
             super().emit(record)
+
+        def close(self) -> None:
+            with suppress(OSError):  # the disk is full
+                super().close()
 
         def handleError(self, record: logging.LogRecord) -> None:
             """Drops the record if the disk is full, because output would corrupt the screen."""
