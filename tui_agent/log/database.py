@@ -196,6 +196,10 @@ RANK = "rank"
 RANK_STEP, GREATEST_RANK = 0.001, 1e11
 
 
+#: The content of an empty log, once one was made: each of many sub-tasks has its own.
+_empty: list[bytes] = []
+
+
 def make(path: Path, *, sync: bool = True) -> None:
     """Creates an empty private log, durable with `sync`. Raises SessionError.
 
@@ -203,26 +207,30 @@ def make(path: Path, *, sync: bool = True) -> None:
     """
     try:
         make_private(path.parent)
-        os.close(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+        with open(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
+            file.write(b"".join(_empty))
+        if not _empty:
+            _make_tables(path)
+            _empty.append(path.read_bytes())
+        if sync:
+            sync_new(path)
     except FileExistsError as error:
         raise SessionError(f"the session {path.parent.name} already exists", "open it instead") from error
     except OSError as error:
         raise _not_made(path, error.strerror or str(error)) from error
-    try:
-        connection = sqlite3.connect(path, isolation_level=None)
-        try:
-            connection.executescript(
-                "PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL;"
-                f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT"
-            )
-        finally:
-            connection.close()
-        if sync:
-            sync_new(path)
-    except OSError as error:
-        raise _not_made(path, error.strerror or str(error)) from error
     except sqlite3.Error as error:
         raise _not_made(path, str(error)) from error
+
+
+def _make_tables(path: Path) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        connection.executescript(
+            "PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL;"
+            f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT"
+        )
+    finally:
+        connection.close()
 
 
 def connect(path: Path) -> sqlite3.Connection:
