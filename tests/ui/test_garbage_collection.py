@@ -96,11 +96,13 @@ async def test_new_objects_and_older_ones_are_collected_in_two_rounds(
     collector.close()
 
 
+@pytest.mark.parametrize(("running", "limit"), [(False, "MOST_FROZEN"), (True, "TOO_MUCH_FROZEN")])
 async def test_a_full_collection_visits_only_what_is_newer_than_the_last_until_much_has_stayed(
-    idle: list[float], monkeypatch: pytest.MonkeyPatch
+    idle: list[float], monkeypatch: pytest.MonkeyPatch, running: bool, limit: str
 ) -> None:
     """Counted: each visit of 100,000 objects takes about 10 ms."""
-    collector = Garbage(lambda: idle[0])
+    runs = [running]
+    collector = Garbage(lambda: idle[0], lambda: runs[0])
     collector.begin()
     visited: list[set[int]] = []
     collect = gc.collect
@@ -111,17 +113,19 @@ async def test_a_full_collection_visits_only_what_is_newer_than_the_last_until_m
         return collect(generation)
 
     monkeypatch.setattr(garbage_collection.gc, "collect", collected)
-    monkeypatch.setattr(garbage_collection, "MOST_ADDED", -(10**9))
+    for name in ("MOST_ADDED", "MANY_ADDED", "TOO_MUCH_ADDED"):
+        monkeypatch.setattr(garbage_collection, name, -(10**9))
     monkeypatch.setattr(garbage_collection, "SHARE", 10**9)
     kept = [Node() for _ in range(100)]
     node = weakref.ref(kept[0])
     for most, seen in ((800_000, True), (800_000, False), (-(10**9), True)):
-        monkeypatch.setattr(garbage_collection, "TOO_MUCH_FROZEN", most)
+        monkeypatch.setattr(garbage_collection, limit, most)
         collector.collect_soon()
         await until(lambda: len(visited) > 0)
         assert (id(kept[1]) in visited.pop()) is seen
-    monkeypatch.setattr(garbage_collection, "TOO_MUCH_FROZEN", 10**9)
+    monkeypatch.setattr(garbage_collection, limit, 10**9)
     monkeypatch.setattr(garbage_collection, "MANY_FROZEN", -(10**9))
+    runs[0] = False
     monkeypatch.setattr(garbage_collection, "READING", 0.01)
     kept.clear()
     collector.collect_soon()

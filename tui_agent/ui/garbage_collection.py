@@ -34,10 +34,10 @@ NO_KEY = 0.5
 #: during a turn without keys, and immediately.
 MOST_ADDED, MANY_ADDED, TOO_MUCH_ADDED = 30_000, 60_000, 200_000
 #: Idle seconds before it if many objects were frozen since the last.
-READING = 5.0
-#: Blocks added since the frozen objects were last collected that include these after `READING`, and in the next
-#: full collection.
-MANY_FROZEN, TOO_MUCH_FROZEN = 400_000, 800_000
+READING = 2.0
+#: Blocks added since the frozen objects were last collected that include these, which takes 0.15 s: after
+#: `READING`, in the next full collection between turns, and in the next one.
+MANY_FROZEN, MOST_FROZEN, TOO_MUCH_FROZEN = 50_000, 100_000, 800_000
 #: Maximum share of time spent in collections.
 SHARE = 0.05
 
@@ -108,7 +108,8 @@ class Garbage:
             return
         older, self._collecting = self._older or everything, True
         grown = sys.getallocatedblocks() - self._thawed
-        thaws = (everything or (older and grown > TOO_MUCH_FROZEN)) and not self.shares_memory
+        most = TOO_MUCH_FROZEN if self._running() else MOST_FROZEN
+        thaws = (everything or (older and grown > most)) and not self.shares_memory
         if thaws:
             gc.unfreeze()
         if older:
