@@ -320,6 +320,16 @@ def test_a_paste_that_is_late_is_one_paste() -> None:
     assert told(parser, [" two\x1b[201", "~a"]) == ["waits no more", "paste 'one two'", "a"]
 
 
+@pytest.mark.parametrize("answer", ["\x9fGi=1;OK\x9c", "\x9b?62;22c", "\udc90>|xterm a\udc9c"])
+@pytest.mark.parametrize("end", ["\x1b[201~", "\x9b201~"])
+def test_an_8_bit_answer_behind_a_paste_is_no_text_wherever_it_is_cut(end: str, answer: str) -> None:
+    whole = f"\x1b[200~one{end}{answer}a"
+    for first in range(1, len(whole)):
+        for second in range(first, len(whole)):
+            parts = [whole[:first], whole[first:second], whole[second:]]
+            assert told(TerminalInput(), parts) == ["paste 'one'", "a"], parts
+
+
 def test_what_was_pasted_is_handed_over_when_nothing_more_is_read() -> None:
     parser = TerminalInput()
     told(parser, ["\x1b[200~one"])

@@ -173,6 +173,8 @@ class TerminalInput:
         while at < len(text):
             if self._pasted is not None:
                 at = yield from self._into_paste(text, at)
+                if self._pasted is None:
+                    text = text[:at] + self._in_seven_bits(text[at:])
             elif self._in_string:
                 begins, at = at, self._into_string(text, at)
                 if self._background:
