@@ -37,7 +37,7 @@ MOST_ADDED, MANY_ADDED, TOO_MUCH_ADDED = 30_000, 60_000, 200_000
 READING = 2.0
 #: Blocks added since the frozen objects were last collected that include these, which takes 0.15 s: after
 #: `READING`, in the next full collection between turns, and in the next one.
-MANY_FROZEN, MOST_FROZEN, TOO_MUCH_FROZEN = 50_000, 100_000, 800_000
+MANY_FROZEN, MOST_FROZEN, TOO_MUCH_FROZEN = 40_000, 60_000, 800_000
 #: Maximum share of time spent in collections.
 SHARE = 0.05
 
