@@ -25,6 +25,7 @@ from textual.widgets import Input, OptionList, TextArea, Tree
 
 from tui_agent.errors import Unreachable
 from tui_agent.session.session import Session
+from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.dialogs import dialog
 from tui_agent.ui.dialogs.commit import CommitDialog
 from tui_agent.ui.dialogs.preview import Merge
@@ -364,6 +365,8 @@ def unsteady(random: Random) -> Generator[None]:
 
     with ExitStack() as changed:
         changed.enter_context(patch.object(asyncio, "to_thread", to_thread))
+        # A notice lies over the panes at a place and for a time that depend on when it came.
+        changed.enter_context(patch.object(WorkspaceApp, "notify", lambda *_given, **_named: None))
         for module in (keyboard, dialog, pane):
             changed.enter_context(patch.object(module, "AT_MOST", PATIENCE))
         yield
