@@ -233,7 +233,9 @@ class Typist:
         groups = WORKING if len(app.screen_stack) == 1 else WORKING_UNDER_A_DIALOG
         busy = any(worker.group in groups and worker.is_running for worker in app.workers)
         finds = any(bar.editor is not None and bar._stale for bar in self.it.screen.query(FindBar))
-        return busy or finds or not app.keyboard.at_rest or self.it.session.state.turn.running
+        looking = self.it.session.files._freshness._looking  # at the disk, after an edit
+        looks = looking is not None and not looking.done()
+        return busy or finds or looks or not app.keyboard.at_rest or self.it.session.state.turn.running
 
     async def propose(self) -> None:
         await self.it.session.chat.submit("propose the batch")
