@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.sessions import open_session
-from support.trees import make_tree, until
+from support.trees import make_tree
 
 from tui_agent.errors import Outdated, SessionError
 from tui_agent.review import open_files
@@ -95,19 +95,6 @@ async def test_unsaved_text_is_given_up_only_on_request(root: Path) -> None:
         for call in (session.files.close, session.files.save):
             with pytest.raises(SessionError, match="is not open"):
                 await call("a.txt")
-
-
-async def test_a_file_whose_own_changes_are_taken_back_follows_the_disk(root: Path) -> None:
-    async with open_session(root, services=False) as session:
-        await session.files.open("a.txt")
-        before = buffer(session).text
-        session.files.edit("a.txt", f"mine\n{before}", (0, 0), (0, 0))
-        (root / "a.txt").write_text(f"{before}theirs\n")
-        await session._open_files.reload_changed("a.txt")
-        assert buffer(session).clash
-        session.files.edit("a.txt", before, (0, 0), (0, 0))
-        await until(lambda: buffer(session).text == f"{before}theirs\n")
-        assert not buffer(session).clash and not buffer(session).unsaved
 
 
 async def test_a_clash_is_merged_place_by_place_and_undone_with_its_file(root: Path) -> None:

@@ -77,13 +77,9 @@ class FreshnessWatch:
         self._wait_for(change.path for change in changes)
 
     def on_text(self, path: str) -> None:
-        state = self._journal.store.state
-        if path in state.known.files:
+        if path in self._journal.store.state.known.files:
             self._doubted.add(path)
             self._wait_for(())
-        buffer = state.buffers.get(path)
-        if buffer is not None and buffer.clash and not buffer.unsaved:  # nothing of the user's is left in it
-            self._wait_for([path])
 
     async def close(self) -> None:
         for task in (self._looking, *self._notices):
