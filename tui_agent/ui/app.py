@@ -9,7 +9,7 @@ import sys
 import time
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -68,8 +68,8 @@ BEHIND_THE_FIRST_FRAME = (
     "panes.chat",
     "panes.status",
 )
-#: Rounds of the loop that draw the first frame, which an import of the session would delay.
-FIRST_FRAME = 4
+#: Seconds for the first frame, which an import of the session would delay.
+FIRST_FRAME = 0.2
 #: Seconds between the two presses of the quit key.
 QUIT_WITHIN = 3.0
 #: Seconds for pending session calls on quit.
@@ -289,8 +289,9 @@ class WorkspaceApp(
         self.run_worker(self._open())
 
     async def _open(self) -> None:
-        for _ in range(FIRST_FRAME):
-            await asyncio.sleep(0)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FIRST_FRAME):
+                await self.workspace_screen.wait_for_refresh()
         if self._arrival is not None:
             found = await self._arrival()
             driver = driver_of(self)
