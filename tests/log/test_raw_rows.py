@@ -5,6 +5,8 @@ from __future__ import annotations
 import random
 import shutil
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -109,3 +111,24 @@ def test_damage_costs_the_row_that_it_hits(tmp_path: Path, place: int) -> None:
     path.write_bytes(data)
     del records[number]
     assert read_raw(path).records == records
+
+
+def test_logs_that_threads_make_at_once_are_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both begin before there is an empty log to copy; a third is made of that."""
+    both, make_tables = threading.Barrier(2, timeout=20), database._make_tables
+
+    def together(path: Path) -> None:
+        both.wait()
+        make_tables(path)
+        both.wait()
+
+    monkeypatch.setattr(database, "_empty", [])
+    monkeypatch.setattr(database, "_make_tables", together)
+    paths = [tmp_path / name / "log" for name in ("first", "second", "third")]
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda path: database.make(path, sync=False), paths[:2]))
+    database.make(paths[2], sync=False)
+    assert len({path.stat().st_size for path in paths}) == 1
+    for path in paths:
+        with closing(database.connect(path)) as connection:
+            assert database.last_number(connection) == 0

@@ -207,11 +207,12 @@ def make(path: Path, *, sync: bool = True) -> None:
     """
     try:
         make_private(path.parent)
+        content = b"".join(_empty)  # another thread may make the first one now
         with open(open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL), "wb") as file:
-            file.write(b"".join(_empty))
-        if not _empty:
+            file.write(content)
+        if not content:
             _make_tables(path)
-            _empty.append(path.read_bytes())
+            _empty[:] = [path.read_bytes()]
         if sync:
             sync_new(path)
     except FileExistsError as error:
