@@ -35,7 +35,6 @@ from tui_agent.settings import loading
 from tui_agent.settings.folders import user_folders
 from tui_agent.start import ACCEPTED, END, READY
 from tui_agent.ui.app import Beginning
-from tui_agent.ui.garbage_collection import Garbage
 from tui_agent.ui.run import run_app
 
 #: Seconds in which a launcher must send its request, and its maximum bytes.
@@ -70,7 +69,6 @@ class Spare:
     def run(self) -> int:
         """Returns the exit status of the session."""
         self._drawn_as = _as_settings_say()
-        Garbage.shares_memory = True
         status = 1
         try:
             with debug_log.defer_output():

@@ -2,7 +2,7 @@
 
 Widgets and their drawings form reference cycles. Python's default collects after 25 % growth, when the
 rest is spread over so many arenas that hardly any returns to the system. Objects older than the first
-drawing are frozen.
+drawing are frozen for good: visiting them takes 0.1 s and copies memory that forked processes share.
 """
 
 from __future__ import annotations
@@ -25,19 +25,17 @@ COLLECT_AFTER = 5_000
 OFTEN, NEVER = 3, 1_000_000
 #: Idle seconds before a collection after a turn.
 QUIET = 0.25
-#: Idle seconds before a full collection, which takes 0.1 s.
+#: Idle seconds before a full collection if the last took longer than `FRAME` seconds: 0.05 s in a long
+#: session.
+READING, FRAME = 5.0, 0.016
+#: Idle seconds before a full collection in any case.
 AWAY = 60.0
 #: Seconds without key or resize before a full collection during a turn; longer than between two keys of a
 #: word.
 NO_KEY = 0.5
 #: Memory blocks (70 bytes on average) added since the last full collection that trigger another: when idle,
-#: during a turn without keys, and immediately.
-MOST_ADDED, MANY_ADDED, TOO_MUCH_ADDED = 30_000, 60_000, 200_000
-#: Idle seconds before it if many objects were frozen since the last.
-READING = 2.0
-#: Blocks added since the frozen objects were last collected that include these, which takes 0.15 s: after
-#: `READING`, in the next full collection between turns, and in the next one.
-MANY_FROZEN, MOST_FROZEN, TOO_MUCH_FROZEN = 40_000, 60_000, 800_000
+#: between turns or without keys during a turn, and immediately.
+MOST_ADDED, MANY_ADDED, TOO_MUCH_ADDED = 30_000, 100_000, 300_000
 #: Maximum share of time spent in collections.
 SHARE = 0.05
 
@@ -45,18 +43,14 @@ SHARE = 0.05
 class Garbage:
     """`idle` returns the seconds since the last key; `running` whether a turn is shown."""
 
-    #: Whether other processes share the oldest objects: a collection would copy their memory, so they stay
-    #: frozen.
-    shares_memory = False
-
     def __init__(self, idle: Callable[[], float], running: Callable[[], bool] = lambda: False) -> None:
         self._idle = idle
         self._running = running
         self._loop: asyncio.AbstractEventLoop | None = None
-        #: Memory blocks in use after the last full collection, and after the last of the frozen objects.
-        self._stayed = self._thawed = 0
-        #: Whether the next collection includes older and frozen objects.
-        self._older = self._everything = self._collecting = False
+        #: Memory blocks in use after the last full collection, and the seconds it took.
+        self._stayed, self._took = 0, 0.0
+        #: Whether the next collection is a full one, and whether only because the person is away.
+        self._full = self._away = self._collecting = False
         self._not_before = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -68,11 +62,11 @@ class Garbage:
         gc.set_threshold(COLLECT_AFTER, OFTEN, NEVER)
         gc.callbacks.append(self._on_collection)
         gc.enable()
-        self._stayed = self._thawed = sys.getallocatedblocks()
+        self._stayed = sys.getallocatedblocks()
 
     def collect_soon(self) -> None:
         """Called after work that leaves many objects."""
-        if self._loop is not None and (self._timer is None or self._everything):
+        if self._loop is not None and (self._timer is None or self._away):
             self._cancel()
             self._wait(QUIET)
 
@@ -94,52 +88,45 @@ class Garbage:
             self._timer.cancel()
             self._timer = None
 
-    def _wait(self, quiet: float, everything: bool = False) -> None:
+    def _wait(self, quiet: float, away: bool = False) -> None:
         assert self._loop is not None
-        self._everything = everything
+        self._away = away
         wait = max(quiet, self._not_before - time.monotonic())
         self._timer = self._loop.call_later(wait, self._collect, quiet)
 
     def _collect(self, quiet: float) -> None:
         self._timer = None
-        begin, everything = time.monotonic(), self._everything
-        if not self._may_begin(quiet, everything):
-            self._wait(quiet, everything)
+        begin, away = time.monotonic(), self._away
+        if not self._may_begin(quiet):
+            self._wait(quiet, away)
             return
-        older, self._collecting = self._older or everything, True
-        grown = sys.getallocatedblocks() - self._thawed
-        most = TOO_MUCH_FROZEN if self._running() else MOST_FROZEN
-        thaws = (everything or (older and grown > most)) and not self.shares_memory
-        if thaws:
-            gc.unfreeze()
-        if older:
+        full, self._collecting = self._full or away, True
+        if full:
             for method in dict(vars(Region)).values():
                 if clear := getattr(method, "cache_clear", None):
                     clear()
             gc.collect()
             self._stayed = sys.getallocatedblocks()
-            if thaws:
-                self._thawed = self._stayed
-            if not self.shares_memory:
-                gc.freeze()  # the next full collection visits only newer objects
         else:
             gc.collect(1)
         self._collecting = False
-        self._older = not older and self._added() > MOST_ADDED
+        self._full = not full and self._added() > MOST_ADDED
         end = time.monotonic()
+        if full:
+            self._took = end - begin
         asyncio.get_running_loop().run_in_executor(None, trim_memory)
         self._not_before = end + (end - begin) / SHARE
-        if self._older:
+        if self._full:
             self._wait(quiet)  # separately, so that a key between them is handled
-        elif not everything:
-            many = grown > MANY_FROZEN and not self.shares_memory
-            self._wait(READING if many else AWAY, everything=True)
+        elif not away:
+            self._wait(AWAY, away=True)
 
-    def _may_begin(self, quiet: float, everything: bool) -> bool:
-        idle, added = self._idle(), self._added()
-        if idle >= quiet and not self._running():
+    def _may_begin(self, quiet: float) -> bool:
+        idle, running = self._idle(), self._running()
+        if idle >= (READING if self._full and self._took > FRAME else quiet) and not running:
             return True
-        return not everything and added >= (MANY_ADDED if idle >= NO_KEY else TOO_MUCH_ADDED)
+        much = MANY_ADDED if idle >= NO_KEY or not running else TOO_MUCH_ADDED
+        return not self._away and self._added() >= much
 
     def _added(self) -> int:
         return sys.getallocatedblocks() - self._stayed
