@@ -338,8 +338,12 @@ async def test_on_a_host(folder: Path, far: FarHost, copy: str):
         await session.subtasks.settled()
         assert states(session)["a"] == "completed"
         assert [change.path for change in session.state.review.changes] == ["a.txt"]
+        (start,) = (far.folder / ".cache" / "tui-agent" / "places").glob("*/tree/my work/start.txt")
+        inode = start.stat().st_ino
         await session.subtasks.run("b")
         await until(lambda: model.unanswered == 1)
+        assert start.stat().st_ino == inode, "the copy was sent again, and not the changes of a alone"
+        assert not start.with_name("a.txt").exists()
         begun = time.monotonic()
         await session.subtasks.stop("b")
         assert time.monotonic() - begun < 2

@@ -189,27 +189,41 @@ class FarCopy:
         return self._folder() + _CHECK.format(state=expected) + enters
 
     async def changes(self, since: float) -> Read:
-        contents = self._contents
-        assert self._slot is not None
         try:
-            said = await self._call(
-                _CHANGED.format(tree=self._tree, most=MOST_NAMES), most=2 * MOST_NAMES + 2
-            )
-            newer, gone = _names(said)
-            ignored = await self._ignored(newer) if newer else set()
-            found = [path for path in newer if path not in ignored]
-            files = {path: (-1, -1, -1) for path in (*found, *gone) if path in self._files}
-            for path in files:
-                self._files.pop(path)
-            unwanted = [path for path in found if path not in files]
-            key = "" if files or unwanted else contents.key
-            await asyncio.to_thread(self._save, key, unwanted)
+            found, files = await self._noted()
             if not found and not files:
                 return (), ""
-            return await self._compared(contents, found, files, since)
+            return await self._compared(self._contents, found, files, since)
         except (OSError, SessionError) as error:
-            await asyncio.to_thread(self._slot.save, {})
+            await self._forget()
             return (), f"The files that it wrote in {self._place.name} are not listed: {error}"
+
+    async def settle(self) -> None:
+        try:
+            await self._noted()
+        except (OSError, SessionError):
+            await self._forget()
+
+    async def _noted(self) -> tuple[list[str], dict[str, tuple[int, int, int]]]:
+        """Records which files the last command changed, so that only these are sent again. Returns those that
+        were written, and those of the contents that were written or deleted.
+        """
+        said = await self._call(_CHANGED.format(tree=self._tree, most=MOST_NAMES), most=2 * MOST_NAMES + 2)
+        newer, gone = _names(said)
+        ignored = await self._ignored(newer) if newer else set()
+        found = [path for path in newer if path not in ignored]
+        files = {path: (-1, -1, -1) for path in (*found, *gone) if path in self._files}
+        for path in files:
+            self._files.pop(path)
+        unwanted = [path for path in found if path not in files]
+        key = "" if files or unwanted else self._contents.key
+        await asyncio.to_thread(self._save, key, unwanted)
+        return found, files
+
+    async def _forget(self) -> None:
+        """The next contents are sent whole."""
+        assert self._slot is not None
+        await asyncio.to_thread(self._slot.save, {})
 
     async def _compared(
         self,

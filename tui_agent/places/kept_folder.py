@@ -42,6 +42,10 @@ class Copy(Protocol):
         """Returns a command's changes since the copy was opened."""
         ...
 
+    async def settle(self) -> None:
+        """Records which files a worker changed, so that the next `open` sends only these."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -277,6 +281,9 @@ class KeptFolder:
         async with LayerReader() as reader:
             plan = plan_of(self._contents, str(self._slot.path))
             return await reader.of_copy(plan, files, since, tuple(apart))
+
+    async def settle(self) -> None:
+        """`open` compares all files."""
 
     def _is_clean(self, apart: set[str]) -> bool:
         folders, found = folders_of(self._files), 0

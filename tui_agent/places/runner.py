@@ -186,6 +186,10 @@ class PlaceRunner:
         changes, unread = await self._copy.changes(self._since)
         return replace(result, changes=changes, unread=unread)
 
+    async def settle(self) -> None:
+        """For a worker that ended; see `Copy`."""
+        await self._copy.settle()
+
     async def process(self, name: str, command: str, *, reads: bool = False) -> asyncio.subprocess.Process:
         """Starts the program that reaches the place; for `reads` see `script`. Raises OSError."""
         before, first = self._copy.before(name), ""

@@ -65,7 +65,11 @@ class ProcessChannel:
             await ended(process)
         if self._listening is not None:
             self._listening.cancel()
-        await self._runner.remove()
+        try:
+            if process is not None and process.returncode == 0:
+                await self._runner.settle()
+        finally:
+            await self._runner.remove()
 
     def reason(self) -> PlaceLost:
         status = self._marks.status
