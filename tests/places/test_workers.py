@@ -139,8 +139,9 @@ async def test_stopped_within_two_seconds_and_nothing_is_left(folder: Path):
         assert states(session) == {"a": "completed"}
 
 
-@pytest.mark.parametrize("kills", [1, 3])
-async def test_a_killed_worker_is_replaced_twice(folder: Path, kills: int):
+@pytest.mark.parametrize(("kills", "by"), [(1, signal.SIGTERM), (3, signal.SIGKILL)])
+async def test_a_killed_worker_is_replaced_twice(folder: Path, kills: int, by: signal.Signals):
+    """A queue and a container engine end a job by SIGTERM."""
     model = GoalModel({GOAL: []})
     async with in_place(folder, model, [TASK], SHELL) as session:
         await session.subtasks.run("a")
@@ -148,7 +149,7 @@ async def test_a_killed_worker_is_replaced_twice(folder: Path, kills: int):
             await until(lambda: model.unanswered == number and model.open == 1)  # noqa: B023
             if number == kills == 1:
                 model.answers[GOAL] = [made()]
-            os.kill(workers()[0], signal.SIGKILL)
+            os.kill(workers()[0], by)
         await session.subtasks.settled()
         (task,) = session.state.subtasks.tasks
         if kills == 1:

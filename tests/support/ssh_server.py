@@ -24,7 +24,7 @@ class FarHost:
 
     def __init__(self, folder: Path, home: Path) -> None:
         self.folder, self._home = folder, home
-        self._port = _free_port()
+        self._port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
     def set_up(self) -> None:
@@ -153,6 +153,6 @@ def _children(parent: int) -> list[int]:
     return found
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as server:
         return server.getsockname()[1]

@@ -284,6 +284,7 @@ async def _work(output: int, home: Path, name: str) -> None:
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.cancel)
     await asyncio.wait([ended])
+    await worker.link.close()  # After a signal, as by a queue, nothing is sent: the machine counts as lost.
     with suppress(TimeoutError):
         async with asyncio.timeout(PATIENCE + 0.3):
             await worker.close()
