@@ -41,11 +41,12 @@ def folder(tmp_path: Path, queue: Mapping[str, str], monkeypatch: pytest.MonkeyP
     return make_repository(tmp_path / "my work", {"a.py": "print(1)\n"})
 
 
-async def empty() -> None:
+def empty() -> None:
     """Waits until no job is queued or runs."""
-    async with asyncio.timeout(20):
-        while await asyncio.to_thread(subprocess.check_output, ("squeue", "-h", "-t", "PD,R")):
-            await asyncio.sleep(0.05)
+    until = time.monotonic() + 20
+    while left := subprocess.check_output(("squeue", "-h", "-t", "PD,R")):
+        assert time.monotonic() < until, left
+        time.sleep(0.05)
 
 
 async def test_a_command_and_its_stop(folder: Path) -> None:
@@ -62,7 +63,7 @@ async def test_a_command_and_its_stop(folder: Path) -> None:
         await session.stop_everything()
         assert session.state.commands.results[-1].how == "stopped"
         await asyncio.to_thread(all_ended, SLEEP)
-    await empty()
+    await asyncio.to_thread(empty)
 
 
 @pytest.mark.parametrize("cancels", [False, True])
@@ -88,4 +89,4 @@ async def test_subtasks_are_jobs(folder: Path, cancels: bool) -> None:
         assert time.monotonic() - begun < 3
         assert not workers()
     await asyncio.to_thread(nothing_left)
-    await empty()
+    await asyncio.to_thread(empty)

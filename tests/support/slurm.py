@@ -72,8 +72,8 @@ def slurm(folder: Path) -> Generator[dict[str, str]]:
     try:
         with (folder / "said").open("wb") as said:
             for words in commands:
-                started.append(subprocess.Popen(words, env=environment, stdout=said, stderr=said))
-
+                one = subprocess.Popen(words, env=environment, stdout=said, stderr=said)
+                started.append(one)
         until = time.monotonic() + _SECONDS
         while not _is_ready(environment):
             assert time.monotonic() < until, (folder / "said").read_text("utf-8", "replace")[-2000:]
