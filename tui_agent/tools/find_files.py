@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from tui_agent.context.blocks import item, name
 from tui_agent.files.numbers import amount
@@ -17,30 +16,25 @@ LIMIT, MOST_LOOKED_AT = 100, 10_000
 
 
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
-    sections, found = [], 0
+    index, sections, count = context.core.workspace.index, [], 0
     for entry in call.entries:
-        section, count = await _find(entry, context)
-        sections.append(section)
-        found += count
+        glob = str(entry["glob"])
+        title = f"## SEARCH RESULTS\nFiles that fit {name(glob)}"
+        pattern = compile_pattern(glob.removeprefix("./"), ignore_case=index.ignore_case)
+        if isinstance(pattern, InvalidPattern):
+            sections.append(f"{title}\nnot a glob: {item(pattern.why)}")
+            continue
+        limit = max(1, round(amount(entry.get("limit"), LIMIT, most=LIMIT)))
+        found = await asyncio.to_thread(index.match, pattern, MOST_LOOKED_AT)
+        newest = await asyncio.to_thread(_newest, context.core.workspace.root, found.paths)
+        lines = [name(path) for path in newest[:limit]]
+        if found.count > len(lines):
+            lines.append(f"… {found.count - len(lines):,} more")
+        sections.append(f"{title}\n" + ("\n".join(lines) or "none"))
+        count += found.count
     return ToolResult(
-        "\n\n".join(sections), ok=bool(found), amount="1 file" if found == 1 else f"{found:,} files"
+        "\n\n".join(sections), ok=bool(count), amount="1 file" if count == 1 else f"{count:,} files"
     )
-
-
-async def _find(entry: dict[str, Any], context: ToolContext) -> tuple[str, int]:
-    glob = str(entry["glob"])
-    title = f"## SEARCH RESULTS\nFiles that fit {name(glob)}"
-    index = context.core.workspace.index
-    pattern = compile_pattern(glob.removeprefix("./"), ignore_case=index.ignore_case)
-    if isinstance(pattern, InvalidPattern):
-        return f"{title}\nnot a glob: {item(pattern.why)}", 0
-    limit = max(1, round(amount(entry.get("limit"), LIMIT, most=LIMIT)))
-    found = await asyncio.to_thread(index.match, pattern, MOST_LOOKED_AT)
-    newest = await asyncio.to_thread(_newest, context.core.workspace.root, found.paths)
-    lines = [name(path) for path in newest[:limit]]
-    if found.count > len(lines):
-        lines.append(f"… {found.count - len(lines):,} more")
-    return f"{title}\n" + ("\n".join(lines) or "none"), found.count
 
 
 def _newest(root: Path, paths: Sequence[str]) -> list[str]:

@@ -109,7 +109,9 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
             else:
                 text = call.todos[request.todo_index]
                 todo_id = next((todo.id for todo in todos if todo.text == text), "")
-            todo = todo_id or _todo_of_earlier(context, turn, entry.path)
+            earlier = reversed(context.core.state.review.changes)
+            same = (one.todo for one in earlier if (one.turn, one.path) == (turn, entry.path))
+            todo = todo_id or next(same, "")
             change, again = await _change(context, turn, number, request, todo, spelled)
             change = replace(change, asked=context.progress.asked.get(change.path, 0))
             change = await _beside_sub_tasks(context, change)
@@ -185,9 +187,11 @@ async def _change(
         _check_masks(context, change, base)
         may_come_back = True
         if change.state == "failed":
-            change, may_come_back = await _on_what_is_there(
-                context, turn, number, request, todo, base, change
-            )
+            may_come_back = change.reason != CHANGES_NOTHING
+            now = await text_on_disk(context, request.path)
+            if now is not None and now != base:
+                later = await _proposed(context, turn, number, request, todo, now, "never")
+                change = change if later.state == "failed" else later
         else:
             change = await rebased_on_current(context, change)
         return await asyncio.to_thread(_as_shown, context, change), may_come_back
@@ -256,22 +260,6 @@ def _without_secrets(context: ToolContext, change: Change) -> Change:
     return replace(change, ask=change.ask or LOOKS_SECRET, reason=change.reason or LOOKS_SECRET)
 
 
-async def _on_what_is_there(
-    context: ToolContext,
-    turn: int,
-    number: int,
-    request: ChangeRequest,
-    todo: str,
-    base: tuple[str, str] | None,
-    failed: Change,
-) -> tuple[Change, bool]:
-    now = await text_on_disk(context, request.path)
-    if now == base or now is None:
-        return failed, failed.reason != CHANGES_NOTHING
-    change = await _proposed(context, turn, number, request, todo, now, "never")
-    return (failed if change.state == "failed" else change), failed.reason != CHANGES_NOTHING
-
-
 async def _proposed(
     context: ToolContext,
     turn: int,
@@ -298,13 +286,6 @@ async def _proposed(
         shown=entry.shown if entry is not None else (),
         todo=todo,
     )
-
-
-def _todo_of_earlier(context: ToolContext, turn: int, path: str) -> str:
-    earlier = (
-        change for change in context.core.state.review.changes if (change.turn, change.path) == (turn, path)
-    )
-    return next((change.todo for change in reversed(list(earlier))), "")
 
 
 async def _base(context: ToolContext, request: ChangeRequest) -> tuple[str, str] | None:

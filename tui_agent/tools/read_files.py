@@ -432,10 +432,6 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     )
 
 
-def _targets(call: Invocation) -> tuple[str, ...]:
-    return tuple(pattern for action in call.entries for pattern in action.patterns)
-
-
 TOOL = Tool(
     name="read_files",
     key="fileRequests",
@@ -479,6 +475,6 @@ TOOL = Tool(
     ),
     place=30,
     run=run,
-    targets=_targets,
+    targets=lambda call: tuple(pattern for action in call.entries for pattern in action.patterns),
     shown=lambda call: ", ".join(action.name or action.patterns[0] for action in call.entries),
 )

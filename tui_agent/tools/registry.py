@@ -60,26 +60,23 @@ def prompt_sections(on: Sequence[Tool], dialect: Dialect, *, example: bool = Tru
     """A provider that enforces the schema needs no `example`."""
     if not on:
         return []
-    how = _as_functions(on) if dialect == "tools" else _as_keys(on, example)
+    if dialect == "tools":
+        answering = ", ".join(tool.name for tool in on if tool.answers)
+        others = ", ".join(tool.name for tool in on if not tool.answers)
+        how = " ".join(
+            [
+                "# Functions\nEverything but your message is done by functions, and each call gets its own result.",
+                f"These show you more, and you go on in the same turn: {answering}." if answering else "",
+                f"These are for the person, who decides: {others}." if others else "",
+                "Call several in one reply where you can. Never put a change into plain text.",
+            ]
+        )
+    else:
+        lines = ["# Keys"]
+        if example:
+            keys: dict[str, Any] = {**_EXAMPLE, **{tool.key: [tool.example] for tool in on}}
+            lines.append(f"All the keys that an answer may have:\n{json.dumps(keys, ensure_ascii=False)}")
+        if answering := ", ".join(f"`{tool.key}`" for tool in on if tool.answers):
+            lines.append(f"What you ask for by {answering} is answered in the same turn; then go on.")
+        how = "\n".join(lines)
     return [how, *(tool.section for tool in on if tool.section)]
-
-
-def _as_functions(on: Sequence[Tool]) -> str:
-    answering = ", ".join(tool.name for tool in on if tool.answers)
-    others = ", ".join(tool.name for tool in on if not tool.answers)
-    return " ".join(
-        [
-            "# Functions\nEverything but your message is done by functions, and each call gets its own result.",
-            f"These show you more, and you go on in the same turn: {answering}." if answering else "",
-            f"These are for the person, who decides: {others}." if others else "",
-            "Call several in one reply where you can. Never put a change into plain text.",
-        ]
-    )
-
-
-def _as_keys(on: Sequence[Tool], with_example: bool) -> str:
-    example: dict[str, Any] = {**_EXAMPLE, **{tool.key: [tool.example] for tool in on}}
-    answering = ", ".join(f"`{tool.key}`" for tool in on if tool.answers)
-    said = f"What you ask for by {answering} is answered in the same turn; then go on." if answering else ""
-    shown = f"All the keys that an answer may have:\n{json.dumps(example, ensure_ascii=False)}"
-    return "\n".join(["# Keys", *([shown] if with_example else []), *([said] if said else [])])

@@ -164,10 +164,6 @@ def _searchable(path: str, data: bytes, file: TextFile, decisions: Decisions) ->
     return hits_masked(file.text, judged.hits)
 
 
-def _targets(call: Invocation) -> tuple[str, ...]:
-    return tuple(request.glob or "**" for request in call.entries)
-
-
 TOOL = Tool(
     name="search_text",
     key="searches",
@@ -185,6 +181,6 @@ TOOL = Tool(
     place=50,
     run=run,
     seconds=60.0,
-    targets=_targets,
+    targets=lambda call: tuple(request.glob or "**" for request in call.entries),
     shown=lambda call: ", ".join(f"“{request.pattern}”" for request in call.entries),
 )

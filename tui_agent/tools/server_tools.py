@@ -19,7 +19,6 @@ from tui_agent.tools.tool import (
     CallContext,
     Emit,
     Invocation,
-    ServerResult,
     Tool,
     ToolContext,
     ToolResult,
@@ -57,9 +56,11 @@ async def ask_person(
         for attempt in range(MAX_TRIES + 1):
             if attempt == MAX_TRIES:
                 return "cancel", {}
-            chosen, text = await asking.ask(
-                _title(name, part, attempt), _answers(part), typed=not _choices(part)
-            )
+            choices = [
+                (f"choice {at}", one_line(shown)[:100]) for at, (_, shown) in enumerate(_choices(part))
+            ]
+            answers = (*(choices or [(TYPED, "Answer")]), _REFUSE)
+            chosen, text = await asking.ask(_title(name, part, attempt), answers, typed=not choices)
             if chosen == DECLINE:
                 return "decline", {}
             if chosen == TYPED and not text and "default" in part:
@@ -135,12 +136,6 @@ def _choices(part: Any) -> list[tuple[Any, str]]:
     return [(value, str(name)) for value, name in zip(values[:MAX_CHOICES], names, strict=False)]
 
 
-def _answers(part: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    if choices := _choices(part):
-        return (*((f"choice {at}", one_line(name)[:100]) for at, (_, name) in enumerate(choices)), _REFUSE)
-    return ((TYPED, "Answer"), _REFUSE)
-
-
 def _value(part: dict[str, Any], chosen: str, text: str) -> Any:
     for at, (value, _) in enumerate(_choices(part)):
         if chosen == f"choice {at}":
@@ -213,21 +208,20 @@ async def _run(listed: ListedTool, call: Invocation, context: ToolContext, emit:
         return error("there are no servers here.")
     asking = partial(ask_person, context, emit)
     results = [await context.calls.servers.call(listed, entry, asking) for entry in call.entries]
+    sections = []
+    for result in results:
+        text = inert(result.text) or "(an empty result)"
+        if result.failed:
+            text = f"Error: {listed.name} failed: {text}"
+        if result.kept:
+            text += f"\nThe person has all of this in {result.kept}"
+        sections.append(text if call.is_wire else f"## TOOL RESULT {listed.name}\n{text}")
     return ToolResult(
-        "\n\n".join(
-            ("" if call.is_wire else f"## TOOL RESULT {listed.name}\n") + _section(listed.name, result)
-            for result in results
-        ),
+        "\n\n".join(sections),
         ok=not any(result.failed for result in results),
         amount="failed" if any(result.failed for result in results) else "done",
         pictures=tuple(path for result in results for path in result.pictures),
     )
-
-
-def _section(name: str, result: ServerResult) -> str:
-    text = inert(result.text) or "(an empty result)"
-    kept = f"\nThe person has all of this in {result.kept}" if result.kept else ""
-    return f"Error: {name} failed: {text}{kept}" if result.failed else f"{text}{kept}"
 
 
 async def _circumstances(server: str, call: Invocation, context: ToolContext) -> CallContext:

@@ -79,10 +79,6 @@ class Progress:
     costs: dict[tuple[str, str], int] = field(default_factory=dict)
 
 
-def _none(path: str) -> str:
-    return ""
-
-
 async def _no_warning(text: str) -> None:
     """Shows nothing."""
 
@@ -125,7 +121,7 @@ class ToolContext:
     #: Tools of a sub-task's agents, with patterns of their targets (none: any); each has to allow a call.
     only: tuple[Mapping[str, tuple[str, ...]], ...] = ()
     #: Returns why a found file may not be read, or "".
-    refusal: Callable[[str], str] = _none
+    refusal: Callable[[str], str] = lambda path: ""
     progress: Progress = field(default_factory=Progress)
     #: Never sent to a model.
     secrets: KnownSecrets = field(default_factory=KnownSecrets)
@@ -224,22 +220,6 @@ class CallContext(Struct, frozen=True):
     remembered: Literal["exactly", "session", "never"] = "exactly"
 
 
-def _no_targets(call: Invocation) -> tuple[str, ...]:
-    return ()
-
-
-def _allowed(call: Invocation, context: ToolContext) -> Verdict:
-    return "allow"
-
-
-def _offered(context: ToolContext) -> bool:
-    return True
-
-
-def _shown(call: Invocation) -> str:
-    return ""
-
-
 def exactly(call: Invocation) -> str:
     return f"{call.name} {call.arguments}"
 
@@ -267,13 +247,13 @@ class Tool:
     #: Timeout; 0 for none, if it may wait for the user.
     seconds: float = 0.0
     #: Whether all requests of the session include it.
-    offered: Callable[[ToolContext], bool] = _offered
+    offered: Callable[[ToolContext], bool] = lambda context: True
     acts: bool = False
     proposes: bool = False
     #: Paths, patterns or commands matched by rules.
-    targets: Callable[[Invocation], tuple[str, ...]] = _no_targets
+    targets: Callable[[Invocation], tuple[str, ...]] = lambda call: ()
     #: Decides a call without a matching rule.
-    verdict: Callable[[Invocation, ToolContext], Verdict] = _allowed
+    verdict: Callable[[Invocation, ToolContext], Verdict] = lambda call, context: "allow"
     #: The environment that permission depends on, if any.
     circumstances: Callable[[Invocation, ToolContext], Awaitable[CallContext]] | None = None
     #: Whether `allow` rules match one exact target instead of a pattern.
@@ -283,7 +263,7 @@ class Tool:
     #: The part that an approval covers, if less than the preview, which then names it.
     approves: Callable[[Invocation], str] | None = None
     #: Short description for one line of the chat.
-    shown: Callable[[Invocation], str] = _shown
+    shown: Callable[[Invocation], str] = lambda call: ""
 
     @property
     def function(self) -> Function:
