@@ -52,7 +52,10 @@ async def run_calls(
             cut_notice = f"{cut_off(reply.why)}: {kept} kept"
         await emit(e.NoticeGiven("warning", cut_notice))
     for call in reply.calls:
-        faults = [_misread(call.name, call.fault)] if call.fault else call.faults
+        faults = call.faults
+        if call.fault:
+            why = call.fault.removeprefix("Error: ")
+            faults = (f"The model's call of {call.name[:60]} could not be read, and it is told so: {why}",)
         for fault in faults:
             await emit(e.NoticeGiven("warning", fault))
     for fault in reply.faults:
@@ -215,7 +218,3 @@ async def _call_events(
         )
     )
     return result
-
-
-def _misread(name: str, fault: str) -> str:
-    return f"The model's call of {name[:60]} could not be read, and it is told so: {fault.removeprefix('Error: ')}"

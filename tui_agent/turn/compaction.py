@@ -293,7 +293,11 @@ class _RequestReducer:
         ]
         if why == "model" and not accepts_previous_items(state):
             messages = as_plain_text(messages)
-        carried = tuple(map(_as_before, (await keep(context, messages))[0], before))
+        stored, _ = await keep(context, messages)
+        carried = tuple(
+            SentMessage(new.role, new.blob, new.tokens, 0, old.instructions, old.kind)
+            for new, old in zip(stored, before, strict=True)
+        )
         own |= {new.blob for new, old in zip(carried, before, strict=True) if old.blob in own}
 
         async def with_files(files: Sequence[LoadedFile]) -> tuple[ConversationBegun, ComposedRequest]:
@@ -383,10 +387,6 @@ def _shares(context: TurnContext, ceiling: int) -> TokenShares:
 
 def _files_in(state: State) -> int:
     return sum(message.files for message in state.conversation.messages)
-
-
-def _as_before(new: SentMessage, old: SentMessage) -> SentMessage:
-    return SentMessage(new.role, new.blob, new.tokens, 0, old.instructions, old.kind)
 
 
 def _by_rank(state: State, shown: Collection[str]) -> list[tuple[KnownFile, int]]:

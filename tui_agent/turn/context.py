@@ -156,7 +156,15 @@ class Texts:
     def _text(
         self, place: Path, limit: int, reader: Callable[[], SecretFinding], decisions: Decisions
     ) -> Text:
-        judged = self._remembered(place, limit, reader)
+        stamp = stamp_of(place)
+        seen, judged = self._seen.get((place, limit), (None, ""))
+        if stamp is None or seen != stamp:
+            try:
+                judged = reader()
+            except TuiAgentError as error:
+                judged = str(error)
+            if stamp is not None and is_settled(stamp) and stamp == stamp_of(place):
+                self._seen[place, limit] = stamp, judged
         if isinstance(judged, str):
             return Text(fault=judged)
         try:
@@ -165,21 +173,6 @@ class Texts:
             return Text(fault=str(error), undecided=error)
         except LooksSecret as error:
             return Text(fault=str(error))
-
-    def _remembered(
-        self, place: Path, limit: int, reader: Callable[[], SecretFinding]
-    ) -> SecretFinding | str:
-        stamp = stamp_of(place)
-        seen = self._seen.get((place, limit))
-        if seen is not None and seen[0] == stamp:
-            return seen[1]
-        try:
-            found = reader()
-        except TuiAgentError as error:
-            found = str(error)
-        if stamp is not None and is_settled(stamp) and stamp == stamp_of(place):
-            self._seen[place, limit] = stamp, found
-        return found
 
 
 def _read_own(path: Path, limit: int) -> bytes:

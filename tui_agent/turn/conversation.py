@@ -13,6 +13,7 @@ import platform
 import sys
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from hashlib import md5
 from types import MappingProxyType
 from typing import Any, Literal, cast
@@ -29,7 +30,6 @@ from tui_agent.context.instructions import ContextFile
 from tui_agent.context.known_files import KnownFile, freshness_mark
 from tui_agent.context.memory import ACTIVE_TURNS, MOST, Memory, TodoNote, asks_to_go_on, section
 from tui_agent.context.prompt import LEFT_OUT, SUMMARY, as_sent, outline
-from tui_agent.edits.change import Change
 from tui_agent.errors import EmptyReply, ModelError, TuiAgentError
 from tui_agent.files.numbers import whole_number
 from tui_agent.files.text import decode
@@ -486,19 +486,15 @@ def words_of(content: str) -> str:
 
 
 def _pending(context: TurnContext, state: State) -> str:
-    diffs = [diff for change in state.review.open if (diff := _diff(context, change))]
+    diffs = []
+    for change in state.review.open:
+        diff = ""
+        with suppress(TuiAgentError):
+            before, after = (
+                decode(context.core.blobs.get(key)).text.splitlines(keepends=True) if key else []
+                for key in (change.base, change.new)
+            )
+            target = change.rename_to or change.path
+            diff = "".join(difflib.unified_diff(before, after, change.path, target))
+        diffs.append(diff or f"{change.path}: {change.kind}")
     return "Pending changes:\n" + inert("\n".join(diffs)) if diffs else ""
-
-
-def _diff(context: TurnContext, change: Change) -> str:
-    try:
-        before, after = (
-            decode(context.core.blobs.get(key)).text.splitlines(keepends=True) if key else []
-            for key in (change.base, change.new)
-        )
-    except TuiAgentError:
-        return f"{change.path}: {change.kind}"
-    target = change.rename_to or change.path
-    return (
-        "".join(difflib.unified_diff(before, after, change.path, target)) or f"{change.path}: {change.kind}"
-    )

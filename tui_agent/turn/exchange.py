@@ -43,7 +43,15 @@ async def mask_in_thread(context: TurnContext, messages: Sequence[Message]) -> l
 
 def mask_messages(context: TurnContext, messages: Sequence[Message]) -> list[Message]:
     context.secrets.look(context.core.state.secrets)
-    return [_masked(context, message) for message in messages]
+    masked = []
+    for message in messages:
+        content = message.get("content")
+        if message["role"] != "assistant" and isinstance(content, str):
+            clean = context.secrets.masked(content)
+            if clean != content:
+                message = {**message, "content": clean}
+        masked.append(message)
+    return masked
 
 
 async def mask_request(context: TurnContext, request: ModelRequest) -> ModelRequest:
@@ -68,14 +76,6 @@ def _begun(context: TurnContext, request: ModelRequest) -> int:
             break
         same += 1
     return same
-
-
-def _masked(context: TurnContext, message: Message) -> Message:
-    content = message.get("content")
-    if message["role"] == "assistant" or not isinstance(content, str):
-        return message
-    clean = context.secrets.masked(content)
-    return message if clean == content else {**message, "content": clean}
 
 
 #: Characters of repeated text per permitted repetition.

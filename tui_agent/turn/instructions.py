@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -37,12 +37,23 @@ async def instruct(context: TurnContext, files: Sequence[LoadedFile], emit: Emit
             break
         await ask_about_secret(context, undecided, emit)
         look = await asyncio.to_thread(_scan_folders, context, places, hidden)
-    rows = (*map(_row, look.found), *look.left_out)
-    before = context.core.state.instructions
+    read = (
+        InstructionFile(
+            one.path, one.folder, one.why, one.md5, cost(len(one.text.encode(errors="replace")), 0)
+        )
+        for one in look.found
+    )
+    rows, before = (*read, *look.left_out), context.core.state.instructions
     if rows != before:
         await emit(e.InstructionsRead(rows))
-        for sentence in _notices(before, rows):
-            await emit(e.NoticeGiven(*sentence))
+        known = {(row.path, row.left_out) for row in before}
+        new = [row for row in rows if (row.path, row.left_out) not in known]
+        if in_force := [row.path for row in new if not row.left_out]:
+            await emit(e.NoticeGiven("info", f"Instructions in force: {', '.join(in_force)}"))
+        for row in new:
+            if row.left_out:
+                sentence = f"Instructions in {row.path} are ignored: {row.left_out}"
+                await emit(e.NoticeGiven("warning", sentence))
     return tuple(look.found)
 
 
@@ -56,24 +67,18 @@ def _touched(state: State, files: Sequence[LoadedFile]) -> list[str]:
     return sorted({*state.known.files, *changed, *(file.path for file in files)})
 
 
-def _places(context: TurnContext, paths: Sequence[str]) -> list[tuple[Folder, list[str]]]:
-    names = context.core.settings.instructions.names
-    root = str(context.core.workspace.root)
-    found = []
-    for folder in folders(context.start_folder, paths):
-        present = context.texts.present(f"{root}/{folder.path}" if folder.path else root, names)
-        if present:
-            found.append((folder, [f"{folder.path}/{name}" if folder.path else name for name in present]))
-    return found
-
-
 def _first_look(
     context: TurnContext, paths: Sequence[str]
 ) -> tuple[list[tuple[Folder, list[str]]], list[str], _InstructionScan | None]:
     """Returns the places, their files missing from the index, and the result if none is missing. One thread
     call: frames would be drawn between two.
     """
-    places = _places(context, paths)
+    names, root = context.core.settings.instructions.names, str(context.core.workspace.root)
+    places = []
+    for folder in folders(context.start_folder, paths):
+        present = context.texts.present(f"{root}/{folder.path}" if folder.path else root, names)
+        if present:
+            places.append((folder, [f"{folder.path}/{name}" if folder.path else name for name in present]))
     unlisted = [
         path for _, names in places for path in names if not context.core.workspace.index.contains(path)
     ]
@@ -103,16 +108,22 @@ def _scan_folders(
     context: TurnContext, places: Sequence[tuple[Folder, list[str]]], hidden: set[str]
 ) -> _InstructionScan:
     look, secrets, root = _InstructionScan(), context.core.state.secrets, context.core.workspace.root
-    most, model = context.core.settings.instructions.max_bytes, context.core.state.model
+    settings, model = context.core.settings.instructions, context.core.state.model
+    most = settings.max_bytes
     if model.server and model.window_known:
         most = min(most, model.window // 2)
-    for path in _own(context):
+    # A pattern without a slash matches the name in any folder, as in an ignore file.
+    compiled = [compile_pattern(text if "/" in text else f"**/{text}") for text in settings.exclude]
+    excluded = [pattern for pattern in compiled if isinstance(pattern, Pattern)]
+    for path in (context.core.folders.config / name for name in settings.names):
+        if not path.is_file():
+            continue
         text = context.texts.get_own(path, most, secrets)
         if look.take(path, Folder("", YOURS), str(path), text):
             break
     for folder, paths in places:
         for path in paths:
-            if any(pattern.fits(path) for pattern in _patterns(context.core.settings.instructions.exclude)):
+            if any(pattern.fits(path) for pattern in excluded):
                 why = "excluded by instructions.exclude"
             else:
                 why = "ignored by git" if path in hidden else ""
@@ -146,34 +157,3 @@ def _base_files(context: TurnContext) -> Iterator[tuple[str, Text]]:
             )
         else:
             yield path, Text(fault=f"only {MAX_BASE_FILES} base files are used")
-
-
-def _own(context: TurnContext) -> Iterator[Path]:
-    names = context.core.settings.instructions.names
-    paths = (context.core.folders.config / name for name in names)
-    return (path for path in paths if path.is_file())
-
-
-def _patterns(texts: Iterable[str]) -> list[Pattern]:
-    """A pattern without a slash matches the name in any folder, as in an ignore file."""
-    compiled = [compile_pattern(text if "/" in text else f"**/{text}") for text in texts]
-    return [pattern for pattern in compiled if isinstance(pattern, Pattern)]
-
-
-def _row(file: ContextFile) -> InstructionFile:
-    return InstructionFile(
-        file.path, file.folder, file.why, file.md5, cost(len(file.text.encode(errors="replace")), 0)
-    )
-
-
-def _notices(
-    before: Sequence[InstructionFile], now: Sequence[InstructionFile]
-) -> Iterator[tuple[Literal["info", "warning"], str]]:
-    known = {(row.path, row.left_out) for row in before}
-    new = [row for row in now if (row.path, row.left_out) not in known]
-    in_force = [row.path for row in new if not row.left_out]
-    if in_force:
-        yield "info", f"Instructions in force: {', '.join(in_force)}"
-    for row in new:
-        if row.left_out:
-            yield "warning", f"Instructions in {row.path} are ignored: {row.left_out}"

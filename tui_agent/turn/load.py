@@ -71,7 +71,10 @@ async def bundle(context: TurnContext, held: LoadedFiles, emit: Emit) -> LoadedF
         except TuiAgentError:
             continue
         else:
-            if await _is_wanted(context, file, files):
+            entry = context.core.state.known.files.get(file.path)
+            known = entry is not None and entry.written_known and entry.written == file.md5
+            known = known or context.core.state.conversation.files.get(file.path) == file.md5
+            if not known and (await that_fit(context, files, [file]))[0]:
                 found = found.plus(await admit(context, file, emit))
     return found
 
@@ -108,14 +111,6 @@ async def _imports_of(
                 further.append(target)
                 found.setdefault(target, f"Imported by {path}")
     return further
-
-
-async def _is_wanted(context: TurnContext, file: LoadedFile, held: Sequence[LoadedFile]) -> bool:
-    entry = context.core.state.known.files.get(file.path)
-    known = entry is not None and entry.written_known and entry.written == file.md5
-    if known or context.core.state.conversation.files.get(file.path) == file.md5:
-        return False
-    return bool((await that_fit(context, held, [file]))[0])
 
 
 def _source(context: TurnContext, path: str) -> str | None:
@@ -217,7 +212,8 @@ def _open_files(
         except TuiAgentError:
             continue
         else:
-            found.append(_open_file(buffer, text, hits, buffer.path == buffers.active))
+            digest = md5(data) if buffer.unsaved else buffer.disk
+            found.append(_open_file(buffer, text, hits, digest, buffer.path == buffers.active))
     return found, undecided
 
 
@@ -228,7 +224,7 @@ def _is_secret(gate: Gate, path: str) -> bool:
         return is_secret(path)
 
 
-def _open_file(buffer: Buffer, text: str, hits: Sequence[Hit], active: bool) -> OpenFile:
+def _open_file(buffer: Buffer, text: str, hits: Sequence[Hit], digest: str, active: bool) -> OpenFile:
     first, last = sorted((buffer.cursor, buffer.anchor))
     lines = buffer.text.splitlines(keepends=True)
     start, end = (sum(map(len, lines[:line])) + column for line, column in (first, last))
@@ -240,7 +236,7 @@ def _open_file(buffer: Buffer, text: str, hits: Sequence[Hit], active: bool) -> 
     return OpenFile(
         path=buffer.path,
         text=text,
-        md5=_hash(buffer),
+        md5=digest,
         line=buffer.cursor[0] + 1,
         selection=hits_masked(buffer.text[start:end], within),
         first=first[0] + 1,
@@ -250,12 +246,6 @@ def _open_file(buffer: Buffer, text: str, hits: Sequence[Hit], active: bool) -> 
         mtime=buffer.mtime,
         masked=bool(hits),
     )
-
-
-def _hash(buffer: Buffer) -> str:
-    if not buffer.unsaved:
-        return buffer.disk
-    return md5(buffer.mark + buffer.text.encode(buffer.encoding, errors="surrogatepass"))
 
 
 #: A seen file is read again automatically only for so many turns.
