@@ -88,7 +88,15 @@ class Applier:
                     await self._say_why([change], result)
                     raise result
         if refused:
-            await self._refuse(refused)
+            reasons = [str(error).removeprefix(f"{change.path}: ") for change, error in refused]
+            events: list[e.Lasting] = []
+            for (change, error), reason in zip(refused, reasons, strict=True):
+                if change.state != "failed":
+                    events.append(e.ChangeMoved(change.id, "conflict", reason=reason))
+                    events.append(e.ModelOwesNews(f"{change.called} could not be applied: {error.what}."))
+            await self._journal.record(*events)
+            names = ", ".join(change.path for change, _ in refused)
+            raise EditFailed(f"Nothing was written, {names} conflicts", reasons[0])
         if resolved:
             try:
                 await self._write(resolved)
@@ -181,17 +189,6 @@ class Applier:
             in_part = hunks(now.text or "", decided.text or "")
         return ResolvedDecision(change, picked(change, picks), decided, tuple(targets), in_part)
 
-    async def _refuse(self, refused: Sequence[tuple[Change, TuiAgentError]]) -> None:
-        reasons = [str(error).removeprefix(f"{change.path}: ") for change, error in refused]
-        events: list[e.Lasting] = []
-        for (change, error), reason in zip(refused, reasons, strict=True):
-            if change.state != "failed":
-                events.append(e.ChangeMoved(change.id, "conflict", reason=reason))
-                events.append(e.ModelOwesNews(f"{change.called} could not be applied: {error.what}."))
-        await self._journal.record(*events)
-        names = ", ".join(change.path for change, _ in refused)
-        raise EditFailed(f"Nothing was written, {names} conflicts", reasons[0])
-
     async def _write(self, resolved: Sequence[ResolvedDecision]) -> None:
         state = self._journal.store.state
         name = next_name(state.review)
@@ -248,14 +245,16 @@ class Applier:
         state, change = self._journal.store.state, item.change
         path, turn = target.now.path, state.turn.number
         if not written:
-            return [] if path not in state.known.files else [_gone(path, change)]
+            if path not in state.known.files:
+                return []
+            if change.rename_to and path == change.path:
+                return [e.FreshnessChanged(path, "renamed", change.rename_to, time.time(), by_agent=True)]
+            return [e.FreshnessChanged(path, "deleted", at=time.time(), by_agent=True)]
         told = outside(state.known, target, turn, change.base)
-        change = item.change
         if change.kind == "create":
             whole = item.as_proposed
         else:
-            known = self._journal.store.state.known.files
-            before = known.get(change.path if path == change.rename_to else path)
+            before = state.known.files.get(change.path if path == change.rename_to else path)
             whole = before is not None and before.whole
         entry = replace(self._entry(path, written, item), whole=whole, modified_turn=turn)
         entry = as_written(entry, target, self._workspace.root)
@@ -292,9 +291,3 @@ def _paths(change: Change) -> list[str]:
 
 def next_name(review: ReviewSlice) -> str:
     return f"k{len(review.checkpoints) + 1}"
-
-
-def _gone(path: str, change: Change) -> e.FreshnessChanged:
-    if change.rename_to and path == change.path:
-        return e.FreshnessChanged(path, "renamed", change.rename_to, time.time(), by_agent=True)
-    return e.FreshnessChanged(path, "deleted", at=time.time(), by_agent=True)

@@ -58,15 +58,13 @@ class OpenFiles:
         elif self.state.buffers.active != place.path:
             await self._journal.record(e.BufferActivated(place.path))
         if line:
-            start = (line - 1, 0)
-            end = self._end_of(place.path, last_line) if last_line > line else start
+            start = end = (line - 1, 0)
+            if last_line > line:
+                buffer = self.state.buffers.get(place.path)
+                lines = buffer.text.splitlines()[:last_line] if buffer else []
+                end = (len(lines) - 1, len(lines[-1])) if lines else (0, 0)
             self._journal.grow(e.CursorMoved(place.path, end, start))
             self.scroll(place.path, None)
-
-    def _end_of(self, path: str, line: int) -> tuple[int, int]:
-        buffer = self.state.buffers.get(path)
-        lines = buffer.text.splitlines()[:line] if buffer else []
-        return (len(lines) - 1, len(lines[-1])) if lines else (0, 0)
 
     async def load(self, path: str) -> None:
         """Discards unsaved text; a non-text file shows a note."""
@@ -240,7 +238,8 @@ class OpenFiles:
         if self.state.buffers.get(path) is None:
             return
         try:
-            disk = await asyncio.to_thread(self._hash, path)
+            gate = self._workspace.gate
+            disk = await asyncio.to_thread(lambda: md5(read_for_person(gate, path, MAX_BYTES)))
         except TuiAgentError:
             disk = NEW_FILE
         buffer = self.state.buffers.get(path)
@@ -282,9 +281,6 @@ class OpenFiles:
     def _read(self, path: str) -> tuple[TextFile, str, int]:
         data = read_for_person(self._workspace.gate, path, MAX_BYTES)
         return decode(data, path), md5(data), self._mtime(path)
-
-    def _hash(self, path: str) -> str:
-        return md5(read_for_person(self._workspace.gate, path, MAX_BYTES))
 
     def _mtime(self, path: str) -> int:
         try:

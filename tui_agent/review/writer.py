@@ -235,8 +235,22 @@ class Writer:
         def waits(words: str) -> None:
             loop.call_soon_threadsafe(wait.is_now, words)
 
+        def write() -> None:
+            on_disk = [
+                _step(replace(target, text=target.now.stored.text, hashed="") if target.in_buffer else target)
+                for target in targets
+                if not target.in_buffer or target.changes_mode
+            ]
+            if not on_disk:
+                record()
+                return
+            where = (self._workspace.gate, self._batch, self._blobs)
+            write_batch(
+                *where, on_disk, name=name, leaves=leaves, written=written, record=record, waits=waits
+            )
+
         async with self._open_files.files_at_rest:
-            await asyncio.to_thread(self._write, name, targets, written, record, leaves, waits)
+            await asyncio.to_thread(write)
         return done
 
     def _stored(self, target: WriteTarget) -> WriteTarget:
@@ -300,26 +314,6 @@ class Writer:
             return said + await asyncio.to_thread(heal, gate, self._batch, self._blobs, recorded=recorded)
         except FileError as error:
             return [*said, str(error)]
-
-    def _write(
-        self,
-        name: str,
-        targets: Sequence[WriteTarget],
-        written: Callable[[BatchResult], None],
-        record: Callable[[], None],
-        leaves: Iterable[str],
-        waits: Callable[[str], None],
-    ) -> None:
-        on_disk = [
-            _step(replace(target, text=target.now.stored.text, hashed="") if target.in_buffer else target)
-            for target in targets
-            if not target.in_buffer or target.changes_mode
-        ]
-        if not on_disk:
-            record()
-            return
-        where = (self._workspace.gate, self._batch, self._blobs)
-        write_batch(*where, on_disk, name=name, leaves=leaves, written=written, record=record, waits=waits)
 
 
 def _step(target: WriteTarget) -> Step:
