@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -42,7 +42,6 @@ from tui_agent.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from tui_agent.extensions.markdown_files import AgentPrompt
     from tui_agent.processes.child import ChildProcess
-    from tui_agent.subtasks.parent import RunSession
     from tui_agent.subtasks.placed import PlacedSession
 
 
@@ -138,9 +137,9 @@ async def open_child(
 async def open_placed(
     parent: Session,
     task: SubTask,
-    part: str,
     contents: Mapping[str, bytes | None],
     more: Sequence[str],
+    part: str,
 ) -> PlacedSession | None:
     """`None` for another agent, which runs here. For `contents` and `more` see `SessionPlaces.open_worker`.
     Raises `SessionError` and `PlaceLost`.
@@ -281,23 +280,13 @@ async def open_session(
         model_name=name,
         interactive=opening.interactive,
         prompts=read_prompts(folders.config, work.root if found.trusted else None),
-        open_child=_open_child,
-        open_placed=_open_placed,
+        open_child=open_child,
+        open_placed=open_placed,
     )
     if opening.interactive:
         session.workspace.launch()  # parallel to the creation of the panes
     await _begin(session, opening, replay, found)
     return session
-
-
-async def _open_child(*arguments: Any, **named: Any) -> RunSession:
-
-    return await open_child(*arguments, **named)
-
-
-async def _open_placed(*arguments: Any) -> RunSession | None:
-
-    return await open_placed(*arguments)
 
 
 _NOT_IN_FORCE: dict[trust.Standing, str] = {

@@ -162,25 +162,20 @@ class ResultMerger:
         proposed: dict[str, Change] = {}
         events: list[e.Event] = []
         for result in results(ended.changed, ended.changes):
-            change, *told = await self._proposed(task, result, ended, ahead + len(proposed))
+            earlier = sum(change.turn == TURN for change in self.state.review.changes)
+            name = f"s{earlier + ahead + len(proposed) + 1}"
+            alone = await asyncio.to_thread(self._change, name, task, result, ended)
+            while True:
+                beside = self.beside(alone.path)
+                change = await self.together(beside, alone)
+                if self.beside(alone.path) == beside:
+                    break
+            if beside is not None and (is_nothing(change) or change.path != beside.path):
+                events.append(given_up(beside, f"“{task}” went on from it"))
+            if not is_nothing(change):
+                events.append(e.ChangeProposed(change))
             proposed[result.path] = change
-            events += told
         return proposed, events
-
-    async def _proposed(
-        self, task: str, result: FileResult, ended: RunOutcome, ahead: int
-    ) -> tuple[Change, *tuple[e.Event, ...]]:
-        number = sum(change.turn == TURN for change in self.state.review.changes) + ahead + 1
-        alone = await asyncio.to_thread(self._change, f"s{number}", task, result, ended)
-        while True:
-            beside = self.beside(alone.path)
-            change = await self.together(beside, alone)
-            if self.beside(alone.path) == beside:
-                break
-        told: list[e.Event] = [] if is_nothing(change) else [e.ChangeProposed(change)]
-        if beside is not None and (is_nothing(change) or change.path != beside.path):
-            told.insert(0, given_up(beside, f"“{task}” went on from it"))
-        return change, *told
 
     def beside(self, path: str) -> Change | None:
         about = [

@@ -116,7 +116,7 @@ class Parent:
     capacity: Capacity
     open_child: Callable[[SubTask, WorkCopy, str], Awaitable[RunSession]]
     open_placed: Callable[
-        [SubTask, str, Mapping[str, bytes | None], Sequence[str]], Awaitable[RunSession | None]
+        [SubTask, Mapping[str, bytes | None], Sequence[str], str], Awaitable[RunSession | None]
     ]
     on_newest: Callable[[Change], Awaitable[Change]]
     after_run: Callable[[], Awaitable[None]]

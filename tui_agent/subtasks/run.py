@@ -8,7 +8,7 @@ import os
 import posixpath
 import re
 import time
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -139,7 +139,7 @@ class SubTaskRun:
             copy = await parent.workspace.copies.make(self._folder, await snapshot)
             self._is_here = True
             missing, paths = await self._prepare(copy)
-            done = await self._work(lambda part: parent.open_child(self._task, copy, part), missing, paths)
+            done = await self._work(partial(parent.open_child, self._task, copy), missing, paths)
             assert done is not None
         made = {step.path for step in done.changed} | {it.rename_to or it.path for it in done.changes}
         lost = {path: why for path, why in self._lost.items() if posixpath.normpath(path) not in made}
@@ -157,7 +157,10 @@ class SubTaskRun:
     async def _placed(self) -> RunOutcome | None:
         """Restarts if the worker is lost; None if the run has to be here."""
         parent, name = self._parent, self._task.id
-        there = await asyncio.to_thread(self._find_copyable) if self._task.files else []
+        there: list[str] = []
+        if self._task.files:
+            there = await asyncio.to_thread(_copyable, parent.workspace.gate, self._task.files)
+            await self._note_brought(there)
         tokens, cost = 0, 0.0
         for moves in itertools.count(1):
             try:
@@ -167,7 +170,7 @@ class SubTaskRun:
                 )
                 absent = {path for path, text in texts.items() if text is None}
                 paths = sorted({*parent.workspace.index.paths, *there, *texts} - absent)
-                done = await self._work(partial(self._open_placed, contents, there), (), paths)
+                done = await self._work(partial(parent.open_placed, self._task, contents, there), (), paths)
                 return done and replace(
                     done, tokens=done.tokens + tokens, cost=None if done.cost is None else done.cost + cost
                 )
@@ -182,27 +185,18 @@ class SubTaskRun:
                 self.child = None
         raise AssertionError
 
-    def _find_copyable(self) -> list[str]:
-        gate = self._parent.workspace.gate
-        there = _copyable(gate, self._task.files)
-        self._brought = set(there)
-        self._lost = _why_lost(gate, [path for path in self._task.files if path not in self._brought])
-        return there
-
-    async def _open_placed(
-        self, contents: Mapping[str, bytes | None], there: Sequence[str], part: str
-    ) -> RunSession | None:
-        return await self._parent.open_placed(self._task, part, contents, there)
-
     async def _prepare(self, copy: WorkCopy) -> tuple[tuple[str, ...], list[str]]:
         parent, task = self._parent, self._task
         there = await asyncio.to_thread(_copyable, parent.workspace.gate, task.files)
         missing = await parent.workspace.copies.copy_missing(copy, there)
-        self._brought = set(there) - set(missing)
-        gone = [path for path in (*task.files,) if path not in self._brought]
-        self._lost = await asyncio.to_thread(_why_lost, parent.workspace.gate, gone)
+        await self._note_brought(set(there) - set(missing))
         paths = await asyncio.to_thread(self._lay_over, copy)
         return (*copy.missing, *missing), paths
+
+    async def _note_brought(self, paths: Iterable[str]) -> None:
+        self._brought = set(paths)
+        lost = [path for path in self._task.files if path not in self._brought]
+        self._lost = await asyncio.to_thread(_why_lost, self._parent.workspace.gate, lost)
 
     def _lay_over(self, copy: WorkCopy) -> list[str]:
         parent = self._parent

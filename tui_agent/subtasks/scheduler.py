@@ -172,7 +172,7 @@ class Scheduler:
         """Not for a place, which gets another copy."""
         copying = self._parent.workspace.copies
         taking = asyncio.create_task(
-            _nothing() if self._parent.settings.subtasks.place else copying.snapshot()
+            asyncio.sleep(0, "") if self._parent.settings.subtasks.place else copying.snapshot()
         )
         # Retrieve the exception: all waiting tasks may be cancelled before the snapshot is ready.
         taking.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -265,7 +265,3 @@ class Scheduler:
             return RunOutcome("failed", reason=str(error))
         except Exception as error:  # outermost handler: other tasks go on
             return RunOutcome("failed", reason=str(fault(_FAULT, error)))
-
-
-async def _nothing() -> str:
-    return ""

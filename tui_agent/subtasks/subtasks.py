@@ -168,7 +168,9 @@ class SubTasks:
         if found.state == "ready":
             raise SessionError(f"The sub-task {task} is ready", "run it")
         self._renew()
-        wanted = () if self._manual and not self._is_ready(found) else (e.SubTasksWanted((task,)),)
+        done = {other.id for other in self.state.subtasks.tasks if other.state in ("completed", "skipped")}
+        begins = not self._manual or done.issuperset(found.dependencies)
+        wanted = (e.SubTasksWanted((task,)),) if begins else ()
         with self._scheduler.paused():
             await self._redo.retract(found, f"“{task}” runs again")
             await self._journal.record(e.SubTaskMoved(task, "pending"), *wanted)
@@ -279,10 +281,6 @@ class SubTasks:
         if found.state == "running" or self._scheduler.works(task):
             raise SessionError(f"The sub-task {task} is running", "stop it first")
         return found
-
-    def _is_ready(self, task: SubTask) -> bool:
-        done = {other.id for other in self.state.subtasks.tasks if other.state in ("completed", "skipped")}
-        return done.issuperset(task.dependencies)
 
     async def _add_or_replace(self, task: SubTask) -> None:
         """Raises `SessionError`, which names all invalid ids."""
