@@ -402,15 +402,12 @@ class Checks:
         return state.applied if where == "workspace" else content_of(state.review.changes, state.buffers.open)
 
     def _places(self, ran: CommandResult) -> tuple[Place, ...]:
-        return tuple(places(ran.output, self._finder()))
-
-    def _finder(self) -> Callable[[str], str]:
-        """Maps paths in an output to project files, or to ""."""
         root, index = str(self._workspace.root), self._workspace.index
         proposed = {change.rename_to or change.path for change in self.state.review.open}
         suffixes = 0
 
         def find(path: str) -> str:
+            """The project's file, or ""."""
             nonlocal suffixes
             if path.startswith("/"):
                 for beginning in (
@@ -432,7 +429,7 @@ class Checks:
             fitting = [one for one in index.named([name]).get(name, ()) if one.endswith(f"/{path}")]
             return fitting[0] if len(fitting) == 1 else ""
 
-        return find
+        return tuple(places(ran.output, find))
 
     @call(changes=False)
     def on_batch(self, changes: Sequence[FileChange]) -> None:

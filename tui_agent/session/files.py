@@ -144,20 +144,16 @@ class FreshnessWatch:
         news: list[e.Lasting] = []
         for entry in entries:
             freshness, renamed_to = found[entry.path]
-            if not self._is_news(entry, freshness, renamed_to):
+            now = self._journal.store.state.known.files.get(entry.path)
+            if now is None or _looked_at(now) != _looked_at(entry):
+                continue  # changed since the check began
+            if (now.freshness, now.renamed_to) == (freshness, renamed_to):
                 continue
             news.append(e.FreshnessChanged(entry.path, freshness, renamed_to, time.time()))
             waiting = [c for c in self._journal.store.state.review.changes if c.path == entry.path]
             if freshness == "renamed":
                 news += [e.ChangeReworked(followed(c, renamed_to)) for c in waiting if c.waits]
         return news
-
-    def _is_news(self, entry: KnownFile, freshness: Freshness, renamed_to: str) -> bool:
-        """`False` if the entry changed since the check began."""
-        now = self._journal.store.state.known.files.get(entry.path)
-        if now is None or _looked_at(now) != _looked_at(entry):
-            return False
-        return (now.freshness, now.renamed_to) != (freshness, renamed_to)
 
     def _freshness_of(
         self, entries: Sequence[KnownFile], unsaved: Mapping[str, Buffer], renamed: Mapping[str, str]
@@ -272,7 +268,11 @@ class Renames:
         """
         async with self._one_at_a_time:
             revision, now = self._workspace.index.revision, time.time()
-            wanted = [entry for entry in gone if self._is_due(entry.path, revision, now)]
+            wanted = []
+            for entry in gone:
+                _, asked, since = self._found.get(entry.path, ("", -1, now))
+                if asked != revision and now - since < LOOKED_FOR:
+                    wanted.append(entry)
             if wanted:
                 found = await self._ask(wanted, touches)
                 for path in (entry.path for entry in wanted):
@@ -280,10 +280,6 @@ class Renames:
                     self._found[path] = found.get(path, ""), revision, since
             answers = {entry.path: self._found.get(entry.path, ("", 0, 0.0))[0] for entry in gone}
         return {path: new for path, new in answers.items() if new}
-
-    def _is_due(self, path: str, revision: int, now: float) -> bool:
-        _, asked, since = self._found.get(path, ("", -1, now))
-        return asked != revision and now - since < LOOKED_FOR
 
     async def _ask(self, gone: Sequence[KnownFile], touches: Sequence[Touch]) -> dict[str, str]:
         touched = {touch.path: touch.at for touch in touches if touch.kind in ("read", "edited")}

@@ -215,7 +215,10 @@ class Hooks:
         """Raises `SessionError` if a hook blocks it, and `EditFailed` if a hook changed a file of the
         changes.
         """
-        if self._part or not await self._has("BeforeApply"):
+        if self._part:
+            return
+        await self.read()
+        if not any(hook.settings.event == "BeforeApply" and not hook.off for hook in self.all):
             return
         paths = [path for change in changes for path in (change.path, change.rename_to) if path]
         before = await asyncio.to_thread(self._digests, paths)
@@ -393,10 +396,6 @@ class Hooks:
         if self._possible is None:
             self._possible = may_have_any(self._core.settings.hooks, self._core.workspace.root)
         return self._possible
-
-    async def _has(self, event: HookEvent) -> bool:
-        await self.read()
-        return any(hook.settings.event == event and not hook.off for hook in self.all)
 
     async def _begin(self, source: str) -> str:
         fields = {"source": source, "model": self.state.model.name}

@@ -254,20 +254,16 @@ class AgentRun:
         assert self._view is not None
         try:
             async for paths in self._workspace.layer_changes(self._view.layer):
-                self._warn_if_full()
-                await self._propose(None if paths is None else paths)
+                layer = os.fstatvfs(self._view.layers)
+                if layer.f_blocks and layer.f_bavail < LEAST_FREE * layer.f_blocks:
+                    size = layer.f_blocks * layer.f_frsize >> 20
+                    self._notify(
+                        f"The view of {self.profile.name} is nearly full, of {size:,} MB for its files: let it "
+                        "remove large files, or apply its changes and start it again"
+                    )
+                await self._propose(paths)
         except ChildFailed as error:
             self._notify(f"Changes of {self.profile.name} are shown when it ends ({error.what})")
-
-    def _warn_if_full(self) -> None:
-        assert self._view is not None
-        layer = os.fstatvfs(self._view.layers)
-        if layer.f_blocks and layer.f_bavail < LEAST_FREE * layer.f_blocks:
-            size = layer.f_blocks * layer.f_frsize >> 20
-            self._notify(
-                f"The view of {self.profile.name} is nearly full, of {size:,} MB for its files: let it remove "
-                "large files, or apply its changes and start it again"
-            )
 
     async def _propose(self, paths: Sequence[str] | None) -> None:
         assert self._view is not None and self._mirror is not None

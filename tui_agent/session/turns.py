@@ -169,7 +169,8 @@ class Turns:
         """Waits until the running turn has proposed all changes. `False` if another call already waits.
         Raises `EditFailed` if the turn failed.
         """
-        if not _is_proposing(self.state):
+        turn, waiting = self.state.turn, self.state.review.open
+        if not turn.running or not (turn.proposes or any(change.turn == turn.number for change in waiting)):
             return True
         if self._batch_awaited:
             return False
@@ -269,7 +270,16 @@ class Turns:
         conflicts = [change for change in waiting if change is not None and change.state == "conflict"]
         self._conflicts = []
         if conflicts:
-            self._task = asyncio.create_task(self._run_again(conflicts), name="turn")
+            from tui_agent.turn.turn import retry_conflicts
+
+            self._task = asyncio.create_task(
+                self._to_its_end(
+                    self.state.turn.number,
+                    lambda context, emit: retry_conflicts(context, conflicts, emit),
+                    again=True,
+                ),
+                name="turn",
+            )
         elif self.state.input.queue and self._attended:
             effort, text = split_effort(self.state.input.queue[0])
             self._begin(text, (), effort, queued=True)
@@ -309,14 +319,6 @@ class Turns:
             return await run(context, asked, given, emit, added, unasked=started.unasked)
 
         await self._to_its_end(started.turn, steps, with_model=others is None)
-
-    async def _run_again(self, conflicts: Sequence[Change]) -> None:
-        from tui_agent.turn.turn import retry_conflicts
-
-        turn = self.state.turn.number
-        await self._to_its_end(
-            turn, lambda context, emit: retry_conflicts(context, conflicts, emit), again=True
-        )
 
     async def _to_its_end(
         self, turn: int, steps: Steps, *, again: bool = False, with_model: bool = True, is_turn: bool = True
@@ -452,13 +454,6 @@ class ReplyChunks:
         piece = e.ReplyStreamed(self._part, "".join(self._texts), self._letters, *self._writing)
         self._part, self._texts, self._letters, self._writing = "", [], 0, ("", 0)
         self._tell(piece)
-
-
-def _is_proposing(state: State) -> bool:
-    if not state.turn.running:
-        return False
-    turn = state.turn.number
-    return state.turn.proposes or any(change.turn == turn for change in state.review.open)
 
 
 def interruption_events(state: State) -> list[e.Event]:
