@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -48,15 +48,12 @@ def completed(actions: Sequence[FileAction], index: Index) -> tuple[FileAction, 
             if name.startswith(_ENTRY_FILES):
                 _add_path(path, folder.rpartition("/")[2], named, beginnings)
             _add_path(path, name, named, beginnings, cut=True)
-    return tuple(
-        _with_extra(action, _test(action, index), _pattern(_best(wanted, named)))
-        for action, wanted in zip(actions, readings, strict=True)
-    )
-
-
-def _with_extra(action: FileAction, *patterns: str) -> FileAction:
-    extra = tuple(dict.fromkeys(pattern for pattern in patterns if pattern not in ("", *action.patterns)))
-    return replace(action, extra=extra) if extra else action
+    result = []
+    for action, wanted in zip(actions, readings, strict=True):
+        patterns = (_test(action, index), _pattern(wanted, named))
+        extra = tuple(dict.fromkeys(one for one in patterns if one not in ("", *action.patterns)))
+        result.append(replace(action, extra=extra) if extra else action)
+    return tuple(result)
 
 
 def _test(action: FileAction, index: Index) -> str:
@@ -76,32 +73,20 @@ def _readings(action: FileAction, index: Index) -> list[_WantedFile]:
         return []
     if any(index.contains(pattern.removeprefix("./")) for pattern in exact):
         return []
-    return list(_wanted(exact))
-
-
-def _wanted(patterns: Sequence[str]) -> Iterator[_WantedFile]:
-    for pattern in patterns:
+    found = []
+    for pattern in exact:
         folder, _, name = re.sub(r"\\(.)", r"\1", pattern.removeprefix("./")).rpartition("/")
         folders = tuple(_key(part) for part in folder.split("/") if part not in ("", "**", "."))
         stem, dot, extension = name.rpartition(".")
         if _MODULE.fullmatch(name) and not is_source_extension(extension):
             parts = [_key(part) for part in re.split(r"\.|::", name)]
-            yield _WantedFile((*folders, *parts[:-1]), parts[-1], "")
-            yield _WantedFile((*folders, *parts[:-2]), parts[-2], "")
+            found.append(_WantedFile((*folders, *parts[:-1]), parts[-1], ""))
+            found.append(_WantedFile((*folders, *parts[:-2]), parts[-2], ""))
+        elif dot and stem:
+            found.append(_WantedFile(folders, _key(stem), extension))
         else:
-            yield _WantedFile(
-                folders, _key(stem if dot and stem else name), extension if dot and stem else ""
-            )
-
-
-def _best(wanted: Sequence[_WantedFile], found: Mapping[str, Sequence[str]]) -> list[str]:
-    for one in wanted:
-        candidates = found.get(one.key, [])
-        if candidates:
-            ranks = {path: _rank(path, one) for path in candidates}
-            top = max(ranks.values())
-            return [path for path in candidates if ranks[path] == top]
-    return []
+            found.append(_WantedFile(folders, _key(name), ""))
+    return found
 
 
 def _add_path(
@@ -121,18 +106,18 @@ def _rank(path: str, wanted: _WantedFile) -> tuple[int, int, bool, bool]:
     stem, _, extension = name.rpartition(".")
     if stem in _ENTRIES and _key(stem) != wanted.key:
         keys = keys[:-1]
-    agree = 0
-    for ours, theirs in zip(reversed(wanted.folders), reversed(keys), strict=False):
-        if ours != theirs:
-            break
-        agree += 1
     same = not wanted.extension or extension == wanted.extension
-    return agree, len(set(wanted.folders) & set(keys)), same, is_source_extension(extension)
+    return *_likeness(wanted.folders, keys), same, is_source_extension(extension)
 
 
-def _pattern(best: Sequence[str]) -> str:
-    if not best:
+def _pattern(wanted: Sequence[_WantedFile], found: Mapping[str, Sequence[str]]) -> str:
+    """Of the found paths with the highest rank, or ""."""
+    one = next((one for one in wanted if found.get(one.key)), None)
+    if one is None:
         return ""
+    ranks = {path: _rank(path, one) for path in found[one.key]}
+    top = max(ranks.values())
+    best = [path for path in found[one.key] if ranks[path] == top]
     if len(best) == 1:
         return escape(best[0])
     names = {path.rpartition("/")[2] for path in best}
