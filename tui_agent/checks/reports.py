@@ -223,7 +223,7 @@ class _Reader:
         parser.EntityDeclHandler = self._refuse
         parser.ExternalEntityRefHandler = self._refuse
         parser.StartElementHandler = self._start
-        parser.EndElementHandler = self._end
+        parser.EndElementHandler = lambda _: self._open.pop()
         self._parser = parser
 
     def read(self, report: str) -> None:
@@ -258,9 +258,6 @@ class _Reader:
             wrong = numbers["failures"] + numbers["errors"]
             self.failed += wrong
             self.passed += max(0, numbers["tests"] - wrong - numbers["skipped"])
-
-    def _end(self, _: str) -> None:
-        self._open.pop()
 
 
 _NAMES = ("tests", "failures", "errors", "skipped")

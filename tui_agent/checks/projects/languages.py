@@ -27,11 +27,23 @@ _PYTEST = re.compile(r"^(?:async )?def test_|^(?:import|from) pytest\b", re.MULT
 
 def other_checks(project: Project) -> Iterator[PlainCommand]:
     """Yields the checks of each language once, tests first."""
-    yield from _rust(project)
+    if project.has("Cargo.toml"):
+        in_all = " --workspace" if table(project.toml("Cargo.toml").get("workspace")) else ""
+        yield PlainCommand("rust tests", "cargo", f"cargo test --quiet --no-fail-fast{in_all}")
     yield from _go(project)
     yield from _c(project)
-    yield from _java(project)
-    yield from _elixir(project)
+    if project.has("pom.xml"):
+        program = "./mvnw" if project.has("mvnw") else "mvn"
+        yield PlainCommand("java tests", "maven", f"{program} -q -o -fae test")
+    elif project.has("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"):
+        program = "./gradlew" if project.has("gradlew") else "gradle"
+        yield PlainCommand("java tests", "gradle", f"{program} --offline --continue test")
+    if project.has("mix.exs"):
+        yield PlainCommand("elixir tests", "mix", "mix test")
+        if project.has(".credo.exs"):
+            yield PlainCommand("credo", "credo", "mix credo", ("*.ex", "*.exs"))
+    elif project.has("rebar.config"):
+        yield PlainCommand("erlang tests", "rebar3", "rebar3 eunit")
     yield from _ruby(project)
     yield from _php(project)
     yield from _perl(project)
@@ -54,14 +66,6 @@ def other_checks(project: Project) -> Iterator[PlainCommand]:
         yield PlainCommand("dart tests", "test", "flutter test" if flutter else "dart test")
     if project.has("Project.toml") and project.has("test/runtests.jl"):
         yield PlainCommand("julia tests", "julia", "julia --project=. -e 'using Pkg; Pkg.test()'")
-
-
-def _rust(project: Project) -> Iterator[PlainCommand]:
-    if project.has("Cargo.toml"):
-        members = table(project.toml("Cargo.toml").get("workspace"))
-        yield PlainCommand(
-            "rust tests", "cargo", f"cargo test --quiet --no-fail-fast{' --workspace' * bool(members)}"
-        )
 
 
 def _go(project: Project) -> Iterator[PlainCommand]:
@@ -113,24 +117,6 @@ def _c(project: Project) -> Iterator[PlainCommand]:
         first = "" if project.has("Makefile") else "./configure -q && "
         first = first if project.has("Makefile", "configure") else f"autoreconf -i && {first}"
         yield PlainCommand("make tests", "make check", f"{first}make -s check")
-
-
-def _java(project: Project) -> Iterator[PlainCommand]:
-    if project.has("pom.xml"):
-        program = "./mvnw" if project.has("mvnw") else "mvn"
-        yield PlainCommand("java tests", "maven", f"{program} -q -o -fae test")
-    elif project.has("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts"):
-        program = "./gradlew" if project.has("gradlew") else "gradle"
-        yield PlainCommand("java tests", "gradle", f"{program} --offline --continue test")
-
-
-def _elixir(project: Project) -> Iterator[PlainCommand]:
-    if project.has("mix.exs"):
-        yield PlainCommand("elixir tests", "mix", "mix test")
-        if project.has(".credo.exs"):
-            yield PlainCommand("credo", "credo", "mix credo", ("*.ex", "*.exs"))
-    elif project.has("rebar.config"):
-        yield PlainCommand("erlang tests", "rebar3", "rebar3 eunit")
 
 
 def _ruby(project: Project) -> Iterator[PlainCommand]:

@@ -168,6 +168,10 @@ def as_recipes(text: str) -> str:
     """Returns a Taskfile's variables and tasks in Makefile syntax; `:` in a name becomes `/`."""
     lines = [line for line in text.splitlines()[:_MOST_LINES] if not line.lstrip().startswith("#")]
     said = list[str]()
+
+    def used(variable: re.Match[str]) -> str:
+        return "" if variable[1].startswith("CLI_ARGS") else f"$({variable[1]})"
+
     for key, _, inside in _keys(lines):
         if key == "vars":
             said += [f"{name} = {unquoted(value)}" for name, value, _ in _keys(inside) if value]
@@ -175,12 +179,8 @@ def as_recipes(text: str) -> str:
             for name, value, body in _keys(inside):
                 needs, commands = _task(value, body)
                 said.append(f"{_named(name)}: {' '.join(needs)}")
-                said += [f"\t{_USED.sub(_variable, command)}" for command in commands]
+                said += [f"\t{_USED.sub(used, command)}" for command in commands]
     return "\n".join(said)
-
-
-def _variable(use: re.Match[str]) -> str:
-    return "" if use[1].startswith("CLI_ARGS") else f"$({use[1]})"
 
 
 def _named(name: str) -> str:
