@@ -260,7 +260,10 @@ def _is_item(line: str) -> bool:
 def _value(value: str, below: list[str], number: int) -> Value:
     block = _BLOCK.fullmatch(value)
     if block:
-        return _scalar(below, folded=block[1] == ">")
+        depth = min((len(line) - len(line.lstrip(" ")) for line in below if line.strip()), default=0)
+        text = "\n".join(line[depth:].rstrip() for line in below).strip("\n")
+        folded = block[1] == ">"
+        return "\n".join(part.replace("\n", " ") for part in text.split("\n\n")) if folded else text
     texts = [line.strip() for line in below if line.strip()]
     if value[:1] in ('"', "'"):
         return _quoted(" ".join([value, *texts]), number)
@@ -278,15 +281,6 @@ def _value(value: str, below: list[str], number: int) -> Value:
 
 def _item(text: str, number: int) -> str:
     return _quoted(text, number) if text[:1] in ('"', "'") else _COMMENT.sub("", text).strip()
-
-
-def _scalar(below: list[str], *, folded: bool) -> str:
-    depths = [len(line) - len(line.lstrip(" ")) for line in below if line.strip()]
-    depth = min(depths, default=0)
-    lines = [line[depth:].rstrip() for line in below]
-    if not folded:
-        return "\n".join(lines).strip("\n")
-    return "\n".join(" ".join(part.split("\n")) for part in "\n".join(lines).strip("\n").split("\n\n"))
 
 
 def _quoted(text: str, number: int) -> str:

@@ -376,11 +376,8 @@ async def run_hook(hook: Hook, fields: Mapping[str, Any], folder: Path, root: Pa
         transport.close()
     if run.too_much:
         return HookResult(failed=f"was ended because it printed more than {MAX_OUTPUT // 1_000_000} MB")
-    return answer_of(hook.settings.event, transport.get_returncode() or 0, *map(_text, run.printed.values()))
-
-
-def _text(data: bytearray) -> str:
-    return data.decode(errors="replace").strip()
+    printed = (data.decode(errors="replace").strip() for data in run.printed.values())
+    return answer_of(hook.settings.event, transport.get_returncode() or 0, *printed)
 
 
 def answer_of(event: str, status: int, printed: str, errors: str) -> HookResult:

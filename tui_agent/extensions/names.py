@@ -74,8 +74,10 @@ def narrowing(written: Iterable[str]) -> Narrowing:
             left_out.append(name.strip())
             continue
         pattern = (found[2] or "").strip()
+        if pattern.endswith(":*"):
+            pattern = f"{pattern[:-2]}*"
         before = tools.get(tool)
-        tools[tool] = () if not pattern or before == () else (*(before or ()), _glob(pattern))
+        tools[tool] = () if not pattern or before == () else (*(before or ()), pattern)
     return Narrowing(tools, tuple(left_out))
 
 
@@ -84,10 +86,6 @@ def _tool(written: str) -> str | None:
     if server != written and server:
         return server if "__" in server else f"{server}__*"
     return TOOLS.get(written.lower())
-
-
-def _glob(pattern: str) -> str:
-    return f"{pattern[:-2]}*" if pattern.endswith(":*") else pattern
 
 
 def model_of(written: str, configured: Sequence[str]) -> str | None:

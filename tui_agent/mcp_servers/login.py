@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import parse_qs, urlsplit
 
 import httpx2
@@ -90,8 +90,8 @@ class ServerAccess(OAuthClientProvider):
                 token_endpoint_auth_method="none",
             ),
             self.tokens,
-            redirect_handler=open_page or self._nobody,
-            callback_handler=code or self._no_code,
+            redirect_handler=open_page or self._refuse,
+            callback_handler=code or self._refuse,
         )
 
     async def restore(self) -> None:
@@ -136,10 +136,7 @@ class ServerAccess(OAuthClientProvider):
                 async for one in exchanges:
                     one.response = yield one.request
 
-    async def _nobody(self, url: str) -> None:
-        raise WantsLogin(f"it requires a login: run `tui-agent mcp login {self._name}`")
-
-    async def _no_code(self) -> AuthorizationCodeResult:
+    async def _refuse(self, url: str = "") -> NoReturn:
         raise WantsLogin(f"it requires a login: run `tui-agent mcp login {self._name}`")
 
 
@@ -183,7 +180,12 @@ async def log_in(
 
         async def code() -> AuthorizationCodeResult:
             done, _ = await asyncio.wait((found, pasted), return_when=asyncio.FIRST_COMPLETED)
-            return _code_in(found.result() if found in done else urlsplit(pasted.result().strip()).query)
+            query = found.result() if found in done else urlsplit(pasted.result().strip()).query
+            fields = parse_qs(query)
+            if error := fields.get("error"):
+                raise WantsLogin(f"the login was denied ({error[0][:100]})")
+            state, issuer = fields.get("state", [None])[0], fields.get("iss", [None])[0]
+            return AuthorizationCodeResult(code=fields.get("code", [""])[0], state=state, iss=issuer)
 
         access = ServerAccess(server, f"http://127.0.0.1:{port}{CALLBACK}", show, code)
         await connect(access)
@@ -191,14 +193,6 @@ async def log_in(
         return False
     await access.remember()
     return True
-
-
-def _code_in(query: str) -> AuthorizationCodeResult:
-    fields = parse_qs(query)
-    if error := fields.get("error"):
-        raise WantsLogin(f"the login was denied ({error[0][:100]})")
-    state, issuer = fields.get("state", [None])[0], fields.get("iss", [None])[0]
-    return AuthorizationCodeResult(code=fields.get("code", [""])[0], state=state, iss=issuer)
 
 
 async def with_token(server: ToolServer) -> ServerAccess:

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -84,7 +84,12 @@ def configured(
 ) -> ConfiguredServers:
     """The user's servers, then those of a trusted `.mcp.json`; the user's names take precedence. Blocking."""
     environ = os.environ if environ is None else environ
-    found, problems = _own(own, environ)
+    found, problems = [], []
+    for name, settings in own.items():
+        try:
+            found.append(_server(name, settings, "user", environ))
+        except ValueError as error:
+            problems.append(f"The server {escaped(name)[:60]} of your settings is left out: {error}")
     theirs, more = _of_workspace(workspace, folders, environ)
     problems += more
     for server in theirs:
@@ -95,16 +100,6 @@ def configured(
         else:
             found.append(server)
     return ConfiguredServers(tuple(found), tuple(problems))
-
-
-def _own(own: Mapping[str, ServerSettings], environ: Mapping[str, str]) -> tuple[list[ToolServer], list[str]]:
-    found, problems = [], []
-    for name, settings in own.items():
-        try:
-            found.append(_server(name, settings, "user", environ))
-        except ValueError as error:
-            problems.append(f"The server {escaped(name)[:60]} of your settings is left out: {error}")
-    return found, problems
 
 
 def _of_workspace(
@@ -403,21 +398,18 @@ def _respelt(value: Any, bare: bool) -> Any:
 
 
 def as_toml(name: str, settings: ServerSettings) -> str:
-    return "\n".join([f"[mcp.servers.{name}]", *_lines(settings)]) + "\n"
-
-
-def _lines(settings: ServerSettings) -> Iterator[str]:
+    lines = [f"[mcp.servers.{name}]"]
     for key, value in msgspec.to_builtins(settings).items():
         if key == "enabled":
-            if not value:
-                yield "enabled = false"
+            lines += [] if value else ["enabled = false"]
         elif isinstance(value, dict) and value:
-            inner = ", ".join(f"{_quoted(name)} = {_quoted(part)}" for name, part in value.items())
-            yield f"{key} = {{{inner}}}"
+            inner = ", ".join(f"{_quoted(one)} = {_quoted(part)}" for one, part in value.items())
+            lines.append(f"{key} = {{{inner}}}")
         elif isinstance(value, list | tuple) and value:
-            yield f"{key} = [{', '.join(map(_quoted, value))}]"
+            lines.append(f"{key} = [{', '.join(map(_quoted, value))}]")
         elif isinstance(value, str) and value:
-            yield f"{key} = {_quoted(value)}"
+            lines.append(f"{key} = {_quoted(value)}")
+    return "\n".join(lines) + "\n"
 
 
 def _quoted(text: str) -> str:

@@ -273,11 +273,15 @@ class RunningServer:
 
     async def failed(self, error: BaseException, doing: str) -> ServerFailed:
         """Returns the error of a call in one sentence."""
-        if self._program is not None and not isinstance(error, TimeoutError):
-            await self._notice_end()
+        program = self._program
+        if program is not None and not program.fault and not isinstance(error, TimeoutError):
+            await asyncio.wait([asyncio.create_task(program.process.wait())], timeout=NOTICED_WITHIN)
+            await asyncio.sleep(0)
         ending = self._program.ending() if self._program else ""
         why = ending or (self._address.fault(error) if self._address else "") or _reason(error)
-        return ServerFailed(f"The server {self.server.name} {doing}: {why}", _remedy(self.server, why))
+        more = f"`tui-agent mcp test {self.server.name}` shows more"
+        remedy = "then try again" if "mcp login" in why else more
+        return ServerFailed(f"The server {self.server.name} {doing}: {why}", remedy)
 
     async def _run(self) -> None:
         """Holds the connection. The SDK's contexts are entered and left in this one task."""
@@ -305,11 +309,6 @@ class RunningServer:
                 self._ready.exception()  # A cancelled caller does not retrieve it.
             if isinstance(error, asyncio.CancelledError):
                 raise
-
-    async def _notice_end(self) -> None:
-        if self._program is not None and not self._program.fault:
-            await asyncio.wait([asyncio.create_task(self._program.process.wait())], timeout=NOTICED_WITHIN)
-            await asyncio.sleep(0)
 
     async def _transport(self, last: AsyncExitStack) -> Any:
         settings = self.server.settings
@@ -340,12 +339,6 @@ def _reason(error: BaseException) -> str:
         return one_line(f"its answer does not follow the protocol ({where}: {first['msg']})")[:300]
     words = one_line(masked(str(error))).strip().rstrip(".")[:300]
     return words or type(error).__name__
-
-
-def _remedy(server: ToolServer, why: str) -> str:
-    if "mcp login" in why:
-        return "then try again"
-    return f"`tui-agent mcp test {server.name}` shows more"
 
 
 class WorkerMethods:

@@ -180,15 +180,12 @@ class AcpAgent:
             if text := getattr(update.content, "text", ""):
                 listener.say("message" if kind == "agent_message_chunk" else "reasoning", text)
         elif kind in ("tool_call", "tool_call_update"):
-            self._call_updated(update, listener)
+            self._start_call(update, listener)
+            if update.status in ("completed", "failed"):
+                name, ok = str(update.tool_call_id), update.status == "completed"
+                self._end_call(name, ok=ok, output=_output(update.content))
         elif kind == "plan":
             listener.plan([(one.content, one.status == "completed") for one in update.entries])
-
-    def _call_updated(self, update: Any, listener: AcpListener) -> None:
-        name = str(update.tool_call_id)
-        self._start_call(update, listener)
-        if update.status in ("completed", "failed"):
-            self._end_call(name, ok=update.status == "completed", output=_output(update.content))
 
     def _start_call(self, call: Any, listener: AcpListener) -> None:
         name, title = str(call.tool_call_id), _first_line(call.title)

@@ -20,6 +20,7 @@ import threading
 import zlib
 from collections.abc import AsyncGenerator
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tui_agent import __version__
@@ -57,14 +58,16 @@ class Cluster:
 
     async def _connected(self) -> Client:
         try:
-            client = await asyncio.to_thread(_client_class)
+            distributed = await asyncio.to_thread(import_module, "distributed")
         except ImportError as error:
             raise PlaceLost(
                 f"The place {self.name} needs distributed, which is not installed",
                 install_command("tui-agent[cluster]"),
             ) from error
         try:
-            return await client(self._address, asynchronous=True, timeout=CONNECT, set_as_default=False)
+            return await distributed.Client(
+                self._address, asynchronous=True, timeout=CONNECT, set_as_default=False
+            )
         except (OSError, TimeoutError, ValueError) as error:
             raise PlaceLost(
                 f"The scheduler of {self.name} cannot be reached at {self._address}",
@@ -74,12 +77,6 @@ class Cluster:
     async def close(self) -> None:
         if self._client is not None:
             await self._client.close()
-
-
-def _client_class() -> Any:
-    from distributed import Client
-
-    return Client
 
 
 class DaskChannel:

@@ -97,7 +97,8 @@ def sweep(folder: Path) -> None:
             lock = os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC)
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _tidy(path)
+                if time.time() - os.stat(path / _RECORD).st_mtime > KEPT_DAYS * 86_400:
+                    remove_folder(str(path))
             finally:
                 os.close(lock)
 
@@ -108,12 +109,6 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, EOFError, TypeError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _tidy(path: Path) -> None:
-    with suppress(OSError):
-        if time.time() - os.stat(path / _RECORD).st_mtime > KEPT_DAYS * 86_400:
-            remove_folder(str(path))
 
 
 class KeptFolder:
