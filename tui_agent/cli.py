@@ -6,7 +6,7 @@ import gc
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -39,7 +39,8 @@ def open_screen(options: ScreenOptions) -> int:
     """Returns the exit status."""
     if not options.in_background:
         needs_a_terminal()
-        if not options.named and not _wanted(options.workspace):
+        why = "" if options.named else arguments.why_ask_first(options.workspace)
+        if why and not click.confirm(f"{why}: all its files would be listed and watched. Open it?"):
             output.error("nothing was opened: start tui-agent in a project folder, or name one")
             return 1
         if (running := _offered(options)) is not None:
@@ -54,7 +55,7 @@ def open_screen(options: ScreenOptions) -> int:
     from tui_agent.settings.folders import user_folders
     from tui_agent.workspace.early_start import start_ahead
 
-    arguments = screen_arguments(options)
+    screen = screen_arguments(options)
     filters = trust.trusted_filters(options.workspace, user_folders())
     loop = asyncio.Runner()
     # It gets ready on another core while this one imports and draws the screen.
@@ -63,8 +64,8 @@ def open_screen(options: ScreenOptions) -> int:
 
     with debug_log.defer_output():
         return run_app(
-            partial(arguments.pop("open_session"), ahead=ahead),
-            **arguments,
+            partial(screen.pop("open_session"), ahead=ahead),
+            **screen,
             loop=loop,
             at_last=ahead.process.close,
             serve=_serve_and_keep_ready,
@@ -119,11 +120,6 @@ def _start_host(idle: int) -> None:
     null = subprocess.DEVNULL
     with suppress(OSError):
         subprocess.Popen(words, cwd="/", stdin=null, stdout=null, stderr=null, start_new_session=True)
-
-
-def _wanted(folder: Path) -> bool:
-    why = arguments.why_ask_first(folder)
-    return not why or click.confirm(f"{why}: all its files would be listed and watched. Open it?")
 
 
 def _offered(options: ScreenOptions) -> Any:
@@ -219,16 +215,21 @@ def needs_a_terminal() -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Returns the exit status. Errors are one sentence on standard error."""
-    before, marker, after = _parted(argv)
-    debug = "--debug" in before
-    words = [*(word for word in before if word != "--debug"), *marker, *after]
+    end_of_options = argv.index("--") if "--" in argv else len(argv)
+    options, rest = argv[:end_of_options], argv[end_of_options:]
+    debug = "--debug" in options
+    words = [*(word for word in options if word != "--debug"), *rest]
     open_streams()
     # Output continues if the terminal's encoding lacks a character, or a file's name is not text.
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
-    end = _shown() if debug else None
+    end = None
+    if debug:
+        from tui_agent import debug_log
+
+        end = debug_log.show(output.record)
     try:
         return _status_of(words, debug)
     except BrokenPipeError:
@@ -497,19 +498,6 @@ def _workspace(path: str) -> Any:
 
 def _shown_commands() -> list[str]:
     return [name for name, found in tui_agent.commands.items() if not found.hidden]
-
-
-def _parted(argv: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-    """Returns the arguments before `--`, the `--` itself if present, and those after it."""
-    words = list(argv)
-    place = words.index("--") if "--" in words else len(words)
-    return words[:place], words[place : place + 1], words[place + 1 :]
-
-
-def _shown() -> Callable[[], None]:
-    from tui_agent import debug_log
-
-    return debug_log.show(output.record)
 
 
 def _trace(debug: bool) -> None:

@@ -233,7 +233,8 @@ class Launcher:
                 ready, _, _ = select.select([self._connection, reader], [], [])
                 if reader in ready:
                     posix.read(reader, 256)
-                for number in self._taken_signals():
+                taken, self._signals = self._signals, []
+                for number in taken:
                     if number in _ENDING:
                         return ENDED_BY_SIGNAL + number, ""
                     if number == _signal.SIGWINCH:
@@ -290,10 +291,6 @@ class Launcher:
         except OSError:
             pass
         return False
-
-    def _taken_signals(self) -> list[int]:
-        taken, self._signals = self._signals, []
-        return taken
 
     def _hand_over(self, stopped: bool = True) -> None:
         variables = {posix_text(key): posix_text(value) for key, value in posix.environ.items()}

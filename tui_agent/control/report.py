@@ -29,13 +29,14 @@ def state_line(state: State, *, attached: bool) -> dict[str, Any]:
     `changes` the number of undecided changes, `cost` dollars or null.
     """
     asks, choices = question(state)
+    first = next((message.text for message in state.chat.messages if message.kind == "person"), "")
     return {
         "type": "state",
         "id": state.session.id,
         "pid": os.getpid(),
         "workspace": state.session.workspace,
         "name": state.session.name or None,
-        "title": state.session.name or _first_words(state) or None,
+        "title": state.session.name or one_line(first[:MOST_OF_TITLE]) or None,
         "state": word(state),
         "asks": asks or None,
         "choices": list(choices),
@@ -44,11 +45,6 @@ def state_line(state: State, *, attached: bool) -> dict[str, Any]:
         "turn": state.turn.number,
         "attached": attached,
     }
-
-
-def _first_words(state: State) -> str:
-    said = (message.text for message in state.chat.messages if message.kind == "person")
-    return one_line(next(said, "")[:MOST_OF_TITLE])
 
 
 def word(state: State) -> str:

@@ -302,9 +302,6 @@ class Client:
     def _release(self) -> None:
         self._loop.remove_reader(self._connection)
         self._loop.remove_writer(self._connection)
-        self._drop_descriptors()
-
-    def _drop_descriptors(self) -> None:
         for descriptor in self._descriptors:
             os.close(descriptor)
         self._descriptors.clear()

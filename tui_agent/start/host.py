@@ -16,7 +16,6 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -212,17 +211,12 @@ def serve(folder: Path, name: str, lock: int, idle: float) -> int:
 
 def import_everything() -> None:
     """Imports all that a session may import later, because another version may replace files while it runs."""
-    for module in _modules():
-        with suppress(ModuleNotFoundError):
-            importlib.import_module(module)
-
-
-def _modules() -> Iterator[str]:
     for found in pkgutil.walk_packages(tui_agent.__path__, "tui_agent."):
         name = found.name
         is_of_sessions = name in _OF_SESSIONS or not name.startswith(_OF_OTHERS)
         if is_of_sessions and not name.endswith("__main__"):
-            yield name
+            with suppress(ModuleNotFoundError):
+                importlib.import_module(name)
 
 
 def _fingerprint() -> tuple[object, ...]:

@@ -277,23 +277,22 @@ class FilesLeftOut(Lasting, frozen=True):
     before: tuple[KnownFile, ...] = ()
 
     def apply(self, state: State) -> State:
-        return task_events.postpone_files(self._leave_out(state), self.paths, for_room=self.reason == "room")
+        if self.loaded:
+            files = {path: file for path, file in state.known.files.items() if path not in self.paths}
+            files |= {file.path: file for file in self.before}
 
-    def _leave_out(self, state: State) -> State:
-        if not self.loaded:
-            return state.on_action(
+            def without(slot: ActionSlice) -> ActionSlice:
+                gone = tuple(path for path in slot.loaded if path in self.paths)
+                kept = tuple(path for path in slot.loaded if path not in self.paths)
+                return _failed(replace(slot, loaded=kept, left_out=(*slot.left_out, *gone))) if gone else slot
+
+            plan = replace(state.plan, actions=tuple(map(without, state.plan.actions)))
+            state = replace(state, plan=plan, known=replace(state.known, files=files))
+        else:
+            state = state.on_action(
                 self.action, lambda slot: _failed(replace(slot, left_out=(*slot.left_out, *self.paths)))
             )
-        files = {path: file for path, file in state.known.files.items() if path not in self.paths}
-        files |= {file.path: file for file in self.before}
-
-        def without(slot: ActionSlice) -> ActionSlice:
-            gone = tuple(path for path in slot.loaded if path in self.paths)
-            kept = tuple(path for path in slot.loaded if path not in self.paths)
-            return _failed(replace(slot, loaded=kept, left_out=(*slot.left_out, *gone))) if gone else slot
-
-        plan = replace(state.plan, actions=tuple(map(without, state.plan.actions)))
-        return replace(state, plan=plan, known=replace(state.known, files=files))
+        return task_events.postpone_files(state, self.paths, for_room=self.reason == "room")
 
 
 class DirectoryListed(Lasting, frozen=True):
