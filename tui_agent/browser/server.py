@@ -166,7 +166,7 @@ class PageTerminal:
         return {}
 
     async def _run(self, words: list[str], folder: str) -> None:
-        """Runs a program in the terminal, and reports its end. A closed page ends it by SIGHUP."""
+        """A closed page ends it by SIGHUP."""
         try:
             process = await asyncio.create_subprocess_exec(
                 *(*_IN_TERMINAL, os.ttyname(self._slave), *words),
@@ -370,7 +370,7 @@ class BrowserServer:
             await connection.send(json.dumps({"ended": one_line(results[0])}))
 
     async def _session(self, wanted: str, new: bool) -> SessionSocket:
-        """Returns the running session with this id, or the folder's newest, or a new one."""
+        """The running session with this id, or the folder's newest, or a new one."""
         async with self._beginning:  # 50 tabs that open at once begin one session
             running = await asyncio.to_thread(sockets.places)
             if not new:

@@ -365,7 +365,6 @@ class Launcher:
         self._hand_over(_signal.SIGCONT in self._signals)
 
     def _run(self, words: list[str], folder: str) -> None:
-        """Starts a program that owns the terminal until it ends."""
         self._restore()
         self._is_in_use = False
         if self._child:

@@ -342,7 +342,7 @@ class Client:
             self._take(message)
 
     def _receive(self) -> bytes:
-        """Reads data and descriptors. All descriptors are kept or closed."""
+        """All descriptors are kept or closed."""
         room = socket.CMSG_SPACE(64 * array.array("i").itemsize)
         data, extra, _, _ = self._connection.recvmsg(
             _READ_AT_ONCE, room, getattr(socket, "MSG_CMSG_CLOEXEC", 0)

@@ -255,7 +255,7 @@ def _settings(event: str, matcher: Any, entry: Any) -> HookSettings:
 
 
 def _command(entry: dict[str, Any]) -> Any:
-    """Returns a program with `args` as a shell line, in which the folder's variable is still expanded."""
+    """With `args`, a shell line in which the folder's variable is still expanded."""
     command, args = entry.get("command"), entry.get("args")
     if args is None or not isinstance(command, str):
         return command

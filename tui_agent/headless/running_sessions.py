@@ -220,7 +220,7 @@ def ssh(host: str, path: str, session: str) -> int:
 
 
 def _connection(words: Sequence[str], connected: Path) -> int:
-    """Runs ssh, and returns its exit status. `connected` exists afterwards if the host was reached."""
+    """`connected` exists afterwards if the host was reached."""
     connected.unlink(missing_ok=True)
     null = subprocess.DEVNULL
     # Over the connection of another ssh (ControlPath), ssh runs no LocalCommand.

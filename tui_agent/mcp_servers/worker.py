@@ -196,7 +196,7 @@ class Questions:
 
     @contextmanager
     def _stopped_clocks(self, server: str) -> Generator[None]:
-        """Stops the clocks of a server's calls until none of its questions is open."""
+        """Until none of the server's questions is open."""
         loop, clocks = asyncio.get_running_loop(), self._clocks.setdefault(server, {})
         for limit, left in clocks.items():
             if left is None and (when := limit.when()) is not None and not limit.expired():

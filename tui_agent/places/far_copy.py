@@ -205,9 +205,7 @@ class FarCopy:
             await self._forget()
 
     async def _noted(self) -> tuple[list[str], dict[str, tuple[int, int, int]]]:
-        """Records which files the last command changed, so that only these are sent again. Returns those that
-        were written, and those of the contents that were written or deleted.
-        """
+        """Returns the written files, and those of the contents that were written or deleted."""
         said = await self._call(_CHANGED.format(tree=self._tree, most=MOST_NAMES), most=2 * MOST_NAMES + 2)
         newer, gone = _names(said)
         ignored = await self._ignored(newer) if newer else set()

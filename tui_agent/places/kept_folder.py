@@ -142,9 +142,7 @@ class KeptFolder:
         self._files = dict(self._slot.record.get("files", {}))
 
     def _look(self) -> dict[str, bool]:
-        """Forgets files that changed since they were written. Returns other paths, and whether each is a
-        folder.
-        """
+        """Forgets changed files. Returns other paths, and whether each is a folder."""
         folders = folders_of(self._files)
         unknown: dict[str, bool] = {}
         seen: set[str] = set()

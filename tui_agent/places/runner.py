@@ -256,7 +256,7 @@ class _PlaceRun:
             os.close(self._output)
 
     async def _relay(self) -> tuple[int, Marks]:
-        """Passes the output on until the program ends. Returns its exit status, and the marks in its output."""
+        """Returns the program's exit status, and the marks in its output."""
         marks = Marks(name := secrets.token_hex(8))
         self._process = process = await self._runner.process(name, self._command)
         assert process.stdin is not None and process.stdout is not None
@@ -273,7 +273,7 @@ class _PlaceRun:
         return process.returncode or 0, marks
 
     async def _print(self, data: bytes) -> None:
-        """Waits for the reader, which runs in this event loop."""
+        """The reader runs in this event loop."""
         os.set_blocking(self._output, False)
         rest = memoryview(data)
         while rest:

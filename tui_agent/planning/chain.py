@@ -92,7 +92,7 @@ def _readings(action: FileAction, index: Index) -> list[_WantedFile]:
 def _add_path(
     path: str, name: str, found: dict[str, list[str]], beginnings: Collection[str], *, cut: bool = False
 ) -> None:
-    """Adds a path if its normalized name is wanted; the first two characters exclude nearly all."""
+    """The first two characters exclude nearly all paths."""
     if name[:2].lower() not in beginnings and not (set(name[:2]) & _JOINTS):
         return
     key = _key((name.rpartition(".")[0] or name) if cut else name)

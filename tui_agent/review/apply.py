@@ -124,7 +124,7 @@ class Applier:
         return list(targets.values()), missing
 
     async def _without_guarded(self, changes: Sequence[Change]) -> list[Change]:
-        """Removes suspected secrets, rule files, ignored and unseen files, which must be applied by name."""
+        """These must be applied by name."""
         free, left = [], []
         paths = [path for change in changes for path in _paths(change)]
         unknown = [path for path in paths if not self._workspace.index.contains(path)]
@@ -143,7 +143,6 @@ class Applier:
         return free
 
     def _why_guarded(self, change: Change) -> str:
-        """Secrets, rule files, editor and CI configuration, hard links."""
         for path in _paths(change):
             place = self._workspace.gate.place(path, "write")
             if place.secret:

@@ -210,7 +210,7 @@ class Extensions:
 
 
 def _sentences(problems: Sequence[Problem]) -> list[str]:
-    """Returns a sentence per reason, with its files."""
+    """One per reason, with its files."""
     reasons: dict[str, list[Problem]] = {}
     for problem in problems:
         reasons.setdefault(problem.why, []).append(problem)

@@ -511,7 +511,6 @@ class Hooks:
             return await run_hook(hook, fields, self._core.workspace.root, self.root)
 
     def _is_same(self, hook: Hook) -> bool:
-        """Whether the hook and its command's files are as when it was switched on."""
         from tui_agent.extensions.hooks import HOME, STORE
         from tui_agent.extensions.trusted import Switches
 

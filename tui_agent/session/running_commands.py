@@ -295,7 +295,6 @@ class RunningCommands:
         return explained(ended, what.view, full=result.full)
 
     def _masked(self, output: Output) -> Output:
-        """Masks the output before it is cut."""
         from tui_agent.sandbox.run import Output
 
         self._secrets.look(self._journal.store.state.secrets)

@@ -138,7 +138,7 @@ class ViewMirror:
         return different
 
     def _with_gone_folders(self, paths: Sequence[str]) -> Iterator[str]:
-        """Also yields files in the view that are folders now."""
+        """With files in the view that are folders now."""
         waiting = list(paths)
         for folder in {path.rpartition("/")[0] for path in paths} - {""}:
             there = self._merged.status(folder)

@@ -99,7 +99,7 @@ class ProgramHost:
         return next((one for one in free if one.is_ready), free[0] if free else None)
 
     def _fork(self, poll: select.poll) -> Program | None:
-        """Returns None, and ends, if this process has more than one thread or the system refuses a fork."""
+        """Returns None, and ends, with more than one thread or without a fork."""
         if len(os.listdir("/proc/self/task")) != 1:
             self._ends = True
             return None

@@ -231,7 +231,7 @@ def _options(words: list[str]) -> ScreenOptions:
 
 
 def _set_title(words: list[str]) -> None:
-    """Shows the command line, instead of the host's, in the list of processes."""
+    """Shows this command line in the list of processes."""
     with suppress(OSError, ValueError):
         Path("/proc/self/comm").write_text("tui-agent")
         fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()

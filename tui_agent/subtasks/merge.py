@@ -92,7 +92,7 @@ class ResultMerger:
         mine.done.result()
 
     async def _record_waiting(self) -> None:
-        """Records the first result, and those after it that change other files and bring no todos."""
+        """The first result, and those after it that change other files and bring no todos."""
         recorded: list[tuple[_Result, Sequence[e.Event]]] = []
         paths: set[str] = set()
         ahead = 0

@@ -255,7 +255,7 @@ class SubTaskRun:
             return f"It exceeded {most} s: raise subtasks.max_seconds, or split it", "limit"
 
     async def _drive(self, child: RunSession, there: Collection[str]) -> tuple[str, Cause]:
-        """Takes turns until nothing is left. Returns the failure's reason and cause, or empty strings."""
+        """Returns the failure's reason and cause, or empty strings."""
         most = self._parent.settings.limits.turns or MOST_TURNS
         await child.run_turn(self._task.goal, [path for path in self._task.files if path in there])
         for number in range(1, most + 1):

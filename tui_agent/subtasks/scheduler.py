@@ -142,7 +142,7 @@ class Scheduler:
             self.look()
 
     def _begin_what_can(self) -> None:
-        """Starts tasks by priority while slots are free, from one snapshot of the disk."""
+        """By priority, from one snapshot of the disk."""
         self._news.set()
         self._looking = None
         most = self.state.model.slots

@@ -156,9 +156,7 @@ def refusal_of_path(rules: PermissionSettings, tool: str, path: str) -> str:
 
 
 def _as_words(commands: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns each command as written, and each simple command without quotes, assignments and program path,
-    because shell syntax can hide it from a pattern.
-    """
+    """Adds each simple command without quotes, assignments and program path: shell syntax can hide it."""
     found = list(commands)
     for command in commands:
         found.append(command.strip())

@@ -329,9 +329,7 @@ class _RequestReducer:
     async def _working(
         self, bare: ComposedRequest, ranked: Sequence[tuple[KnownFile, int]]
     ) -> tuple[list[LoadedFile], list[str]]:
-        """Returns the files that fit, and the paths of the others, by rank. Files of this turn fill up to
-        `condense_at`, others to `reset_to`.
-        """
+        """Returns files and the paths left out. Files of this turn fill up to `condense_at`, others to `reset_to`."""
         shares = (self.shares.reset_to, self.shares.condense_at, NEAR, FAR)
         room, most, near, far = (int(self.shares.window * share) for share in shares)
         room, most = room - bare.size, most - bare.size

@@ -63,8 +63,7 @@ async def run(
 
 
 async def _check_command(context: TurnContext, emit: Emit, command: str) -> None:
-    """Asks about a command of a command file if the same call of the model would be asked about. Raises
-    `SessionError` if it may not run."""
+    """Asks like for a call of the model. Raises `SessionError` if it may not run."""
     call = Invocation("command_file", RUN_COMMAND.name, ({"command": command},))
     assert RUN_COMMAND.circumstances is not None
     found = await RUN_COMMAND.circumstances(call, context)

@@ -175,7 +175,7 @@ def as_markdown(html: str) -> tuple[str, str]:
 
 
 def _ascii(written: str, base: str = "") -> str:
-    """Returns the address as a request has it. Raises `TuiAgentError` for an invalid address."""
+    """As in a request. Raises `TuiAgentError` for an invalid address."""
     try:
         parts = urlsplit(urljoin(base, written))
         netloc = parts.netloc if parts.netloc.isascii() else parts.netloc.encode("idna").decode()
