@@ -172,6 +172,8 @@ async def test_the_other_bracket_is_found_and_not_looked_for_in_the_whole_text()
         ):
             app.editor.move_cursor(cursor)
             assert app.editor.matching_bracket_location == other, cursor
+        await pilot.press("ctrl+home", "right", "ctrl+shift+end")
+        assert app.editor.place == ((last, 3), (0, 1))
 
 
 async def test_a_text_that_takes_long_to_parse_keeps_no_key_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -278,6 +280,9 @@ async def test_a_text_that_is_too_long_to_be_shown_whole_is_taken_apart_as_far_a
         assert max(taken) < PART * len("line 50000\n")
         assert list(whole) == list(whole) == lines
         assert taken.count(len("\n".join(lines))) == 1, "who looks for something needs all of it, once"
+        for key, cursor in (("ctrl+end", (len(lines) - 1, 0)), ("ctrl+home", (0, 0))):
+            await pilot.press(key)
+            assert app.editor.place == (cursor, cursor)
 
 
 async def test_a_long_paste_is_one_edit_that_is_measured_and_taken_apart_in_a_thread(

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from rich.style import Style
 from rich.text import Text
 from textual import events, on, work
+from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.geometry import Offset, Size
 from textual.message import Message
@@ -182,6 +183,11 @@ class Editor(WritingArea):
         pass
 
     TYPES_COMMANDS = True
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(f"ctrl+{shift}{key}", f"go_to_end('{key}', {bool(shift)})", show=False)
+        for key in ("home", "end")
+        for shift in ("", "shift+")
+    ]
     COMPONENT_CLASSES: ClassVar[set[str]] = {"editor--found", "editor--current"}
     #: A new size changes only the scrollbar; a layout change would lay out the whole screen.
     virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False, repaint=False)
@@ -436,6 +442,11 @@ class Editor(WritingArea):
         """Both count from 1."""
         place = (max(number, 1) - 1, max(column, 1) - 1)
         self.select(place, place)
+
+    def action_go_to_end(self, key: str, select: bool) -> None:
+        """A selection ends with its part of the file."""
+        to = (0, 0) if key == "home" else (len(self.lines) - 1, len(self.lines[-1]))
+        self.select(self.place[1] if select and self.whole is None else to, to)
 
     def _go_outside(self, line: int) -> bool:
         if self.whole is not None:
