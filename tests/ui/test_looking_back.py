@@ -60,7 +60,7 @@ async def test_calls_and_outputs_are_walked_unfolded_and_copied_by_keys(tmp_path
         await it.press(*"!seq 30", "enter")
         await it.shows("… 22 more")
         await it.press(*"draft", "shift+f7")
-        await it.shows("output of seq 30 · Enter opens, closes · y copies")
+        await it.shows("output of seq 30 · Enter unfolds · y copies")
         assert not it.app._notifications, "a line of the chat says it"
         await it.press("enter")
         await it.until(lambda: "… 22 more" not in it.text and "▾ ✓ seq 30" in it.text, "all lines")
@@ -68,13 +68,13 @@ async def test_calls_and_outputs_are_walked_unfolded_and_copied_by_keys(tmp_path
         await it.shows("… 22 more")
         assert it.app.clipboard == "".join(f"{number}\n" for number in range(1, 31))
         await it.press("up", "up")
-        await it.shows("searched for “needle” · Enter opens, closes")
+        await it.shows("searched for “needle” · Enter unfolds")
         assert "a.txt:1" not in it.text
         await it.press("enter")
         await it.shows("a.txt:1")
         await it.press("escape", *"s")
         await it.until(lambda: it.one(Prompt).text == "drafts", "the prompt again")
-        assert "Enter opens, closes" not in it.text
+        assert "Enter unfolds" not in it.text
 
 
 async def test_what_is_read_stays_in_view_at_another_size(tmp_path: Path) -> None:

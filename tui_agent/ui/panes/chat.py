@@ -539,8 +539,8 @@ class ChatPane(Pane):
             self.keys.shown(f"blocks.{name}")
             for name in ("unfold", "copy", "open", "previous", "next", "leave")
         )
-        enter = f" · {unfold} opens, closes" if block is not None and block.line >= 0 else ""
-        keys = f"{enter} · {copy} copies · {open_} opens · {previous} {following} walk · {leave}"
+        enter = f" · {unfold} unfolds" if block is not None and block.line >= 0 else ""
+        keys = f"{enter} · {copy} copies · {open_} opens as a file · {previous} {following} · {leave} back"
         name = one_line(block.words) if block is not None else ""
         line.say(f"{name[:_NAMED]}{'…' * (len(name) > _NAMED)}{keys}" if name else "")
 
@@ -550,7 +550,6 @@ class ChatPane(Pane):
             self.prompt.focus()
         elif message.what == "copy":
             self.app.copy_to_clipboard(message.block.text)
-            self.ask(self.session.notice(f"Copied {message.block.words}"))
         else:
             self.act(self._open_block(message.block), changes=("buffers",))
 
