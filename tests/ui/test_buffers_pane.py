@@ -299,7 +299,8 @@ async def test_words_are_found_and_the_search_wraps(workspace: Path) -> None:
         await it.press("up")
         assert editor(it).selection.start == (4, 15)
         await it.press(*"zzz")
-        await it.shows("not there")
+        await it.shows("not found")
+        await it.shows("Esc close")
         await it.press("escape")
         await it.until(lambda: editor(it).has_focus)
 

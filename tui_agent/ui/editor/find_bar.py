@@ -360,7 +360,7 @@ class FindBar(Vertical):
         count = f"{len(found):,}{'+' if self._found.more else ''} found"
         if self.query_one("#find-words", Input).value:
             at = f"{bisect_left(found, here) + 1:,} of " if here else ""
-            said = (at + count, "$muted") if found else ("not there", "$warning")
+            said = (at + count, "$muted") if found else ("not found", "$warning")
         else:
             said = ("", "")
         self.query_one("#find-count", Static).update(parts(said))
@@ -377,5 +377,7 @@ class FindBar(Vertical):
             Hint(f"buffers.{name}", f"{word} ✓" if name in self._switched else word)
             for name, word in _SWITCHES.items()
         ]
-        replace = Hint("buffers.replace_all", "replace all")
-        hints.set_words([replace, *switches] if self._mode == "replace" else switches)
+        replaces = self._mode == "replace"
+        first = [Hint("buffers.replace_all", "replace all")] if replaces else []
+        last = ("Enter replace one", "Esc close") if replaces else ("Enter next", "Tab replace", "Esc close")
+        hints.set_words([*first, *switches, *(Hint("", words) for words in last)])
