@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from support.screens import on_screen
 from support.sessions import reply
+from textual.widgets import OptionList
 
 from tui_agent.control import sockets
 from tui_agent.control.server import Client, ControlServer
@@ -19,7 +20,8 @@ from tui_agent.edits.change import Change
 from tui_agent.headless.event_lines import lines_with_end
 from tui_agent.store import events as e
 from tui_agent.store.state import OtherSession, ReviewSlice, State
-from tui_agent.ui.dialogs.inbox import inbox_rows
+from tui_agent.ui.dialogs.chooser import room_of
+from tui_agent.ui.dialogs.inbox import WIDEST, inbox_rows
 
 
 class NoTerminal:
@@ -100,6 +102,11 @@ async def test_a_question_of_another_session_is_counted_and_answered(workspace: 
         await driven.shows("shop · prices · Run make test?")
         rows = [line for line in driven.text.splitlines() if "shop · " in line]
         assert "asks" in rows[0] and "works" in rows[1]
+        await driven.shows("Tab answers it")
+        await driven.pilot.resize_terminal(240, 40)
+        await driven.until(
+            lambda: driven.app.screen.query_one(OptionList).size.width >= room_of(240, WIDEST) > 150, "the room"
+        )
         await driven.press("tab")
         await driven.shows("2  Allow exactly this for the rest of that session")
         await driven.press("down", "enter")
@@ -135,7 +142,8 @@ async def test_enter_shows_the_change_and_the_key_of_an_item_acts_on_it(workspac
         await driven.session.chat.finished()
         await driven.press("ctrl+n")
         await driven.shows("1 change in 1 file")
-        assert "F8           has changes   1 change" in driven.text
+        assert "F8           pending       1 change" in driven.text
+        assert "Tab answers" not in driven.text, "it asks nothing"
         await driven.press("enter")
         await driven.until(lambda: driven.session.state.layout.focus == "review", "the review")
         await driven.press("ctrl+n", "f8")

@@ -21,9 +21,9 @@ MENU, _AROUND = 70, 5
 _ON_ROWS = ("chooser.choose", "chooser.up", "chooser.down", "chooser.page_up", "chooser.page_down")
 
 
-def room_of(width: int) -> int:
+def room_of(width: int, most: int = 120) -> int:
     """Returns a row's width in cells."""
-    return min(92, int(width * 0.94)) - 5
+    return min(most, int(width * 0.94)) - 5
 
 
 class ChooserRow(NamedTuple):
@@ -46,7 +46,7 @@ class Chooser(Dialog[Any]):
     ID = "chooser"
     DEFAULT_CSS = """
     Chooser {
-        & > Vertical { width: 92; max-width: 94%; max-height: 94%; }
+        & > Vertical { width: 120; max-width: 94%; max-height: 94%; }
         & Input { border: none; height: 1; padding: 0; margin: 0 0 1 0; background: $overlay; }
         & OptionList {
             border: none; height: auto; max-height: 100%;

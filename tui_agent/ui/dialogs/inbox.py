@@ -40,6 +40,7 @@ STATES = {
 #: Maximum rows per kind of item; one more row has the number of the others.
 MOST_OF_KIND = 5
 _KEY, _STATE = 13, 14
+WIDEST = 180
 
 
 class InboxRow(NamedTuple):
@@ -87,7 +88,7 @@ def _own(state: State) -> Iterator[InboxRow]:
         files = counted(len({change.path for change in pending}), "file")
         words = f"{counted(state.review.undecided, 'change')} in {files}"
         apply = "changes.apply_all"
-        yield InboxRow("changes", review, apply, "has changes", "$accent", words, change=pending[0].id)
+        yield InboxRow("changes", review, apply, "pending", "$accent", words, change=pending[0].id)
     tasks = "pane.subtasks"
     if ready := [task for task in state.subtasks.tasks if task.state == "ready" and not task.wanted]:
         words = f"{counted(len(ready), 'sub-task')} ready to start: {', '.join(task.id for task in ready)}"
@@ -115,6 +116,7 @@ class Inbox(Chooser):
     """Returns the chosen row and its action or place. The action's key also chooses the row."""
 
     ID = "inbox"
+    DEFAULT_CSS = f"Inbox > Vertical {{ width: {WIDEST}; }}"
 
     def __init__(self, session: Session) -> None:
         super().__init__(
@@ -134,7 +136,8 @@ class Inbox(Chooser):
         self._at = ""
 
     def hint(self) -> Content:
-        keys = (("chooser.choose", "opens it"), ("inbox.answer", "answers it"), ("dialog.close", "back"))
+        answer = [("inbox.answer", "answers it")] if self._asking(self.rows().get(self._at)) else []
+        keys = (("chooser.choose", "opens it"), *answer, ("dialog.close", "back"))
         return label(self.keys_for(*keys, gap=" · "))
 
     def needs_content(self, event: events.Event) -> bool:
@@ -172,9 +175,14 @@ class Inbox(Chooser):
 
     def _see(self, value: str) -> None:
         self._at = value
+        self.say()
+
+    @staticmethod
+    def _asking(row: InboxRow | None) -> bool:
+        return row is not None and (row.id == "asks" if row.other is None else bool(row.other.asks))
 
     def _rows_of(self, words: str) -> list[ChooserRow]:
-        room = room_of(self.app.size.width)
+        room = room_of(self.app.size.width, WIDEST)
         rows = [
             ChooserRow(row.id, self._line(row, room))
             for row in self.rows().values()
@@ -197,12 +205,12 @@ class Inbox(Chooser):
 
     def action_answer(self) -> None:
         row = self.rows().get(self.value)
-        if row is not None and row.other is not None and row.other.asks:
-            self._answer(row.other)
-        elif row is not None and row.id == "asks":
-            self.dismiss((row, row.place))
-        elif row is not None:
+        if row is None or not self._asking(row):
             self.notify("It asks nothing", timeout=2)
+        elif row.other is not None:
+            self._answer(row.other)
+        else:
+            self.dismiss((row, row.place))
 
     @work(exclusive=True, group="answer")
     async def _answer(self, other: OtherSession) -> None:
