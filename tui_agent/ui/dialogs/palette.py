@@ -29,7 +29,11 @@ def palette_rows(
     order = {name: at for at, name in enumerate(recent)}
     found = [action for action in ACTIONS.values() if _holds(action, words)]
     found.sort(key=lambda it: (order.get(it.id, MOST), it.pane != pane, it.pane != ANYWHERE))
-    return [_palette_row(action, keys, why_not(action.id), action.id in order, room) for action in found]
+    everywhere = {it.words for it in found if it.pane == ANYWHERE}
+    once: dict[str, Action] = {}
+    for action in found:  # one row for an action that a pane has a key of its own for
+        once.setdefault(action.words if action.words in everywhere else action.id, action)
+    return [_palette_row(it, keys, why_not(it.id), it.id in order, room) for it in once.values()]
 
 
 def own_rows(words: str, names: Mapping[str, tuple[str, str]], room: int) -> list[ChooserRow]:
