@@ -288,6 +288,7 @@ async def test_the_leader_shows_what_can_follow(workspace: Path) -> None:
     async with on_screen(workspace, size=(80, 24)) as it:
         await it.press("ctrl+o")
         await it.shows("Go to")
+        await it.shows("Page 1 of")
         assert (
             "Sub-tasks" in it.text
             and "Undo the last apply" not in it.text

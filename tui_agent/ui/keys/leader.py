@@ -91,7 +91,7 @@ class Leader(Static):
             width, height = self.app.size
             pages = menu_pages(self._shown, width - 4, max(int(height * _SHARE) - 2, 4))
             page = self._page % len(pages)
-            said = f"{spelled(PAGE)} page {page + 2 if page + 1 < len(pages) else 1} of {len(pages)}   "
+            said = f"Page {page + 1} of {len(pages)}: {spelled(PAGE)} shows the next   "
             foot = parts(
                 (said if len(pages) > 1 else "", "$accent"), (f"{spelled('escape')} leaves", "$muted")
             )
