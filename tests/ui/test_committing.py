@@ -14,6 +14,7 @@ from support.sessions import model_of, reply
 from tui_agent.ui.dialogs import dialog
 from tui_agent.ui.dialogs.form import TextDialog
 from tui_agent.ui.editor.writing_area import WritingArea
+from tui_agent.ui.panes.files import FilesPane
 from tui_agent.ui.widgets.prompt import Prompt
 
 EDIT = reply("Edits.", fileChanges=[{"path": "a.txt", "edits": [{"search": "one\n", "replace": "two\n"}]}])
@@ -33,6 +34,13 @@ async def test_a_file_is_compared_and_committed_by_key(
     monkeypatch.setattr(dialog, "AT_MOST", PATIENCE)
     async with on_screen(workspace, [EDIT, "Say two"]) as driven:
         session = driven.session
+        await driven.press("f3")
+        await driven.until(lambda: driven.one(FilesPane).has_focus_within, "the files")
+        await driven.press("d")
+        await driven.shows("a.txt compared with the last commit")
+        await driven.shows("There are no differences.")
+        assert "1 of 1" not in driven.text and "another version" not in driven.text
+        await driven.press("escape", "f7")
         # without a change the dialog closes by itself, and the keys are for the chat
         await Typist(driven, workspace).types(LEADER + "i" + "Change a.txt" + ENTER)
         await driven.until(lambda: session.state.review.open, "a change")

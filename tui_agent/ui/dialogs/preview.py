@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from textual import events, on
+from textual.content import Content
 from textual.screen import ScreenResultType
 from textual.widget import Widget
 from textual.widgets import Static
@@ -109,6 +110,9 @@ class FileDiff(DiffPreview[None]):
         self._at = 0
         self._in_two = False
 
+    def hint(self) -> Content:
+        return label(self.keys_for(*self.HINTS[len(self._versions) == 1 :]))
+
     def body(self) -> Iterable[Widget]:
         yield DiffView(id="one")
         yield DiffSides(id="two")
@@ -139,7 +143,8 @@ class FileDiff(DiffPreview[None]):
 
     def draw(self) -> None:
         version = self._versions[self._at]
-        self.retitle(f"{self._path} compared with {version.words} ({self._at + 1} of {len(self._versions)})")
+        of = f" ({self._at + 1} of {len(self._versions)})" if len(self._versions) > 1 else ""
+        self.retitle(f"{self._path} compared with {version.words}{of}")
         for view in self.query(DiffView):
             view.display = view is self.view
         self.view.focus()

@@ -76,6 +76,9 @@ class FileTree(Tree[TreeEntry]):
         # Records pseudo classes that Textual needs for a click, which may precede the first frame.
         self.render_lines(Region())
 
+    def on_focus(self) -> None:
+        self.cursor_line = max(self.cursor_line, 0)
+
     def point(self, x: int, y: int) -> None:
         line = y + self.scroll_offset.y
         if line <= self.last_line:
