@@ -48,7 +48,9 @@ async def test_keys_tick_remove_and_reorder():
 async def test_a_todo_is_added_in_the_line_at_the_bottom():
     app = listed(*TODOS)
     async with app.run_test(size=(24, 8)) as pilot:
-        await pilot.press("a", *"do it", "enter")
+        await pilot.press("a", *"do it")
+        assert app.query_one(Input).styles.padding.left == 1, "in line with the rows"
+        await pilot.press("enter")
         await pilot.pause()
         assert app.noted.named("todos.add") == [("do it",)]
         assert not app.query_one(Input).display and app.query_one(Rows).has_focus

@@ -45,7 +45,7 @@ class FindBar(Vertical):
     FindBar {
         height: auto; background: $surface-raised; padding: 0 1;
         & Horizontal { height: 1; }
-        & Input { border: none; height: 1; padding: 0 1; width: 1fr; background: $surface-raised; }
+        & Input.-textual-compact { border: none; height: 1; padding: 0 1; width: 1fr; background: $surface-raised; }
         & Static { width: auto; height: 1; margin-right: 1; }
         & #find-note { width: 100%; height: auto; max-height: 2; }
         & HintLine { background: $surface-raised; }

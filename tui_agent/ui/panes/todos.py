@@ -86,7 +86,7 @@ class TodosPane(ListPane):
 
     def _write_todo(self, todo: str, text: str) -> None:
         self._editing = todo
-        self.line.placeholder = "the step"
+        self.line.placeholder = "a step of the work"
         self.write(text, f"todo:{todo}")
 
     def _draw(self) -> None:
