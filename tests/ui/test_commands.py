@@ -112,6 +112,8 @@ async def test_the_commands_that_ran_are_listed_and_opened(work: Path) -> None:
         read.set()
         await it.shows("Output")
         await it.shows("first")
+        await it.press("x")
+        assert "Esc back" in it.text and "Ctrl+G" not in it.text
         await it.press("escape", "escape", "f10")
         await it.shows("stopped")
 

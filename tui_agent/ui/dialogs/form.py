@@ -124,7 +124,7 @@ class TextDialog(Form[str | None]):
         kept: tuple[Session, str] | None = None,
     ) -> None:
         """Keys wait for an awaitable `text`; `None` closes the dialog. `kept` is the draft's session and
-        place.
+        place. Read-only if `keep` is "".
         """
         super().__init__(title)
         self._text = text
@@ -134,10 +134,12 @@ class TextDialog(Form[str | None]):
         self.before = text if isinstance(text, str) else ""
 
     def body(self) -> Iterable[Widget]:
-        yield KeptArea(self.before, soft_wrap=self._wrap, tab_behavior="indent")
+        wrap, fixed = self._wrap, not self.keeps
+        yield KeptArea(self.before, soft_wrap=wrap, tab_behavior="indent", read_only=fixed)
 
     def hint(self) -> Content:
-        return label(self.keys_for(("form.keep", self.keeps), ("dialog.close", "cancel")))
+        keys = (("form.keep", self.keeps), ("dialog.close", "cancel"))
+        return label(self.keys_for(*keys if self.keeps else [("dialog.close", "back")]))
 
     @on(events.Mount)
     def _mounted(self) -> None:

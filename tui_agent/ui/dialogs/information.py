@@ -224,7 +224,7 @@ async def show_commands(app: App[object], session: Session) -> None:
             following=session.subscribe,
         )
     ):
-        await app.push_screen_wait(TextDialog("Output", _output(session, chosen), keep="back"))
+        await app.push_screen_wait(TextDialog("Output", _output(session, chosen), keep=""))
 
 
 async def _output(session: Session, command: str) -> str | None:

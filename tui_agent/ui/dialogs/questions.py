@@ -66,7 +66,7 @@ async def answer_permission(app: App[object], session: Session) -> None:
             title, hint, yes = question.words, "{yes} continues, {choose} selects", "once"
         chosen = await app.push_screen_wait(Chooser(title, rows, hint, yes=yes, text=typed))
         if chosen == _ALL:
-            await app.push_screen_wait(TextDialog("Exact action", question.preview, keep="back"))
+            await app.push_screen_wait(TextDialog("Exact action", question.preview, keep=""))
         elif chosen is None:
             return
         elif chosen:
