@@ -39,7 +39,7 @@ async def test_what_failed_is_beside_the_proposal_and_said_before_all_is_applied
         await it.press(*"change f in a.py", "enter")
         await it.until(lambda: it.text.count("✗ ruff 1") == 3, "in the title, the chat and the status line")
         title = str(it.one(ReviewPane).title_text)
-        assert title == "Review ●1 ✗ ruff 1 · a.py · change 1 of 1"
+        assert title == "Review ●1 ✗ ruff 1 failure · a.py · change 1 of 1"
         it.one(PlaceLink).focus()
         await it.press("enter")
         await it.until(

@@ -142,7 +142,7 @@ class CheckResult(Struct, frozen=True):
         if self.state == "failed":
             if self.old and self.new:
                 return f"{self.new} new failure{'' if self.new == 1 else 's'}, {self.old} old"
-            return str(self.failed or "")
+            return f"{self.failed} failure{'' if self.failed == 1 else 's'}" if self.failed else ""
         if self.old or self.flaky or (self.new == 0 and self.old is None):
             apart = ["it failed before"] if self.old is None else [f"{self.old} old"] if self.old else []
             apart += [f"{len(self.flaky)} flaky"] if self.flaky else []
