@@ -78,23 +78,31 @@ QUIET = {"api": SubTaskProgress("streaming", started=0, heard=time.time() - 65.5
 RUNS = replace(TICKED, state="running")
 #: A state, the line over the prompt with the key that leads there, and the mark in the status line.
 WAITING = (
-    (ASKS, "? Which file is “Schema”? · Ctrl+O p", "? 1 question"),
-    (State(review=ReviewSlice(tuple(CHANGED[:1]))), "⚠ Conflict in 0.py · F5", "⚠ 1 conflict · no model"),
+    (ASKS, "? Which file is “Schema”? · Ctrl+O p answers it", "? 1 question"),
+    (
+        State(review=ReviewSlice(tuple(CHANGED[:1]))),
+        "⚠ Conflict in 0.py · F5 shows it",
+        "⚠ 1 conflict · no model",
+    ),
     (
         State(review=ReviewSlice((CHANGED[0], OPEN))),
-        "⚠ Conflict in 0.py · F5",
+        "⚠ Conflict in 0.py · F5 shows it",
         "⚠ 1 conflict · ● 1 change · ",
     ),
-    (State(review=ReviewSlice(tuple(CHANGED))), "⚠ Conflict in 0.py and 2 more files · F5", "⚠ 3 conflicts"),
+    (
+        State(review=ReviewSlice(tuple(CHANGED))),
+        "⚠ Conflict in 0.py and 2 more files · F5 shows it",
+        "⚠ 3 conflicts",
+    ),
     (
         State(review=ReviewSlice((FAILED,)), turn=TurnSlice(1)),
-        "✗ Could not place the change to b.py · F5",
+        "✗ Could not place the change to b.py · F5 shows it",
         "✗ 1 failed",
     ),
     (State(review=ReviewSlice((FAILED,)), turn=TurnSlice(2)), "", "no model"),
     (
         State(subtasks=SubTasksSlice((RUNS,), running=QUIET)),
-        "◌ Sub-task api has been silent for TIME · Ctrl+O s",
+        "◌ Sub-task api has been silent for TIME · Ctrl+O s shows it",
         "◌ 1 sub-task silent",
     ),
 )

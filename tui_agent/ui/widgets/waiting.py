@@ -90,6 +90,7 @@ class WaitingLines(Static):
                 (f"{line.sign} ", "$failed" if line.sign == "✗" else "$warning"),
                 line.words,
                 (f" · {keys.shown(f'pane.{line.pane}')}" if keys else "", "$accent"),
+                (f" {'answers' if line.sign == '?' else 'shows'} it" if keys else "", "$muted"),
             )
             for line in lines
         ]
