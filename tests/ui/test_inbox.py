@@ -105,7 +105,8 @@ async def test_a_question_of_another_session_is_counted_and_answered(workspace: 
         await driven.shows("Tab answers it")
         await driven.pilot.resize_terminal(240, 40)
         await driven.until(
-            lambda: driven.app.screen.query_one(OptionList).size.width >= room_of(240, WIDEST) > 150, "the room"
+            lambda: driven.app.screen.query_one(OptionList).size.width >= room_of(240, WIDEST) > 150,
+            "the room",
         )
         await driven.press("tab")
         await driven.shows("2  Allow exactly this for the rest of that session")

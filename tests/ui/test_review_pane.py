@@ -89,7 +89,7 @@ async def test_each_key_decides_one_hunk_and_goes_on_to_the_next():
         await pilot.pause()
         assert app.noted.named("review.apply") == [([seen("c1", 0)],), ([seen("c2", 0)],)]
         assert app.noted.named("review.skip") == [([seen("c1", 1)],)]
-        assert "2 files written · " in app.text
+        assert "2 files written  " in app.text
 
 
 async def test_keys_pressed_faster_than_they_are_done_decide_one_hunk_each():
@@ -463,7 +463,7 @@ async def test_a_change_that_conflicts_is_skipped_as_a_whole():
         await pilot.press("s")
         await pilot.pause()
         assert session.named("review.skip") == [([seen("c1")],)]
-        assert "1 skipped · " in app.text
+        assert "1 skipped  " in app.text
 
 
 async def test_a_diff_that_cannot_be_made_is_one_sentence():

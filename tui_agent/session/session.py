@@ -414,7 +414,7 @@ class Session:
     async def resume(self) -> None:
         turn = self.state.turn
         if turn.running:
-            sentence = "Interrupted: the partial answer was saved; send “continue” to resume it."
+            sentence = "Interrupted: all so far is saved; send “continue” to resume it."
             ended = e.TurnEnded(turn.number, False, sentence, "Interrupted", stopped=True)
             await self.journal.record(*interruption_events(self.state), ended)
         await self.journal.record(*lost_run_events(self.state), *interrupted(self.state.commands.running))

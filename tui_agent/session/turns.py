@@ -20,7 +20,7 @@ from tui_agent.store.state import Decision, State
 from tui_agent.turn.model_choice import split_effort, with_effort
 
 _log = logging.getLogger(__name__)
-STOPPED = "Stopped: the partial answer was saved."
+STOPPED = "Stopped: all so far is saved; send “continue” to resume it."
 ASK_FOR_THE_REST = "before it was complete: send “continue” for the rest"
 #: Maximum processor priority of a turn's first request, in seconds.
 REQUEST_FIRST = 0.1

@@ -254,7 +254,7 @@ def hints(changes: Sequence[Change], place: ReviewPosition | None) -> list[Hint]
         return []
     if waiting(changes):
         return [Hint(f"review.{name}", text) for name, text in _DECIDE]
-    said = Hint("", f"{outcome(changes)} ·")
+    said = Hint("", outcome(changes))
     keys = [Hint(f"review.{name}", text) for name, text in _DECIDED]
     change = change_at(changes, place)
     if change and place and hunk_states(change, place.hunk + 1)[place.hunk] != "applied":

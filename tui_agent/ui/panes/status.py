@@ -269,7 +269,7 @@ def _usage(state: State) -> Iterable[Piece]:
     if usage.context:
         about = "~" if usage.context_estimated else ""
         window = f" of {window_in_short(state.model.window)}" if state.model.window_known else ""
-        yield (f"{about}{_short(usage.context)}{window}", "$muted")
+        yield (f"{about}{_short(usage.context)}{window or ' tokens'}", "$muted")
     if total.input and total.cached:
         yield (f"cache {round(100 * total.cached / total.input)}%", "$muted")
     if (total.input or total.output) and total.cost is not None:
