@@ -179,7 +179,12 @@ _LINE = late(r"[^\n]*\S[^\n]*")
 
 def is_example(above: str, below: str = "") -> bool:
     """Whether the words mark a change as an example, not done, or history."""
-    return classify_intro(above) is True or (bool(below) and _takes_back(below))
+    if classify_intro(above) is True:
+        return True
+    first_below = _SENTENCES.split(below[:_LONGEST])[0]
+    if not _BELOW.search(first_below) or _DONE.search(first_below):
+        return False
+    return any(words.search(first_below) for words in (_NOTHING_DONE, _SHOWN, _UNDONE, _BEFORE))
 
 
 def classify_intro(above: str) -> bool | None:
@@ -190,7 +195,9 @@ def classify_intro(above: str) -> bool | None:
     """
     for sentence in _sentences(above[-_READ:]):
         verdict = _verdict(sentence)
-        if verdict is not None or not (_is_label(sentence) or _PRONOUN.search(sentence)):
+        words = [word for word in _WORD.findall(sentence) if word.lower() not in _LABELS]
+        is_label = len(words) < _FEWEST and sum(map(len, words)) < _SHORT
+        if verdict is not None or not (is_label or _PRONOUN.search(sentence)):
             return verdict
     return None
 
@@ -200,22 +207,13 @@ def _sentences(above: str) -> Iterator[str]:
     told = 0
     for paragraph in reversed(above.split("\n\n")):
         lines = [line.strip(" \t>*_#") for line in paragraph.split("\n") if line.strip(" \t`~>")]
-        text = _CODE.sub(_named, " ".join(lines)).rstrip("`~ ")
+        text = _CODE.sub(lambda code: code[0] if _KEPT.match(code[0]) else "x", " ".join(lines)).rstrip("`~ ")
         for sentence in reversed(_SENTENCES.split(text)):
             if _WORD.search(sentence):
                 yield sentence
                 told += 1
                 if told == _MOST_SENTENCES:
                     return
-
-
-def _named(code: re.Match[str]) -> str:
-    return code[0] if _KEPT.match(code[0]) else "x"
-
-
-def _is_label(sentence: str) -> bool:
-    words = [word for word in _WORD.findall(sentence) if word.lower() not in _LABELS]
-    return len(words) < _FEWEST and sum(map(len, words)) < _SHORT
 
 
 def _verdict(sentence: str) -> bool | None:
@@ -244,13 +242,6 @@ def _verdict(sentence: str) -> bool | None:
 
 def _is_aside(text: str) -> bool:
     return any(words.search(text) for words in (_NOTHING_DONE, _SHOWN, _NEGATED, _BEFORE))
-
-
-def _takes_back(below: str) -> bool:
-    first = _SENTENCES.split(below[:_LONGEST])[0]
-    if not _BELOW.search(first) or _DONE.search(first):
-        return False
-    return any(words.search(first) for words in (_NOTHING_DONE, _SHOWN, _UNDONE, _BEFORE))
 
 
 def is_commit(above: str, fenced: str = "") -> bool:

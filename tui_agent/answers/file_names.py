@@ -251,7 +251,9 @@ def hinted(line: str) -> str:
     spans = _NAMED_SPAN.findall(line)
     found = {plain(span) for span in spans if is_path(span) and has_extension(span)}
     found = found or {
-        plain(word) for word in _BARE_PATH.findall(line) if is_path(word) and ("/" in word or _is_known(word))
+        plain(word)
+        for word in _BARE_PATH.findall(line)
+        if is_path(word) and ("/" in word or word.rpartition(".")[2] in _EXTENSIONS)
     }
     return found.pop() if len(found) == 1 else ""
 
@@ -260,10 +262,6 @@ def hinted_in_comment(line: str) -> str:
     bare = line.strip()
     found = _FIRST_LINE.fullmatch(bare) if len(bare) < _LONGEST else None
     return plain(found[1]) if found and is_path(found[1]) and has_extension(found[1]) else ""
-
-
-def _is_known(name: str) -> bool:
-    return any(name.rpartition(".")[2] in extensions.split() for extensions in _OF_LANGUAGES.values())
 
 
 #: Excludes addresses and line numbers.
@@ -294,6 +292,7 @@ _OF_LANGUAGES = {
     "go": "go", "rust": "rs", "java": "java", "kotlin": "kt kts", "ruby": "rb", "sql": "sql", "markdown": "md markdown",
     "c": "c h", "cpp": "cpp cc cxx h hpp", "csharp": "cs", "php": "php", "swift": "swift", "lua": "lua",
 }  # fmt: skip
+_EXTENSIONS = frozenset(" ".join(_OF_LANGUAGES.values()).split())
 
 
 def fits(language: str, path: str) -> bool:

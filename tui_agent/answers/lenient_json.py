@@ -46,12 +46,9 @@ def unescaped(raw: str) -> str:
     try:
         return json.loads(f'"{raw}"', strict=False)
     except ValueError:
-        return _ESCAPE.sub(_meaning, raw)
-
-
-def _meaning(match: re.Match[str]) -> str:
-    code, name = match.groups()
-    return chr(based_number(code, 16)) if code else _NAMED.get(name, match[0])
+        return _ESCAPE.sub(
+            lambda found: chr(based_number(found[1], 16)) if found[1] else _NAMED.get(found[2], found[0]), raw
+        )
 
 
 def has_half(text: str) -> bool:

@@ -177,7 +177,11 @@ class _Fence:
         path = "" if self.language in _OUTPUT else self.named
         labelled = not self.named and self.language not in _OUTPUT | _PLAIN
         if labelled:
-            path = self._label_path()
+            path = file_names.in_sure_label(self.label) or file_names.announced(self.label)
+            if not path and self.begin + 1 < len(self.text):
+                script = self.lines[self.begin].startswith("#!")
+                path = file_names.in_comment(self.lines[self.begin + bool(script)])
+            path = path if path and file_names.fits(self.language, path) else ""
         if not path:
             self._say_what_is_hidden(end, nested)
             if self.language not in _OUTPUT:
@@ -206,13 +210,6 @@ class _Fence:
         path = file_names.hinted(self.info) or file_names.hinted(self.label)
         if not path and self.begin < len(self.text):
             path = file_names.hinted_in_comment(self.lines[self.begin])
-        return path if path and file_names.fits(self.language, path) else ""
-
-    def _label_path(self) -> str:
-        path = file_names.in_sure_label(self.label) or file_names.announced(self.label)
-        if not path and self.begin + 1 < len(self.text):
-            script = self.lines[self.begin].startswith("#!")
-            path = file_names.in_comment(self.lines[self.begin + bool(script)])
         return path if path and file_names.fits(self.language, path) else ""
 
     def _doubt(self, path: str, end: int, nested: Sequence[int]) -> str:
@@ -313,12 +310,6 @@ def _offsets(text: str, taken: Sequence[tuple[int, int, Use]]) -> Iterator[tuple
         yield places[0], places[1], use
 
 
-def _offered(item: markers.Item) -> markers.Item:
-    if isinstance(item, ChangeRequest):
-        return replace(item, offered="the answer presents it as an example or as an earlier version")
-    return item
-
-
 class _Scan:
     def __init__(self, text: str, cut: bool) -> None:
         self.lines = Lines(text)
@@ -342,10 +333,11 @@ class _Scan:
                 continue
             shown = count < _MOST_JUDGED and self._is_shown(floor, begin, at, shown)
             if shown:
+                offered = "the answer presents it as an example or as an earlier version"
                 items[count:] = [
-                    _offered(item)
+                    replace(item, offered=offered) if isinstance(item, ChangeRequest) else item
                     for item in items[count:]
-                    if (isinstance(item, ChangeRequest) or (isinstance(item, Refusal) and bool(item.path)))
+                    if isinstance(item, ChangeRequest) or (isinstance(item, Refusal) and item.path)
                 ]
             uses = {type(item): None for item in items[count:]}
             use: Use = "change" if ChangeRequest in uses else "refusal" if uses else "shown"
@@ -385,17 +377,17 @@ class _Scan:
 
     def _diff(self, at: int) -> int:
         found, end = unified.read(self.lines.all, at, bare=True)
-        if self.findings.cut and not self._goes_on_after(end):
+        below, last = self.lines.below(end), self.lines.last()
+        goes_on = below < last
+        if below == last - 1:
+            # the last line may be the beginning of a header
+            line = self.lines.all[below]
+            goes_on = not any(begin.startswith(line) for begin in ("@@ ", "diff --git ", "--- "))
+        if self.findings.cut and not goes_on:
             self.findings.say("The diff in the answer was not finished; its last file is discarded.")
             found = found[:-1]
         self.findings.sections(found)
         return max(end, at + 1)
-
-    def _goes_on_after(self, end: int) -> bool:
-        at, last = self.lines.below(end), self.lines.last()
-        if at != last - 1:
-            return at < last
-        return not any(begin.startswith(self.lines.all[at]) for begin in ("@@ ", "diff --git ", "--- "))
 
     def _block(self, at: int) -> int:
         label = self._label(at)

@@ -394,13 +394,15 @@ def joined_changes(
             clashes[other] = f"{path} is to take the place of {target} in the same reply"
         moved.setdefault(target, path)
     made = [
-        (_name_after(several), path)
+        (file_names.plain(next((one.rename_to for one in several if one.rename_to), several[0].path)), path)
         for path, several in files.items()
         if not all(one.delete for one in several)
     ]
     names_made = {name for name, _ in made}
     for name, path in made:
-        above = next((folder for folder in _folders(name) if folder in names_made), "")
+        parts = name.split("/")
+        folders = ("/".join(parts[:length]) for length in range(len(parts) - 1, 0, -1))
+        above = next((folder for folder in folders if folder in names_made), "")
         if above:
             clashes[path] = f"the same reply creates {above} as a file, so it cannot be a folder"
             clashes[moved.get(above, above)] = f"the same reply creates {name}, so it cannot be a file"
@@ -419,18 +421,6 @@ def joined_changes(
         else:
             found.append(one)
     return found, [*told.values(), *without]
-
-
-def _name_after(several: Sequence[ChangeRequest]) -> str:
-    return file_names.plain(
-        next((one.rename_to for one in several if one.rename_to), None) or several[0].path
-    )
-
-
-def _folders(name: str) -> Iterator[str]:
-    while "/" in name.strip("/"):
-        name = name.rpartition("/")[0]
-        yield name
 
 
 def _together(several: Sequence[ChangeRequest]) -> ChangeRequest | str:

@@ -31,19 +31,14 @@ def strict(schema: Schema) -> Schema:
         result["items"] = strict(result["items"])
     if isinstance(result.get("properties"), dict):
         needed = result.get("required", [])
-        result["properties"] = {
-            name: strict(part) if name in needed else _nullable(strict(part))
-            for name, part in result["properties"].items()
-        }
+        result["properties"] = {name: strict(part) for name, part in result["properties"].items()}
+        for name, part in result["properties"].items():
+            if name not in needed:
+                part["type"] = [part["type"], "null"]
+                if "enum" in part:
+                    part["enum"] = [*part["enum"], None]
         result["required"] = list(result["properties"])
         result["additionalProperties"] = False
-    return result
-
-
-def _nullable(part: Schema) -> Schema:
-    result = {**part, "type": [part["type"], "null"]}
-    if "enum" in part:
-        result["enum"] = [*part["enum"], None]
     return result
 
 

@@ -254,7 +254,11 @@ class StructuredReader:
                 scan._held += held
                 scan._before()
         read = lenient_json.read_at(text, scan._start) if scan._start >= 0 else lenient_json.ReadObject({})
-        about = read.found and _is_reply(read, self._keys) and not _is_shown(text, scan._start, read)
+        about = read.found and _is_reply(read, self._keys)
+        if about and (read.before or read.after):
+            about = not Fences(text).quotes(scan._start) and not is_example(
+                *surrounding_text(text, read.begin, read.end)
+            )
         if about and read.before and text_calls.explicit(read.before):
             about = not text_calls.find(text, self._functions).calls
         if about:
@@ -358,12 +362,6 @@ class StructuredReader:
         builder.add_changes_in_prose(found, ledger, cut, aside.unfinished)
         offer_wrapped(aside.wrapped, self._functions, self._response, builder)
         return builder.reply(self._summary, message, cut)
-
-
-def _is_shown(text: str, start: int, read: lenient_json.ReadObject) -> bool:
-    if not (read.before or read.after):
-        return False
-    return Fences(text).quotes(start) or is_example(*surrounding_text(text, read.begin, read.end))
 
 
 def _is_reply(read: lenient_json.ReadObject, known: Sequence[str]) -> bool:

@@ -263,7 +263,8 @@ def hidden_spans(text: str) -> Iterator[HiddenSpan]:
             at = found.end()
             continue
         begin = found.end() - len(found[0].lstrip())
-        close = _harmony_close(text, end) if found["harmony"] else end.end()
+        head = _HEAD.match(text, end.end()) if found["harmony"] else None
+        close = head.end() if head and head[0].strip() else end.end()
         yield HiddenSpan(begin, close, thought, text[found.end() : end.start()], tag=tag)
         at = close
 
@@ -301,11 +302,6 @@ def _closing(found: re.Match[str]) -> re.Pattern[str] | LazyRegex:
     if name := found["shown"] or found["other"]:
         return re.compile(rf"</{re.escape(name)}[ \t]*>", re.IGNORECASE)
     return _end_of(found)
-
-
-def _harmony_close(text: str, end: re.Match[str]) -> int:
-    head = _HEAD.match(text, end.end())
-    return head.end() if head and head[0].strip() else end.end()
 
 
 def _own_end(text: str, found: re.Match[str], missing: set[str]) -> int:

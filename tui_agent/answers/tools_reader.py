@@ -148,7 +148,14 @@ class ToolsReader:
         arguments = raw if strict else json.dumps(value)
         if not own.count and len(arguments) > _MOST_SENT_BACK:
             arguments = json.dumps({"left_out": f"{len(arguments):,} characters"})
-        fault = "" if whole and own.count else _error_text(" ".join(own.faults), own.count)
+        fault = ""
+        if not own.count:
+            fault = (
+                f"Error: {' '.join(own.faults)} Nothing in this call was done. Correct it and send it again."
+            )
+        elif not whole:
+            taken = "the first item was" if own.count == 1 else f"the first {own.count} items were"
+            fault = f"Error: {' '.join(own.faults)} Of this call {taken} taken. Send the others again."
         entries = own.reply("", "", False).entries(function.key) if function and own.count else ()
         return ToolCall(call.id, name, arguments, fault, entries, tuple(own.faults))
 
@@ -203,13 +210,6 @@ def take_call(call: TextCall, functions: Mapping[str, Function], builder: ReplyB
         return
     value, whole, _ = _arguments(call.arguments, function, False, builder.faults)
     _take(value, function, whole, builder)
-
-
-def _error_text(fault: str, taken: int) -> str:
-    if not taken:
-        return f"Error: {fault} Nothing in this call was done. Correct it and send it again."
-    first = "the first item was" if taken == 1 else f"the first {taken} items were"
-    return f"Error: {fault} Of this call {first} taken. Send the others again."
 
 
 def _take(value: dict[str, Any], function: Function, whole: bool, builder: ReplyBuilder) -> None:
