@@ -206,20 +206,15 @@ def unified(diff: Diff, chosen: Collection[int] | None = None, context: int = 3)
     old = f"a/{diff.path}" if diff.base else "/dev/null"
     parts = [f"--- {old}\n+++ b/{diff.path}\n"]
     moved = 0
-    for group in _groups(picked, context):
+    groups = [picked[:1]]
+    for hunk in picked[1:]:
+        if hunk.start - _end(groups[-1][-1]) > 2 * context:
+            groups.append([])
+        groups[-1].append(hunk)
+    for group in groups:
         parts.extend(_group(diff, group, context, moved))
         moved += sum(len(hunk.added) - len(hunk.removed) for hunk in group)
     return "".join(parts)
-
-
-def _groups(picked: list[Hunk], context: int) -> Iterator[list[Hunk]]:
-    group: list[Hunk] = []
-    for hunk in picked:
-        if group and hunk.start - _end(group[-1]) > 2 * context:
-            yield group
-            group = []
-        group.append(hunk)
-    yield group
 
 
 def _end(hunk: Hunk) -> int:

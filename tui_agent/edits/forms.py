@@ -6,6 +6,7 @@ import re
 from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from operator import attrgetter
 
 from msgspec import Struct
@@ -46,7 +47,10 @@ def place(base: str, hunks: Sequence[EditHunk], in_order: bool, threshold: float
     source = SourceText(base)
     final_newline = None
     if in_order:
-        made = list(_in_order(source, hunks, threshold))
+        places = [_fits(source, hunk, threshold) for hunk in hunks if hunk.old != hunk.new]
+        made = sorted(_chosen(places), key=_span)
+        if any(one.end > other.start for one, other in pairwise(made)):
+            raise EditFailed("two hunks of the diff change the same lines", "send them as one hunk")
         rung = _lowest(made)
         final_newline = next(
             (hunk.final_newline for hunk in reversed(hunks) if hunk.final_newline is not None), None
@@ -93,7 +97,11 @@ def _one_by_one(
             raise EditFailed(f"{hunk.name} is empty", "copy the text that should change from the file")
         here = _places_of(source, hunk, times, made, threshold)
         if here is None:
-            written = _written(made)
+            written: list[tuple[int, int]] = []
+            moved = 0
+            for one in sorted(made, key=_span):
+                written.append((one.start + moved, one.start + moved + len(one.text)))
+                moved += len(one.text) - (one.end - one.start)
             source, made = SourceText(_finished(source, made)), []
             one = locate.locate(source, hunk, threshold)
             if not any(one.start <= end and start <= one.end for start, end in written):
@@ -128,29 +136,10 @@ def _places_of(
     return here
 
 
-def _written(made: Sequence[Replacement]) -> list[tuple[int, int]]:
-    result: list[tuple[int, int]] = []
-    moved = 0
-    for one in sorted(made, key=_span):
-        result.append((one.start + moved, one.start + moved + len(one.text)))
-        moved += len(one.text) - (one.end - one.start)
-    return result
-
-
 def _touches(one: Replacement, made: Sequence[Replacement]) -> bool:
     after = bisect_right(made, one.start, key=_start)
     before = after > 0 and made[after - 1].end > one.start
     return before or (after < len(made) and made[after].start < one.end)
-
-
-def _in_order(source: SourceText, hunks: Sequence[EditHunk], threshold: float) -> Iterator[Replacement]:
-    places = [_fits(source, hunk, threshold) for hunk in hunks if hunk.old != hunk.new]
-    after = 0
-    for one in sorted(_chosen(places), key=_span):
-        if one.start < after:
-            raise EditFailed("two hunks of the diff change the same lines", "send them as one hunk")
-        after = one.end
-        yield one
 
 
 class _Candidates(Struct, frozen=True):
@@ -293,12 +282,15 @@ def _insertion(source: SourceText, hunk: EditHunk) -> Replacement:
 def _below_anchors(source: SourceText, hunk: EditHunk, matches: list[Match]) -> list[Match]:
     scope = _block(source, hunk.anchors)
     if scope is None:
-        first = _first(source, hunk.anchors)
-        if first is None:
-            raise EditFailed(
-                f"{hunk.name} is said to be below `{hunk.anchors[-1][:80]}`, which is not in the file",
-                "copy the line after `@@` from the file, or leave it out",
-            )
+        first = 0
+        for anchor in hunk.anchors:
+            line = next((line for line in source.by_stripped.get(anchor, ()) if line >= first), None)
+            if line is None:
+                raise EditFailed(
+                    f"{hunk.name} is said to be below `{hunk.anchors[-1][:80]}`, which is not in the file",
+                    "copy the line after `@@` from the file, or leave it out",
+                )
+            first = line + 1
         inside = [match for match in matches if match.end > first]
         return inside or _elsewhere(hunk)
     below = [match for match in matches if match.end > scope[0]]
@@ -313,16 +305,6 @@ def _elsewhere(hunk: EditHunk) -> list[Match]:
         f"{hunk.name} is not below `{hunk.anchors[-1][:80]}`",
         "copy the line after `@@` from the file, or leave it out",
     )
-
-
-def _first(source: SourceText, anchors: Sequence[str]) -> int | None:
-    least = 0
-    for anchor in anchors:
-        line = next((line for line in source.by_stripped.get(anchor, ()) if line >= least), None)
-        if line is None:
-            return None
-        least = line + 1
-    return least
 
 
 def _block(source: SourceText, anchors: Sequence[str]) -> tuple[int, int] | None:
@@ -386,7 +368,13 @@ def propose(request: ChangeRequest, base: str | None, near_threshold: float = 0.
     if base is None and (request.delete or request.rename_to):
         raise EditFailed(f"{request.path} does not exist", "name a file that does")
     if request.delete:
-        _check_removed(request, base or "")
+        there = {line.strip() for line in (base or "").splitlines()}
+        shown = {line.strip() for hunk in request.diff for line in hunk.old.split("\n")} - {""}
+        if shown - there:
+            raise EditFailed(
+                f"the diff that removes {request.path} shows lines that the file does not have",
+                "look at the file as it is now, and send `delete`",
+            )
         return Proposal("delete")
     text, rung = _text(request, base, near_threshold)
     text, rung = _further(request, base, text, rung)
@@ -401,17 +389,6 @@ def propose(request: ChangeRequest, base: str | None, near_threshold: float = 0.
         )
     kind: ChangeKind = "create" if base is None else "rename" if request.rename_to else "edit"
     return Proposal(kind, text, request.rename_to or "", rung)
-
-
-def _check_removed(request: ChangeRequest, base: str) -> None:
-    there = {line.strip() for line in base.splitlines()}
-    if any(
-        line.strip() not in there for hunk in request.diff for line in hunk.old.split("\n") if line.strip()
-    ):
-        raise EditFailed(
-            f"the diff that removes {request.path} shows lines that the file does not have",
-            "look at the file as it is now, and send `delete`",
-        )
 
 
 def _text(request: ChangeRequest, base: str | None, threshold: float) -> tuple[str | None, str]:

@@ -90,19 +90,12 @@ def _same_words(source: SourceText, keys: Sequence[str], places: Sequence[int]) 
             if length > len(flow):
                 break
             if source.key(first) and flow.startswith(source.key(first)):
-                end = _end_of(source, flow, first)
-                if end > place:
+                at, end = 0, first
+                while at < len(flow) and end < len(source.lines) and flow.startswith(source.key(end), at):
+                    at += len(source.key(end))
+                    end += 1
+                if at == len(flow) and end > place:
                     yield _widened(source, keys, first, end, _common(keys, source.keys(first, end)))
-
-
-def _end_of(source: SourceText, flow: str, first: int) -> int:
-    at, line = 0, first
-    while at < len(flow):
-        if line >= len(source.lines) or not flow.startswith(source.key(line), at):
-            return 0
-        at += len(source.key(line))
-        line += 1
-    return line
 
 
 def _common(ours: Sequence[str], theirs: Sequence[str]) -> list[Part]:

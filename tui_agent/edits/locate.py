@@ -67,8 +67,13 @@ def carried(
         return [*result, *found[at:]]
 
     result = result_of(changes(search, replaced))
-    if len(found) != len(search) and result != result_of(_changes_from_the_end(search, replaced)):
-        return None
+    if len(found) != len(search):
+        from_the_end = [
+            (len(search) - end, len(search) - start, len(replaced) - until, len(replaced) - new)
+            for start, end, new, until in changes(search[::-1], replaced[::-1])
+        ]
+        if result != result_of(reversed(from_the_end)):
+            return None
     return result
 
 
@@ -171,12 +176,6 @@ def changes(search: Sequence[str], replaced: Sequence[str]) -> Iterator[Part]:
         if start < i or at < j:
             yield start, i, at, j
         start, at = i + length, j + length
-
-
-def _changes_from_the_end(search: Sequence[str], replaced: Sequence[str]) -> Iterator[Part]:
-    mirrored = list(changes(search[::-1], replaced[::-1]))
-    for start, end, new, until in reversed(mirrored):
-        yield len(search) - end, len(search) - start, len(replaced) - until, len(replaced) - new
 
 
 def _parts(ties: Sequence[Part], search: Sequence[str], found: Sequence[str]) -> Iterator[tuple[Part, bool]]:

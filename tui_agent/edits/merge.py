@@ -119,7 +119,7 @@ def regions(base: str, yours: str | None, theirs: str | None) -> tuple[Region, .
     else:
         last = found[-1]
         sides = [
-            _without_newline(lines, text)
+            (*lines[:-1], lines[-1].rstrip("\r\n")) if lines and text and not text.endswith("\n") else lines
             for lines, text in ((last.base, base), (last.yours, yours), (last.theirs, theirs))
         ]
         ended = [*found[:-1], Region((), *sides, conflict=True)]
@@ -137,19 +137,14 @@ def merged_with_choices(
             result.extend(region.agreed)
             continue
         written = (by_hand or {}).get(number)
-        result.extend(_chosen(region, sides[number]) if written is None else [written])
+        if written is not None:
+            result.append(written)
+        elif (side := sides[number]) == "both":
+            result.extend(split(union("".join(region.base), "".join(region.yours), "".join(region.theirs))))
+        else:
+            result.extend(region.yours if side == "yours" else region.theirs)
         number += 1
     return "".join(result)
-
-
-def _chosen(region: Region, side: Side) -> Sequence[str]:
-    match side:
-        case "yours":
-            return region.yours
-        case "theirs":
-            return region.theirs
-        case "both":
-            return split(union("".join(region.base), "".join(region.yours), "".join(region.theirs)))
 
 
 def _parsed(lines: Sequence[str], marker: int) -> Iterator[Region]:
@@ -172,12 +167,6 @@ def _parsed(lines: Sequence[str], marker: int) -> Iterator[Region]:
         part = found or "agreed"
     if taken.get("agreed"):
         yield Region(tuple(taken["agreed"]))
-
-
-def _without_newline(lines: tuple[str, ...], text: str) -> tuple[str, ...]:
-    if not lines or not text or text.endswith("\n"):
-        return lines
-    return (*lines[:-1], lines[-1].rstrip("\r\n"))
 
 
 MERGED = "merged with what changed since the model saw it"

@@ -168,12 +168,6 @@ def is_excerpt(request: ChangeRequest, base_text: str | None) -> bool:
     return dropped > max(_MOST_DROPPED, total * (1 - _EXCERPT_SHARE))
 
 
-def _resembles(base: str, new: str) -> bool:
-    there = {line.strip() for line in new.splitlines()}
-    worded = [bare for line in base.splitlines() if any(map(str.isalnum, bare := line.strip()))]
-    return 2 * sum(line in there for line in worded) >= len(worded)
-
-
 def _dropped(old: str, new: str) -> tuple[int, int]:
     before = Counter(line for text in plain(old).split("\n") if (line := text.strip()))
     after = Counter(text.strip() for text in plain(new).split("\n"))
@@ -235,8 +229,11 @@ def _why_ask(request: ChangeRequest, base_text: str | None, new: str, seen: Seen
         return f"{unseen}, and {drops}" if drops else unseen
     if drops:
         return drops
-    if request.labelled and not _resembles(base_text, new):
-        return "most lines of the file are not in it, and its fence does not name the file itself"
+    if request.labelled:
+        there = {line.strip() for line in new.splitlines()}
+        worded = [bare for line in base_text.splitlines() if any(map(str.isalnum, bare := line.strip()))]
+        if 2 * sum(line in there for line in worded) < len(worded):
+            return "most lines of the file are not in it, and its fence does not name the file itself"
     return ""
 
 

@@ -80,37 +80,22 @@ def apply(
         )
     match change.kind:
         case "delete":
-            return _delete(change, base or "", disk)
+            if disk.text not in (None, base or ""):
+                why = "the file has changed since its deletion was proposed"
+                return Conflict(change.path, why, base or "", disk.text, None)
+            written, merged = None, False
         case "create":
-            return _create(change, new or "", disk)
+            if disk.text not in (None, new or "", ""):
+                return Conflict(change.path, "another file now has this path", "", disk.text, new or "")
+            written, merged = new or "", disk.text == ""
         case _:
             return _edit(change, base or "", new or "", disk, chosen, merge_by)
+    needed = disk.text != written
+    return Write(change.path, disk.hash, written, needed=needed, merged=merged, hunks=_all_applied(change))
 
 
 def _all_applied(change: Change) -> tuple[HunkState, ...]:
     return ("applied",) * len(change.hunks)
-
-
-def _delete(change: Change, base: str, disk: OnDisk) -> Write | Conflict:
-    if disk.text is not None and disk.text != base:
-        return Conflict(
-            change.path, "the file has changed since its deletion was proposed", base, disk.text, None
-        )
-    needed = disk.text is not None
-    return Write(change.path, disk.hash, None, needed=needed, hunks=_all_applied(change))
-
-
-def _create(change: Change, new: str, disk: OnDisk) -> Write | Conflict:
-    if disk.text is not None and disk.text not in (new, ""):
-        return Conflict(change.path, "another file now has this path", "", disk.text, new)
-    return Write(
-        change.path,
-        disk.hash,
-        new,
-        needed=disk.text != new,
-        merged=disk.text == "",
-        hunks=_all_applied(change),
-    )
 
 
 def _edit(

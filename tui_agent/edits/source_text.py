@@ -124,20 +124,19 @@ class NormalizedText:
                 continue
             if at_line_start and self.lines[first][:column].strip():
                 continue
-            found.append(self._span(first, column, last, end_column, ends))
+            source = self._source
+            begin = source.starts[first] + column
+            if last >= len(source.lines):
+                found.append(Span(begin, len(source.text), first))
+                continue
+            whole = ends and end_column > 0
+            end = source.starts[last] + (len(source.lines[last]) if whole else end_column)
+            found.append(Span(begin, end, first))
         return found
 
     def _place(self, offset: int) -> tuple[int, int]:
         line = bisect_right(self._starts, offset) - 1
         return line, offset - self._starts[line]
-
-    def _span(self, first: int, column: int, last: int, end_column: int, ends: bool) -> Span:
-        source = self._source
-        start = source.starts[first] + column
-        if last >= len(source.lines):
-            return Span(start, len(source.text), first)
-        whole = ends and end_column > 0
-        return Span(start, source.starts[last] + (len(source.lines[last]) if whole else end_column), first)
 
 
 class SourceText:
