@@ -9,7 +9,7 @@ import asyncio
 import logging
 import os
 import time
-from typing import Any, Final
+from typing import Final
 
 import httpx
 import msgspec
@@ -106,9 +106,12 @@ async def _fetched(client: httpx.AsyncClient, route: Route) -> tuple[ListedModel
     query: dict[str, str] = {"anthropic": {"limit": str(_PAGE)}, "gemini": {"pageSize": str(_PAGE)}}.get(
         form, {}
     )
+    rules = route.rules
+    key = f"Bearer {route.key}" if rules.auth == "Authorization" else route.key
+    given = {header: value for header, of in rules.variables.items() if (value := os.environ.get(of))}
+    headers = {rules.auth: key, **rules.headers, **given, "Accept": "application/json"}
     for _ in range(MOST_PAGES):
         pieces, size = [], 0
-        rules = route.rules
         base = (rules.list_address if route.own and rules.list_address else route.address).rstrip("/")
         url = (
             f"{base}/v1/models"
@@ -119,7 +122,7 @@ async def _fetched(client: httpx.AsyncClient, route: Route) -> tuple[ListedModel
             "GET",
             url,
             params=query,
-            headers=_headers(route),
+            headers=headers,
             timeout=TIMEOUT_SECONDS,
             follow_redirects=False,
         ) as response:
@@ -133,27 +136,16 @@ async def _fetched(client: httpx.AsyncClient, route: Route) -> tuple[ListedModel
         left -= len(body)
         page = await asyncio.to_thread(msgspec.json.decode, body)
         found |= {one.name: one for one in model_listing.models_in(form, page)}
-        following = _following(page)
-        if not following or len(found) >= MOST_MODELS:
+        if len(found) >= MOST_MODELS:
             break
-        query |= following
+        match page:
+            case {"has_more": True, "last_id": str(last)} if last:
+                query["after_id"] = last
+            case {"nextPageToken": str(token)} if token:
+                query["pageToken"] = token
+            case _:
+                break
     return tuple(found.values())[:MOST_MODELS]
-
-
-def _following(page: Any) -> dict[str, str]:
-    match page:
-        case {"has_more": True, "last_id": str(last)} if last:
-            return {"after_id": last}
-        case {"nextPageToken": str(token)} if token:
-            return {"pageToken": token}
-    return {}
-
-
-def _headers(route: Route) -> dict[str, str]:
-    rules = route.rules
-    key = f"Bearer {route.key}" if rules.auth == "Authorization" else route.key
-    given = {header: value for header, of in rules.variables.items() if (value := os.environ.get(of))}
-    return {rules.auth: key, **rules.headers, **given, "Accept": "application/json"}
 
 
 def _failure_reason(error: Exception) -> str:

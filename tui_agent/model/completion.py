@@ -20,7 +20,6 @@ from tui_agent.model.client import (
     CallChunk,
     Chunk,
     EndChunk,
-    EndReason,
     LeftOutChunk,
     Message,
     ModelRequest,
@@ -403,16 +402,12 @@ def _end(stream: IncomingReply, model: str) -> EndChunk:
         )
     if reader.reason is None:
         return _cut(stream, f"The server of {model} ended the answer early")
-    return EndChunk(reader.reason, _end_sentence(model, reader.reason), reader.parts(), stream.origin)
-
-
-def _end_sentence(model: str, reason: EndReason) -> str:
-    match reason:
-        case "length":
-            return f"{model} reached the length limit of its answers"
-        case "refused":
-            return f"The content filter of {model}'s provider ended the answer"
-    return ""
+    why = ""
+    if reader.reason == "length":
+        why = f"{model} reached the length limit of its answers"
+    elif reader.reason == "refused":
+        why = f"The content filter of {model}'s provider ended the answer"
+    return EndChunk(reader.reason, why, reader.parts(), stream.origin)
 
 
 def _nothing(model: str, reader: ReplyReader) -> ModelError:

@@ -56,22 +56,20 @@ class _ConnectionTrace:
         self.new = False
 
     async def __call__(self, name: str, info: dict[str, Any]) -> None:
-        if name.endswith("connect_tcp.complete"):
-            self.new = True
-            _set_up(info.get("return_value"))
-
-
-def _set_up(stream: Any) -> None:
-    connected = stream.get_extra_info("socket") if stream is not None else None
-    if connected is None:
-        return
-    try:
-        connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for name, value in _ALIVE:
-            if (option := getattr(socket, name, None)) is not None:
-                connected.setsockopt(socket.IPPROTO_TCP, option, value)
-    except OSError:
-        _log.debug("the connection is not looked after", exc_info=True)
+        if not name.endswith("connect_tcp.complete"):
+            return
+        self.new = True
+        stream = info.get("return_value")
+        connected = stream.get_extra_info("socket") if stream is not None else None
+        if connected is None:
+            return
+        try:
+            connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for option, value in _ALIVE:
+                if (number := getattr(socket, option, None)) is not None:
+                    connected.setsockopt(socket.IPPROTO_TCP, number, value)
+        except OSError:
+            _log.debug("the connection is not looked after", exc_info=True)
 
 
 Send = Callable[[httpx.Request], Awaitable[httpx.Response]]

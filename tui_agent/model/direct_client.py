@@ -28,7 +28,7 @@ from tui_agent.model.parts import Origin
 from tui_agent.model.provider_errors import AttemptFailed, Meaning
 from tui_agent.model.rules import WireName
 from tui_agent.model.wires import chat, generate, messages, responses
-from tui_agent.model.wires.conversation import Conversation, cache_marks, conversation
+from tui_agent.model.wires.conversation import cache_marks, conversation
 from tui_agent.model.wires.reader import Rendered, ReplyReader
 
 #: Added to the HTTP client's limits, so that the time-out of `completion` expires first.
@@ -203,12 +203,20 @@ def render(
         rules = replace(rules, cache="")  # a server that imitates OpenAI may reject the key
     shape = shape if rules.schema else None
     origin = route.origin(name)
-    talk = _conversation(request, route, origin, known or route.known)
+    known = known or route.known
+    talk = conversation(
+        request.messages,
+        route.rules,
+        origin,
+        sees=known is None or "v" in known.can,  # an unknown model's server decides about images
+        words="calls" in request.without,
+        marks=cache_marks(request.messages) if route.rules.cache == "marks" else frozenset(),
+    )
     match name:
         case "responses":
             return responses.PATH, responses.render(request, talk, rules, route.model, shape), origin
         case "messages":
-            most = known.output if known else route.known.output if route.known else 0
+            most = known.output if known else 0
             rendered = messages.render(request, talk, rules, route.model, shape, most)
             made = Origin(origin.wire, origin.provider, origin.family, rendered.prefix)
             return messages.PATH, rendered, made
@@ -219,16 +227,6 @@ def render(
                 origin,
             )
     return chat.PATH, chat.render(request, talk, rules, route.model, shape), origin
-
-
-def _conversation(
-    request: ModelRequest, route: Route, origin: Origin, known: KnownModel | None
-) -> Conversation:
-    marks = cache_marks(request.messages) if route.rules.cache == "marks" else frozenset()
-    # An unknown model's server decides about images.
-    sees = known is None or "v" in known.can
-    words = "calls" in request.without
-    return conversation(request.messages, route.rules, origin, sees=sees, words=words, marks=marks)
 
 
 def reader(name: WireName, route: Route) -> ReplyReader:

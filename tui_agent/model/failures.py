@@ -213,7 +213,21 @@ class Failure:
 
     @cached_property
     def chain(self) -> tuple[BaseException, ...]:
-        return tuple(_causes(self.error))
+        found: list[BaseException] = []
+        left: list[BaseException | None] = [self.error]
+        seen = set[int]()
+        while left:
+            error = left.pop(0)
+            if error is None or id(error) in seen:
+                continue
+            seen.add(id(error))
+            found.append(error)
+            original = getattr(error, "original_exception", None)
+            inner = original if isinstance(original, BaseException) else error.__cause__ or error.__context__
+            left.append(inner)
+            if isinstance(error, BaseExceptionGroup):
+                left.extend(error.exceptions)
+        return tuple(found)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -353,20 +367,6 @@ def codes_in(body: object, deep: int = 0) -> Iterator[str]:
         inner = body.get(name)
         for one in inner if isinstance(inner, list) else (inner,):
             yield from codes_in(one, deep + 1) if isinstance(one, dict) else ()
-
-
-def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    left, seen = [error], set[int]()
-    while left:
-        error = left.pop(0)
-        if error is None or id(error) in seen:
-            continue
-        seen.add(id(error))
-        yield error
-        original = getattr(error, "original_exception", None)
-        left.append(original if isinstance(original, BaseException) else error.__cause__ or error.__context__)
-        if isinstance(error, BaseExceptionGroup):
-            left.extend(error.exceptions)
 
 
 def _status(error: BaseException) -> int:

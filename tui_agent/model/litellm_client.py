@@ -350,6 +350,7 @@ def abilities(model: str) -> Abilities:
     except Exception as error:
         _unknown(model, "abilities", error)
         return Abilities(model)
+    given, made = info.get("input_cost_per_token"), info.get("output_cost_per_token")
     return Abilities(
         model=model,
         window=info.get("max_input_tokens") or info.get("max_tokens") or 0,
@@ -361,12 +362,8 @@ def abilities(model: str) -> Abilities:
         cache_marks=provider in _MARKED and bool(info.get("supports_prompt_caching")),
         known=True,
         sees=bool(info.get("supports_vision")),
-        prices=_prices(info.get("input_cost_per_token"), info.get("output_cost_per_token")),
+        prices=None if given is None or made is None else (given, made),
     )
-
-
-def _prices(given: float | None, made: float | None) -> tuple[float, float] | None:
-    return None if given is None or made is None else (given, made)
 
 
 def _unknown(model: str, what: str, error: Exception) -> None:

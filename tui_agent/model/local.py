@@ -265,7 +265,11 @@ class LocalModels:
                 options["id_slot"] = slot
         window = self._window_of(server)
         if server.kind == "Ollama":
-            window = options["num_ctx"] = self._window_to_request(place, server, size)
+            largest = window
+            window = max(self._asked_for.get(place, 0), server.window, FIRST_WINDOW)
+            while window < size + reply_room(largest) and window < largest:
+                window *= 2
+            self._asked_for[place] = options["num_ctx"] = window = min(window, largest)
         most = max(LEAST_REPLY, window - size) if window and server.kind in _NEEDS_LIMIT else 0
         return replace(
             request,
@@ -275,14 +279,6 @@ class LocalModels:
             schema=None if server.schema == "none" else request.schema,
             schema_form=server.schema if request.schema else "",
         )
-
-    def _window_to_request(self, place: _Place, server: ServerModel, size: int) -> int:
-        most = self._window_of(server)
-        window = max(self._asked_for.get(place, 0), server.window, FIRST_WINDOW)
-        while window < size + reply_room(most) and window < most:
-            window *= 2
-        self._asked_for[place] = window = min(window, most)
-        return window
 
     def _window_of(self, server: ServerModel) -> int:
         if server.kind == "Ollama":

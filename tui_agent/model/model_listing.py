@@ -83,15 +83,13 @@ def models_in(form: ListingForm, answer: Any) -> tuple[ListedModel, ...]:
     found: dict[str, ListedModel] = {}
     for entry in entries:
         model = _model(form, entry) if isinstance(entry, dict) else None
-        if model is not None and _is_name(model.name) and is_chat(model.name):
-            found.setdefault(model.name, model)
+        if model is not None:
+            name = model.name
+            if 0 < len(name) <= LONGEST_NAME and name.isprintable() and " " not in name and is_chat(name):
+                found.setdefault(name, model)
         if len(found) == MOST_MODELS:
             break
     return tuple(found.values())
-
-
-def _is_name(name: str) -> bool:
-    return 0 < len(name) <= LONGEST_NAME and name.isprintable() and " " not in name
 
 
 def _model(form: ListingForm, entry: dict[str, Any]) -> ListedModel | None:

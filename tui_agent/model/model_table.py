@@ -151,16 +151,13 @@ LOCAL_ADDRESSES = {
 @cache
 def all_providers() -> tuple[Provider, ...]:
     """Ordered as in the rules, then those of litellm."""
-    direct = (_of_rules(name) for name in rules.providers())
+    direct = []
+    for name in rules.providers():
+        known = rules.rules_of(name)
+        keys = () if known.key else known.keys  # local servers accept any key
+        address = next((variable for variable in known.addresses if variable.endswith("_API_BASE")), "")
+        direct.append(Provider(name, keys, address))
     return (*direct, *_LITELLMS)
-
-
-def _of_rules(name: str) -> Provider:
-    known = rules.rules_of(name)
-    # local servers accept any key
-    keys = () if known.key else known.keys
-    address = next((variable for variable in known.addresses if variable.endswith("_API_BASE")), "")
-    return Provider(name, keys, address)
 
 
 def provider_of(model: str) -> Provider | None:

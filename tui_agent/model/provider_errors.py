@@ -293,19 +293,20 @@ async def with_retries(
         seconds = wait_seconds(retry, failed.meaning)
         if retry > retries or seconds > LONGEST_ASKED_SECONDS:
             if failed.end is None:
-                raise _given_up(retry, retries, seconds, failed.meaning.error)
+                error = failed.meaning.error
+                if retry <= retries:
+                    raise type(error)(f"{error.what}, and asks to wait {_span(seconds)}", error.remedy)
+                if not retries:
+                    raise error
+                times = "1 retry" if retries == 1 else f"{retries} retries"
+                raise type(error)(f"{error.what}, even after {times}", error.remedy)
             yield failed.end
             return
-        async for counted in _countdown(retry, seconds, failed.meaning.error.what, sleep):
-            yield counted
-
-
-async def _countdown(retry: int, left: float, why: str, sleep: Sleep) -> AsyncGenerator[Chunk, None]:
-    while left > 0:
-        yield RetryChunk(attempt=retry + 1, seconds=left, why=why)
-        step = left % 1 or 1.0
-        await sleep(step)
-        left -= step
+        while seconds > 0:
+            yield RetryChunk(attempt=retry + 1, seconds=seconds, why=failed.meaning.error.what)
+            step = seconds % 1 or 1.0
+            await sleep(step)
+            seconds -= step
 
 
 def wait_seconds(retry: int, meaning: Meaning) -> float:
@@ -313,15 +314,6 @@ def wait_seconds(retry: int, meaning: Meaning) -> float:
     if meaning.seconds is not None:
         return max(SHORTEST_WAIT_SECONDS, meaning.seconds)
     return min(FIRST_WAIT_SECONDS * 2 ** (retry - 1), LONGEST_WAIT_SECONDS)
-
-
-def _given_up(retry: int, retries: int, seconds: float, error: ModelError) -> ModelError:
-    if retry <= retries:
-        return type(error)(f"{error.what}, and asks to wait {_span(seconds)}", error.remedy)
-    if not retries:
-        return error
-    times = "1 retry" if retries == 1 else f"{retries} retries"
-    return type(error)(f"{error.what}, even after {times}", error.remedy)
 
 
 def _span(seconds: float) -> str:

@@ -180,7 +180,9 @@ class Recorder:
             error = RecordedError(type(failure).__name__, masked(failure.what), failure.remedy)
             raise
         finally:
-            await asyncio.to_thread(self._append, request, window, _ended(chunks, error), error)
+            if error is None and not (chunks and isinstance(chunks[-1][1], EndChunk)):
+                chunks.append((0.0, EndChunk("cut")))
+            await asyncio.to_thread(self._append, request, window, chunks, error)
 
     def _append(
         self, request: ModelRequest, window: int, chunks: list[Timed], error: RecordedError | None
@@ -199,12 +201,6 @@ class Recorder:
             except OSError as failure:
                 what = f"The recording {self._path} cannot be written ({failure.strerror})"
                 raise FileError(what, "free some disk space, or record to another place") from failure
-
-
-def _ended(chunks: list[Timed], error: RecordedError | None) -> list[Timed]:
-    if error is not None or (chunks and isinstance(chunks[-1][1], EndChunk)):
-        return chunks
-    return [*chunks, (0.0, EndChunk("cut"))]
 
 
 def without_secrets(chunks: Sequence[Timed]) -> list[Timed]:

@@ -79,16 +79,14 @@ class ServerRefusal(Exception):
 def address_of(model: str, environ: Mapping[str, str]) -> str:
     """Returns "" if the model is not local."""
     provider = provider_of(model)
-    if provider is None or provider.name not in (*LOCAL_ADDRESSES, "openai") or _is_of_openai(model):
+    if provider is None or provider.name not in (*LOCAL_ADDRESSES, "openai"):
+        return ""
+    if model.removeprefix("openai/") in model_table.table().models["openai"]:
         return ""
     fallback = LOCAL_ADDRESSES.get(provider.name, "")
     names = (provider.address, "OPENAI_BASE_URL") if provider.name == "openai" else (provider.address,)
     address = next((environ[name] for name in names if name and environ.get(name)), fallback)
     return address.rstrip("/") if address and (fallback or is_local(address)) else ""
-
-
-def _is_of_openai(model: str) -> bool:
-    return model.removeprefix("openai/") in model_table.table().models["openai"]
 
 
 def is_local(address: str) -> bool:

@@ -122,9 +122,13 @@ class LoginWeb:
             raise Unreachable(
                 f"{host} cannot be reached ({why})", "check the network and the proxy, then try again"
             ) from None
+        try:
+            value = json.loads(raw)
+        except (ValueError, RecursionError):
+            value = {}
         return WebAnswer(
             response.status_code,
-            _object(raw),
+            value if isinstance(value, dict) else {},
             host,
             min(real_number(response.headers.get("retry-after")), 600.0),
         )
@@ -134,14 +138,6 @@ def _imported() -> tuple[Any, Any]:
     import httpx
 
     return httpx, verification()
-
-
-def _object(raw: bytes | bytearray) -> dict[str, Any]:
-    try:
-        value = json.loads(raw)
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 class ShowCode(Struct, frozen=True):

@@ -9,7 +9,7 @@ import json
 from typing import Any
 
 from tui_agent.model.client import Chunk, EndReason, ModelRequest, UsageChunk
-from tui_agent.model.parts import CallPart, TextPart, ThinkingPart
+from tui_agent.model.parts import CallPart, ThinkingPart
 from tui_agent.model.rules import Rules, accepts_temperature, effort_parameters
 from tui_agent.model.wires.conversation import (
     CallAnswer,
@@ -106,7 +106,13 @@ def _assistant_message(turn: ReplyTurn, rules: Rules) -> list[dict[str, Any]]:
     message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}
     match rules.thinking_field:
         case "content" if turn.thinking:
-            message["content"] = [_part(part) for part in turn.parts if not isinstance(part, CallPart)]
+            message["content"] = [
+                {"type": "thinking", "thinking": [{"type": "text", "text": part.text}]}
+                if isinstance(part, ThinkingPart)
+                else {"type": "text", "text": part.text}
+                for part in turn.parts
+                if not isinstance(part, CallPart)
+            ]
         case "reasoning_details":
             details = [detail for part in turn.thinking for detail in items(part.native)]
             message |= {"reasoning_details": details} if details else {}
@@ -127,12 +133,6 @@ def _assistant_message(turn: ReplyTurn, rules: Rules) -> list[dict[str, Any]]:
             for call in turn.calls
         ]
     return [message]
-
-
-def _part(part: TextPart | ThinkingPart) -> dict[str, Any]:
-    if isinstance(part, ThinkingPart):
-        return {"type": "thinking", "thinking": [{"type": "text", "text": part.text}]}
-    return {"type": "text", "text": part.text}
 
 
 class ChatReader(ReplyReader):
@@ -173,9 +173,11 @@ class ChatReader(ReplyReader):
                 written=min(count(written), given),
                 thinking=min(thinking, output),
             )
-        self.progress = _progress(event)
-        if self.progress is not None:
-            return []
+        match event.get("prompt_progress"):
+            case {"processed": int(read), "total": int(total)}:
+                self.progress = read, total
+                return []
+        self.progress = None
         choices = items(event.get("choices"))
         if not choices:
             return []
@@ -262,10 +264,3 @@ def _is_one(entry: dict[str, Any], detail: dict[str, Any]) -> bool:
     if entry.get("id") and detail.get("id") and entry["id"] != detail["id"]:
         return False
     return "index" in detail or not (entry.get("signature") or detail.get("type") == "reasoning.encrypted")
-
-
-def _progress(event: dict[str, Any]) -> tuple[int, int] | None:
-    match event.get("prompt_progress"):
-        case {"processed": int(read), "total": int(total)}:
-            return read, total
-    return None

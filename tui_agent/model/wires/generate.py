@@ -163,8 +163,9 @@ class GenerateReader(ReplyReader):
         call = part.get("functionCall")
         if isinstance(call, dict):
             place = self._next(CallPart)
-            id = call.get("id")
-            chunks = self.call(place, id, call.get("name"), _arguments(call.get("args")))
+            id, args = call.get("id"), call.get("args")
+            arguments = json.dumps(args if isinstance(args, dict) else {}, ensure_ascii=False)
+            chunks = self.call(place, id, call.get("name"), arguments)
             native |= {"id": id} if isinstance(id, str) and id else {}
             if native:
                 self.keep(place, CallPart, native, len(str(signature or "")))
@@ -186,7 +187,3 @@ class GenerateReader(ReplyReader):
         self._number += 1
         self._last = kind
         return (self._number, 0)
-
-
-def _arguments(args: Any) -> str:
-    return json.dumps(args if isinstance(args, dict) else {}, ensure_ascii=False)

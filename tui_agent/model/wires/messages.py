@@ -133,7 +133,11 @@ def _messages(
                     {"type": "tool_result", "tool_use_id": id, **text, **({_MARK: mark} if marked else {})}
                 ]
             case UserTurn():
-                blocks = _user_content(turn)
+                text = whole_text(turn)
+                blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text.strip() else []
+                for image in turn.images:
+                    source = {"type": "base64", "media_type": image["media_type"], "data": image["data"]}
+                    blocks.append({"type": "image", "source": source})
                 if turn.mark and blocks:
                     blocks[-1] = {**blocks[-1], _MARK: mark}
         if not blocks:
@@ -164,12 +168,13 @@ class _Prefix:
 
 
 def _plain(value: dict[str, Any]) -> bytes:
-    plain = {name: _unmarked(one) if isinstance(one, list) else one for name, one in value.items()}
+    plain = {
+        name: [{key: part for key, part in block.items() if key != _MARK} for block in one]
+        if isinstance(one, list)
+        else one
+        for name, one in value.items()
+    }
     return json.dumps(plain, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
-
-
-def _unmarked(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{name: one for name, one in block.items() if name != _MARK} for block in blocks]
 
 
 def _is_signed(part: Part) -> bool:
@@ -195,15 +200,6 @@ def arguments(call: CallPart) -> dict[str, Any]:
     return given if isinstance(given, dict) else {}
 
 
-def _user_content(turn: UserTurn) -> list[dict[str, Any]]:
-    text = whole_text(turn)
-    pictures = [
-        {"type": "image", "source": {"type": "base64", "media_type": it["media_type"], "data": it["data"]}}
-        for it in turn.images
-    ]
-    return [*([{"type": "text", "text": text}] if text.strip() else []), *pictures]
-
-
 class MessageReader(ReplyReader):
     def __init__(self) -> None:
         super().__init__()
@@ -226,8 +222,15 @@ class MessageReader(ReplyReader):
                 self.thinks = True
             case {"type": "content_block_start", "content_block": dict(block)}:
                 return self._begun(place, block)
-            case {"type": "content_block_delta", "delta": dict(delta)}:
-                return self._grown(place, delta)
+            case {"type": "content_block_delta", "delta": {"type": "text_delta"} as delta}:
+                return self.text(place, delta.get("text"))
+            case {"type": "content_block_delta", "delta": {"type": "input_json_delta"} as delta}:
+                if self.has(place):
+                    return self.call(place, arguments=delta.get("partial_json"))
+            case {"type": "content_block_delta", "delta": {"type": "thinking_delta"} as delta}:
+                return self.think(place, delta.get("thinking"))
+            case {"type": "content_block_delta", "delta": {"type": "signature_delta"} as delta}:
+                self._sign(place, delta.get("signature"))
             case {"type": "content_block_stop"}:
                 # A thinking block is valid only with its signature
                 if pieces := self._signatures.pop(place, []):
@@ -257,18 +260,6 @@ class MessageReader(ReplyReader):
                 return self.think(place, block.get("thinking"))
             case {"type": "redacted_thinking", "data": str(data)}:
                 self.keep(place, ThinkingPart, {"type": "redacted_thinking", "data": data}, len(data))
-        return []
-
-    def _grown(self, place: Place, delta: dict[str, Any]) -> list[Chunk]:
-        match delta:
-            case {"type": "text_delta"}:
-                return self.text(place, delta.get("text"))
-            case {"type": "input_json_delta"} if self.has(place):
-                return self.call(place, arguments=delta.get("partial_json"))
-            case {"type": "thinking_delta"}:
-                return self.think(place, delta.get("thinking"))
-            case {"type": "signature_delta"}:
-                self._sign(place, delta.get("signature"))
         return []
 
     def _sign(self, place: Place, signature: Any) -> None:

@@ -42,7 +42,11 @@ def render(
                 # An item with an id is rejected without its preceding reasoning.
                 kept = parts if whole else [replace(part, native=None) for part in parts]
                 items = [_item(part, kept[place + 1 :]) for place, part in enumerate(kept)]
-                given += [item if rules.item_status else _without_status(item) for item in items if item]
+                given += [
+                    {name: value for name, value in item.items() if rules.item_status or name != "status"}
+                    for item in items
+                    if item
+                ]
     body: dict[str, Any] = {
         "model": model,
         "input": given,
@@ -85,10 +89,6 @@ def _tool(function: dict[str, Any]) -> dict[str, Any]:
 
 def _may_go_back(part: ThinkingPart) -> bool:
     return bool(mapping(part.native).get("encrypted_content"))
-
-
-def _without_status(item: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in item.items() if name != "status"}
 
 
 def _content(turn: UserTurn) -> Any:
