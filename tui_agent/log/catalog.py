@@ -135,38 +135,26 @@ def _use(data: Path, read: Callable[[sqlite3.Connection], T], fresh: bool = True
     for attempt in ("file", "remade", "memory"):
         try:
             if attempt == "remade":
-                _remove(path)
+                for suffix in ("", "-journal", "-wal", "-shm"):
+                    path.with_name(path.name + suffix).unlink(missing_ok=True)
             if attempt == "file" and database.other_file(path):
                 continue
-            with closing(_connect(":memory:" if attempt == "memory" else path)) as connection:
+            place = ":memory:" if attempt == "memory" else path
+            with closing(sqlite3.connect(place, timeout=_PATIENCE, isolation_level=None)) as connection:
+                if attempt != "memory":
+                    path.chmod(0o600)
+                connection.execute("PRAGMA synchronous = OFF")
+                _make_tables(connection)
                 if fresh or attempt != "file":
-                    _refresh_changed(connection, data)
+                    try:
+                        _refresh(connection, data)
+                    except sqlite3.OperationalError as error:
+                        if "locked" not in str(error):
+                            raise
                 return read(connection)
         except (sqlite3.Error, OSError):
             continue
     return None
-
-
-def _connect(path: Path | str) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
-    if isinstance(path, Path):
-        path.chmod(0o600)
-    connection.execute("PRAGMA synchronous = OFF")
-    _make_tables(connection)
-    return connection
-
-
-def _refresh_changed(connection: sqlite3.Connection, data: Path) -> None:
-    try:
-        _refresh(connection, data)
-    except sqlite3.OperationalError as error:
-        if "locked" not in str(error):
-            raise
-
-
-def _remove(path: Path) -> None:
-    for suffix in ("", "-journal", "-wal", "-shm"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 def _of(workspace: Path | None) -> tuple[str, tuple[str | bytes, ...]]:
@@ -253,7 +241,9 @@ def _index_session(connection: sqlite3.Connection, folder: Path, looks: str, num
         entry, last = found, 0
     values = (getattr(entry, name) for name in SessionEntry.__struct_fields__)
     columns = (to_sql(value) if isinstance(value, str) else value for value in values)
-    row = (*columns, looks if _is_settled(looks) else "", last)
+    changed = max(whole_number(moment) for moment in looks.split()[1::2])
+    settled = time.time_ns() - changed > database.SOON
+    row = (*columns, looks if settled else "", last)
     connection.execute(f"INSERT OR REPLACE INTO sessions VALUES ({', '.join('?' for _ in row)})", row)
 
 
@@ -296,10 +286,6 @@ def _forget(connection: sqlite3.Connection, session: str) -> None:
 
 def _has_index(connection: sqlite3.Connection) -> bool:
     return bool(connection.execute("SELECT 1 FROM sqlite_schema WHERE name = ?", (_FTS,)).fetchone())
-
-
-def _is_settled(looks: str) -> bool:
-    return time.time_ns() - max(whole_number(changed) for changed in looks.split()[1::2]) > database.SOON
 
 
 def _size_and_time(path: str) -> str:

@@ -11,7 +11,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -67,7 +67,8 @@ def clean(data: Path, limit: int, *, young: bool = False, now: float | None = No
     for text in free:
         if after <= limit or (not young and now - text.kept_at < YOUNG):
             break
-        if _remove(text.path):
+        with suppress(OSError):
+            os.unlink(text.path)
             after, removed = after - text.size, removed + 1
     return CleanupResult(
         before, after, removed, sum(text.size for text in free[removed:]) if after > limit else 0
@@ -152,14 +153,6 @@ def _is_open(folder: Path) -> bool:
     except SessionError:
         return True
     return False
-
-
-def _remove(path: str) -> bool:
-    try:
-        os.unlink(path)
-    except OSError:
-        return False
-    return True
 
 
 def cleanup_summary(done: CleanupResult, limit: int) -> str:

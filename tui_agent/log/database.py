@@ -73,7 +73,9 @@ def _take(found: RawRows, row_id: int, values: list[Any]) -> None:
 
 def _pages(path: Path) -> dict[int, bytes]:
     data = read_start(path)
-    size = _page_size(data)
+    size = int.from_bytes(data[16:18], "big")
+    if not 512 <= size <= 32768 or size & (size - 1):
+        size = _PAGE_SIZE
     pages = {at // size + 1: data[at : at + size] for at in range(0, len(data) - size + 1, size)}
     try:
         log = read_start(f"{path}-wal")
@@ -86,11 +88,6 @@ def _pages(path: Path) -> dict[int, bytes]:
             (number,) = struct.unpack(">I", log[at : at + 4])
             pages[number] = log[at + _FRAME_HEADER : at + step]
     return pages
-
-
-def _page_size(data: bytes) -> int:
-    size = int.from_bytes(data[16:18], "big")
-    return size if 512 <= size <= 32768 and not size & (size - 1) else _PAGE_SIZE
 
 
 def _rows(page: bytes, number: int, pages: dict[int, bytes]) -> Iterator[tuple[int, list[Any]]]:

@@ -39,25 +39,21 @@ def exchanges(events: Iterable[e.Event], blobs: Blobs) -> Iterator[Exchange]:
             case e.RequestSent():
                 if waiting is not None:
                     yield waiting
-                waiting = _exchange(event, blobs, begun)
+                waiting = Exchange(
+                    turn=event.turn,
+                    purpose=event.purpose,
+                    model=event.model,
+                    protocol=event.protocol,
+                    reset=event.reset or bool(begun),
+                    tokens=event.tokens,
+                    messages=(*begun, *_texts(event.messages, blobs)),
+                )
                 begun = ()
             case e.ReplyRead(sent=SentMessage() as sent) if waiting is not None:
                 yield msgspec.structs.replace(waiting, reply=_text(sent, blobs))
                 waiting = None
     if waiting is not None:
         yield waiting
-
-
-def _exchange(event: e.RequestSent, blobs: Blobs, begun: tuple[str, ...]) -> Exchange:
-    return Exchange(
-        turn=event.turn,
-        purpose=event.purpose,
-        model=event.model,
-        protocol=event.protocol,
-        reset=event.reset or bool(begun),
-        tokens=event.tokens,
-        messages=(*begun, *_texts(event.messages, blobs)),
-    )
 
 
 def _texts(messages: Sequence[SentMessage], blobs: Blobs) -> tuple[str, ...]:

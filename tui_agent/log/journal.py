@@ -202,7 +202,8 @@ class Journal:
         self.waits = Waits(lambda words: store.emit(e.WaitingChanged(words)))
         self._closed = False
         if log is not None:
-            log.on_error = self._growing_refused
+            # The log calls it on its thread or on the loop.
+            log.on_error = partial(self._loop.call_soon_threadsafe, self._not_kept)
 
     @property
     def keeps(self) -> bool:
@@ -286,13 +287,16 @@ class Journal:
             if self._trying is None or self._trying.done():
                 self._trying = self._loop.create_task(self._try_again(), name="what the log refused")
         else:
+            on_loop = self._loop.call_soon_threadsafe  # the log's thread calls back
             for event in self._not_handed_over():
                 if event.key not in self._joined:
                     self._handed_over[event.key] = event
                     wait = ExitStack()
                     wait.enter_context(self.waits.on(SLOW))
                     self.log.keep(
-                        event, partial(self._tell_kept, event, wait), partial(self._tell_refused, event, wait)
+                        event,
+                        partial(on_loop, self._on_confirmed, event, wait),
+                        partial(on_loop, self._version_refused, event, wait),
                     )
 
     def forget(self, keys: Iterable[str]) -> None:
@@ -443,18 +447,7 @@ class Journal:
             self.store.emit(e.NoticeGiven("warning", str(error)))
             _settle(calls[0].done)
 
-    def _growing_refused(self, error: SessionError) -> None:
-        """Runs on the log's thread or on the loop."""
-        self._loop.call_soon_threadsafe(self._not_kept, error)
-
-    def _tell_kept(self, event: Growing, wait: ExitStack, _: int) -> None:
-        """Runs on the log's thread once this version is on disk."""
-        self._loop.call_soon_threadsafe(self._on_confirmed, event, wait)
-
-    def _tell_refused(self, event: Growing, wait: ExitStack, error: SessionError) -> None:
-        self._loop.call_soon_threadsafe(self._version_refused, event, wait, error)
-
-    def _on_confirmed(self, event: Growing, wait: ExitStack) -> None:
+    def _on_confirmed(self, event: Growing, wait: ExitStack, _: int) -> None:
         wait.close()
         self._confirm(event)
         self._works_again()

@@ -26,8 +26,8 @@ from tui_agent.log.records import Record, body_of
 from tui_agent.store.events import Growing, Lasting
 
 _log = logging.getLogger(__name__)
-Done = Callable[[int], None]
-Failed = Callable[[SessionError], None]
+Done = Callable[[int], object]
+Failed = Callable[[SessionError], object]
 _SUFFIXES = ("", "-wal", "-shm")
 
 
@@ -97,7 +97,7 @@ class Log:
         self.path = path
         self.on_error = on_error or _ignore
         #: Runs on the log's thread before each commit, to make durable all data that the records refer to.
-        self.before_commit: Callable[[], None] = _nothing
+        self.before_commit: Callable[[], None] = lambda: None
         self._writer = LogWriter(connection, Ranks(path.parent.parent), at_least)
         self._first = first
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
@@ -186,7 +186,9 @@ class Log:
 
     def count(self) -> int:
         """Waits for pending writes."""
-        self._settle()
+        settled = threading.Event()
+        self._enqueue(lambda writer: writer.number, lambda _: settled.set(), lambda _: settled.set())
+        settled.wait()
         return self._writer.number
 
     def sync_at_end(self) -> None:
@@ -214,11 +216,6 @@ class Log:
                 self._jobs.put(job)
         if refusal is not None:
             _call_back(job.failed, refusal)
-
-    def _settle(self) -> None:
-        settled = threading.Event()
-        self._enqueue(lambda writer: writer.number, lambda _: settled.set(), lambda _: settled.set())
-        settled.wait()
 
     def _run(self) -> None:
         taken: list[_Job | None] = []
@@ -371,7 +368,7 @@ def set_aside(path: Path) -> Path:
     return aside
 
 
-def _call_back(callback: Callable[[Any], None], value: object) -> None:
+def _call_back(callback: Callable[[Any], object], value: object) -> None:
     """Errors, such as that of a closed event loop, must not end the log's thread."""
     try:
         callback(value)
@@ -381,7 +378,3 @@ def _call_back(callback: Callable[[Any], None], value: object) -> None:
 
 def _ignore(_: object) -> None:
     """Default callback."""
-
-
-def _nothing() -> None:
-    """Default `before_commit`."""

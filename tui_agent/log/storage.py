@@ -293,7 +293,10 @@ def _blobs(data: Path, log: Log) -> Blobs:
 
 def in_memory(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
     """Reads a session, if it exists, and continues it in memory."""
-    folder = _temporary()
+    try:
+        folder = Path(make_temporary())
+    except OSError:
+        folder = Path(os.devnull, "tui-agent")
     if not session:
         return Storage(None, None, Blobs(folder), folder), State()
     read = read_state(find(data, session, workspace) / directory.LOG)
@@ -306,7 +309,11 @@ def find(data: Path, session: str, workspace: Path) -> Path:
     """Raises SessionError."""
     if session != LAST:
         return directory.existing(data, session)
-    newest = catalog.newest(data, workspace) or _begun_here(data, workspace)
+    newest = catalog.newest(data, workspace)
+    if newest is None:  # one begun here that now has another workspace
+        here = str(workspace)
+        entries = (entry for entry in catalog.list_sessions(data) if entry.started_from == here)
+        newest = next((entry for entry in entries if entry.workspace != here), None)
     if newest is None:
         raise SessionError(
             f"There is no session for {workspace} yet", "start one with `tui-agent`, without --continue"
@@ -351,15 +358,3 @@ def _with_more(read: ReadState, lost: list[str]) -> ReadState:
 
 def _with_lost(kept: Storage, lost: tuple[str, ...]) -> Storage:
     return Storage(kept.log, kept.lock, kept.blobs, kept.folder, lost, kept.number, kept.since)
-
-
-def _begun_here(data: Path, folder: Path) -> directory.SessionEntry | None:
-    entries = (entry for entry in catalog.list_sessions(data) if entry.started_from == str(folder))
-    return next((entry for entry in entries if entry.workspace != str(folder)), None)
-
-
-def _temporary() -> Path:
-    try:
-        return Path(make_temporary())
-    except OSError:
-        return Path(os.devnull, "tui-agent")

@@ -144,7 +144,12 @@ def known_files(folder: Path, messages: Sequence[Message], workspace: Path) -> l
     if not found:
         return []
     gate = Gate(workspace)
-    times = [_at(message, "ts") for number, message in enumerate(messages) if _begins_turn(message, number)]
+    turns = [
+        message
+        for number, message in enumerate(messages)
+        if message["role"] == "user" and not message.get("isSummary") and (not number or any(_words(message)))
+    ]
+    times = [_at(message, "ts") for message in turns]
     return [event for path, of_one in found.items() for event in _known_file(gate, path, of_one, times)]
 
 
@@ -185,10 +190,6 @@ def _at(record: Message, key: str) -> float:
 
 def _turn(at: float, times: Sequence[float]) -> int:
     return sum(time <= at for time in times) or 1 if at and all(times) else len(times)
-
-
-def _begins_turn(message: Message, number: int) -> bool:
-    return message["role"] == "user" and not message.get("isSummary") and (not number or any(_words(message)))
 
 
 def read_folder(folder: Path) -> tuple[Path, list[Message]]:

@@ -115,7 +115,10 @@ class _Page:
         if message.reasoning:
             parts.append(self._folded("Thinking", self._markdown.render(self._mask(message.reasoning))))
         parts.append(self._markdown.render(self._mask(message.text)))
-        parts += [self._call(call.name, call.shown, call.ok, call.seconds) for call in message.calls]
+        for call in message.calls:
+            mark = '<span class="good">✓</span>' if call.ok else '<span class="bad">✗</span>'
+            shown = self.words(f"{call.name} {call.shown}")
+            parts.append(f'<p class="facts">{mark} {shown} · {call.seconds:.1f} s</p>')
         if message.cut:
             parts.append(f'<p class="bad">Cut off{self.words(": " + message.why) if message.why else ""}</p>')
         changes = [change for name in message.changes if (change := self._state.review.change(name))]
@@ -180,23 +183,16 @@ class _Page:
     def _folded(title: str, body: str) -> str:
         return f"<details><summary>{escape(title)}</summary>{body}</details>"
 
-    def _call(self, name: str, shown: str, ok: bool, seconds: float) -> str:
-        mark = '<span class="good">✓</span>' if ok else '<span class="bad">✗</span>'
-        return f'<p class="facts">{mark} {self.words(f"{name} {shown}")} · {seconds:.1f} s</p>'
-
     def _command(self, ran: CommandResult) -> str:
         look: Literal["good", "bad"] = "good" if ran.ok else "bad"
         mark = MARKS["passed"] if ran.ok else MARKS["failed"]
-        text = f"$ {ran.command}\n{ran.output.rstrip()}".rstrip()
+        text = self._mask(f"$ {ran.command}\n{ran.output.rstrip()}".rstrip())
+        left = len(text) - _LONGEST
+        text = escape(text[:_LONGEST]) + (f"\n… {left:,} more characters" if left > 0 else "")
         return (
             f'<p class="{look}">{mark} {self.words(ran.ending)}, {ran.seconds:.1f} s</p>'
-            f"<pre><code>{self._block(text)}</code></pre>"
+            f"<pre><code>{text}</code></pre>"
         )
-
-    def _block(self, text: str) -> str:
-        text = self._mask(text)
-        left = len(text) - _LONGEST
-        return escape(text[:_LONGEST]) + (f"\n… {left:,} more characters" if left > 0 else "")
 
     def change(self, change: Change) -> str:
         title = f"{change.path} +{change.added} −{change.removed} · {change.state}"
