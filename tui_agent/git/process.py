@@ -86,7 +86,9 @@ def run_git(
     """Runs git with these variables (None unsets one). `feed` is standard input; `trusted` allows programs
     from the folder. Raises ChildFailed after `seconds`; status `NOT_FOUND` if git cannot be started.
     """
-    told = {**_environment(trusted), **_VARIABLES, **variables}
+    kept = {key: value for key, value in os.environ.items() if key in _KEPT or key.startswith("LC_")}
+    home = {key: os.environ[key] for key in ("HOME", "XDG_CONFIG_HOME") if trusted and key in os.environ}
+    told = {**kept, **home, "PATH": search_path(trusted=trusted), **_VARIABLES, **variables}
     environment = {key: value for key, value in told.items() if value is not None}
     program = find_git()
     if not program:
@@ -106,12 +108,6 @@ def run_git(
 
 def find_git() -> str:
     return shutil.which("git", path=search_path()) or ""
-
-
-def _environment(trusted: bool) -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if key in _KEPT or key.startswith("LC_")}
-    home = {key: os.environ[key] for key in ("HOME", "XDG_CONFIG_HOME") if trusted and key in os.environ}
-    return {**kept, **home, "PATH": search_path(trusted=trusted)}
 
 
 def _ended(process: subprocess.Popen[bytes], root: str, git_folders: Sequence[str], seconds: float) -> Result:

@@ -170,11 +170,6 @@ def keys_in(data: bytes) -> list[bytes]:
     return [text[hit.start : hit.end].encode() for hit in hits(text)]
 
 
-def _with_keys(folder: GitFolder, ids: Sequence[str]) -> set[str]:
-    parts = (ids[at : at + _AT_ONCE] for at in range(0, len(ids), _AT_ONCE))
-    return {each for part in parts for each, data in contents(folder, part) if keys_in(data)}
-
-
 def identifying_lines(data: bytes) -> set[bytes]:
     """Returns lines, and values after `=`, long enough to identify their source."""
     found = {line.strip() for line in data.split(b"\n")}
@@ -195,7 +190,10 @@ def _look(folder: GitFolder, known: SecretNames, new: list[str] | None) -> None:
     commits = [line.partition(" ")[0] for line in lines if line.endswith(" commit")]
     del lines
     if len(blobs) <= _MOST_SEARCHED:
-        known.keyed |= _with_keys(folder, sorted(blobs))
+        ids = sorted(blobs)
+        for at in range(0, len(ids), _AT_ONCE):
+            part = contents(folder, ids[at : at + _AT_ONCE])
+            known.keyed.update(each for each, data in part if keys_in(data))
     judged: dict[bytes, bool] = {}
     for at in range(0, len(commits), _COMMITS):
         feed = "".join(f"{each}\n" for each in commits[at : at + _COMMITS]).encode()

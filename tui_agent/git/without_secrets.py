@@ -169,7 +169,9 @@ def _leave_out(
             rest = [each for each in inside if each not in secret]
             if rest:
                 made.stores.append(os.fsencode(_rewritten(folder, pack, rest, secret, cache)))
-            made.gone += _beside(pack)
+            place, _, name = pack.rpartition(b"/")
+            stem = name.removesuffix(b"idx")
+            made.gone += [place + b"/" + each for each in os.listdir(place) if each.startswith(stem)]
         if rewritten:
             names = (name for name in os.listdir(f"{store}/pack") if name.startswith("multi-pack-index"))
             made.gone += [os.fsencode(f"{store}/pack/{name}") for name in names]
@@ -275,12 +277,6 @@ def sweep(cache: Path) -> None:
         with suppress(OSError):
             if time.time() - (packs / name).stat().st_mtime > _KEPT_SECONDS:
                 remove_folder(str(packs / name))
-
-
-def _beside(pack: bytes) -> list[bytes]:
-    folder, _, name = pack.rpartition(b"/")
-    stem = name.removesuffix(b"idx")
-    return [folder + b"/" + each for each in os.listdir(folder) if each.startswith(stem)]
 
 
 def _index(folder: GitFolder, paths: Iterable[bytes]) -> bytes:
