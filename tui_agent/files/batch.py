@@ -400,16 +400,13 @@ def heal(gate: Gate, journal: Path, blobs: Blobs, *, recorded: Collection[str] =
             remove_folders(gate, plan.leaves)
             said = []
         else:
-            said = roll_back(gate, blobs, plan) or [_untouched(plan)]
+            names = ", ".join(display_path(entry.path) for entry in plan.entries)
+            untouched = f"A batch was interrupted before it changed a file: {names}."
+            said = roll_back(gate, blobs, plan) or [untouched]
         forget(journal)
     except OSError as error:
         raise file_error(error, journal, "settled") from error
     return said
-
-
-def _untouched(plan: BatchJournal) -> str:
-    names = ", ".join(display_path(entry.path) for entry in plan.entries)
-    return f"A batch was interrupted before it changed a file: {names}."
 
 
 def _read(journal: Path) -> tuple[BatchJournal | None, list[str]]:

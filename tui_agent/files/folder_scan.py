@@ -295,7 +295,10 @@ class FolderScan:
             self.closed.add(name)
         else:
             self.closed.discard(name)
-        version = _version(status, now)
+        version = 0
+        if now - max(status.st_mtime_ns, status.st_ctime_ns) > _TICK:
+            identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+            version = abs(hash(identity)) | 1
         if version and self.searched.get(name) == version:
             return
         self.searched.pop(name, None)
@@ -354,7 +357,10 @@ def scan_folder(
             elif kind == "git" and entry.name in _OF_GIT and "/annex" not in f"/{folder}":
                 continue
             elif kind == "shipped" and os.path.basename(folder) not in _SHIPPED:
-                _deep(entry.path, path, seen)
+                for inner, folders, files in os.walk(entry.path):
+                    below = path + inner[len(entry.path) :]
+                    seen.named += [f"{below}/{name}" for name in stores_in(f"/{below}", files)]
+                    folders[:] = [name for name in folders if not is_git(name)]
             else:
                 seen.folders.append(entry.name)
     for kept in (seen.searched, seen.keys):
@@ -387,24 +393,9 @@ def kind_below(kind: Kind, name: str) -> Kind:
     return "partly" if name in _PARTLY else kind
 
 
-def _deep(place: str, path: str, seen: FolderScan) -> None:
-    for folder, folders, names in os.walk(place):
-        below = path + folder[len(place) :]
-        seen.named += [f"{below}/{name}" for name in stores_in(f"/{below}", names)]
-        folders[:] = [name for name in folders if not is_git(name)]
-
-
 def _of_git(path: str) -> bool:
     inner = f"/{path}".rpartition("/.git/")[2] if "/.git/" in f"/{path}" else path
     parts = inner.split("/")
     if "git-crypt" in parts or "creds" in parts[:-1]:
         return True
     return parts[0] != "logs" and is_store(path)
-
-
-def _version(status: os.stat_result, now: int) -> int:
-    if now - max(status.st_mtime_ns, status.st_ctime_ns) <= _TICK:
-        return 0
-    return (
-        abs(hash((status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))) | 1
-    )

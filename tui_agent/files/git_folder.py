@@ -228,13 +228,20 @@ def _open(work_tree: str) -> GitFolder | None:
     git_dir = _named(work_tree)
     if not git_dir:
         return None
-    common_dir = _common_dir(git_dir)
+    shared = os.path.join(git_dir, "commondir")
+    common_dir = git_dir
+    if os.path.lexists(shared):
+        common_dir = os.path.realpath(os.path.join(git_dir, _pointer(shared)))
     _check_plain(git_dir, _OWN)
     _check_plain(common_dir, _SHARED)
     entries = _config(os.path.join(common_dir, "config"))
     if is_true(dict(entries).get("extensions.worktreeconfig", "")):
         entries += _config(os.path.join(git_dir, "config.worktree"))
-    if not _belongs(git_dir, common_dir, work_tree, dict(entries)) or not _is_known(dict(entries)):
+    settings = dict(entries)
+    version = settings.get("core.repositoryformatversion", "0")
+    extensions = {key.partition(".")[2] for key in settings if key.startswith("extensions.")}
+    is_known = version == "0" or (version == "1" and extensions <= _EXTENSIONS)
+    if not is_known or not _belongs(git_dir, common_dir, work_tree, settings):
         return None
     head = _pointer(os.path.join(git_dir, "HEAD"))
     if head.startswith("ref: "):
@@ -246,13 +253,6 @@ def _open(work_tree: str) -> GitFolder | None:
     own = os.geteuid()
     us = {own, whole_number(sudo, own)} if own == 0 else {own}
     return GitFolder(work_tree, git_dir, common_dir, head, entries, not owners <= us)
-
-
-def _common_dir(git_dir: str) -> str:
-    pointer = os.path.join(git_dir, "commondir")
-    if not os.path.lexists(pointer):
-        return git_dir
-    return os.path.realpath(os.path.join(git_dir, _pointer(pointer)))
 
 
 def _check_plain(folder: str, names: tuple[str, ...]) -> None:
@@ -294,12 +294,6 @@ def _belongs(git_dir: str, common_dir: str, work_tree: str, settings: dict[str, 
     if "core.worktree" in settings:
         return os.path.realpath(os.path.join(git_dir, settings["core.worktree"])) == work_tree
     return git_dir == os.path.join(work_tree, ".git")
-
-
-def _is_known(settings: dict[str, str]) -> bool:
-    version = settings.get("core.repositoryformatversion", "0")
-    extensions = {key.partition(".")[2] for key in settings if key.startswith("extensions.")}
-    return version == "0" or (version == "1" and extensions <= _EXTENSIONS)
 
 
 def _pointer(path: str) -> str:

@@ -151,25 +151,20 @@ def roll_back(gate: Gate, blobs: Blobs, journal: BatchJournal) -> list[str]:
                 staging.discard(spot.folder, entry.temporary)
     said = []
     for entry in reversed(journal.entries):
-        sentence = _take_back(gate, blobs, entry)
+        try:
+            with gate.find(entry.path, "write") as spot:
+                if len(spot.missing) > 1:
+                    continue
+                with writing(spot.folder):
+                    sentence = _restore(spot, blobs, entry)
+        except PathRefused as error:
+            sentence = f"{display_path(entry.path)} could not be restored: {error}"
+        except OSError as error:
+            raise file_error(error, entry.path, "put back") from error
         if sentence:
             said.append(sentence)
     remove_folders(gate, journal.made)
     return said
-
-
-def _take_back(gate: Gate, blobs: Blobs, entry: BatchEntry) -> str:
-    name = display_path(entry.path)
-    try:
-        with gate.find(entry.path, "write") as spot:
-            if len(spot.missing) > 1:
-                return ""
-            with writing(spot.folder):
-                return _restore(spot, blobs, entry)
-    except PathRefused as error:
-        return f"{name} could not be restored: {error}"
-    except OSError as error:
-        raise file_error(error, entry.path, "put back") from error
 
 
 def _restore(spot: PathHandle, blobs: Blobs, entry: BatchEntry) -> str:

@@ -8,7 +8,8 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from contextlib import suppress
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -73,16 +74,8 @@ def _is_part_of_key(found: str) -> bool:
     return len(_key_body(found)) >= (1 if "-----END " in found else _LINE)
 
 
-def _is_varied(found: str) -> bool:
-    return len(set(found[4:])) >= 6
-
-
-def _is_random(found: str) -> bool:
-    return len(set(found)) >= 10 and any(c.isdigit() for c in found) and any(c.isalpha() for c in found)
-
-
-def _is_given(found: str) -> bool:
-    return len(set(found)) >= 6 and any(c.isdigit() for c in found) and any(c.isalpha() for c in found)
+def _is_mixed(found: str, least: int) -> bool:
+    return len(set(found)) >= least and any(c.isdigit() for c in found) and any(c.isalpha() for c in found)
 
 
 def _is_signed(found: str) -> bool:
@@ -123,7 +116,12 @@ def words_of(key: str) -> frozenset[str]:
 @cache
 def _forms() -> tuple[_Form, ...]:
     table = _table()
-    checks = {"varied": _is_varied, "random": _is_random, "given": _is_given, "": lambda found: True}
+    checks: dict[str, Callable[[str], bool]] = {
+        "varied": lambda found: len(set(found[4:])) >= 6,
+        "random": partial(_is_mixed, least=10),
+        "given": partial(_is_mixed, least=6),
+        "": lambda found: True,
+    }
 
     def pattern(text: str) -> str:
         for name, part in reversed(table.parts.items()):
@@ -262,22 +260,16 @@ def _strings(value: Any) -> Iterator[str]:
 def _each_masked(value: Any, environment: Mapping[str, str] | None) -> Any:
     match value:
         case str():
-            return _masked_string(value, environment)
+            clean = masked(value, environment)
+            if clean != value and value.lstrip().startswith(("{", "[")):
+                with suppress(ValueError, RecursionError):
+                    return json.dumps(_each_masked(json.loads(value), environment), ensure_ascii=False)
+            return clean
         case list():
             return [_each_masked(item, environment) for item in value]
         case dict():
             return {key: _each_masked(item, environment) for key, item in value.items()}
     return value
-
-
-def _masked_string(text: str, environment: Mapping[str, str] | None) -> str:
-    clean = masked(text, environment)
-    if clean == text or not text.lstrip().startswith(("{", "[")):
-        return clean
-    try:
-        return json.dumps(_each_masked(json.loads(text), environment), ensure_ascii=False)
-    except (ValueError, RecursionError):
-        return clean
 
 
 def masked_pieces(pieces: Sequence[str], environment: Mapping[str, str] | None = None) -> list[str]:
@@ -297,24 +289,25 @@ def secret_spans(text: str, environment: Mapping[str, str] | None = None) -> lis
     truncated beginnings, authorization headers, and quoted values of names like `api_key`. Excludes the
     names, so that surrounding JSON stays valid.
     """
-    found = list(_environment_values(text, os.environ if environment is None else environment))
+    found: list[Span] = []
+    for name, value in (os.environ if environment is None else environment).items():
+        if len(value) >= _SHORTEST and _SECRET_NAME.search(name):
+            found += (match.span() for match in re.finditer(re.escape(value), text))
     found += [(hit.start, hit.end) for hit in hits(text, cut=True)]
     for match in _SECRET.finditer(text):
         group = match.lastgroup if match.lastgroup in ("header", "value") else 0
         found.append(match.span(group))
+    return joined_spans(found)
+
+
+def joined_spans(spans: Iterable[Span]) -> list[Span]:
     joined: list[Span] = []
-    for start, end in sorted(found):
+    for start, end in sorted(spans):
         if joined and start <= joined[-1][1]:
             joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
         else:
             joined.append((start, end))
     return joined
-
-
-def _environment_values(text: str, environment: Mapping[str, str]) -> Iterator[Span]:
-    for name, value in environment.items():
-        if len(value) >= _SHORTEST and _SECRET_NAME.search(name):
-            yield from (match.span() for match in re.finditer(re.escape(value), text))
 
 
 def _without(piece: str, offset: int, spans: Iterable[Span]) -> str:

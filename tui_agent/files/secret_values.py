@@ -17,7 +17,7 @@ from urllib.parse import quote, quote_plus, unquote
 
 from tui_agent.files.folder_scan import in_letters
 from tui_agent.files.lazy_regex import late
-from tui_agent.files.masking import MASK, hits, words_of
+from tui_agent.files.masking import MASK, hits, joined_spans, words_of
 
 #: Minimum length of a value, and of one whose name indicates a secret.
 SHORTEST, SHORTEST_SAID = 12, 8
@@ -110,7 +110,10 @@ def values_in(text: str, *, named: bool) -> list[Value]:
     found: dict[bytes, Value] = {}
     for hit in hits(text):
         for line in text[hit.start : hit.end].splitlines():
-            _add(found, _of_key(line))
+            line = line.strip()
+            plain = _BLOCK.search(line) or "EXAMPLE" in line or ": " in line
+            if len(line) >= SHORTEST and not plain:
+                _add(found, _value(line, is_marked=True))
     if named:
         said = {word.strip().casefold() for word in _ordinary_values(text)}
         _add(found, (value for value in _named_values(text) if value.data.decode().casefold() not in said))
@@ -124,12 +127,6 @@ def _add(found: dict[bytes, Value], values: Iterable[Value]) -> None:
         before = found.get(value.data)
         if before is None or (value.is_marked and not before.is_marked):
             found[value.data] = value
-
-
-def _of_key(line: str) -> Iterator[Value]:
-    line = line.strip()
-    if len(line) >= SHORTEST and not _BLOCK.search(line) and "EXAMPLE" not in line and ": " not in line:
-        yield from _value(line, is_marked=True)
 
 
 def _ordinary_values(text: str) -> Iterator[str]:
@@ -375,7 +372,7 @@ class SecretValues:
             return text, dumped
         parts: list[bytes] = []
         at = 0
-        for start, end in _joined([(start, end) for start, end, _ in found]):
+        for start, end in joined_spans((start, end) for start, end, _ in found):
             inside = data[start:end].decode("utf-8", "surrogatepass")
             parts += [data[at:start], _LINE.sub(MASK, inside).encode()]
             at = end
@@ -529,13 +526,3 @@ def _forms(value: Value, number: int, few: bool) -> Iterator[_Needle]:
         yield _Needle(text[::-1].encode().translate(None, _SPACE), number, apart=value.plain)
         quoted = {quote(text, safe=""), quote(text, safe="/"), quote_plus(text)} - {text}
         yield from (_Needle(one.encode(), number) for one in sorted(quoted))
-
-
-def _joined(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    joined: list[tuple[int, int]] = []
-    for start, end in sorted(spans):
-        if joined and start <= joined[-1][1]:
-            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
-        else:
-            joined.append((start, end))
-    return joined

@@ -55,7 +55,7 @@ def one_line(text: str) -> str:
 
 def escaped(text: str) -> str:
     r"""Uses escapes: `\n`, `\x1b`, `\u202e`."""
-    return replaced(text, _spelled, "\n\t")
+    return replaced(text, lambda character: character.encode("unicode_escape").decode(), "\n\t")
 
 
 def json_escaped(text: str) -> str:
@@ -124,10 +124,6 @@ def _picture(character: str) -> str:
     if code < 0x20:
         return chr(0x2400 + code)
     return "␡" if code == 0x7F else "�"
-
-
-def _spelled(character: str) -> str:
-    return character.encode("unicode_escape").decode()
 
 
 def _json(character: str) -> str:

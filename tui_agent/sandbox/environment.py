@@ -8,12 +8,12 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 from urllib.parse import parse_qsl, urlsplit
 
-from tui_agent.files.git_folder import MOST_CONFIG, Entries, format_config, parse_config, read_regular
+from tui_agent.files.git_folder import MOST_CONFIG, format_config, parse_config, read_regular
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.masking import hits, hits_masked, masked
 from tui_agent.sandbox.inside.main import PROXY_PORT
@@ -269,15 +269,13 @@ def tools(root: str, home: str, environ: Mapping[str, str], more: Iterable[str])
         if shown or is_below(one, (root, *found)) or not _fits(one, root, home, one in own):
             continue
         found.append(one)
-    links = {link: os.path.realpath(link) for link in dict.fromkeys(crossed)}
-    return Tools(found, {link: to for link, to in links.items() if _is_needed(link, to, root, home, found)})
-
-
-def _is_needed(link: str, target: str, root: str, home: str, found: Sequence[str]) -> bool:
-    there = is_below(link, (root, *found)) or (
-        is_below(link, SYSTEM) and not (home and is_below(link, [home]))
-    )
-    return not there and is_below(target, (*SYSTEM, *found))
+    needed: dict[str, str] = {}
+    for link in dict.fromkeys(crossed):
+        target = os.path.realpath(link)
+        shown = is_below(link, SYSTEM) and not (home and is_below(link, [home]))
+        if not shown and not is_below(link, (root, *found)) and is_below(target, (*SYSTEM, *found)):
+            needed[link] = target
+    return Tools(found, needed)
 
 
 def _fits(path: str, root: str, home: str, own: bool) -> bool:
@@ -443,7 +441,12 @@ def visible_settings(path: str) -> bytes:
         entries = parse_config(read_regular(path, MOST_CONFIG).decode(errors="surrogateescape"))
     except (OSError, ValueError):
         return b""
-    text = format_config(_harmless(entries)).decode(errors="surrogateescape")
+    harmless: list[tuple[str, str]] = []
+    for key, value in entries:
+        section, name = key.partition(".")[0], key.rpartition(".")[2]
+        if key not in _SIGNS and (section in _HARMLESS or name in _KEPT.get(section, ())):
+            harmless.append((key, _QUERY.sub(r"\1", _USER.sub("", value))))
+    text = format_config(harmless).decode(errors="surrogateescape")
     return hits_masked(text, hits(text)).encode(errors="surrogateescape")
 
 
@@ -455,10 +458,3 @@ def files_of(git_folder: str) -> list[str]:
             found += [f"{folder}/{name}" for name in names if name.startswith("config")]
             folders[:] = [name for name in folders if name not in ("objects", "refs", "logs", "hooks")]
     return [path for path in found if os.path.isfile(path)]
-
-
-def _harmless(entries: Entries) -> Iterator[tuple[str, str]]:
-    for key, value in entries:
-        section, name = key.partition(".")[0], key.rpartition(".")[2]
-        if key not in _SIGNS and (section in _HARMLESS or name in _KEPT.get(section, ())):
-            yield key, _QUERY.sub(r"\1", _USER.sub("", value))

@@ -169,15 +169,13 @@ def _copy_entry(plan: ViewPlan, path: str, entry: os.DirEntry[str]) -> None:
 
 
 def _copy_file(source: str, target: str) -> None:
-    if sys.platform == "darwin" and _clone_on_mac(source, target):
-        return
+    if sys.platform == "darwin":
+        clonefile = ctypes.CDLL(None).clonefile
+        if clonefile(os.fsencode(source), os.fsencode(target), 0) == 0:
+            return
     with open(source, "rb") as given, open(target, "xb") as taken:
         if not clone(taken.fileno(), given.fileno()):
             shutil.copyfileobj(given, taken, 1 << 20)
-
-
-def _clone_on_mac(source: str, target: str) -> bool:
-    return ctypes.CDLL(None).clonefile(os.fsencode(source), os.fsencode(target), 0) == 0
 
 
 def _plant(root: str, seed: Seed) -> None:

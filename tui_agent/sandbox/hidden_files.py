@@ -157,12 +157,9 @@ def sent_by_person(root: str, decisions: Mapping[str, str]) -> SecretFilter:
     def is_sent(secret: SecretFile) -> bool:
         if not sent:
             return False
-        digest = secret.digest or _digest(os.path.join(root, secret.path))
+        digest = secret.digest
+        if not digest and (data := read_text(os.path.join(root, secret.path))) is not None:
+            digest = hashlib.sha256(data).hexdigest()
         return digest in sent
 
     return is_sent
-
-
-def _digest(path: str) -> str:
-    data = read_text(path)
-    return "" if data is None else hashlib.sha256(data).hexdigest()

@@ -76,8 +76,10 @@ async def probe(environ: Mapping[str, str] = os.environ, unfit: Mapping[Isolated
     """
     without = environ.get(WITHOUT, "").split(",")
     told: list[str] = []
+    possible = {"linux": ("overlay", "bubblewrap", "landlock"), "darwin": ("sandbox-exec",)}
+    of_this_system = possible.get(sys.platform, ())
     for isolated in ORDER[:-1]:
-        if isolated not in _there_may_be():
+        if isolated not in of_this_system:
             continue
         why = f"switched off by {WITHOUT}" if isolated in without else (unfit or {}).get(isolated, "")
         why = why or await _why_not(isolated)
@@ -89,12 +91,6 @@ async def probe(environ: Mapping[str, str] = os.environ, unfit: Mapping[Isolated
 
 def below(isolated: Isolated, other: Isolated) -> bool:
     return ORDER.index(isolated) > ORDER.index(other)
-
-
-def _there_may_be() -> frozenset[Isolated]:
-    if sys.platform.startswith("linux"):
-        return frozenset({"overlay", "bubblewrap", "landlock"})
-    return frozenset({"sandbox-exec"}) if sys.platform == "darwin" else frozenset()
 
 
 @contextmanager

@@ -118,7 +118,7 @@ class LayerReader:
         self._starting: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
-        self._starting = asyncio.create_task(self._start_in_time(), name="layer reader")
+        self._starting = asyncio.create_task(self._start(), name="layer reader")
         return self
 
     async def __aexit__(
@@ -194,12 +194,9 @@ class LayerReader:
         at, size = ast.literal_eval(answer.decode())
         return await asyncio.to_thread(_read_report, contents, at, size)
 
-    async def _start_in_time(self) -> None:
+    async def _start(self) -> None:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._needed.wait(), _READY_AFTER)
-        await self._start()
-
-    async def _start(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         self._line = ours
@@ -269,13 +266,10 @@ def _read_report(contents: IO[bytes], at: int, size: int) -> Read:
     }
     reasons = []
     for why, (count, paths) in told.left.items():
-        some = ", ".join(_short(path) for path in paths) + (" and others" if count > len(paths) else "")
+        shown = map(display_path, paths)
+        some = ", ".join(path if len(path) <= 80 else f"{path[:40]}…{path[-39:]}" for path in shown)
+        some += " and others" if count > len(paths) else ""
         reasons.append(f"{some} ({words.get(why, why)})")
     return tuple(written), (
         f"Not all written files are listed; left out: {'; '.join(reasons)}" if reasons else ""
     )
-
-
-def _short(path: str) -> str:
-    path = display_path(path)
-    return path if len(path) <= 80 else f"{path[:40]}…{path[-39:]}"

@@ -135,7 +135,10 @@ class HostProxy:
         try:
             await self._forward(reader, writer)
         except RequestRefused as refused:
-            writer.write(_response(refused))
+            body = f"tui-agent: {refused}\n".encode("utf-8", "replace")
+            head = f"HTTP/1.1 {refused.status}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+            head += f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+            writer.write(head.encode() + body)
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
             pass
         finally:
@@ -253,9 +256,3 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
             writer.close()
     except (OSError, RuntimeError):
         writer.close()
-
-
-def _response(refused: RequestRefused) -> bytes:
-    body = f"tui-agent: {refused}\n".encode("utf-8", "replace")
-    head = f"HTTP/1.1 {refused.status}\r\nContent-Type: text/plain; charset=utf-8\r\n"
-    return f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body

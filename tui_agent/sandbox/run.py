@@ -74,22 +74,19 @@ class Output:
         if kept <= size:
             return self.content(), 0
         # Copying ten megabytes would block other threads.
-        head, tail = bytes(self._head[: size // 2]), self._last(size // 2)
+        head, pieces, wanted = bytes(self._head[: size // 2]), deque[bytes](), size // 2
+        for piece in (*reversed(self._tail), self._head):
+            pieces.appendleft(bytes(piece[-wanted:]))
+            wanted -= len(pieces[0])
+            if not wanted:
+                break
+        tail = b"".join(pieces)
         head = head[: head.rfind(b"\n") + 1] or head
         tail = tail[tail.find(b"\n") + 1 :] if b"\n" in tail[:-1] else tail
         lines = self._head.count(b"\n") + sum(piece.count(b"\n") for piece in self._tail)
         left = max(0, lines - head.count(b"\n") - tail.count(b"\n"))
         missing = f"{left:,} lines" if left > 1 else f"{kept - len(head) - len(tail):,} bytes"
         return head.removesuffix(b"\n") + f"\n[{missing} left out]\n".encode() + tail, left
-
-    def _last(self, size: int) -> bytes:
-        pieces: deque[bytes] = deque()
-        for piece in (*reversed(self._tail), self._head):
-            pieces.appendleft(bytes(piece[-size:]))
-            size -= len(pieces[0])
-            if not size:
-                break
-        return b"".join(pieces)
 
     def last_line(self) -> str:
         end = b"".join([bytes(self._head[-4096:]), *list(self._tail)[-2:]])[-4096:]

@@ -72,7 +72,10 @@ class _Copying:
         try:
             status = os.lstat(source)
             if stat.S_ISLNK(status.st_mode):
-                self._link(source, target)
+                end, there = os.path.realpath(source), os.readlink(source)
+                if os.path.commonpath([end, self._root]) == self._root:
+                    relative = os.path.relpath(end, os.path.dirname(source))
+                    os.symlink(relative if os.path.isabs(there) else there, target)
             elif stat.S_ISREG(status.st_mode):
                 _copy(source, target)
         except FileNotFoundError:
@@ -91,15 +94,6 @@ class _Copying:
             os.mkdir(os.path.join(self._target, folder))
         self._folders[folder] = own
         return own
-
-    def _link(self, source: str, target: str) -> None:
-        end = os.path.realpath(source)
-        if os.path.commonpath([end, self._root]) != self._root:
-            return
-        there = os.readlink(source)
-        if os.path.isabs(there):
-            there = os.path.relpath(end, os.path.dirname(source))
-        os.symlink(there, target)
 
 
 def _copy(source: str, target: str) -> None:
@@ -237,14 +231,12 @@ def _remove(folder: Path) -> None:
 
 
 def _copy_missing(gate: Gate, root: Path, paths: Sequence[str]) -> tuple[str, ...]:
-    target = Gate(root)
-    return tuple(path for path in paths if not _brought(gate, target, path))
-
-
-def _brought(gate: Gate, target: Gate, path: str) -> bool:
-    try:
-        if not target.place(path, "write").exists:
-            write_file(target, path, read(gate, path, LARGEST_BROUGHT), "", mode=mode_on_disk(gate, path))
-    except TuiAgentError:
-        return False
-    return True
+    target, failed = Gate(root), []
+    for path in paths:
+        try:
+            if not target.place(path, "write").exists:
+                content = read(gate, path, LARGEST_BROUGHT)
+                write_file(target, path, content, "", mode=mode_on_disk(gate, path))
+        except TuiAgentError:
+            failed.append(path)
+    return tuple(failed)

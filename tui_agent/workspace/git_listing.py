@@ -201,18 +201,19 @@ def _by_content(
             for path, status in candidates.items()
             if 0 < status.st_size == one.size <= MOST_BYTES and _is_new(one, status)
         ]
-        fitting.sort(key=lambda path: _distance(one, path, candidates[path]))
+        name = os.path.basename(one.path)
+        fitting.sort(
+            key=lambda path: (candidates[path].st_ino != one.inode, os.path.basename(path) != name, path)
+        )
         for path in [path for path in fitting if path not in found.values()][:MOST_READ]:
             if path not in hashes:
                 hashes[path] = _hash(os.path.join(root, path))
-            if hashes[path] in one.hashes and not _was_beside(repository, one.path, path):
+            if hashes[path] not in one.hashes:
+                continue
+            if repository is None or len(_in_commit(repository, "HEAD", [one.path, path])) != 2:
                 found[one.path] = path
                 break
     return found
-
-
-def _distance(one: MissingFile, path: str, status: os.stat_result) -> tuple[bool, bool, str]:
-    return status.st_ino != one.inode, os.path.basename(path) != os.path.basename(one.path), path
 
 
 def _hash(path: str) -> str:
@@ -222,10 +223,6 @@ def _hash(path: str) -> str:
             return md5(file.read(MOST_BYTES + 1))
     except OSError:
         return ""
-
-
-def _was_beside(repository: Repository | None, old: str, new: str) -> bool:
-    return repository is not None and len(_in_commit(repository, "HEAD", [old, new])) == 2
 
 
 def _by_git(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from tui_agent.processes.background import pause
+from tui_agent.workspace.listing import FEW, without
 from tui_agent.workspace.patterns import Alternative, Pattern
 
 if TYPE_CHECKING:
@@ -103,7 +104,6 @@ LEAST: Final = 55.0
 FOLDER_SHARE: Final = 0.25
 #: Paths processed at once, so that a thread does not block the event loop.
 SLICE = 8192
-FEW = 64
 
 
 def nearest_names(paths: Sequence[str], wanted: str, count: int) -> list[str]:
@@ -183,7 +183,7 @@ class Index:
         fresh = [path for path in new if not self.contains(path)]
         if not gone and not fresh:
             return False
-        kept = _without(self._paths, gone)
+        kept = without(self._paths, gone)
         if len(fresh) > FEW:
             kept.extend(fresh)
             kept.sort()  # merges two sorted runs
@@ -195,9 +195,15 @@ class Index:
         return True
 
     def folder(self, path: str = "") -> tuple[list[str], list[str]]:
-        folders, files = [], []
-        for name in self._children(path.rstrip("/")):
-            (folders if name.endswith("/") else files).append(name.rstrip("/"))
+        folders: list[str] = []
+        files: list[str] = []
+        paths, path = self._paths, path.rstrip("/")
+        skip = len(path) + 1 if path else 0
+        at, end = self._range(path + "/")
+        while at < end:
+            name, slash, _ = paths[at][skip:].partition("/")
+            (folders if slash else files).append(name)
+            at = bisect_left(paths, paths[at][:skip] + name + "0", lo=at) if slash else at + 1
         return sorted(folders), files
 
     def overview(self) -> Overview:
@@ -220,7 +226,11 @@ class Index:
         found: dict[str, None] = {}
         paths = self._paths
         for alternative in pattern.alternatives:
-            for hits in _scan(paths, self._span(alternative), alternative):
+            span = self._range(alternative.prefix or "/")
+            if alternative.exact:
+                at = bisect_left(paths, alternative.exact)
+                span = at, at + 1
+            for hits in _scan(paths, span, alternative):
                 found.update(dict.fromkeys(hits))
                 if time.monotonic() > deadline:
                     return Matches(tuple(found)[:limit], len(found), complete=False)
@@ -267,21 +277,6 @@ class Index:
         start = bisect_left(paths, prefix)
         return start, bisect_left(paths, prefix[:-1] + "0", lo=start)
 
-    def _children(self, folder: str) -> Iterator[str]:
-        paths = self._paths
-        skip = len(folder) + 1 if folder else 0
-        at, end = self._range(folder + "/")
-        while at < end:
-            name, slash, _ = paths[at][skip:].partition("/")
-            yield name + slash
-            at = bisect_left(paths, paths[at][:skip] + name + "0", lo=at) if slash else at + 1
-
-    def _span(self, alternative: Alternative) -> tuple[int, int]:
-        if alternative.exact:
-            at = bisect_left(self._paths, alternative.exact)
-            return at, at + 1
-        return self._range(alternative.prefix or "/")
-
 
 def _overview(paths: list[str]) -> Overview:
     inside = Counter(path.rpartition("/")[0] for path in paths)
@@ -301,15 +296,6 @@ def _places(text: str, wanted: str) -> Iterator[int]:
         yield place
         start = text.find("\0", found) + 1
         place += 1
-
-
-def _without(paths: list[str], gone: set[str]) -> list[str]:
-    if len(gone) > FEW:
-        return [path for path in paths if path not in gone]
-    kept = list(paths)
-    for path in gone:
-        del kept[bisect_left(kept, path)]
-    return kept
 
 
 def _scan(paths: list[str], span: tuple[int, int], alternative: Alternative) -> Iterator[list[str]]:

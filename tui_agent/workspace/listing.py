@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +18,8 @@ from tui_agent.processes.child import ChildProcess
 #: Bounds memory if a home folder is opened by mistake.
 MAX_FILES: Final = 500_000
 CONTROL_FOLDERS: Final = frozenset({".git", ".hg", ".svn", ".jj"})
+#: Up to this many paths are removed from a list one by one.
+FEW: Final = 64
 _BULKY_FOLDERS: Final = frozenset({"node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache"})
 
 
@@ -150,7 +152,7 @@ class _ListingParts:
     def remove(self, gone: list[str]) -> None:
         if not gone:
             return
-        paths = _without(self.paths, gone)
+        paths = without(self.paths, gone)
         self._paths = self._known if paths == self._known else paths
 
     def _changed(self) -> list[str]:
@@ -178,7 +180,10 @@ def _note(facts: dict[str, Any]) -> str:
     return "; ".join(notes)
 
 
-def _without(paths: list[str], gone: list[str]) -> list[str]:
+def without(paths: list[str], gone: Collection[str]) -> list[str]:
+    if len(gone) > FEW:
+        absent = frozenset(gone)
+        return [path for path in paths if path not in absent]
     kept = list(paths)
     for path in gone:
         at = bisect_left(kept, path)

@@ -117,7 +117,10 @@ def _class_at(text: str, at: int) -> tuple[Sign, int]:
 
 def _settled(signs: Sequence[Sign]) -> list[Sign]:
     """Turns braces and commas without alternatives into literals."""
-    settled = [_letter(sign) for sign in signs]
+    settled = [
+        Sign("literal", sign.text, re.escape(sign.text)) if sign.kind in ("open", "comma", "close") else sign
+        for sign in signs
+    ]
     open_braces: list[tuple[int, list[int]]] = []
     for at, sign in enumerate(signs):
         if sign.kind == "open":
@@ -129,12 +132,6 @@ def _settled(signs: Sequence[Sign]) -> list[Sign]:
             for place in (start, *commas, at) if commas else ():
                 settled[place] = signs[place]
     return settled
-
-
-def _letter(sign: Sign) -> Sign:
-    if sign.kind in ("open", "comma", "close"):
-        return Sign("literal", sign.text, re.escape(sign.text))
-    return sign
 
 
 def _choices(signs: Sequence[Sign], at: int) -> tuple[list[list[Sign]] | None, int]:

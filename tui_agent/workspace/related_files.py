@@ -84,14 +84,11 @@ def _read(place: str, read: ReadText, extends: int) -> Aliases:
     if not isinstance(paths, dict):
         return Aliases(inherited.paths, base)
     start = base if base is not None else folder
-    return Aliases(tuple(_pair(pattern, places, start) for pattern, places in paths.items()), base)
-
-
-def _pair(pattern: str, places: Any, start: str) -> tuple[str, tuple[str, ...]]:
-    listed = places if isinstance(places, list) else []
-    return pattern, tuple(
-        posixpath.normpath(posixpath.join(start, place)) for place in listed if isinstance(place, str)
-    )
+    pairs: list[tuple[str, tuple[str, ...]]] = []
+    for pattern, places in paths.items():
+        named = (place for place in (places if isinstance(places, list) else []) if isinstance(place, str))
+        pairs.append((pattern, tuple(posixpath.normpath(posixpath.join(start, place)) for place in named)))
+    return Aliases(tuple(pairs), base)
 
 
 def _parsed(text: str) -> dict[str, Any]:

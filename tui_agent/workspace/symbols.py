@@ -161,7 +161,10 @@ def symbols(path: str, text: str) -> list[Symbol] | None:
         name = next(filter(None, map(node.child_by_field_name, _NAMES)), node)
         if kind == "function" and around and around[-1][1] in ("class", "impl", "trait"):
             kind = "method"
-        depth = len(around) if kind != "heading" else _level(node) - 1
+        depth = len(around)
+        if kind == "heading":
+            marks = [child.type.partition("_h")[2][:1] for child in node.children if "_h" in child.type]
+            depth = whole_number(marks[0], 1) - 1 if marks else 0
         start = source.rfind(b"\n", 0, name.start_byte) + 1
         column = len(source[start : name.start_byte].decode(errors="replace"))
         words = " ".join(source[name.start_byte : name.end_byte].decode(errors="replace").split())
@@ -178,11 +181,6 @@ def symbol_at(found: Sequence[Symbol], row: int) -> int:
         if symbol.row <= row and (symbol.kind == "heading" or row <= symbol.last):
             best = at
     return best
-
-
-def _level(heading: Node) -> int:
-    marks = [child.type.partition("_h")[2][:1] for child in heading.children if "_h" in child.type]
-    return whole_number(marks[0], 1) if marks else 1
 
 
 def _language(path: str) -> str:

@@ -171,11 +171,6 @@ def _quoted(node: Node) -> Iterator[Import]:
         yield Import(written)
 
 
-def _rust_use(node: Node) -> Iterator[Import]:
-    for path in _rust_paths(node):
-        yield Import(path)
-
-
 def _rust_paths(node: Node, before: str = "") -> Iterator[str]:
     def join(more: str) -> str:
         return f"{before}::{more}" if before and more else before or more
@@ -197,10 +192,6 @@ def _rust_paths(node: Node, before: str = "") -> Iterator[str]:
             yield join(_text(node))
 
 
-def _rust_mod(node: Node) -> Iterator[Import]:
-    yield Import(_text(node), inner=True)
-
-
 def _java(node: Node) -> Iterator[Import]:
     for child in node.named_children:
         if child.type in ("scoped_identifier", "identifier"):
@@ -211,7 +202,7 @@ _READERS: Final[dict[str, Callable[[Node], Iterator[Import]]]] = {
     "import": _python_import,
     "from": _python_from,
     "source": _quoted,
-    "use": _rust_use,
-    "mod": _rust_mod,
+    "use": lambda node: map(Import, _rust_paths(node)),
+    "mod": lambda node: iter([Import(_text(node), inner=True)]),
     "java": _java,
 }

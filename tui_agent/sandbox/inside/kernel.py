@@ -41,11 +41,8 @@ def call(step, function, *arguments):
 
 
 def syscall(step, number, *arguments):
-    return call(step, libc.syscall, ctypes.c_long(number), *map(_long, arguments))
-
-
-def _long(value):
-    return ctypes.c_long(value) if isinstance(value, int) else value
+    values = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
+    return call(step, libc.syscall, ctypes.c_long(number), *values)
 
 
 def prctl(option, *arguments):
