@@ -138,14 +138,13 @@ class EditorTurn:
             case {"type": "response", "todos": [*todos]} if todos:
                 await self.plan(todos)
             case {"type": "state"}:
-                self._ask(line)
-
-    def _ask(self, state: Line) -> None:
-        if state.get("asks") and state["asks"] != self._asked:
-            task = asyncio.create_task(self._answer(str(state["asks"]), list(state.get("choices") or [])))
-            self._questions.add(task)
-            task.add_done_callback(self._questions.discard)
-        self._asked = state.get("asks")
+                question = line.get("asks")
+                if question and question != self._asked:
+                    choices = list(line.get("choices") or [])
+                    task = asyncio.create_task(self._answer(str(question), choices))
+                    self._questions.add(task)
+                    task.add_done_callback(self._questions.discard)
+                self._asked = question
 
     async def _answer(self, question: str, choices: list[str]) -> None:
         kinds: dict[str, Any] = {"once": "allow_once", "session": "allow_always", "always": "allow_always"}

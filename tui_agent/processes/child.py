@@ -247,7 +247,16 @@ class Connection:
         assert self.process.stdout is not None
         try:
             async for line in lines(self.process.stdout):
-                self._heard(serve.from_child.decode(line))
+                message = serve.from_child.decode(line)
+                match message:
+                    case serve.Ready():
+                        self._on_ready()
+                    case serve.Announcement(event):
+                        self._on_event(event)
+                    case serve.StreamItem(id) if id in self._waiting:
+                        self._waiting[id].put_nowait(message)
+                    case serve.CallResult(id) | serve.CallFailed(id) if id in self._waiting:
+                        self._waiting.pop(id).put_nowait(message)
         except ValueError as error:
             self._stderr.append(f"not understood: {error}")
         if self.process.returncode is None:
@@ -265,17 +274,6 @@ class Connection:
             queue.put_nowait(serve.failure(id, self.exit_reason()))
         self._waiting.clear()
         self._on_death()
-
-    def _heard(self, message: serve.FromChild) -> None:
-        match message:
-            case serve.Ready():
-                self._on_ready()
-            case serve.Announcement(event):
-                self._on_event(event)
-            case serve.StreamItem(id) if id in self._waiting:
-                self._waiting[id].put_nowait(message)
-            case serve.CallResult(id) | serve.CallFailed(id) if id in self._waiting:
-                self._waiting.pop(id).put_nowait(message)
 
     def exit_reason(self) -> ChildFailed:
         status = self.process.returncode

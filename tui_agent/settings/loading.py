@@ -281,16 +281,13 @@ def narrowed(layer: Layer, below: Mapping[str, Value]) -> Layer:
     for key, value in kept.items():
         under = below[key]
         if ALLOWED.get(key) == "more" and isinstance(value, tuple) and isinstance(under, tuple):
-            added = _places(value, under) if key == "places" else value
+            added = value
+            if key == "places":  # none for the model, and none with a name of the user's
+                taken = {one.name for one in under if isinstance(one, PlaceSettings)}
+                theirs = (one for one in value if isinstance(one, PlaceSettings) and one.name not in taken)
+                added = tuple(msgspec.structs.replace(one, model=False) for one in theirs)
             kept[key] = tuple(dict.fromkeys((*under, *added)))
     return Layer(layer.where, kept, layer.faults + faults)
-
-
-def _places(value: tuple[Any, ...], below: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Filters a workspace's places: not for the model, and without names of the user's."""
-    taken = {one.name for one in below}
-    theirs = [one for one in value if isinstance(one, PlaceSettings) and one.name not in taken]
-    return tuple(msgspec.structs.replace(one, model=False) for one in theirs)
 
 
 def _why_not(key: str, value: Value, below: Value) -> str:
@@ -485,13 +482,11 @@ def _changed(shipped: Words, value: Words, parts: str, *, only_adds: bool) -> Wo
     rest = {} if only_adds else {key: part for key, part in value.items() if key != parts}
     if parts == "properties":
         return {**shipped, **rest, parts: {**shipped[parts], **value.get(parts, {})}}
-    return {**shipped, **rest, parts: _sections(shipped[parts], value.get(parts, ()), only_adds)}
-
-
-def _sections(shipped: Sequence[Words], given: Sequence[Words], only_adds: bool) -> list[Words]:
+    given: Sequence[Words] = value.get(parts, ())
     named = {section["id"]: section for section in given}
-    there = {section.get("id") for section in shipped}
+    there = {section.get("id") for section in shipped[parts]}
     kept = [
-        section if only_adds else {**section, **named.get(section.get("id", ""), {})} for section in shipped
+        section if only_adds else {**section, **named.get(section.get("id", ""), {})}
+        for section in shipped[parts]
     ]
-    return [*kept, *(section for section in given if section["id"] not in there)]
+    return {**shipped, **rest, parts: [*kept, *(section for section in given if section["id"] not in there)]}

@@ -39,7 +39,10 @@ def from_words(key: str, words: str) -> Value:
     kind = msgspec.inspect.type_info(_type(key))
     match kind:
         case msgspec.inspect.VarTupleType():
-            return checked(key, _list(key, words))
+            text = words.strip()
+            if text.startswith("["):
+                return checked(key, _json(key, text))
+            return checked(key, [part.strip() for part in text.split(",") if part.strip()])
         case msgspec.inspect.BoolType():
             return checked(key, {"true": True, "false": False}.get(words.strip().lower()))
         case msgspec.inspect.IntType() | msgspec.inspect.FloatType():
@@ -103,13 +106,6 @@ def _number(words: str) -> object:
         except ValueError:
             continue
     return words
-
-
-def _list(key: str, words: str) -> object:
-    text = words.strip()
-    if not text.startswith("["):
-        return [part.strip() for part in text.split(",") if part.strip()]
-    return _json(key, text)
 
 
 def _json(key: str, text: str) -> object:
