@@ -380,7 +380,7 @@ class _Scan:
         below, last = self.lines.below(end), self.lines.last()
         goes_on = below < last
         if below == last - 1:
-            # the last line may be the beginning of a header
+            # the last line can be a part of a header
             line = self.lines.all[below]
             goes_on = not any(begin.startswith(line) for begin in ("@@ ", "diff --git ", "--- "))
         if self.findings.cut and not goes_on:

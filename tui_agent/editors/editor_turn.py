@@ -185,7 +185,6 @@ class EditorTurn:
         return fields, found["state"]
 
     async def _decide(self) -> None:
-        """Asks about each pending change of the turn."""
         for name in [name for name, state in self._changes.items() if state in ("pending", "merged")]:
             known, _ = await self._change(name)
             await self._update(s.ToolCallStart(**known, status="pending", session_update="tool_call"))
@@ -207,7 +206,6 @@ class EditorTurn:
                 return
 
     async def _permission(self, call: s.ToolCallUpdate, options: list[s.PermissionOption]) -> str:
-        """Returns "" if no option was chosen."""
         asking = asyncio.ensure_future(
             self._client.request_permission(session_id=self._link.id, tool_call=call, options=options)
         )
@@ -263,7 +261,6 @@ class EditorTurn:
         await self._update(s.AgentPlanUpdate(entries=entries, session_update="plan"))
 
     async def _call(self, title: str, kind: Any, path: str = "", text: str = "", ok: bool = True) -> None:
-        """Shows a call that has ended."""
         block = s.TextContentBlock(text=text[-20_000:], type="text")
         workspace = str(self._link.state.get("workspace"))
         await self._update(

@@ -73,7 +73,6 @@ def is_within_view(changed: Sequence[Hunk], shown: Sequence[Range]) -> bool:
 
 
 def view_after(shown: Sequence[Range], changed: Sequence[Hunk]) -> tuple[Range, ...]:
-    """Returns the shown ranges after the hunks, and those of added lines."""
     found: list[Range] = []
     for first, last in shown:
         above = sum(_growth(hunk) for hunk in changed if hunk.start < first - 1)

@@ -191,7 +191,6 @@ class SourceText:
 
     @cached_property
     def has_blanks_only(self) -> bool:
-        """Whether only spaces indent it."""
         return "\n\t" not in self.text and "\n  " in self.text and not self.text.startswith("\t")
 
     def key(self, number: int) -> str:

@@ -279,10 +279,8 @@ def _config(path: str) -> Entries:
 
 
 def _belongs(git_dir: str, common_dir: str, work_tree: str, settings: dict[str, str]) -> bool:
-    """Whether the git folder belongs to this work tree; a pointer could name any.
-
-    It must be inside or name the work tree, as linked work trees, submodules, and `--separate-git-dir`
-    with `core.worktree` do.
+    """A pointer could name any git folder: it must be inside or name the work tree, as linked work trees,
+    submodules, and `--separate-git-dir` with `core.worktree` do.
     """
     if git_dir != common_dir:
         back = os.path.join(git_dir, "gitdir")

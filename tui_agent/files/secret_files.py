@@ -1,6 +1,6 @@
 """Secrets in a folder by name, symbolic or hard link, origin, and content.
 
-For single files (the gate) and all files (views). Caches unchanged folders and files.
+Caches unchanged folders and files.
 """
 
 from __future__ import annotations

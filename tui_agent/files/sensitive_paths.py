@@ -1,5 +1,6 @@
 """Paths that need the user's permission, by name only (`secret_names.toml`): secrets, and files that control
-programs. `judge` applies it to all names of a file; `masking` checks contents."""
+programs.
+"""
 
 from __future__ import annotations
 

@@ -199,7 +199,6 @@ def check_writable(spot: PathHandle) -> None:
 
 
 def discard(folder: int, temporary: str) -> bool:
-    """Returns whether it existed."""
     try:
         os.unlink(temporary, dir_fd=folder)
     except FileNotFoundError:

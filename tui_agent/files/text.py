@@ -2,8 +2,6 @@
 for the screen.
 
 File names, responses and errors may contain escape sequences, bidi controls and invisible characters.
-`clean` and `one_line` replace each by one visible character, so columns stay; `escaped` spells it out,
-for names; `json_escaped` uses JSON escapes, which is lossless.
 """
 
 from __future__ import annotations

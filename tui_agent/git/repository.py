@@ -332,7 +332,6 @@ def _with_tracked(root: str, paths: Iterable[str]) -> set[str]:
 
 
 def tracked(root: str, paths: Sequence[str]) -> list[str]:
-    """Returns tracked paths; none if git fails."""
     told = git(root, "--literal-pathspecs", "ls-files", "-z", "--", *paths)
     found = {os.fsdecode(name) for name in told.out.split(b"\0")} if told.ok else set()
     return [path for path in paths if path in found]

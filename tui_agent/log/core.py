@@ -18,7 +18,7 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 def call(*, changes: bool) -> Callable[[Call], Call]:
-    """Declares a call of the front ends, and whether it changes the state."""
+    """Declares a call of the front ends."""
 
     def declared(method: Call) -> Call:
         method.changes = changes  # ty: ignore[missing-attribute]

@@ -309,7 +309,7 @@ def events_of(path: Path, lost: list[str] | None = None) -> Iterator[Lasting]:
 
 
 def timed_events_of(path: Path, lost: list[str] | None = None) -> Iterator[tuple[float, Lasting]]:
-    """Like `events_of`, with Unix times."""
+    """With Unix times."""
     lost = [] if lost is None else lost
     number = 0
     for record in _records(path, lost):

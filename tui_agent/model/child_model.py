@@ -180,7 +180,6 @@ class ChildModel:
         return str(await self._ask("upload", {"model": model, "name": name, "text": text}))
 
     async def delete_files(self, model: str, ids: list[str]) -> None:
-        """Raises a `ModelError`."""
         await self._ask("delete", {"model": model, "ids": ids})
 
     async def close(self) -> None:

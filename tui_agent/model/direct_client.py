@@ -197,7 +197,6 @@ def render(
     shape: dict[str, Any] | None,
     known: KnownModel | None = None,
 ) -> tuple[str, Rendered, Origin]:
-    """Returns the path and body of a request, and the origin of its reply."""
     rules = replace(route.rules, levels=()) if "effort" in request.without else route.rules
     if not (route.own or route.rules.responses_only) and route.provider == "openai":
         rules = replace(rules, cache="")  # a server that imitates OpenAI may reject the key

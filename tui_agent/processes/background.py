@@ -1,7 +1,7 @@
 """Work in a thread, such as imports and syntax colours, that yields to the event loop.
 
-A computing thread holds the interpreter lock for up to the switch interval, so a key press and a frame
-take twice as long. So work calls `pause` regularly; imports pause between modules.
+A computing thread holds the interpreter lock for up to the switch interval, which doubles the time of a
+key press. Work calls `pause` regularly; imports pause between modules.
 """
 
 from __future__ import annotations

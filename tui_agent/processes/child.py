@@ -294,7 +294,6 @@ class Connection:
 
 
 def variables(env: Mapping[str, str]) -> dict[str, str]:
-    """Returns the variables of every child, updated with `env`."""
     return {**for_any(), serve.PARENT: str(os.getpid()), **env}
 
 
@@ -356,7 +355,6 @@ class ChildProcess:
 
     @property
     def pid(self) -> int | None:
-        """None if it is not running."""
         return self._connection.process.pid if self._connection and self._connection.alive else None
 
     @property

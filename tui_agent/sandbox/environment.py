@@ -355,7 +355,6 @@ def _installation(folder: str) -> list[str]:
 
 
 def caches(home: str, environ: Mapping[str, str], others: Sequence[str]) -> list[str]:
-    """Returns existing caches outside `others`. Blocking."""
     named = [os.path.join(environ[name], below) for name, below in _NAMED_CACHES if environ.get(name)]
     wanted = [f"{home}/{name}" for name in _CACHES.split()] + [path.rstrip("/") for path in named]
     there = dict.fromkeys(path for path in wanted if path.startswith("/") and own_folder(path))

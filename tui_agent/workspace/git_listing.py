@@ -75,7 +75,7 @@ def list_files(repository: Repository, depth: int = 0) -> FileListing | None:
 
 
 def list_without_repository(root: str, depth: int = 0) -> FileListing:
-    """Lists a folder without a usable repository by its ignore files."""
+    """By its ignore files."""
     told = git_without_repository(root, "ls-files", "-z", "--others", "--exclude-standard", *WITHOUT_CONTROL)
     if not told.ok:
         return walk(root)

@@ -299,7 +299,7 @@ def _places(text: str, wanted: str) -> Iterator[int]:
 
 
 def _scan(paths: list[str], span: tuple[int, int], alternative: Alternative) -> Iterator[list[str]]:
-    """Yields the matches of each slice; searches for the literal first, which is several times faster."""
+    """Searches for the literal first, which is several times faster."""
     start, end = span
     literal, matches = alternative.literal, alternative.matches
     for at in range(start, min(end, len(paths)), SLICE):

@@ -132,7 +132,7 @@ class ImportRoots(Struct, frozen=True):
 
 
 def imported(path: str, language: str, imports: Sequence[Import], places: ImportRoots) -> list[str]:
-    """Returns the files imported by `path`, in order, without duplicates."""
+    """In order, without duplicates."""
     found: dict[str, None] = {}
     for one in imports:
         found.update(dict.fromkeys(_resolved(path, language, one, places)))
@@ -173,7 +173,6 @@ def _python(path: str, one: Import, index: Index) -> Iterator[str]:
 
 
 def _python_bases(path: str, level: int, index: Index) -> Iterator[str]:
-    """`from a import b`: the module `a/b` if it exists, otherwise `a`."""
     folder = posixpath.dirname(path)
     if level:
         above = folder.split("/") if folder else []

@@ -255,7 +255,6 @@ class ChatReader(ReplyReader):
 
 
 def dollars(value: Any) -> float | None:
-    """Returns None if invalid."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if number and 0 <= value < 1e14 else None
 

@@ -145,10 +145,8 @@ def count(value: Any) -> int:
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """{} for other values."""
     return value if isinstance(value, dict) else {}
 
 
 def items(value: Any) -> list[dict[str, Any]]:
-    """The objects in a list; [] for other values."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
