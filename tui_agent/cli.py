@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -117,9 +118,12 @@ def _serve_and_keep_ready(session: Any, terminals: Any) -> Any:
 
 def _start_host(idle: int) -> None:
     words = [sys.executable, "-P", "-m", "tui_agent.start", str(idle), " " * ROOM_FOR_TITLE]
-    null = subprocess.DEVNULL
+    null, size = subprocess.DEVNULL, shutil.get_terminal_size()
+    variables = os.environ | {"COLUMNS": str(size.columns), "LINES": str(size.lines)}
     with suppress(OSError):
-        subprocess.Popen(words, cwd="/", stdin=null, stdout=null, stderr=null, start_new_session=True)
+        subprocess.Popen(
+            words, cwd="/", env=variables, stdin=null, stdout=null, stderr=null, start_new_session=True
+        )
 
 
 def _offered(options: ScreenOptions) -> Any:

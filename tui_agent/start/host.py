@@ -1,36 +1,35 @@
-"""The host (Linux only): a single-threaded process with all modules imported, which forks a program for each
+"""The host (Linux only): a single-threaded process that has drawn a first frame, and forks a program for each
 screen.
 
-One, the *spare*, has already drawn its first frame and waits for a terminal. The host only passes on
-connections; its end does not affect sessions. It exits after some idle time.
+One, the *spare*, waits for a terminal. The host only passes on connections; its end does not affect
+sessions. It exits after some idle time.
 """
 
 from __future__ import annotations
 
-import gc
 import importlib
 import os
 import pkgutil
 import select
+import shutil
 import signal
 import socket
 import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 import textual
 
 import tui_agent
 from tui_agent.control import sockets
 from tui_agent.start import ACCEPTED, END, LOCK, READY
-from tui_agent.start.spare import Spare, warm_up
+from tui_agent.start.spare import Spare
 from tui_agent.ui.textual_patches.sequences import known
 
-#: Seconds from a start until the next spare is forked, so that both do not compute at once.
-RENEW_AFTER = 1.5
-#: Unfinished programs; further starts are cold.
-MOST_UNREADY = 3
+#: Seconds from a start until the next spare is forked, and from a spare that failed.
+RENEW_AFTER, AFTER_FAILURE = 0.1, 15.0
 #: Modules of other commands and of child processes, with the libraries that only these import.
 _OF_OTHERS = (
     *("tui_agent.browser", "tui_agent.editors", "tui_agent.headless", "tui_agent.mcp_servers"),
@@ -71,35 +70,65 @@ class ProgramHost:
         self._files = files
         self._since = time.monotonic()
         self._renew_at = 0.0
-        self._ends = False
+        self._ends = self._is_resized = False
+        self._poll = select.poll()
+        self._poll.register(server, select.POLLIN)
 
-    def run(self) -> None:
-        """Serves until it is idle for long, or its files have changed."""
-        poll = select.poll()
-        poll.register(self._server, select.POLLIN)
+    def run(self) -> socket.socket | None:
+        """Serves until it is idle for long, or its files have changed, and then ends the process.
+
+        Returns its channel in each program, and `None` in the host if its frame has the wrong size.
+        """
+        before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+        signal.signal(signal.SIGTERM, lambda *_: self._end())
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        try:
+            return self._served()
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _served(self) -> socket.socket | None:
+        is_asked = False
         while not self._ends:
-            if self._spare() is None and time.monotonic() >= self._renew_at:
-                self._fork(poll)
+            if self._spare() is None and (is_asked or time.monotonic() >= self._renew_at):
+                if self._is_resized and not is_asked:
+                    self._is_resized = False
+                    return None
+                if (channel := self._fork()) is not None:
+                    return channel
+            is_asked = False
             now = time.monotonic()
             due = [self._since + self._idle + 0.001]
             if self._spare() is None:
                 due.append(self._renew_at)
-            for number, _ in poll.poll(max(1, round((min(due) - now) * 1000))):
-                if number == self._server.fileno():
-                    self._accept(poll)
-                elif number in self._programs:
-                    self._hear(poll, self._programs[number])
+            for number, _ in self._poll.poll(max(1, round((min(due) - now) * 1000))):
+                if number != self._server.fileno():
+                    self._hear(self._programs[number])
+                elif self._spare() is not None:
+                    self._accept()
+                else:
+                    is_asked = True
             if not any(one.is_accepted for one in self._programs.values()):
                 self._ends |= time.monotonic() - self._since > self._idle
             else:
                 self._since = time.monotonic()
+        self._end()
+
+    def _end(self) -> NoReturn:
+        """Removes the socket. Programs without a terminal end, because their channel is closed."""
+        with suppress(OSError):
+            os.unlink(self._place)
+        with suppress(OSError):
+            os.unlink(self._place.with_suffix(LOCK))
+        os._exit(0)
 
     def _spare(self) -> Program | None:
         free = [one for one in self._programs.values() if not one.is_given]
         return next((one for one in free if one.is_ready), free[0] if free else None)
 
-    def _fork(self, poll: select.poll) -> Program | None:
-        """Returns None, and ends, with more than one thread or without a fork."""
+    def _fork(self) -> socket.socket | None:
+        """Returns the channel in the program. The host ends with more than one thread or without a fork."""
         if len(os.listdir("/proc/self/task")) != 1:
             self._ends = True
             return None
@@ -109,30 +138,22 @@ class ProgramHost:
         except OSError:
             self._ends = True
             return None
-        if not pid:
-            self._become_program(ours, theirs)
-        theirs.close()
-        program = self._programs[ours.fileno()] = Program(ours)
-        poll.register(ours, select.POLLIN)
-        return program
+        if pid:
+            theirs.close()
+            self._programs[ours.fileno()] = Program(ours)
+            self._poll.register(ours, select.POLLIN)
+            return None
+        os.setsid()
+        for number in (signal.SIGCHLD, signal.SIGQUIT):
+            signal.signal(number, signal.SIG_DFL)
+        os.close(self._lock)
+        self._server.close()
+        ours.close()
+        for program in self._programs.values():
+            program.channel.close()
+        return theirs
 
-    def _become_program(self, ours: socket.socket, theirs: socket.socket) -> None:
-        status = 1
-        try:
-            os.setsid()
-            for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
-                signal.signal(number, signal.SIG_DFL)
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            os.close(self._lock)
-            self._server.close()
-            ours.close()
-            for program in self._programs.values():
-                program.channel.close()
-            status = Spare(theirs).run()
-        finally:
-            os._exit(status)
-
-    def _accept(self, poll: select.poll) -> None:
+    def _accept(self) -> None:
         try:
             connection, _ = self._server.accept()
         except OSError:
@@ -145,10 +166,7 @@ class ProgramHost:
                 self._ends = True
                 return
             program = self._spare()
-            if program is None and sum(not one.is_ready for one in self._programs.values()) < MOST_UNREADY:
-                program = self._fork(poll)
-            if program is None:
-                return
+            assert program is not None
             with suppress(OSError):  # a launcher that no longer waits leaves the program to the next one
                 if not program.is_ready:
                     connection.send(b'{"type": "wait"}\n')
@@ -156,33 +174,27 @@ class ProgramHost:
                 program.is_given = True
                 self._renew_at = time.monotonic() + RENEW_AFTER
 
-    def _hear(self, poll: select.poll, program: Program) -> None:
+    def _hear(self, program: Program) -> None:
         try:
             message = program.channel.recv(64)
         except OSError:
             message = b""
         if not message:
-            poll.unregister(program.channel)
+            self._poll.unregister(program.channel)
             del self._programs[program.channel.fileno()]
             program.channel.close()
             if not program.is_given:
-                self._renew_at = time.monotonic() + 10 * RENEW_AFTER
+                self._renew_at = time.monotonic() + AFTER_FAILURE
         elif message == READY:
             program.is_ready = True
         elif message == END:
             self._ends = True
         elif message.startswith(ACCEPTED):
             program.is_accepted = True
+            before = shutil.get_terminal_size()
             columns, _, lines = message[1:].partition(b"x")
             os.environ.update(COLUMNS=columns.decode(), LINES=lines.decode())
-
-    def close(self) -> None:
-        """Removes the socket. Programs without a terminal end, because their channel is closed."""
-        with suppress(OSError):
-            os.unlink(self._place)
-        with suppress(OSError):
-            os.unlink(self._place.with_suffix(LOCK))
-        self._server.close()
+            self._is_resized |= shutil.get_terminal_size() != before
 
 
 def serve(folder: Path, name: str, lock: int, idle: float) -> int:
@@ -190,23 +202,14 @@ def serve(folder: Path, name: str, lock: int, idle: float) -> int:
     import_everything()
     if not known():
         return 1  # a version of Textual whose terminal cannot be parked
-    warm_up()
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no program stays as a zombie
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    gc.collect()
-    gc.freeze()  # a collection in a program would copy the pages of all objects
     files = _fingerprint()
     try:
         server = sockets.listening(folder, name)
     except OSError:
         return 1
-    host = ProgramHost(server, folder / name, lock, files, idle)
-    try:
-        host.run()
-    finally:
-        host.close()
-    return 0
+    return Spare(ProgramHost(server, folder / name, lock, files, idle).run).run()
 
 
 def import_everything() -> None:

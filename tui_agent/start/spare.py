@@ -1,4 +1,4 @@
-"""A program that the host has forked: it draws its first frame for no terminal, then waits for one.
+"""A program that the host has forked after it drew a first frame for no terminal; it waits for one.
 
 A launcher hands over its terminal, folder, variables, umask and limits. If the start
 is unusual (a wrong option, a question before the screen), the program refuses, and the launcher starts
@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import array
 import asyncio
+import gc
 import json
 import os
 import resource
+import shutil
 import socket
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from io import FileIO, TextIOWrapper
 from pathlib import Path
@@ -23,6 +25,7 @@ from typing import Any, NoReturn
 
 import click
 from click.exceptions import Exit
+from textual.geometry import Size
 
 from tui_agent import cli, debug_log
 from tui_agent.control.server import LentTerminal
@@ -31,11 +34,13 @@ from tui_agent.files.numbers import whole_number
 from tui_agent.headless import arguments, output
 from tui_agent.headless.arguments import ScreenOptions
 from tui_agent.headless.running_sessions import detached_in
+from tui_agent.processes.serve import trim_memory
 from tui_agent.settings import loading
 from tui_agent.settings.folders import user_folders
 from tui_agent.start import ACCEPTED, END, READY
-from tui_agent.ui.app import Beginning
+from tui_agent.ui.app import Beginning, WorkspaceApp
 from tui_agent.ui.run import run_app
+from tui_agent.ui.textual_patches.forked_loop import ForkableLoop
 
 #: Seconds in which a launcher must send its request, and its maximum bytes.
 WITHIN, MOST_BYTES = 1.0, 4_000_000
@@ -59,20 +64,25 @@ _UNUSUAL = (
 class Spare:
     """A program without a terminal, until `_arrive` gets one."""
 
-    def __init__(self, channel: socket.socket) -> None:
-        """`channel` is that of `host.Program`."""
-        self._channel = channel
+    def __init__(self, fork: Callable[[], socket.socket | None]) -> None:
+        """`fork` is `ProgramHost.run`."""
+        self._fork = fork
+        self._loop = ForkableLoop()
+        #: In the host `None`.
+        self._channel: socket.socket | None = None
         self._lent: LentTerminal | None = None
         self._drawn_as: dict[str, Any] = {}
+        self._files: tuple[object, ...] = ()
         self._wanted: dict[str, Any] = {}
 
-    def run(self) -> int:
-        """Returns the exit status of the session."""
-        self._drawn_as = _as_settings_say()
+    def run(self) -> NoReturn:
+        """Ends the process with the status of the session."""
         status = 1
         try:
             with debug_log.defer_output():
-                status = run_app(_never, **self._drawn_as, arrival=self._arrive)
+                status = self._draw(asyncio.Runner(loop_factory=lambda: self._loop))
+                if self._channel is not None and self._lent is None:
+                    status = self._draw(None)
                 if self._wanted and self._lent is not None:
                     status = run_app(**self._wanted, lent=self._lent, serve=cli.serve)
         except TuiAgentError as error:
@@ -82,14 +92,33 @@ class Spare:
             found = debug_log.fault("unexpected error", error)
             output.error(f"{found.what}: {found.remedy}")
             status = found.exit_status
-        sys.stderr.flush()
-        if self._lent is not None:  # closed, unless the session could not be opened
-            self._lent.send({"type": "ended", "status": status})
-        debug_log.stop()
-        return status
+        finally:
+            sys.stderr.flush()
+            if self._lent is not None:  # closed, unless the session could not be opened
+                self._lent.send({"type": "ended", "status": status})
+            debug_log.stop()
+            os._exit(status)
 
-    async def _arrive(self) -> Beginning | None:
-        """Waits for a launcher. Returns None if its screen has to be another one."""
+    def _draw(self, loop: asyncio.Runner | None) -> int:
+        config = user_folders().config
+        loaded = loading.load(None, None, False, ())
+        self._files = _files(config)
+        self._drawn_as = {
+            "theme": loaded.settings.theme,
+            "keys": loaded.settings.keys,
+            "plain": loaded.settings.screen.plain,
+            "follows_background": "theme" not in loaded.sources,
+            "folders": (config,),
+            "begin_with": (),
+        }
+        return run_app(_never, **self._drawn_as, loop=loop, arrival=self._arrive)
+
+    async def _arrive(self, app: WorkspaceApp) -> Beginning | None:
+        """Waits for a launcher. Returns `None` if its screen has to be another one."""
+        if self._channel is None:
+            self._channel = await self._forked(app)
+            if _files(*self._drawn_as["folders"]) != self._files:
+                return None
         try:
             self._channel.send(READY)
         except OSError:
@@ -123,6 +152,16 @@ class Spare:
             return None
         return Beginning(wanted["open_session"], wanted["reopen"], wanted["pick_from"], cli.serve, self._lent)
 
+    async def _forked(self, app: WorkspaceApp) -> socket.socket:
+        while True:
+            gc.collect()
+            gc.freeze()  # a collection in a program would copy the pages of all objects
+            trim_memory()
+            if (channel := self._fork()) is not None:
+                self._loop.renew()
+                return channel
+            await app.draw_at(Size(*shutil.get_terminal_size()))
+
     def _connection(self) -> socket.socket:
         try:
             _, descriptors, _, _ = socket.recv_fds(self._channel, 16, 1)
@@ -134,29 +173,18 @@ class Spare:
         return socket.socket(fileno=descriptors[0])
 
 
-def warm_up() -> None:
-    """Draws a first frame that is discarded. Its caches, and the bytecode that Python specializes, are then
-    in the memory that all programs share.
-    """
+def _files(config: Path) -> tuple[object, ...]:
+    """The states of the user's files that the first frame depends on."""
+    paths = [config / "settings.toml", config / "keys.toml", *sorted((config / "themes").glob("*"))]
+    return tuple(map(_state, paths))
 
-    async def nowhere() -> None:
+
+def _state(path: Path) -> object:
+    try:
+        status = path.stat()
+    except OSError:
         return None
-
-    with suppress(TuiAgentError), debug_log.defer_output():
-        run_app(_never, **_as_settings_say(), arrival=nowhere)
-
-
-def _as_settings_say() -> dict[str, Any]:
-    folders = user_folders()
-    loaded = loading.load(folders, None, False, ())
-    return {
-        "theme": loaded.settings.theme,
-        "keys": loaded.settings.keys,
-        "plain": loaded.settings.screen.plain,
-        "follows_background": "theme" not in loaded.sources,
-        "folders": (folders.config,),
-        "begin_with": (),
-    }
+    return path.name, status.st_mtime_ns, status.st_size, status.st_ino
 
 
 async def _never() -> NoReturn:

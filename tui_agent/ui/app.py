@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 from rich.console import Console
 from textual import events, on
 from textual.driver import Driver
+from textual.geometry import Size
 from textual.notifications import Notification, Notify
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar
@@ -59,7 +60,7 @@ if TYPE_CHECKING:
 
 OpenSession = Callable[[], Awaitable["Session"]]
 #: Waits for a terminal. Returns `None` if another screen is needed.
-Arrival = Callable[[], Awaitable["Beginning | None"]]
+Arrival = Callable[["WorkspaceApp"], Awaitable["Beginning | None"]]
 #: Modules of the chat and the status line, imported during disk waits.
 BEHIND_THE_FIRST_FRAME = (
     "editor.writing_area",
@@ -293,7 +294,7 @@ class WorkspaceApp(
             async with asyncio.timeout(FIRST_FRAME):
                 await self.workspace_screen.wait_for_refresh()
         if self._arrival is not None:
-            found = await self._arrival()
+            found = await self._arrival(self)
             driver = driver_of(self)
             if found is None or not isinstance(driver, TerminalDriver):
                 self.exit()
@@ -335,6 +336,11 @@ class WorkspaceApp(
             await reopen(self.workspace_screen, session, typed, self.keyboard.handled > handled)
         for fault in (*self.keys.faults, *self.palette.faults):
             await session.notice(fault, "warning")
+
+    async def draw_at(self, size: Size) -> None:
+        """Draws for a terminal of this size, while there is none."""
+        self.post_message(events.Resize(size, size))
+        await self.workspace_screen.wait_for_refresh()
 
     def _make_attachable(self, session: Session) -> None:
         driver = driver_of(self)
