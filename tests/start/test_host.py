@@ -8,6 +8,7 @@ import os
 import pty
 import resource
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -26,6 +27,7 @@ from support.terminal_program import PATIENCE, SHELL, Program, running
 
 from tui_agent.cli import tui_agent
 from tui_agent.control import launcher, sockets
+from tui_agent.start import ACCEPTED
 from tui_agent.start.host import Program as HostedProgram
 from tui_agent.start.host import ProgramHost, _fingerprint
 
@@ -313,6 +315,35 @@ def test_a_launcher_that_no_longer_waits_leaves_the_program_to_the_next_one(tmp_
             host._accept()
             assert program.is_given is waits
         launcher.close()
+
+
+def test_a_terminal_of_another_size_changes_the_frame_of_the_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("LINES", "24")
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with ours, theirs, sockets.listening(tmp_path, "host") as server:
+        host = ProgramHost(server, tmp_path / "host", -1, _fingerprint(), 600)
+        program = host._programs[ours.fileno()] = HostedProgram(ours)
+        program.is_given = True
+        theirs.send(ACCEPTED + b"123x45")
+        host._hear(program)
+        assert host.run() is None
+        assert shutil.get_terminal_size() == (123, 45)
+
+
+def test_changed_keys_are_those_of_the_next_starts(workspace: Path, home: Path) -> None:
+    with hosting():
+        (home / "config").mkdir(parents=True, exist_ok=True)
+        (home / "config" / "keys.toml").write_text('[app]\nhelp = "f7"\n')
+        for _ in range(2):
+            with running(Program(".", folder=workspace, home=home, command=TUI_AGENT), sign="Chat") as program:
+                program.shows("F7 keys")
+                found = session(workspace)
+                assert is_from_host(found, program)
+                os.kill(found["pid"], signal.SIGKILL)
+                until(lambda pid=found["pid"]: not Path("/proc", str(pid)).exists(), "the session's end")
 
 
 def test_a_host_ends_after_a_time_without_a_session(workspace: Path, home: Path) -> None:

@@ -25,6 +25,7 @@ from typing import Any, NoReturn
 
 import click
 from click.exceptions import Exit
+from textual.events import Resize
 from textual.geometry import Size
 
 from tui_agent import cli, debug_log
@@ -44,6 +45,8 @@ from tui_agent.ui.textual_patches.forked_loop import ForkableLoop
 
 #: Seconds in which a launcher must send its request, and its maximum bytes.
 WITHIN, MOST_BYTES = 1.0, 4_000_000
+#: Seconds for timers and frames that are due, which would otherwise run in each program.
+DUE = 0.1
 #: Of a request: the three standard streams and the folder.
 DESCRIPTORS = 4
 _WORDS_FROM, _WORDS_TO = 48, 49
@@ -117,7 +120,7 @@ class Spare:
         """Waits for a launcher. Returns `None` if its screen has to be another one."""
         if self._channel is None:
             self._channel = await self._forked(app)
-            if _files(*self._drawn_as["folders"]) != self._files:
+            if self._is_outdated():
                 return None
         try:
             self._channel.send(READY)
@@ -147,20 +150,26 @@ class Spare:
         _set_title(request["words"])
         debug_log.start(user_folders().state)
         self._lent = LentTerminal(connection, True, True)
-        if any(wanted[name] != value for name, value in self._drawn_as.items()) or os.environ.get("NO_COLOR"):
+        differs = any(wanted[name] != value for name, value in self._drawn_as.items())
+        if differs or self._is_outdated() or os.environ.get("NO_COLOR"):
             self._wanted = wanted
             return None
         return Beginning(wanted["open_session"], wanted["reopen"], wanted["pick_from"], cli.serve, self._lent)
 
     async def _forked(self, app: WorkspaceApp) -> socket.socket:
         while True:
+            await asyncio.sleep(DUE)
             gc.collect()
             gc.freeze()  # a collection in a program would copy the pages of all objects
             trim_memory()
             if (channel := self._fork()) is not None:
                 self._loop.renew()
                 return channel
-            await app.draw_at(Size(*shutil.get_terminal_size()))
+            size = Size(*shutil.get_terminal_size())
+            app.post_message(Resize(size, size))
+
+    def _is_outdated(self) -> bool:
+        return _files(*self._drawn_as["folders"]) != self._files
 
     def _connection(self) -> socket.socket:
         try:

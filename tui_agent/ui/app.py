@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 from rich.console import Console
 from textual import events, on
 from textual.driver import Driver
-from textual.geometry import Size
 from textual.notifications import Notification, Notify
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar
@@ -320,6 +319,7 @@ class WorkspaceApp(
         self._make_attachable(session)
         typed, handled = session.state.input.typed, self.keyboard.handled
         await self.workspace_screen.fill(session)
+        await self.workspace_screen.rested()
         # Lists the folder in another process.
         await asyncio.gather(session.start_services(), self.workspace_screen.complete(session))
         if self.attachment is not None and self.serve is not None:
@@ -336,11 +336,6 @@ class WorkspaceApp(
             await reopen(self.workspace_screen, session, typed, self.keyboard.handled > handled)
         for fault in (*self.keys.faults, *self.palette.faults):
             await session.notice(fault, "warning")
-
-    async def draw_at(self, size: Size) -> None:
-        """Draws for a terminal of this size, while there is none."""
-        self.post_message(events.Resize(size, size))
-        await self.workspace_screen.wait_for_refresh()
 
     def _make_attachable(self, session: Session) -> None:
         driver = driver_of(self)

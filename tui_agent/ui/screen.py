@@ -131,8 +131,7 @@ class WorkspaceScreen(
         assert bridge is not None, "it is filled first"
         seen = self.workspace.front_panes()
         for pane in sorted(AFTER_THE_CHAT, key=lambda pane: pane.id not in seen):
-            if self._arriving is None and self._replacing is None:  # otherwise keys wait for these panes
-                await self.host.keyboard.rested(KEYS_FIRST)
+            await self.rested()
             # Imported in a thread, to not block input.
             pane_class = await asyncio.to_thread(pane.load)
             await self._mount_pane(pane_class(session), bridge)
@@ -147,6 +146,11 @@ class WorkspaceScreen(
         for told in self.query("Announcements, #guide"):
             bridge.attach(cast("StateView", told))
         self.ready = True
+
+    async def rested(self) -> None:
+        """Lets waiting keys be handled, unless they wait for a pane."""
+        if self._arriving is None and self._replacing is None:
+            await self.host.keyboard.rested(KEYS_FIRST)
 
     def _title_of(self, name: str) -> str:
         from tui_agent.ui.plain_screen import to_speech
