@@ -338,7 +338,9 @@ def test_changed_keys_are_those_of_the_next_starts(workspace: Path, home: Path) 
         (home / "config").mkdir(parents=True, exist_ok=True)
         (home / "config" / "keys.toml").write_text('[app]\nhelp = "f7"\n')
         for _ in range(2):
-            with running(Program(".", folder=workspace, home=home, command=TUI_AGENT), sign="Chat") as program:
+            with running(
+                Program(".", folder=workspace, home=home, command=TUI_AGENT), sign="Chat"
+            ) as program:
                 program.shows("F7 keys")
                 found = session(workspace)
                 assert is_from_host(found, program)

@@ -17,6 +17,7 @@ import socket
 import sys
 import time
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import NoReturn
 
@@ -205,11 +206,12 @@ def serve(folder: Path, name: str, lock: int, idle: float) -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no program stays as a zombie
     files = _fingerprint()
-    try:
-        server = sockets.listening(folder, name)
-    except OSError:
-        return 1
-    return Spare(ProgramHost(server, folder / name, lock, files, idle).run).run()
+
+    @cache
+    def host() -> ProgramHost:
+        return ProgramHost(sockets.listening(folder, name), folder / name, lock, files, idle)
+
+    Spare(lambda: host().run()).run()
 
 
 def import_everything() -> None:

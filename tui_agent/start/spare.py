@@ -172,6 +172,7 @@ class Spare:
         return _files(*self._drawn_as["folders"]) != self._files
 
     def _connection(self) -> socket.socket:
+        assert self._channel is not None
         try:
             _, descriptors, _, _ = socket.recv_fds(self._channel, 16, 1)
         except OSError:

@@ -319,7 +319,6 @@ class WorkspaceApp(
         self._make_attachable(session)
         typed, handled = session.state.input.typed, self.keyboard.handled
         await self.workspace_screen.fill(session)
-        await self.workspace_screen.rested()
         # Lists the folder in another process.
         await asyncio.gather(session.start_services(), self.workspace_screen.complete(session))
         if self.attachment is not None and self.serve is not None:

@@ -124,6 +124,13 @@ class WorkspaceScreen(
                 await self.echo.remove()
                 self.echo = None
             self.workspace.arranged(self.arrangement.layout, self.arrangement.needs)
+        if opened:
+            await self._keys_rested()
+
+    async def _keys_rested(self) -> None:
+        """Returns soon if keys wait for a pane."""
+        if self._arriving is None and self._replacing is None:
+            await self.host.keyboard.rested(KEYS_FIRST)
 
     async def complete(self, session: Session) -> None:
         """Mounts the other panes one by one, visible panes first; input is handled before each."""
@@ -131,7 +138,7 @@ class WorkspaceScreen(
         assert bridge is not None, "it is filled first"
         seen = self.workspace.front_panes()
         for pane in sorted(AFTER_THE_CHAT, key=lambda pane: pane.id not in seen):
-            await self.rested()
+            await self._keys_rested()
             # Imported in a thread, to not block input.
             pane_class = await asyncio.to_thread(pane.load)
             await self._mount_pane(pane_class(session), bridge)
@@ -146,11 +153,6 @@ class WorkspaceScreen(
         for told in self.query("Announcements, #guide"):
             bridge.attach(cast("StateView", told))
         self.ready = True
-
-    async def rested(self) -> None:
-        """Lets waiting keys be handled, unless they wait for a pane."""
-        if self._arriving is None and self._replacing is None:
-            await self.host.keyboard.rested(KEYS_FIRST)
 
     def _title_of(self, name: str) -> str:
         from tui_agent.ui.plain_screen import to_speech

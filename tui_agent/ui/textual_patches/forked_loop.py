@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+from typing import Any
 
 
 class _Selector(selectors.DefaultSelector):
@@ -28,7 +29,8 @@ class ForkableLoop(asyncio.SelectorEventLoop):
 
     def renew(self) -> None:
         """Continues the loop in a forked process; called in a coroutine of the loop."""
+        loop: Any = self
         self._forkable.renew()
-        self._close_self_pipe()
-        self._make_self_pipe()
+        loop._close_self_pipe()
+        loop._make_self_pipe()
         asyncio._set_running_loop(self)
