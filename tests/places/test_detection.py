@@ -70,7 +70,7 @@ volumes:
   pgdata: {}
 """,
         "api",
-        "docker compose run --rm -T -v {view}:/code api sh -c {command}",
+        "docker compose run --rm -T -v {view}:/code -w /code api sh -c {command}",
     ),
     (
         "docker-compose.yml",
@@ -88,13 +88,13 @@ services:
       - "${PWD}:/jobs:cached"
 """,
         "jobs",
-        "docker compose run --rm -T -v {view}:/jobs jobs sh -c {command}",
+        "docker compose run --rm -T -v {view}:/jobs -w /jobs jobs sh -c {command}",
     ),
     (
         "compose.yml",
         "services:\n  site:\n    working_dir: /usr/src/app\n    build:\n      dockerfile: Dockerfile.dev\n",
         "site",
-        "docker compose run --rm -T -v {view}:/usr/src/app site sh -c {command}",
+        "docker compose run --rm -T -v {view}:/usr/src/app -w /usr/src/app site sh -c {command}",
     ),
     (
         ".devcontainer/devcontainer.json",
@@ -149,7 +149,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder on a machine with an engine, which is never started."""
     (tmp_path / "bin").mkdir()
     engine = tmp_path / "bin" / "docker"
-    engine.write_text("#!/bin/sh\nexit 125\n")
+    engine.write_text('#!/bin/sh\n[ "$*" = "compose version" ] || exit 125\n')
     engine.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     (tmp_path / "My Project").mkdir()
@@ -159,12 +159,17 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("name", "text", "place", "run"),
     [
-        ("compose.yaml", COMPOSE, "web", "docker compose run --rm -T -v {view}:/srv/app web sh -c {command}"),
+        (
+            "compose.yaml",
+            COMPOSE,
+            "web",
+            "docker compose run --rm -T -v {view}:/srv/app -w /srv/app web sh -c {command}",
+        ),
         (
             "docker-compose.yml",
             "services:\n    api:\n        build:\n            context: .\n",
             "api",
-            "docker compose run --rm -T -v {view}:/app api sh -c {command}",
+            "docker compose run --rm -T -v {view}:/app -w /app api sh -c {command}",
         ),
         (
             ".devcontainer/devcontainer.json",
@@ -172,6 +177,12 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             "dev",
             "docker run --rm -i -v {view}:/workspace -w /workspace mcr.microsoft.com/devcontainers/python:3.12 "
             "sh -c {command}",
+        ),
+        (
+            "compose.yml",
+            "services:\n  app:\n    image: x\n    volumes: [ 'a:/a', '.:/code:cached' ]\n",
+            "app",
+            "docker compose run --rm -T -v {view}:/code -w /code app sh -c {command}",
         ),
         *SAMPLES,
         (
@@ -189,6 +200,13 @@ def test_a_place_is_found(root: Path, name: str, text: str, place: str, run: str
     assert found is not None
     assert (found[0], found[1].name, found[1].run) == (name, place, run)
     place_of(found[1])
+
+
+def test_an_engine_without_compose_is_not_offered_for_its_file(root: Path) -> None:
+    (root / "compose.yaml").write_text(COMPOSE)
+    assert found_in(root) is not None
+    (root.parent / "bin" / "docker").write_text("#!/bin/sh\nexit 1\n")
+    assert found_in(root) is None
 
 
 @pytest.mark.parametrize(
@@ -231,7 +249,7 @@ async def test_it_is_offered_once_and_added_by_the_person(root: Path) -> None:
     (root / "compose.yaml").write_text(COMPOSE)
     async with open_session(root, [], interactive=True) as session:
         (offer,) = told(session)
-        assert "docker compose run --rm -T -v {view}:/srv/app web" in offer
+        assert "docker compose run --rm -T -v {view}:/srv/app -w /srv/app web" in offer
         with pytest.raises(SessionError, match="There is no place web"):
             await session.commands.run("@web true")
         await session.commands.places.accept()

@@ -27,8 +27,10 @@ def configured(*tables: str) -> None:
 
 
 def test_each_step_of_a_place_that_works(work: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (work / "compose.yaml").touch()
+    in_project = r'''run = "sh -c 'test -e compose.yaml && cd \"$0\" && exec \"$@\"' {view} {command}"'''
     configured(
-        'name = "box"\nrun = "env -C {view} {command}"',
+        f'name = "box"\n{in_project}',
         'name = "host"\nrun = "env {command}"\ncopy = "bundle"\nmodel = true',
     )
     listed = run_here(capfd, ["places", "list"])
@@ -40,7 +42,7 @@ def test_each_step_of_a_place_that_works(work: Path, capfd: pytest.CaptureFixtur
     ], done.out
     assert done.status == 0
     assert "MB/s" in steps[-1]["words"]
-    assert not list(work.iterdir())
+    assert [path.name for path in work.iterdir()] == ["compose.yaml"]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
-"""Places of real kinds: an sshd on loopback, podman where it can run a container, and stand-ins of srun and kubectl
-that only start the command."""
+"""Places of real kinds: an sshd on loopback, podman and docker where they can run a container, and stand-ins of srun
+and kubectl that only start the command."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ import shutil
 import subprocess
 import time
 from collections.abc import Generator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support.places import IMAGE, SLEEP, all_ended, container_words, places, when_printed
+from support.places import ENGINES, IMAGE, SLEEP, all_ended, container_words, places, when_printed
 from support.sessions import open_session
 from support.ssh_server import PROGRAM, FarHost, far_host
 
+from tui_agent.places.place import place_of
+from tui_agent.places.proof import PlaceProof
+from tui_agent.settings.schema import PlaceSettings
 from tui_agent.store.commands import CommandResult
 
 
@@ -172,18 +176,18 @@ async def test_a_queue_and_a_cluster(
     assert second.output == "a.py\nsrc\n"
 
 
-@pytest.fixture(scope="session")
-def podman(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    words, why = container_words(tmp_path_factory.mktemp("image"))
+@pytest.fixture(scope="session", params=ENGINES)
+def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    words, why = container_words(tmp_path_factory.mktemp("image"), request.param)
     if why:
         raise pytest.skip.Exception(why)
     return words
 
 
 @pytest.mark.parametrize("interactive", [True, False])
-async def test_a_container(root: Path, podman: list[str], interactive: bool) -> None:
+async def test_a_container(root: Path, engine: list[str], interactive: bool) -> None:
     more = ["-i"] if interactive else []
-    run = [*podman, *more, "-v", "{view}:/app", "-w", "/app", IMAGE, "{command}"]
+    run = [*engine, *more, "-v", "{view}:/app", "-w", "/app", IMAGE, "{command}"]
     place: Mapping[str, object] = {"name": "there", "run": " ".join(run)}
     async with open_session(root, [], overrides=places(place)) as session:
         await session.commands.run("@there cat a.py; pwd; echo new > n; id -u; exit 6")
@@ -197,5 +201,55 @@ async def test_a_container(root: Path, podman: list[str], interactive: bool) -> 
         await session.stop_everything()
         assert session.state.commands.results[-1].how == "stopped"
         await asyncio.to_thread(all_ended, SLEEP)
-    left = await asyncio.to_thread(subprocess.check_output, ["podman", "ps", "-q"])
+    left = await asyncio.to_thread(subprocess.check_output, [engine[0], "ps", "-q"])
     assert left == b""
+
+
+COMPOSE = f"""\
+services:
+  app:
+    image: {IMAGE}
+    network_mode: none
+    volumes: {{mounts}}
+"""
+
+
+async def test_a_service_of_compose(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The proof of the place finds the file, too."""
+    words, why = compose(tmp_path_factory.mktemp("image"))
+    if why:
+        raise pytest.skip.Exception(why)
+    (root / "compose.yaml").write_text(COMPOSE.format(mounts="[]"))
+    place = {"name": "there", "run": f"{words} run --rm -T -v {{view}}:/app -w /app app {{command}}"}
+    (first,) = await ran(root, place, "cat a.py; pwd; echo new > n; exit 5")
+    assert first.output.endswith("print(1)\n/app\n")
+    assert (first.status, first.changed) == (5, ("n",))
+    named = place_of(PlaceSettings("there", place["run"]))
+    proof = PlaceProof(named, root.parent / "proof", dict(os.environ), str(root))
+    steps = [step async for step in proof.steps()]
+    assert [step.name for step in steps if step.ok] == ["reach", "run", "stop", "speed"], steps[-1]
+
+
+async def test_a_mount_of_the_folder_itself_is_refused(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Compose of version 1 takes either of two mounts on one path."""
+    words, why = compose(tmp_path_factory.mktemp("image"))
+    if why:
+        raise pytest.skip.Exception(why)
+    (root / "compose.yaml").write_text(COMPOSE.format(mounts='[".:/app"]'))
+    place = {"name": "there", "run": f"{words} run --rm -T -v {{view}}:/view -w /app app {{command}}"}
+    (first,) = await ran(root, place, "echo new > n")
+    assert first.how == "place"
+    assert "Your folder is mounted there" in first.output
+    assert not (root / "n").exists()
+
+
+def compose(folder: Path) -> tuple[str, str]:
+    """The words that start compose, and the reason if it cannot be used."""
+    _, why = container_words(folder, "docker")
+    for words in ("docker compose", "docker-compose"):
+        with suppress(OSError):
+            if not subprocess.run([*words.split(), "version"], capture_output=True, check=False).returncode:
+                return words, why
+    return "", why or "compose is not installed"

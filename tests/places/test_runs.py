@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -58,6 +59,16 @@ async def test_it_sees_what_is_pending_and_offers_what_it_wrote(
         assert session.state.commands.results[-1].output == result.output
     assert (root / "a.py").read_text() == "print(1)\n"
     assert not (root / "new file.txt").exists()
+
+
+async def test_a_place_that_shows_the_folder_itself_is_refused(root: Path) -> None:
+    place = {"name": "app", "run": f"env -C {shlex.quote(str(root))} sh -c {{command}}"}
+    async with open_session(root, [], overrides=places(place)) as session:
+        await session.commands.run("@app echo x > new")
+        await session.commands.ended()
+        (result,) = session.state.commands.results
+        assert (result.how, "Your folder is mounted there" in result.output) == ("place", True)
+    assert not (root / "new").exists()
 
 
 @pytest.mark.parametrize("place", [MOUNTED, SENT])
@@ -199,7 +210,8 @@ async def test_secrets_and_keys_stay_here(root: Path, monkeypatch: pytest.Monkey
 async def test_the_command_is_one_argument_and_no_shell_here_reads_it(root: Path, tmp_path: Path) -> None:
     engine = tmp_path / "engine"
     engine.write_text(
-        '#!/bin/sh\nfor one in "$@"; do echo "<$one>" >> "$0.arguments"; done\nshift 2\nexec "$@"\n'
+        '#!/bin/sh\nfor one in "$@"; do echo "<$one>" >> "$0.arguments"; done\n'
+        'view=${2#-v=}; shift 2; cd "${view%:/app}"\nexec "$@"\n'
     )
     engine.chmod(0o755)
     place = {"name": "app", "run": f"{engine} run -v={{view}}:/app {{command}}"}

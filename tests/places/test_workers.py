@@ -14,7 +14,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from support.places import IMAGE, container_words
+from support.places import ENGINES, IMAGE, container_words
 from support.repositories import repository
 from support.sessions import reply
 from support.ssh_server import PROGRAM, FarHost, far_host
@@ -391,8 +391,11 @@ async def test_in_a_queue_and_a_cluster_without_git(
         assert task.state == "completed", task.reason
 
 
-async def test_in_a_container(folder: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory):
-    words, why = container_words(tmp_path_factory.mktemp("image"))
+@pytest.mark.parametrize("engine", ENGINES)
+async def test_in_a_container(
+    folder: Path, tmp_path: Path, engine: str, tmp_path_factory: pytest.TempPathFactory
+):
+    words, why = container_words(tmp_path_factory.mktemp("image"), engine)
     if why:
         raise pytest.skip.Exception(why)
     mounts = (

@@ -55,11 +55,19 @@ def when_printed(line: str, event: asyncio.Event) -> Callable[[Event, State], No
     return look
 
 
-def container_words(folder: Path) -> tuple[list[str], str]:
-    """The words that run a container of `IMAGE` with podman, and the reason if it cannot."""
-    podman, shell = shutil.which("podman"), shutil.which("busybox")
-    if not podman or not shell:
-        return [], "podman and a static busybox are not installed"
+#: The engines that are tried, where they are installed and run.
+ENGINES = ("podman", "docker")
+
+
+def container_words(folder: Path, engine: str = "podman") -> tuple[list[str], str]:
+    """The words that run a container of `IMAGE`, and the reason if the engine cannot."""
+    program, shell = shutil.which(engine), shutil.which("busybox")
+    if not program or not shell:
+        return [], f"{engine} and a static busybox are not installed"
+    if engine == "docker":
+        asked = subprocess.run([program, "info"], capture_output=True, timeout=60, check=False)
+        if asked.returncode or b"\nServer:\n ERROR" in asked.stdout:
+            return [], "no daemon of docker runs"
     (folder / "bin").mkdir()
     (folder / "tmp").mkdir()
     shutil.copy(shell, folder / "bin" / "busybox")
@@ -68,15 +76,16 @@ def container_words(folder: Path) -> tuple[list[str], str]:
             (folder / "bin" / name).symlink_to("busybox")
     packed = folder.parent / "image.tar"
     subprocess.run(["tar", "-C", str(folder), "-cf", str(packed), "."], check=True)
-    subprocess.run([podman, "import", "-q", str(packed), IMAGE], capture_output=True, check=False)
+    quiet = ["-q"] if engine == "podman" else []
+    subprocess.run([program, "import", *quiet, str(packed), IMAGE], capture_output=True, check=False)
     why = ""
     for more in ([], ["--ulimit", "nofile=1024:1024", "--ulimit", "nproc=4096:4096"]):
         for runtime in ([], ["--runtime", "runc"]):
-            words = [podman, *runtime, "run", "--rm", "--network", "none", *more]
+            words = [program, *runtime, "run", "--rm", "--network", "none", *more]
             tried = subprocess.run(
                 [*words, IMAGE, "true"], capture_output=True, text=True, timeout=60, check=False
             )
             if tried.returncode == 0:
                 return words, ""
             why = tried.stderr.strip()[-300:]
-    return [], f"podman cannot run a container here: {why}"
+    return [], f"{engine} cannot run a container here: {why}"

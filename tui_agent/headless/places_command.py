@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+from pathlib import Path
 
 import click
 
@@ -29,7 +30,7 @@ def places() -> None:
 @arguments.json_option
 def list_(workspace: str, as_json: bool) -> int:
     """List the places in your settings and in those of a trusted workspace."""
-    found = _settings(workspace).places
+    found = _settings(arguments.workspace_folder(workspace)).places
     for one in found:
         if as_json:
             json_line(one)
@@ -50,21 +51,22 @@ def test(name: str | None, workspace: str, as_json: bool) -> int:
     """Test all places, or NAME: connect, run, stop, measure speed. The exit status is 1 if one fails."""
     from tui_agent.places.place import named
 
-    settings = _settings(workspace)
+    folder = arguments.workspace_folder(workspace)
+    settings = _settings(folder)
     wanted = [one for one in settings.places if name in (None, one.name)]
     if name and not wanted:
         named(settings.places, name)
     if not wanted:
         note("No places are configured: add [[places]] to your settings.")
-    return asyncio.run(_test(settings, wanted, as_json))
+    return asyncio.run(_test(settings, folder, wanted, as_json))
 
 
-def _settings(workspace: str) -> Settings:
-    folder, folders = arguments.workspace_folder(workspace), user_folders()
+def _settings(folder: Path) -> Settings:
+    folders = user_folders()
     return load(folders, folder, trust.is_trusted(folder, folders)).settings
 
 
-async def _test(settings: Settings, wanted: list[PlaceSettings], as_json: bool) -> int:
+async def _test(settings: Settings, folder: Path, wanted: list[PlaceSettings], as_json: bool) -> int:
     from tui_agent.places.place import engine_environment, place_of
     from tui_agent.places.proof import ClusterProof, PlaceProof, ProofStep
 
@@ -86,7 +88,9 @@ async def _test(settings: Settings, wanted: list[PlaceSettings], as_json: bool) 
             proof = (
                 ClusterProof(one.name, one.run)
                 if one.kind == "dask"
-                else PlaceProof(place_of(one), user_folders().state / "places" / key, environment)
+                else PlaceProof(
+                    place_of(one), user_folders().state / "places" / key, environment, str(folder)
+                )
             )
         except SessionError as error:
             show(one.name, ProofStep("reach", False, 0.0, error.what, error.remedy))

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
@@ -30,6 +31,7 @@ _NOT_JSON = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', 
 _KEY = re.compile(r"(- +)?[\"']?([\w.-]+)[\"']? *:(?: +(.*))?$")
 #: Mounts of the folder in a list of volumes: in one line, and the source of a longer form.
 _FOLDER = r"(?:\./?|\$PWD|\$\{PWD(?::-\.)?\})"
+_MOUNT_IN_LINE = re.compile(rf"[\[,] *[\"']?{_FOLDER}:(/[\w./-]{{1,200}})")
 _MOUNT, _SOURCE = re.compile(rf"- *[\"']?{_FOLDER}:(/[\w./-]{{1,200}})"), re.compile(_FOLDER)
 
 
@@ -75,7 +77,9 @@ def _dev_container(text: str, engine: str, path: Path, root: Path) -> PlaceSetti
         with suppress(OSError):
             services = _services(read_small(root / one).decode("utf-8-sig", "replace"))
             folder = next((target for name, target, _ in services if name == service and target), folder)
-    compose = " ".join([engine, "compose", *(f"-f {one}" for one in named)])
+    if not (program := _compose(engine)):
+        return None
+    compose = " ".join([program, *(f"-f {one}" for one in named)])
     folder = folder or "/workspace"
     run = f"{compose} run --rm -T -v {{view}}:{folder} -w {folder} {service} sh -c {{command}}"
     return PlaceSettings("dev", run)
@@ -84,11 +88,22 @@ def _dev_container(text: str, engine: str, path: Path, root: Path) -> PlaceSetti
 def _service(text: str, engine: str, path: Path, root: Path) -> PlaceSettings | None:
     services = [*_services(text)] if engine else []
     wanted = [one for one in services if one[1]] or [one for one in services if one[2]]
-    if not wanted:
+    if not wanted or not (compose := _compose(engine)):
         return None
     name, target, built_at = wanted[0]
-    run = f"{engine} compose run --rm -T -v {{view}}:{target or built_at} {name} sh -c {{command}}"
+    folder = target or built_at
+    run = f"{compose} run --rm -T -v {{view}}:{folder} -w {folder} {name} sh -c {{command}}"
     return PlaceSettings(name, run)
+
+
+def _compose(engine: str) -> str:
+    """Empty if the engine has no compose. `docker-compose` of version 1 is not used: of two mounts on one path it takes
+    either."""
+    with suppress(OSError, subprocess.TimeoutExpired):
+        asked = (engine, "compose", "version")
+        if not subprocess.run(asked, capture_output=True, timeout=5.0, check=False).returncode:
+            return f"{engine} compose"
+    return ""
 
 
 def _services(text: str) -> Iterator[tuple[str, str, str]]:
@@ -113,6 +128,8 @@ def _services(text: str) -> Iterator[tuple[str, str, str]]:
                 target = target or match[1]
             elif key:
                 value = (key[3] or "").strip("\"'")
+                if key[2] == "volumes" and (match := _MOUNT_IN_LINE.search(value)):
+                    target = target or match[1]
                 source = (
                     value != "" and _SOURCE.fullmatch(value) is not None
                     if key[2] == "source"

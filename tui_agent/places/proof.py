@@ -49,11 +49,13 @@ class ProofStep(Struct, frozen=True):
 
 @dataclass
 class PlaceProof:
-    """`parent` gets a small folder; `environment` is of the program that reaches the place."""
+    """`parent` gets a small folder. `environment` and the folder `root` are those of the program that reaches the
+    place: compose finds its file in `root`."""
 
     place: CommandPlace
     parent: Path
     environment: Mapping[str, str]
+    root: str
 
     async def steps(self) -> AsyncGenerator[ProofStep, None]:
         """Yields each step as it ends; the first failed one is the last."""
@@ -75,7 +77,7 @@ class PlaceProof:
             if self.place.is_far
             else KeptFolder(self.parent / "here", _nothing)
         )
-        runner = PlaceRunner(self.place, copy, self.environment, str(self._folder))
+        runner = PlaceRunner(self.place, copy, self.environment, self.root)
         try:
             await runner.open(contents)
         except BaseException:

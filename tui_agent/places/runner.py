@@ -65,6 +65,13 @@ _LEASH = """\
 } <&3 >/dev/null &
 leash=$!
 """
+#: A mount of the engine's own configuration can hide the copy.
+_NOT_IN = """\
+[ "$(stat -c %i . 2>/dev/null)" != {inode} ] || {{
+  echo 'Your folder is mounted there, and not the copy: remove its mount from the configuration of the place'
+  exit 98
+}}
+"""
 _AFTER = 'rm -rf "${TMPDIR:-/tmp}/tui-agent-worker-$id"\n'
 
 
@@ -193,6 +200,8 @@ class PlaceRunner:
     async def process(self, name: str, command: str, *, reads: bool = False) -> asyncio.subprocess.Process:
         """Starts the program that reaches the place; for `reads` see `script`. Raises OSError."""
         before, first = self._copy.before(name), ""
+        if not self._place.is_far:
+            before += _NOT_IN.format(inode=(await asyncio.to_thread(os.stat, self._root)).st_ino)
         if self._place.ssh and self._place.fills_view:  # The command may not see the folders of the host.
             before, first = "", f"id={name}\n{before}"
         words = script(name, command, before, self._exports, reads=reads)

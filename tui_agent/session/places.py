@@ -35,7 +35,7 @@ _REPORTS = "".join(f'{name}="${{{name}:+${name} }}{value}" ' for name, value in 
 
 class SessionPlaces:
     def __init__(self, core: Core, views: TrialViews, copied: Path | None = None) -> None:
-        """`copied` is the original of a copied workspace, with which it shares the copies."""
+        """`copied` is the original of a copied workspace, with which it shares the copies and the containers."""
         self._workspace, self._folders = core.workspace, core.folders
         self._settings = core.settings
         self._views = views
@@ -169,7 +169,7 @@ class SessionPlaces:
             if place.is_far
             else KeptFolder(parent / "here", ignored)
         )
-        runner = PlaceRunner(place, copy, environment, str(self._workspace.root), exports, pending)
+        runner = PlaceRunner(place, copy, environment, self._original, exports, pending)
         try:
             await runner.open(contents)
         except OSError as error:
