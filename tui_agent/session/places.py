@@ -120,7 +120,7 @@ class SessionPlaces:
         """The worker has the folder as on disk, except for `replaced`, and the files `more`. Returns its
         channel, the contents, and whether it has them. Raises `SessionError` and `PlaceLost`.
         """
-        from tui_agent.places.worker import ProcessChannel
+        from tui_agent.places.runner import ProcessChannel
 
         settings = self.settings_of(name)
         await self._workspace.ready()
