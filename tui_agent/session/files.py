@@ -159,20 +159,20 @@ class FreshnessWatch:
         self, entries: Sequence[KnownFile], unsaved: Mapping[str, Buffer], renamed: Mapping[str, str]
     ) -> dict[str, tuple[Freshness, str]]:
         self._hashes.keep_only(self._journal.store.state.known.files)
-        return {
-            entry.path: (self._of_buffer(entry, unsaved[entry.path]), "")
-            if entry.path in unsaved
-            else self._hashes.freshness(entry, renamed.get(entry.path, ""))
-            for entry in entries
-        }
-
-    def _of_buffer(self, entry: KnownFile, buffer: Buffer) -> Freshness:
-        now = self._open_files.hash_of(buffer)
-        if entry.freshness == "undone" and now == entry.written:
-            return "undone"
-        if now == entry.md5:
-            return "fresh"
-        return "edited" if now == entry.written else "buffer"
+        found: dict[str, tuple[Freshness, str]] = {}
+        for entry in entries:
+            buffer = unsaved.get(entry.path)
+            if buffer is None:
+                found[entry.path] = self._hashes.freshness(entry, renamed.get(entry.path, ""))
+                continue
+            now = self._open_files.hash_of(buffer)
+            if now == entry.written and entry.freshness == "undone":
+                found[entry.path] = "undone", ""
+            elif now == entry.md5:
+                found[entry.path] = "fresh", ""
+            else:
+                found[entry.path] = "edited" if now == entry.written else "buffer", ""
+        return found
 
 
 def _looked_at(entry: KnownFile) -> tuple[str, str, Freshness, str]:

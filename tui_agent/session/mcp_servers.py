@@ -99,7 +99,17 @@ class McpServers:
             or state.server_tools != ServerToolsSlice()
         ):
             return
-        listed = self._listed(self._configured.on)
+        servers = self._configured.on
+        known = [one for server in servers for one in _tools(server.name, self.offers.get(server.name))]
+        unknown = tuple(server.name for server in servers if server.name not in self.offers)
+        size = sum(len(str(one.schema)) + len(one.description) for one in known)
+        few = len(known) <= self._core.settings.mcp.inline_tools and size <= MAX_INLINE
+        # The provider's schema for structured replies accepts no other schemas.
+        if few and not unknown and state.model.protocol == "tools":
+            listed = ServerToolsSlice(inline=tuple(known))
+        else:
+            named = tuple((one.name, one.description[:200]) for one in known)
+            listed = ServerToolsSlice(named=named, unknown=unknown)
         if listed != ServerToolsSlice():
             await self._core.journal.record(e.ServerToolsListed(listed))
 
@@ -227,18 +237,6 @@ class McpServers:
     def _may_have_any(self) -> bool:
         root = self._core.workspace.root
         return bool(self._core.settings.mcp.servers) or os.path.lexists(root / WORKSPACE_FILE)
-
-    def _listed(self, servers: tuple[ToolServer, ...]) -> ServerToolsSlice:
-        known = [one for server in servers for one in _tools(server.name, self.offers.get(server.name))]
-        unknown = tuple(server.name for server in servers if server.name not in self.offers)
-        size = sum(len(str(one.schema)) + len(one.description) for one in known)
-        few = len(known) <= self._core.settings.mcp.inline_tools and size <= MAX_INLINE
-        # The provider's schema for structured replies accepts no other schemas.
-        if few and not unknown and self.state.model.protocol == "tools":
-            return ServerToolsSlice(inline=tuple(known))
-        return ServerToolsSlice(
-            named=tuple((one.name, one.description[:200]) for one in known), unknown=unknown
-        )
 
     def _server(self, name: str) -> ToolServer:
         for server in self.servers:

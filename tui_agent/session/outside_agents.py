@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import os
+import stat
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from functools import partial
 
 from tui_agent.errors import ChildFailed, SessionError, SettingsError, TuiAgentError
@@ -26,23 +28,26 @@ from tui_agent.outside_agents.profiles import (
 )
 from tui_agent.review.review import Review
 from tui_agent.sandbox.environment import NO_KEYBOARD, PROXIED, variables
-from tui_agent.sandbox.folder_access import UNFINISHED
+from tui_agent.sandbox.folder_access import UNFINISHED, FolderAccess
 from tui_agent.sandbox.layer_changes import ChangedPath, LayerReader
+from tui_agent.sandbox.layer_comparison import LEFT_OUT
 from tui_agent.sandbox.namespace_view import BubblewrapView, View
 from tui_agent.sandbox.proxy import HostProxy, Target, allowed, parse_allowed
 from tui_agent.sandbox.view_plan import Limits, NoView, fitting
-from tui_agent.session.agent_paths import RULES, ReviewedPaths
 from tui_agent.session.trial_views import PreparedView, TrialViews
 from tui_agent.session.view_mirror import ViewMirror
 from tui_agent.store import events as e
 from tui_agent.store.commands import FULL_VIEWS
 from tui_agent.store.state import State
-from tui_agent.workspace.workspace import FileChange
+from tui_agent.workspace.workspace import FileChange, Workspace
 
 #: Free share of a view's memory below which it is reported as full.
 LEAST_FREE = 0.1
 #: Maximum files of a program in the review.
 MOST_FILES = 3000
+RULES = ".gitignore"
+#: Files with rules, bytes of one, and folders of a layer that are examined.
+MOST_RULES, LONGEST_RULES, MOST_FOLDERS = 100, 64 * 1024, 20_000
 #: Seconds for a first write in the view, before the agent starts.
 WRITES_WITHIN = 10.0
 #: Exit status of the shell for a program that it does not find.
@@ -428,3 +433,97 @@ class OutsideAgents:
             with suppress(TuiAgentError, OSError):
                 await run.propose_all()
             await self.end(run)
+
+
+class ReviewedPaths:
+    """Omits files that git ignores, also by rules that the program writes in its view."""
+
+    def __init__(self, workspace: Workspace, left_out: Sequence[str], notify: Callable[[str], None]) -> None:
+        """`left_out`: patterns of the program's own files."""
+        self._workspace, self._left_out, self._notify = workspace, left_out, notify
+        #: Path of the program's writes.
+        self.layer = ""
+        self._ignored: dict[str, bool] = {}
+        self._rules: dict[str, str] = {}
+
+    async def kept(self, paths: Iterable[str]) -> list[str]:
+        """Asks git about each folder before its contents."""
+        left = []
+        for path in paths:
+            if any("\udc80" <= character <= "\udcff" for character in path):
+                self._notify(f"{ascii(path)[1:-1]} is left out: its name is not UTF-8")
+                continue
+            names = path.split("/")
+            own = names[-1].startswith(UNFINISHED) or any(
+                fnmatchcase(names[0], glob) for glob in self._left_out
+            )
+            if not own and LEFT_OUT.isdisjoint(names):
+                left.append(path)
+        deepest = max((path.count("/") for path in left), default=-1)
+        for depth in range(deepest + 1):
+            folders = {"/".join(path.split("/")[: depth + 1]) for path in left if path.count("/") > depth}
+            ends = [path for path in left if path.count("/") == depth]
+            out = await self._ignored_of(folders)
+            if ends:
+                found = await self._workspace.ignored(ends, rules=self._rules)
+                # Patterns can be about files only.
+                inner = await asyncio.to_thread(_are_folders, self.layer, found)
+                out |= (found - inner) | await self._ignored_of(inner)
+            if out:
+                left = [path for path in left if "/".join(path.split("/")[: depth + 1]) not in out]
+        return left
+
+    async def ignored_folders(self) -> list[str]:
+        """Returns the outermost folders of which git ignores each file."""
+        found, waiting, count = [], [""], 0
+        while waiting and count < MOST_FOLDERS:
+            inner = await asyncio.to_thread(_folders_in, self.layer, waiting)
+            out = await self._ignored_of(inner)
+            found += out
+            waiting = [folder for folder in inner if folder not in out]
+            count += len(inner)
+        return found
+
+    def read_rules(self, paths: Iterable[str], read: Callable[[str, int], bytes | None]) -> bool:
+        """Returns whether rules changed. `read` is that of `ViewMirror`. Blocking."""
+        before = dict(self._rules)
+        for path in paths:
+            if path.rpartition("/")[2] == RULES:
+                self._rules.pop(path, None)
+                with suppress(OSError, UnicodeDecodeError):
+                    content = read(path, LONGEST_RULES)
+                    if content and len(self._rules) < MOST_RULES:
+                        self._rules[path] = content.decode()
+        changed = self._rules != before
+        if changed:
+            self.forget()
+        return changed
+
+    def forget(self) -> None:
+        """After a change of rules."""
+        self._ignored.clear()
+
+    async def _ignored_of(self, folders: Iterable[str]) -> set[str]:
+        asked = [folder for folder in folders if folder not in self._ignored]
+        if asked:
+            found = await self._workspace.ignored(asked, folders=True, rules=self._rules)
+            self._ignored |= {folder: folder in found for folder in asked}
+        return {folder for folder in folders if self._ignored[folder]}
+
+
+def _are_folders(layer: str, paths: Iterable[str]) -> set[str]:
+    with FolderAccess(layer) as access:
+        found = {path: access.status(path) for path in paths}
+    return {path for path, there in found.items() if there is not None and stat.S_ISDIR(there.st_mode)}
+
+
+def _folders_in(layer: str, folders: Sequence[str]) -> list[str]:
+    found = []
+    with FolderAccess(layer, own=True) as access:
+        for folder in folders:
+            for name in access.names(folder):
+                path = f"{folder}/{name}" if folder else name
+                there = None if name in LEFT_OUT else access.status(path)
+                if there is not None and stat.S_ISDIR(there.st_mode):
+                    found.append(path)
+    return found

@@ -298,8 +298,13 @@ class Session:
         """
         if self.storage.log is not None:
             self.storage.log.sync_at_end()
+
+        def tell(event: e.Event, _: State) -> None:
+            if isinstance(event, e.WaitingChanged):
+                say(event.waits_for)
+
         async with AsyncExitStack() as last:
-            last.callback(self.subscribe(partial(_say_what_is_waited_for, say)))
+            last.callback(self.subscribe(tell))
             say(self.state.session.waits_for)
             last.enter_context(self.journal.waits.on(SLOW))
             if self.storage.lock is not None:
@@ -550,8 +555,3 @@ class Session:
     async def _apart(self) -> TurnContext:
         await self.models.get_ready()
         return with_fields(self._turn_context(), model=self.models.without_limit(), requests=Allowance())
-
-
-def _say_what_is_waited_for(say: Callable[[str], object], event: e.Event, _: State) -> None:
-    if isinstance(event, e.WaitingChanged):
-        say(event.waits_for)

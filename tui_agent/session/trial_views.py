@@ -173,7 +173,7 @@ class TrialViews:
 
     async def _found(self) -> Rung:
         from tui_agent.sandbox.folder_copy import sweep
-        from tui_agent.sandbox.isolation import probe
+        from tui_agent.sandbox.isolation import WORDS, below, probe
         from tui_agent.sandbox.view_plan import unfit
 
         async with self._probing:
@@ -182,23 +182,18 @@ class TrialViews:
                 if left:
                     await self.notify_once(f"{left} folder{'s' * (left > 1)} of interrupted commands removed")
                 self._rung = rung = await probe(unfit=await asyncio.to_thread(unfit, self._root))
-                await self._compare(rung)
+                kept = self._before.get()
+                last = next((isolated for isolated in WORDS if isolated == kept), None)
+                if last and below(rung.isolated, last):
+                    await self.notify_once(
+                        f"Commands used to run {WORDS[last].partition(',')[0]} here; this no longer works "
+                        f"({rung.why})",
+                        "warning",
+                    )
+                if last != rung.isolated:
+                    with suppress(OSError):
+                        self._before.keep(rung.isolated)
             return self._rung
-
-    async def _compare(self, rung: Rung) -> None:
-        from tui_agent.sandbox.isolation import WORDS, below
-
-        found = self._before.get()
-        last = next((isolated for isolated in WORDS if isolated == found), None)
-        if last == rung.isolated:
-            return
-        if last and below(rung.isolated, last):
-            await self.notify_once(
-                f"Commands used to run {WORDS[last].partition(',')[0]} here; this no longer works ({rung.why})",
-                "warning",
-            )
-        with suppress(OSError):
-            self._before.keep(rung.isolated)
 
     async def check_allowed(self, command: str, by: By, *, network: bool, allowed: bool) -> Rung:
         """Raises `AnswerNeeded` with the reason. Checks are already named by the user; without a view they
