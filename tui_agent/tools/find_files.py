@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tui_agent.context.blocks import item, name
@@ -26,7 +27,8 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
             continue
         limit = max(1, round(amount(entry.get("limit"), LIMIT, most=LIMIT)))
         found = await asyncio.to_thread(index.match, pattern, MOST_LOOKED_AT)
-        newest = await asyncio.to_thread(_newest, context.core.workspace.root, found.paths)
+        root = context.core.workspace.root
+        newest = await asyncio.to_thread(sorted_by, root, found.paths, lambda status: -status.st_mtime)
         lines = [name(path) for path in newest[:limit]]
         if found.count > len(lines):
             lines.append(f"… {found.count - len(lines):,} more")
@@ -37,14 +39,16 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     )
 
 
-def _newest(root: Path, paths: Sequence[str]) -> list[str]:
-    def changed(path: str) -> float:
+def sorted_by(root: Path, paths: Sequence[str], key: Callable[[os.stat_result], float]) -> list[str]:
+    """A missing file has the key 0. Blocking."""
+
+    def key_of(path: str) -> float:
         try:
-            return (root / path).lstat().st_mtime
+            return key((root / path).lstat())
         except OSError:
             return 0.0
 
-    return [path for _, path in sorted((-changed(path), path) for path in paths)]
+    return [path for _, path in sorted((key_of(path), path) for path in paths)]
 
 
 def _globs(call: Invocation) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace as with_fields
 from functools import partial
-from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -32,6 +31,7 @@ from tui_agent.planning.references import looks_like_identifier, spellings
 from tui_agent.store import events as e
 from tui_agent.store.events import ActionsAdded
 from tui_agent.store.state import Decision
+from tui_agent.tools.find_files import sorted_by
 from tui_agent.tools.load_files import add_fitting_files, in_part, load_files, named_fit, read_files, that_fit
 from tui_agent.tools.permission import refusal_of_path
 from tui_agent.tools.search_text import search_text
@@ -273,7 +273,8 @@ class _Search:
     async def _load(self, action: FileAction, hit: Attempt, loaded_by: LoadedBy) -> str:
         chosen: Sequence[str] = hit.paths
         if action.all:
-            chosen = await asyncio.to_thread(_by_size, self._context.core.workspace.root, hit.paths)
+            root = self._context.core.workspace.root
+            chosen = await asyncio.to_thread(sorted_by, root, hit.paths, lambda status: status.st_size)
         elif len(chosen) > 1 and names_one(hit.pattern):
             chosen = await self._choose(action, hit)
             if not chosen:
@@ -393,16 +394,6 @@ def _as_patterns(context: ToolContext, decision: Decision) -> Decision:
         return replace(decision, path=path)
     patterns = (path,) if path.startswith("**/") else (path, f"**/{path}")
     return replace(decision, path="", patterns=patterns)
-
-
-def _by_size(root: Path, paths: Sequence[str]) -> list[str]:
-    def size(path: str) -> int:
-        try:
-            return (root / path).lstat().st_size
-        except OSError:
-            return 0
-
-    return [path for _, path in sorted((size(path), path) for path in paths)]
 
 
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
