@@ -62,7 +62,16 @@ def _found(project: Project, *, top: bool = True) -> Iterator[PlainCommand]:
     if project.has(".pre-commit-config.yaml") and all(kind.endswith(" tests") for kind in given):
         yield PlainCommand(HOOKS, "pre-commit", "pre-commit run --all-files", ())
     if not any(kind.endswith(" tests") for kind in given):
-        yield from [*_opaque(project)] or (_of_folders(project) if top else ())
+        targets = (
+            PlainCommand("make tests", recipes.program, f"{recipes.program} {name}")
+            for recipes in rules(project)
+            for name in TESTS
+            if name in recipes and not recipes.target(name).away
+        )
+        if (target := next(targets, None)) is not None:
+            yield target
+        elif top:
+            yield from _of_folders(project)
 
 
 def _declared_commands(project: Project) -> tuple[list[PlainCommand], set[str]]:
@@ -101,14 +110,6 @@ def _of_folders(project: Project) -> Iterator[PlainCommand]:
             files = (*wanted, *(glob for glob in check.files if glob.startswith("!")))
             kind, name = f"{folder} {check.kind}", f"{folder} {check.name}"
             yield PlainCommand(kind, name, f"cd {folder} && {check.command}", files)
-
-
-def _opaque(project: Project) -> Iterator[PlainCommand]:
-    for recipes in rules(project):
-        for name in TESTS:
-            if name in recipes and not recipes.target(name).away:
-                yield PlainCommand("make tests", recipes.program, f"{recipes.program} {name}")
-                return
 
 
 class _Stopping(NamedTuple):

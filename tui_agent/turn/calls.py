@@ -97,7 +97,17 @@ async def decided_meanwhile(context: TurnContext, emit: Emit) -> LoadedFiles:
 
 def _calls(context: TurnContext, reply: Reply) -> list[Invocation]:
     todos = tuple(todo.text for todo in reply.todos or ())
-    calls = _with_joined_changes([call_of(found, todos) for found in reply.calls], reply)
+    calls = [call_of(found, todos) for found in reply.calls]
+    # Changes of one file in several calls are joined in the first of these.
+    left = list(reply.entries("fileChanges"))
+    proposing = [at for at, call in enumerate(calls) if call.name == PROPOSE and call.entries]
+    for at in proposing:
+        paths = {entry.path for entry in calls[at].entries}
+        calls[at] = replace(calls[at], entries=tuple(entry for entry in left if entry.path in paths))
+        left = [entry for entry in left if entry.path not in paths]
+    first = next((at for at in proposing if calls[at].entries), None)
+    if left and first is not None:
+        calls[first] = replace(calls[first], entries=(*calls[first].entries, *left))
     named = {call.name for call in calls if call.entries}
     turn = context.core.state.turn
     for number, tool in enumerate(context.tools):
@@ -108,23 +118,6 @@ def _calls(context: TurnContext, reply: Reply) -> list[Invocation]:
                 Invocation(call_id, tool.name, entries, in_json(entries), todos=todos, is_wire=False)
             )
     return calls
-
-
-def _with_joined_changes(calls: Sequence[Invocation], reply: Reply) -> list[Invocation]:
-    """Joins several calls' changes of one file in the first call."""
-    left = list(reply.entries("fileChanges"))
-    found: list[Invocation] = []
-    for call in calls:
-        if call.name == PROPOSE and call.entries:
-            paths = {entry.path for entry in call.entries}
-            entries = tuple(entry for entry in left if entry.path in paths)
-            left = [entry for entry in left if entry.path not in paths]
-            call = replace(call, entries=entries)
-        found.append(call)
-    first = next((at for at, call in enumerate(found) if call.name == PROPOSE and call.entries), None)
-    if left and first is not None:
-        found[first] = replace(found[first], entries=(*found[first].entries, *left))
-    return found
 
 
 def _faulty(call: Invocation) -> bool:

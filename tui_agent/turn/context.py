@@ -147,7 +147,14 @@ class Texts:
 
     def get_own(self, path: Path, limit: int, decisions: Decisions) -> Text:
         def read() -> SecretFinding:
-            data = _read_own(path, limit)
+            try:
+                data = read_start(path, limit + 1)
+            except OSError as error:
+                raise FileError(
+                    f"{path} cannot be read ({error.strerror})", "look at its permissions"
+                ) from error
+            if len(data) > limit:
+                raise TooLarge(f"{path} has more than {limit:,} bytes", "make it shorter")
             named = is_secret(path.name) or is_secret(os.path.realpath(path))
             return find_secrets(str(path), data, decode(data, str(path)), named)
 
@@ -173,16 +180,6 @@ class Texts:
             return Text(fault=str(error), undecided=error)
         except LooksSecret as error:
             return Text(fault=str(error))
-
-
-def _read_own(path: Path, limit: int) -> bytes:
-    try:
-        data = read_start(path, limit + 1)
-    except OSError as error:
-        raise FileError(f"{path} cannot be read ({error.strerror})", "look at its permissions") from error
-    if len(data) > limit:
-        raise TooLarge(f"{path} has more than {limit:,} bytes", "make it shorter")
-    return data
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,6 +22,11 @@ _TEST_OPTION = re.compile(
 
 
 _MOST_FILES = 5
+_WITH_REQUIREMENTS = (
+    *("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "noxfile.py", "Pipfile"),
+    *("requirements-dev.txt", "requirements.txt", "dev-requirements.txt"),
+    *("requirements/dev.txt", "requirements/test.txt"),
+)
 _PYTEST = re.compile(r"^(?:async )?def test_|^(?:import|from) pytest\b", re.MULTILINE)
 
 
@@ -204,25 +209,15 @@ def _tests(project: Project, tools: dict[str, object]) -> Iterator[PlainCommand]
         yield PlainCommand("python tests", "runtests", f"{folder}{before}python runtests.py")
     elif django:
         yield PlainCommand("python tests", "django", f"{before}python manage.py test")
-    elif any(_PYTEST.search(project.text(path)) for path in files) or _needs_pytest(project):
+    elif any(_PYTEST.search(project.text(path)) for path in files) or any(
+        re.search(r"\bpytest\b", project.text(name)) for name in _WITH_REQUIREMENTS
+    ):
         if files or project.has_folder("tests"):
             yield PlainCommand("python tests", "pytest", f"{before}pytest -q")
     elif files and not project.has("tox.ini", "noxfile.py", "tox.toml"):
         folder = files[0].partition("/")[0]
         start = f" -s {folder}" if "/" in files[0] and not project.has(f"{folder}/__init__.py") else ""
         yield PlainCommand("python tests", "unittest", f"{before}python -m unittest discover -q{start}")
-
-
-def _needs_pytest(project: Project) -> bool:
-    names = ("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "noxfile.py", "requirements-dev.txt")
-    more = (
-        "requirements.txt",
-        "dev-requirements.txt",
-        "requirements/dev.txt",
-        "requirements/test.txt",
-        "Pipfile",
-    )
-    return any(re.search(r"\bpytest\b", project.text(name)) for name in (*names, *more))
 
 
 def _mypy(project: Project, tools: dict[str, object]) -> Iterator[PlainCommand]:
