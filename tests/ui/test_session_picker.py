@@ -12,14 +12,14 @@ from support.screens import Driven
 from support.sessions import ScriptedModel, open_session, reply
 
 from tui_agent.log.catalog import list_sessions
-from tui_agent.log.directory import SessionLock
+from tui_agent.log.directory import SessionEntry, SessionLock
 from tui_agent.session import opening
 from tui_agent.session.opening import Opening
 from tui_agent.session.session import Session
 from tui_agent.settings.folders import user_folders
 from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.dialogs.context import SentView
-from tui_agent.ui.dialogs.sessions import SessionPicker
+from tui_agent.ui.dialogs.sessions import SessionPicker, _row
 from tui_agent.ui.host import Choice
 
 
@@ -181,3 +181,12 @@ async def test_what_was_sent_is_shown_by_key(workspace: Path) -> None:
         await driven.until(lambda: isinstance(driven.app.screen, SentView), "the view")
         await driven.shows("turn 1 · main")
         await driven.shows("[system]")
+
+
+@pytest.mark.parametrize("room", [39, 51, 90, 130])
+@pytest.mark.parametrize("note", ["", "damaged"])
+def test_a_session_is_one_row(room: int, note: str) -> None:
+    entry = SessionEntry("1", "title of many words " * 9, "/home/a-long-name", note=note)
+    row = _row(entry, not note, "1", room)
+    assert row.cell_length == room and "title" in row.plain and (note or "  a-long") in row.plain
+    assert ("0 turns" in row.plain) == (room > 90 or (room == 90 and bool(note)))

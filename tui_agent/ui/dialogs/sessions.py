@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from textual import events, on, work
 from textual.app import App
 from textual.containers import Horizontal
@@ -25,6 +26,7 @@ from tui_agent.store.state import ChatMessage
 from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow, question
 from tui_agent.ui.host import Choice, Host
 from tui_agent.ui.safe_text import counted, label, one_line, parts, plain
+from tui_agent.ui.widgets.line_view import column
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -130,8 +132,9 @@ class SessionPicker(Chooser):
             self.query_one("#preview", Static).update("")
 
     def _rows_of(self, _: str) -> list[ChooserRow]:
+        room = int(self.app.size.width * 0.9 - 4) * 3 // 5 - 1
         return [
-            ChooserRow(name, _row(entry, self._everywhere, self._current))
+            ChooserRow(name, _row(entry, self._everywhere, self._current, room))
             for name, entry in self._entries.items()
         ]
 
@@ -226,18 +229,26 @@ def naming(name: str) -> Chooser:
     )
 
 
-def _row(entry: SessionEntry, everywhere: bool, current: str) -> Content:
+def _row(entry: SessionEntry, everywhere: bool, current: str, room: int) -> Content:
+    """One line of `room` cells; the title is cut first."""
     mark = "● " if entry.id == current else "  "
-    where = f"  {Path(entry.workspace).name}" if everywhere else ""
-    note = f"  {entry.note}" if entry.note else ""
+    when, size = f"{_when(entry)}  ", f"{counted(entry.turns, 'turn'):>9} {entry.size_in_words:>8}  "
+    where = f"  {Path(entry.workspace).name}"[: room // 4] if everywhere and not entry.note else ""
+    note = f"  {entry.note}"[: room // 3] if entry.note else ""
+    left = room - sum(map(cell_len, (mark, when, where, note)))
+    size = size if left > _WIDE else ""
     return parts(
         (mark, "$accent"),
-        (f"{_when(entry)}  ", "$muted"),
-        (f"{counted(entry.turns, 'turn'):>9} {entry.size_in_words:>7}  ", "$faint"),
-        entry.title[:60],
+        (when, "$muted"),
+        (size, "$faint"),
+        column(entry.title, max(left - len(size), 8)),
         (where, "$muted"),
         (note, "$error"),
     )
+
+
+#: Cells from which a row has the size beside the title.
+_WIDE = 60
 
 
 def _when(entry: SessionEntry) -> str:
@@ -255,7 +266,8 @@ def _preview_of(entry: SessionEntry, lines: list[FoundLine]) -> Content:
         )
         for line in lines
     ]
-    head = parts((entry.id, "$muted"), "  ", (entry.workspace, "$faint"))
+    size = f"{counted(entry.turns, 'turn')} · {entry.size_in_words}"
+    head = parts((f"{entry.id} · {size}  ", "$muted"), (entry.workspace, "$faint"))
     return Content("\n\n").join([head, *said])
 
 
