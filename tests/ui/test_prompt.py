@@ -301,3 +301,12 @@ def test_which_editor_and_how_it_is_told_the_line() -> None:
     assert editor({"VISUAL": "vim", "EDITOR": "ed"}) == ["vim"]
     assert opening(["vim"], Path("/a b"), 3) == ["vim", "+3", "/a b"]
     assert opening(["code", "-w"], Path("/a"), 3) == ["code", "-w", "/a"]
+
+
+async def test_with_nothing_to_undo_the_empty_prompt_gives_the_terminal_to_the_shell(tmp_path: Path) -> None:
+    async with on_screen(tmp_path, size=(80, 24)) as it:
+        await it.press("x", "ctrl+z")
+        await it.until(lambda: not it.one(Prompt).text, "undone")
+        assert not it.app._notifications
+        await it.press("ctrl+z")
+        await it.shows("Not suspended")

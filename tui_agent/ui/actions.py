@@ -40,7 +40,7 @@ _ANYWHERE = [
     Action("app.theme", "Change the theme"),
     Action("app.plain", "Switch the plain screen on or off"),
     Action("app.vim", "Switch Vim keys on or off"),
-    Action("app.suspend", "Return to the shell; `fg` comes back"),
+    Action("app.suspend", "Return to the shell; `fg` continues"),
     Action("app.detach", "Detach: leave the terminal, the session continues"),
     Action("app.notices", "Messages"),
     Action("app.inbox", "Inbox: what waits for you, other sessions"),

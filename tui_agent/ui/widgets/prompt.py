@@ -198,6 +198,13 @@ class Prompt(WritingArea):
         names = (*choosing, "up", "down", "close")
         return next((name for name in names if keys.matches(key, f"offers.{name}")), "")
 
+    async def action_undo(self) -> None:
+        """In an empty prompt with nothing to undo, the key suspends the program."""
+        empty, keys = not self.text, getattr(self.app, "keys", None)
+        super().action_undo()
+        if empty and not self.text and keys and keys.matches("ctrl+z", "app.suspend"):
+            await self.run_action("screen.do('app.suspend')")
+
     def _meant_for_change(self, key: str) -> str:
         keys: Keys | None = getattr(self.app, "keys", None)
         return next((name for name in _IN_EMPTY if keys and keys.matches(key, name)), "")
