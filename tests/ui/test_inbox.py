@@ -15,11 +15,12 @@ from support.sessions import reply
 from textual.widgets import OptionList
 
 from tui_agent.control import sockets
+from tui_agent.control.report import word
 from tui_agent.control.server import Client, ControlServer
 from tui_agent.edits.change import Change
 from tui_agent.headless.event_lines import lines_with_end
 from tui_agent.store import events as e
-from tui_agent.store.state import OtherSession, ReviewSlice, State
+from tui_agent.store.state import OtherSession, ReviewSlice, State, TurnSlice
 from tui_agent.ui.dialogs.chooser import room_of
 from tui_agent.ui.dialogs.inbox import WIDEST, inbox_rows
 
@@ -153,13 +154,21 @@ async def test_enter_shows_the_change_and_the_key_of_an_item_acts_on_it(workspac
         await driven.shows("Nothing waits for you")
 
 
-@pytest.mark.parametrize("name", ["asks", "checks failed", "has changes", "done", "works", "idle", "naps"])
+@pytest.mark.parametrize(
+    "name", ["asks", "failed", "checks failed", "has changes", "done", "works", "idle", "naps"]
+)
 def test_other_sessions_are_sorted_by_urgency(name: str) -> None:
-    order = ["asks", "checks failed", "has changes", "done", "works", "idle", "naps"]
+    order = ["asks", "failed", "checks failed", "has changes", "done", "works", "idle", "naps"]
     others = [OtherSession(str(at), "/a", state) for at, state in enumerate(reversed(order))]
     rows = inbox_rows(State(), others)
     assert [row.state for row in rows] == order
-    assert OtherSession("x", "/a", name).waits_for_user == (order.index(name) < 3)
+    assert OtherSession("x", "/a", name).waits_for_user == (order.index(name) < 4)
+
+
+@pytest.mark.parametrize(("kind", "said"), [("Interrupted", "done"), ("NoModel", "failed")])
+def test_a_turn_that_failed_is_not_done(kind: str, said: str) -> None:
+    assert word(State(turn=TurnSlice(1, ok=False, kind=kind))) == said
+    assert word(State(turn=TurnSlice(1))) == "done"
 
 
 @pytest.mark.parametrize(

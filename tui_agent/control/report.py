@@ -55,6 +55,8 @@ def word(state: State) -> str:
     if state.review.open:
         failed = any(mark.look == "failed" for mark in state.check_marks)
         return "checks failed" if failed else "has changes"
+    if not state.turn.ok and state.turn.kind != "Interrupted":
+        return "failed"
     return "done" if state.turn.number else "idle"
 
 

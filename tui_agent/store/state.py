@@ -386,7 +386,7 @@ class OtherSession(Struct, frozen=True):
 
     @property
     def waits_for_user(self) -> bool:
-        return self.state in ("asks", "checks failed", "has changes")
+        return self.state in ("asks", "failed", "checks failed", "has changes")
 
 
 class State(Struct, frozen=True):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 #: States of other sessions, in the order of the list.
 STATES = {
     "asks": "$warning",
+    "failed": "$error",
     "checks failed": "$error",
     "has changes": "$accent",
     "done": "$success",
