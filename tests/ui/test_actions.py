@@ -13,8 +13,8 @@ from tui_agent.store.state import State
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, bindings_of, why_not
 from tui_agent.ui.app import WorkspaceApp
 from tui_agent.ui.commands import DIALOGS
-from tui_agent.ui.dialogs.chooser import room_of
-from tui_agent.ui.dialogs.palette import help_rows, palette_rows
+from tui_agent.ui.dialogs.chooser import MENU, room_of
+from tui_agent.ui.dialogs.palette import help_rows, palette_rows, place_rows
 from tui_agent.ui.keys.keymap import load_keys
 from tui_agent.ui.keys.leader import menu_pages
 from tui_agent.ui.panes import PANES
@@ -62,3 +62,9 @@ def test_a_row_of_the_palette_is_one_line_with_the_whole_reason(width: int) -> N
     words = {it.words for it in ACTIONS.values()}
     assert all(sum(it in row.words.plain for row in rows) for it in words if len(it) < room_of(width) - 34)
     assert [row.words.plain for row in rows if row.words.cell_length > room_of(width)] == []
+
+
+def test_a_menu_at_the_pointer_shows_whole_names() -> None:
+    rows = place_rows("", load_keys(), "files", lambda _: "", MENU - 5)
+    assert "Compare the file with the last commit or any apply" in {row.words.plain[:50] for row in rows}
+    assert all(row.words.cell_length <= MENU - 5 for row in rows)

@@ -51,17 +51,21 @@ def place_rows(
     words: str, keys: Keys, pane: str, why_not: Callable[[str], str], room: int
 ) -> list[ChooserRow]:
     found = [action for action in actions_of(pane) if _holds(action, words) and not why_not(action.id)]
-    return [_palette_row(action, keys, "", recent=False, room=room) for action in found]
+    return [
+        ChooserRow(it.id, parts((column(it.words, room - 14), "$text"), (f" {_shown(it, keys)}", "$accent")))
+        for it in found
+    ]
+
+
+def _shown(action: Action, keys: Keys) -> str:
+    return column(keys.shown(action.id) or TYPED.get(action.id, ""), 13)
 
 
 def _palette_row(action: Action, keys: Keys, why: str, recent: bool, room: int) -> ChooserRow:
     where = "recent" if recent else PANES[action.pane].title if action.pane in PANES else ""
     words = parts(
         (column(action.words, room - 34), "$muted" if why else "$text"),
-        (
-            f" {column(keys.shown(action.id) or TYPED.get(action.id, ''), 13)} ",
-            "$muted" if why else "$accent",
-        ),
+        (f" {_shown(action, keys)} ", "$muted" if why else "$accent"),
         (why or where, "$warning" if why else "$muted"),
     )
     return ChooserRow(action.id, words)

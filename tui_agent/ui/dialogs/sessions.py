@@ -230,7 +230,6 @@ def naming(name: str) -> Chooser:
 
 
 def _row(entry: SessionEntry, everywhere: bool, current: str, room: int) -> Content:
-    """One line of `room` cells; the title is cut first."""
     mark = "● " if entry.id == current else "  "
     when, size = f"{_when(entry)}  ", f"{counted(entry.turns, 'turn'):>9} {entry.size_in_words:>8}  "
     where = f"  {Path(entry.workspace).name}"[: room // 4] if everywhere and not entry.note else ""

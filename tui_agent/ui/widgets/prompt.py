@@ -24,6 +24,7 @@ from tui_agent.ui.keys.keymap import Keys, view_bindings
 from tui_agent.ui.keys.leader import is_modifier
 from tui_agent.ui.safe_text import one_line, parts
 from tui_agent.ui.widgets.line_view import column
+from tui_agent.ui.widgets.pane import Pane
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -198,12 +199,11 @@ class Prompt(WritingArea):
         names = (*choosing, "up", "down", "close")
         return next((name for name in names if keys.matches(key, f"offers.{name}")), "")
 
-    async def action_undo(self) -> None:
-        """In an empty prompt with nothing to undo, the key suspends the program."""
+    def action_undo(self) -> None:
         empty, keys = not self.text, getattr(self.app, "keys", None)
         super().action_undo()
         if empty and not self.text and keys and keys.matches("ctrl+z", "app.suspend"):
-            await self.run_action("screen.do('app.suspend')")
+            self.post_message(Pane.ActionAsked("app.suspend"))
 
     def _meant_for_change(self, key: str) -> str:
         keys: Keys | None = getattr(self.app, "keys", None)
