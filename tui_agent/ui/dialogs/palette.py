@@ -31,7 +31,7 @@ def palette_rows(
     found.sort(key=lambda it: (order.get(it.id, MOST), it.pane != pane, it.pane != ANYWHERE))
     everywhere = {it.words for it in found if it.pane == ANYWHERE}
     once: dict[str, Action] = {}
-    for action in found:  # one row for an action that a pane has a key of its own for
+    for action in found:
         once.setdefault(action.words if action.words in everywhere else action.id, action)
     return [_palette_row(it, keys, why_not(it.id), it.id in order, room) for it in once.values()]
 

@@ -246,7 +246,7 @@ def _row(entry: SessionEntry, everywhere: bool, current: str, room: int) -> Cont
     )
 
 
-#: Cells from which a row has the size beside the title.
+#: Cells of a title with its size.
 _WIDE = 60
 
 

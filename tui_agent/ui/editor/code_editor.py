@@ -444,7 +444,6 @@ class Editor(WritingArea):
         self.select(place, place)
 
     def action_go_to_end(self, key: str, select: bool) -> None:
-        """A selection ends with its part of the file."""
         to = (0, 0) if key == "home" else (len(self.lines) - 1, len(self.lines[-1]))
         self.select(self.place[1] if select and self.whole is None else to, to)
 

@@ -60,7 +60,7 @@ def broken_now(state: State) -> list[Change]:
 
 
 class WaitingLines(Static):
-    """One line per item, with the key of its pane; a click opens the pane."""
+    """A click on an item opens its pane."""
 
     MOST = 4
 
