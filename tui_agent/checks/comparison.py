@@ -126,9 +126,7 @@ def has_run(found: Finding, names: tuple[str, ...]) -> bool:
 
 
 def limited_to(command: str, failures: tuple[str, ...], script_runner: str = "") -> str:
-    """Limits the command (the last one joined by `&&`) to these failures, if its runner is known and
-    supports it. script_runner: the runner of the package script in the command.
-    """
+    """Limits the last command joined by `&&`, if its runner supports it. `script_runner` is that of its package script."""
     before, joined, last = command.rpartition(" && ")
     if not failures or len(failures) > MOST_ALONE or any(sign in last for sign in "|&;<>$`\n(){}*?"):
         return command

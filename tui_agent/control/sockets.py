@@ -194,9 +194,7 @@ def request(place: SessionSocket, message: Mapping[str, Any]) -> None:
 
 
 def attach(place: SessionSocket, note: Callable[[str], object]) -> int:
-    """Attaches this terminal to a session, and to those that the user opens there. Returns the exit status.
-    `note` prints a last line. Raises `SessionError`.
-    """
+    """Attaches this terminal. Returns the exit status. `note` prints a last line. Raises `SessionError`."""
     if not (os.isatty(0) and os.isatty(1)):
         raise SessionError(
             "a session needs a terminal, and standard input or output is not one",

@@ -104,9 +104,7 @@ def is_inside(path: str | Path, root: Path) -> bool:
 def entries(
     folder: Path, depth: int = MAX_DEPTH, *, links: bool = True, without: frozenset[str] = frozenset()
 ) -> Iterator[Path]:
-    """Yields files below a folder, sorted, at most `MAX_LISTED`, except in folders named in `without`.
-    Follows linked folders once each; with `links` false, not at all.
-    """
+    """Yields files below a folder, sorted, at most `MAX_LISTED`; follows linked folders once each."""
     left = [MAX_LISTED]
     seen: set[str] = set()
 

@@ -284,8 +284,7 @@ def _agent(file: Path, place: ExtensionFolder, models: Sequence[str]) -> tuple[A
 
 
 def described(workspace: Path, folders: Folders) -> dict[str, str]:
-    """A line about each skill, command and agent of a workspace, trusted or not, by file: its name, its description,
-    and the commands that its text runs. Blocking."""
+    """A line about each skill, command and agent of a workspace, trusted or not, by file. Blocking."""
     root = Path(os.path.realpath(workspace))
     everything = TrustedFiles(root, folders, everything=True)
     skills, commands, agents = (

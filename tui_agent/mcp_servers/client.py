@@ -101,9 +101,7 @@ class ServerProcess:
         return str(await self._ask("prompt", server, params, seconds + OFFER_SECONDS))
 
     async def login(self, server: ToolServer, pasted: asyncio.Queue[str]) -> AsyncGenerator[str, None]:
-        """Yields the page that the user opens, or nothing if no login is needed. An address in `pasted` ends
-        it as the page does. Raises ServerFailed.
-        """
+        """Yields the page to open, if a login is needed; an address in `pasted` ends it. Raises ServerFailed."""
 
         async def paste() -> None:
             await self.child.ask("paste", {"text": await pasted.get()}, BEYOND)

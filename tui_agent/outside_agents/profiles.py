@@ -139,9 +139,7 @@ def program_path(profile: AgentProfile) -> str:
 
 
 def needed_folders(program: str) -> list[str]:
-    """Folders that a program needs to start: targets of its links, its interpreter, its virtual environment
-    and the Python below it, and the `node_modules` around it. Blocking.
-    """
+    """That a program needs to start: its links, interpreter, virtual environment and `node_modules`. Blocking."""
     found: list[str] = []
     waiting = [program]
     while waiting and len(found) < 40:

@@ -123,9 +123,7 @@ def folders_of(paths: Iterable[str]) -> set[str]:
 
 
 def later(mtime: int, before: int | None) -> int:
-    """Returns a time for a new version of a file, at least a second after the earlier one's: build tools and
-    caches of bytecode compare whole seconds.
-    """
+    """At least a second after the earlier time: build tools and caches of bytecode compare whole seconds."""
     if before is None:
         return mtime
     return max(time.time_ns(), (before // 1_000_000_000 + 1) * 1_000_000_000)

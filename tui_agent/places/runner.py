@@ -358,10 +358,7 @@ async def call(
     most: int = 1 << 20,
     timeout: float | None = 60.0,
 ) -> bytes:
-    """Runs a script in the place with `given` as its standard input. Returns at most `most` bytes of output.
-
-    Raises `SessionError` if it fails or takes more than `timeout` seconds.
-    """
+    """Returns at most `most` bytes that a script printed. Raises `SessionError` if it fails or takes too long."""
     marks, found, lines = Marks(name := secrets.token_hex(8)), bytearray(), bytearray()
     try:
         process = await asyncio.create_subprocess_exec(

@@ -212,9 +212,7 @@ class ChainLimits(Struct, frozen=True):
 async def try_patterns(
     action: FileAction, index: Index, limits: ChainLimits | None = None, after: Attempt | None = None
 ) -> AsyncIterator[Attempt]:
-    """Yields each attempt at its start (`looking`) and at its end; the last one is the hit, if any. Starts
-    after the attempt `after`, to continue if its matches could not be loaded.
-    """
+    """Yields each attempt at its start (`looking`) and end, after the attempt `after`; the last is the hit, if any."""
     limits = limits or ChainLimits()
     authors = [by for by, _ in action.steps]
     planned = [

@@ -406,9 +406,7 @@ async def leave_out(
     made_room: LoadedFiles | None = None,
     waits: bool = False,
 ) -> tuple[str, ...]:
-    """Returns sentences for the model. `of` is the total number of files. `waits`: their batch continues
-    later. `made_room` are withdrawn files, whose previous entries are restored.
-    """
+    """Returns sentences for the model. `waits`: the batch continues later. `made_room` are withdrawn files."""
     if not paths:
         return ()
     named = ", ".join(paths[:NAMED]) + (f" and {len(paths) - NAMED} more" if len(paths) > NAMED else "")

@@ -97,9 +97,7 @@ def _batch_action(context: TurnContext, request: str) -> list[FileAction]:
 async def make_plan(
     context: TurnContext, request: str, emit: Emit, typed: str | None = None
 ) -> tuple[Plan, str]:
-    """Returns a warning for after the model's response, because the main request may fail alike. Uses the
-    request's words if the planner is unavailable, fails, or is not needed.
-    """
+    """Returns a warning for after the response: the main request may fail alike. Without a planner, words decide."""
     active = context.core.state.buffers.active
     words = await asyncio.to_thread(read_words, request, context.core.workspace.index, active, typed)
     planner = await _planner(context, words, request)
