@@ -97,17 +97,6 @@ async def test_a_key_shows_the_timeline_where_there_is_no_room_for_it():
         assert "Timeline" not in app.text and "src/utils.py" in app.text
 
 
-async def test_only_stale_files_are_shown_on_demand():
-    app = known(*FILES)
-    async with app.run_test(size=(60, 8)) as pilot:
-        await app.pane.run_action("toggle_stale")
-        await pilot.pause()
-        assert "src/api.py" not in app.text and "old.py" in app.text
-        await app.pane.run_action("toggle_stale")
-        await pilot.pause()
-        assert "src/api.py" in app.text
-
-
 def test_every_way_to_be_out_of_date_has_its_words():
     def file(**fields) -> KnownFile:
         return KnownFile("a.py", "", 3, 0, **fields)

@@ -9,7 +9,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 from textual import events, work
 from textual.content import Content
 
@@ -22,7 +21,7 @@ from tui_agent.ui.host import Choice
 from tui_agent.ui.panes.review_rows import ReviewPosition
 from tui_agent.ui.safe_text import counted, label, parts
 from tui_agent.ui.widgets.line_view import column
-from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.pane import Pane, save_place
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -264,7 +263,5 @@ async def show_inbox(app: Host, session: Session) -> None:
         await app.switch(Choice(other.id, attach=True, host=other.host))
         return
     if row.change:
-        layout = session.state.layout
-        at = ReviewPosition(row.change).saved()
-        session.set_layout(replace(layout, place={**layout.place, "review": at}))
+        save_place(session, "review", ReviewPosition(row.change).saved())
     app.screen.post_message(Pane.ActionAsked(action))

@@ -25,7 +25,7 @@ from tui_agent.ui.keys.keyboard import store_waiting
 from tui_agent.ui.safe_text import parts
 from tui_agent.ui.themes import editor_theme
 from tui_agent.ui.widgets.line_view import Hint, HintLine
-from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.pane import Pane, compare
 from tui_agent.workspace.symbols import has_symbols
 
 if TYPE_CHECKING:
@@ -72,15 +72,12 @@ class FileTabs(Widget):
         return shown
 
     def _label(self, buffer: Buffer) -> Content:
-        name = self._title_of(buffer.path)
+        path = PurePosixPath(buffer.path)
+        is_unique = sum(PurePosixPath(b.path).name == path.name for b in self._buffers.open) < 2
+        name = path.name if is_unique else "/".join(path.parts[-2:])
         mark = ("!" if buffer.clash else "●", "$warning") if buffer.unsaved or buffer.clash else ("", "")
         front = buffer.path == self._buffers.active
         return parts((name, "bold" if front else "$muted"), " " if mark[0] else "", mark)
-
-    def _title_of(self, path: str) -> str:
-        name = PurePosixPath(path).name
-        twins = [b for b in self._buffers.open if PurePosixPath(b.path).name == name]
-        return name if len(twins) < 2 else "/".join(PurePosixPath(path).parts[-2:])
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         self._pressed = ""
@@ -124,7 +121,7 @@ class BuffersPane(Pane):
             "reload": partial(self._on_file, files.reload),
             "close": partial(self._on_file, files.close),
             "discard": partial(self._on_file, partial(files.close, discard=True)),
-            "diff": self._compare,
+            "diff": lambda: compare(self, self.session.state.buffers.active),
             "next_tab": partial(self._step, 1),
             "previous_tab": partial(self._step, -1),
             "comment": lambda: self._on_lines(toggle_comment),
@@ -138,7 +135,9 @@ class BuffersPane(Pane):
             "find": partial(self._find, "find"),
             "replace": partial(self._find, "replace"),
             "replace_all": lambda: self.act(self.query_one(FindBar).replace_all(), opens=True),
-            **{name: partial(self._switch, name) for name in ("find_case", "find_regex", "find_selection")},
+            "find_case": lambda: self.query_one(FindBar).switch("find_case"),
+            "find_regex": lambda: self.query_one(FindBar).switch("find_regex"),
+            "find_selection": lambda: self.query_one(FindBar).switch("find_selection"),
             "goto_line": partial(self._find, "line"),
         }
 
@@ -176,14 +175,26 @@ class BuffersPane(Pane):
         count = f" {len(buffers.open)}" if buffers.open else ""
         self.title_text = f"Editor{count}" + (f" ●{unsaved}" if unsaved else "")
         self.query_one(FileTabs).show(buffers)
-        self._close_gone(buffers)
+        for path in self._editors.keys() - {buffer.path for buffer in buffers.open}:
+            editor = self._editors.pop(path)
+            if self.screen.focused is editor:
+                self.focus()
+            editor.remove()
         active = buffers.get(buffers.active)
         if active:
             self._show_editor(active)
         for path, editor in self._editors.items():
             editor.display = path == buffers.active
         self._show_banner(active)
-        self._show_empty(active is None)
+        no_file = self.query_one("#no-file", Static)
+        no_file.display = active is None
+        if active is None:
+            find, files = self.keys.shown("files.find"), self.keys.shown("pane.files")
+            no_file.update(
+                parts(
+                    ("No file is open. ", "$muted"), (f"{files} {find}", "$accent"), (" finds one.", "$muted")
+                )
+            )
         bar = self.query_one(FindBar)
         if bar.editor is not None and bar.editor is not self.editor:
             bar.close()
@@ -224,13 +235,6 @@ class BuffersPane(Pane):
         if vim is not None:
             line.update(mode_words(vim.shown))
 
-    def _close_gone(self, buffers: BuffersSlice) -> None:
-        for path in self._editors.keys() - {buffer.path for buffer in buffers.open}:
-            editor = self._editors.pop(path)
-            if self.screen.focused is editor:
-                self.focus()
-            editor.remove()
-
     def _show_editor(self, buffer: Buffer) -> None:
         editor = self._editors.get(buffer.path)
         if editor is None:
@@ -241,23 +245,20 @@ class BuffersPane(Pane):
             self.mount(editor, before="#no-file")
             self.call_later(self._fill, editor)
         elif editor.is_mounted:
-            self._take(editor, buffer)
+            editor.take(buffer)
             if self.screen.focused is self:
                 editor.focus()
 
     def _fill(self, editor: Editor) -> None:
         buffer = self.session.state.buffers.get(editor.path)
         if buffer and editor.is_attached:
-            self._take(editor, buffer)
+            editor.take(buffer)
             if editor.vim is not None:
                 editor.vim.enter("normal")
             self._show_banner(buffer)
             focused = self.screen.focused
             if focused is not None and self in focused.ancestors_with_self and self.editor is editor:
                 editor.focus()
-
-    def _take(self, editor: Editor, buffer: Buffer) -> None:
-        editor.take(buffer)
 
     def _show_banner(self, buffer: Buffer | None) -> None:
         banner = self.query_one("#banner", Static)
@@ -278,17 +279,6 @@ class BuffersPane(Pane):
         if not words.is_same(self._banner):  # each update lays out the whole screen
             self._banner = words
             banner.update(words)
-
-    def _show_empty(self, empty: bool) -> None:
-        line = self.query_one("#no-file", Static)
-        line.display = empty
-        if empty:
-            find, files = self.keys.shown("files.find"), self.keys.shown("pane.files")
-            line.update(
-                parts(
-                    ("No file is open. ", "$muted"), (f"{files} {find}", "$accent"), (" finds one.", "$muted")
-                )
-            )
 
     def _recolour(self) -> None:
         theme = editor_theme(self.app.theme, self.app.theme_variables)
@@ -330,7 +320,7 @@ class BuffersPane(Pane):
             if buffer is None or editor.revision < 0:
                 continue
             if editor.revision != buffer.revision:
-                self._take(editor, buffer)
+                editor.take(buffer)
             cursor, anchor = editor.place
             text = editor.changed_text
             if text is not None and text != buffer.text:
@@ -393,12 +383,6 @@ class BuffersPane(Pane):
         room = room_of(self.app.size.width)
         self.app.push_screen(symbol_chooser(editor.path, editor.lines, editor.place[0][0], room), go)
 
-    def _compare(self) -> None:
-        from tui_agent.ui.dialogs.preview import FileDiff
-
-        if active := self.session.state.buffers.active:
-            self.app.push_screen(FileDiff(self.session, active))
-
     async def _merge(self) -> None:
         """The user's merge is an undoable edit."""
         from tui_agent.ui.dialogs.preview import Merge
@@ -447,26 +431,20 @@ class BuffersPane(Pane):
         buffers = self.session.state.buffers
         paths = [buffer.path for buffer in buffers.open]
         if buffers.active in paths:
-            self._activate(paths[(paths.index(buffers.active) + step) % len(paths)])
+            self.act(self._activate(paths[(paths.index(buffers.active) + step) % len(paths)]))
 
-    def _activate(self, path: str) -> None:
-        self.act(self._bring(path))
-
-    async def _bring(self, path: str) -> None:
+    async def _activate(self, path: str) -> None:
         focused = self.has_focus_within
         await self.session.files.activate(path)
         if focused:
             self.call_later(self.enter)
 
     def on_file_tabs_file_pressed(self, message: FileTabs.FilePressed) -> None:
-        self._activate(message.path)
+        self.act(self._activate(message.path))
 
     def _find(self, mode: FindMode) -> None:
         if self.editor:
             self.query_one(FindBar).open_for(mode, self.editor)
-
-    def _switch(self, name: str) -> None:
-        self.query_one(FindBar).switch(name)
 
     def on_find_bar_closed(self) -> None:
         self.enter()

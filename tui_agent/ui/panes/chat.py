@@ -91,7 +91,7 @@ class ChatPane(Pane):
             "history": lambda: self._find_sent(),
             "retry": self._retry,
             "tell_output": self._insert_output,
-            "unqueue": self._unqueue,
+            "unqueue": partial(self._unqueue, -1),
             "drop_queue": lambda: self.act(self.session.chat.set_queue(()), text_waits=False),
             "outside": lambda: self._write_outside(),
             "paste_picture": lambda: self._paste_picture(),
@@ -429,18 +429,15 @@ class ChatPane(Pane):
         path = message.path.removeprefix(root).removeprefix("./")
         self.act(self.session.files.open(path, message.line), changes=("buffers",))
 
-    def _unqueue(self) -> None:
-        queue = self.session.state.input.queue
-        if queue:
-            self.prompt.insert_before(queue[-1])
-            self.act(self.session.chat.set_queue(queue[:-1]), text_waits=False)
+    def _unqueue(self, index: int) -> None:
+        if queue := list(self.session.state.input.queue):
+            self.prompt.insert_before(queue.pop(index))
+            self.act(self.session.chat.set_queue(queue), text_waits=False)
 
     def on_queued_messages_removed(self, message: QueuedMessages.Removed) -> None:
-        queue = list(self.session.state.input.queue)
-        if message.index < len(queue):
-            self.prompt.insert_before(queue.pop(message.index))
+        if message.index < len(self.session.state.input.queue):
+            self._unqueue(message.index)
             self.prompt.focus()
-            self.act(self.session.chat.set_queue(queue), text_waits=False)
 
     @on(PermissionLine.PermissionPressed)
     def _answer_permission(self) -> None:

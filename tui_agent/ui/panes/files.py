@@ -16,7 +16,7 @@ from textual.widgets.tree import TreeNode
 from tui_agent.store.state import State
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.safe_text import label, rich_label
-from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.pane import Pane, compare
 
 #: Maximum files shown per folder; finding by name has no limit.
 MOST = 2_000
@@ -227,22 +227,19 @@ class FilesPane(Pane):
         elif entry and not entry.is_folder:
             self._open(entry.path)
 
-    def _open(self, path: str) -> None:
-        self.act(self._opened(path), changes=("buffers",))
+    def _open(self, path: str | None) -> None:
+        if path:
+            self.act(self._opened(path), changes=("buffers",))
 
     async def _opened(self, path: str) -> None:
         await self.session.files.open(path)
         self.go_to("buffers", focus=self.has_focus_within)
 
     def _find(self) -> None:
-        self.app.push_screen(Chooser("Find a file", self._found), self._chosen)
+        def found(query: str) -> list[ChooserRow]:
+            return [ChooserRow(path, label(path)) for path in self.session.files.find(query, FOUND)]
 
-    def _found(self, query: str) -> list[ChooserRow]:
-        return [ChooserRow(path, label(path)) for path in self.session.files.find(query, FOUND)]
-
-    def _chosen(self, path: str | None) -> None:
-        if path:
-            self._open(path)
+        self.app.push_screen(Chooser("Find a file", found), self._open)
 
     def _mention_current(self) -> None:
         entry = self.files.current
@@ -257,11 +254,8 @@ class FilesPane(Pane):
         self.go_to("chat", focus=self.has_focus_within)
 
     def _compare(self) -> None:
-        from tui_agent.ui.dialogs.preview import FileDiff
-
-        entry = self.files.current
-        if entry and not entry.more and not entry.is_folder:
-            self.app.push_screen(FileDiff(self.session, entry.path))
+        if (entry := self.files.current) and not entry.more and not entry.is_folder:
+            compare(self, entry.path)
 
     def _reveal(self) -> None:
         if active := self.session.state.buffers.active:
@@ -277,8 +271,8 @@ def marks_of(state: State) -> dict[str, FileMark]:
     marks = {path: FileMark(after=tuple(signs)) for path, signs in after.items()}
     for path, letters in state.workspace.marks.items():
         marks[path] = marks.get(path, FileMark())._replace(git=_git_mark(letters))
-        for folder in _above(path):
-            marks.setdefault(folder, FileMark(_CHANGED_BELOW))
+        while path := path.rpartition("/")[0]:
+            marks.setdefault(path, FileMark(_CHANGED_BELOW))
     return marks
 
 
@@ -288,9 +282,3 @@ def _git_mark(letters: str) -> GitMark:
     if "U" in letters or letters in _BOTH_SIDES:
         return (letters[:1], "failed"), (letters[1:2], "failed")
     return (letters[:1], "done"), (letters[1:2], "stale")
-
-
-def _above(path: str) -> Iterable[str]:
-    while "/" in path:
-        path = path.rpartition("/")[0]
-        yield path

@@ -113,17 +113,14 @@ def timeline_rows(path: str, touches: Iterable[Touch]) -> list[Row]:
     if not found:
         return []
     heading = Line((Piece("Timeline  ", "muted"), Piece(path, "", "start")))
-    newest_first = reversed(found[-SHOWN:])
+    newest, newest_first = found[-1], reversed(found[-SHOWN:])
+    times = (("read", newest.read_at), ("edited", newest.edited_at), ("outside", newest.outside_at))
+    latest = " · ".join(f"{name} {clock(at)}" for name, at in times if at)
     return [
         Row("", heading),
-        *(note(words) for words in [_latest(found[-1])] if words),
+        *([note(latest)] if latest else []),
         *(Row("", partial(_line, touch)) for touch in newest_first),
     ]
-
-
-def _latest(touch: Touch) -> str:
-    times = (("read", touch.read_at), ("edited", touch.edited_at), ("outside", touch.outside_at))
-    return " · ".join(f"{name} {clock(at)}" for name, at in times if at)
 
 
 def _line(touch: Touch) -> Line:
@@ -151,7 +148,6 @@ class KnownPane(Pane):
     def __init__(self, session: Session) -> None:
         super().__init__(session)
         self._known, self._buffers = KnownSlice(), BuffersSlice()
-        self._stale_only = False
         self._at_length = False
         self._room = 0
 
@@ -183,10 +179,6 @@ class KnownPane(Pane):
         if self._files.cursor:
             self.act(self.session.files.open(self._files.cursor), changes=("buffers",))
 
-    def action_toggle_stale(self) -> None:
-        self._stale_only = not self._stale_only
-        self._draw()
-
     def _toggle_timeline(self) -> None:
         self._at_length = not self._at_length
         self._show_timeline()
@@ -213,7 +205,7 @@ class KnownPane(Pane):
         warning = f" ⚠{stale}" if stale else ""
         self.title_text = label(f"{self.TITLE}{count}{warning}")
         width = max(self.size.width - 2, 1)
-        rows = known_rows([file for file in files if file.stale or not self._stale_only], width)
+        rows = known_rows(files, width)
         if gone := len(self._known.dropped):
             rows.append(Row("", Line((Piece(f"{gone} more, seen longest ago, are skipped.", "muted"),))))
         empty = note(_EMPTY)

@@ -12,11 +12,11 @@ from textual.app import ComposeResult
 from textual.content import Content
 from textual.widgets import Input, Static
 
-from tui_agent.answers.plans import DirectoryAction
+from tui_agent.answers.plans import DirectoryAction, FileAction
 from tui_agent.files.numbers import whole_number
 from tui_agent.planning.chain import OTHER_CASE, Attempt
 from tui_agent.session.session import Session
-from tui_agent.store.state import ActionSlice, ListedFolder, PlanSlice, State
+from tui_agent.store.state import ActionSlice, PlanSlice, State
 from tui_agent.ui.keys.keymap import view_bindings
 from tui_agent.ui.safe_text import counted, label, parts
 from tui_agent.ui.widgets.line_view import ACTIONS, ATTEMPTS, UNTRIED, Line, LineView, Piece, Row, Rows, note
@@ -37,7 +37,9 @@ def plan_rows(plan: PlanSlice, waiting_for: str, unfolded: Collection[int]) -> l
     rows = []
     for index, action in enumerate(plan.actions):
         rows += _action(index, action, action.action.name == waiting_for, index in unfolded)
-    rows += [_listed(folder) for folder in plan.listed]
+    for folder in plan.listed:
+        outcome = folder.error or ("1 entry" if folder.entries == 1 else f"{folder.entries:,} entries")
+        rows.append(_directory(folder.directory, outcome, failed=bool(folder.error)))
     rows += [_directory(directory) for directory in plan.directories]
     rows += [note(f"! {fault}", "warning", 2) for fault in plan.faults]
     return rows
@@ -52,9 +54,11 @@ def _action(index: int, action: ActionSlice, asking: bool, unfolded: bool) -> It
     for author, pattern in action.action.steps:
         count[author] += 1
         step = (author, count[author])
-        yield _attempt(tried[step], marked) if step in tried else _untried(pattern)
+        if step in tried:
+            yield _attempt(tried[step], marked)
+        else:
+            yield Row("", Line((_INDENT, UNTRIED, Piece(" "), Piece(pattern, "faint", "start"))))
     yield from _files(index, action, unfolded)
-    yield from _others(index, action, unfolded)
     yield from _end(action)
     if asking:
         yield from _question(index, action)
@@ -86,10 +90,6 @@ def _attempt(attempt: Attempt, marked: bool) -> Row:
     return Row("", Line((_INDENT, mark, Piece(" "), pattern), rights))
 
 
-def _untried(pattern: str) -> Row:
-    return Row("", Line((_INDENT, UNTRIED, Piece(" "), Piece(pattern, "faint", "start"))))
-
-
 def _outcome(attempt: Attempt) -> tuple[str, ...]:
     time = duration(attempt.ms)
     match attempt.outcome:
@@ -116,7 +116,8 @@ def _outcome(attempt: Attempt) -> tuple[str, ...]:
 
 def _files(index: int, action: ActionSlice, unfolded: bool) -> Iterator[Row]:
     listed = [(f"file:{index}:{path}", path, "", "") for path in action.loaded]
-    if listed == [(f"file:{index}:{pattern}", pattern, "", "") for pattern in _hits(action)]:
+    hits = [attempt.pattern for attempt in action.attempts if attempt.outcome == "hit"]
+    if listed == [(f"file:{index}:{pattern}", pattern, "", "") for pattern in hits]:
         listed = []
     listed += [(f"left:{index}:{path}", path, "muted", "left out") for path in action.left_out]
     shown = len(listed) if unfolded or len(listed) <= _SHOWN + 1 else _SHOWN
@@ -125,19 +126,10 @@ def _files(index: int, action: ActionSlice, unfolded: bool) -> Iterator[Row]:
         yield Row(key, Line((Piece("  – " if words else "  → ", "muted"), Piece(path, ink, "start")), rights))
     if shown < len(listed):
         yield Row(f"more:{index}", Line((_DEEPER, Piece(f"… {len(listed) - shown} more", "muted"))))
-
-
-def _others(index: int, action: ActionSlice, unfolded: bool) -> Iterator[Row]:
     others = [path for path in action.others if path not in action.loaded]
     for path in others if unfolded else others[:_OTHERS_SHOWN]:
-        yield Row(
-            f"other:{index}:{path}",
-            Line((Piece("  · ", "faint"), Piece(path, "muted", "start")), (Piece("or this", "faint"),)),
-        )
-
-
-def _hits(action: ActionSlice) -> list[str]:
-    return [attempt.pattern for attempt in action.attempts if attempt.outcome == "hit"]
+        left = (Piece("  · ", "faint"), Piece(path, "muted", "start"))
+        yield Row(f"other:{index}:{path}", Line(left, (Piece("or this", "faint"),)))
 
 
 def _end(action: ActionSlice) -> Iterator[Row]:
@@ -154,8 +146,12 @@ def _end(action: ActionSlice) -> Iterator[Row]:
 
 
 def _question(index: int, action: ActionSlice) -> Iterator[Row]:
-    if action.question:
-        yield from _about_secret(index, action)
+    if action.question:  # about secrets in the file
+        yield note(f"  {action.question}", "warning", 2)
+        for number, choice in enumerate(action.nearest, 1):
+            words = _CHOICES.get(choice, choice)
+            yield Row(f"choice:{index}:{choice}", Line((Piece(f"  {number} ", "accent"), Piece(words))))
+        yield Row(f"let_go:{index}", Line((Piece("  0 ", "accent"), Piece("none"))))
         return
     words = "Several files have this name. Which one is meant?" if action.several else "Which file is meant?"
     yield note(f"  {words}", "warning", 2)
@@ -167,25 +163,12 @@ def _question(index: int, action: ActionSlice) -> Iterator[Row]:
     yield Row(f"let_go:{index}", Line((Piece("  0 ", "accent"), Piece("continue without it"))))
 
 
-def _about_secret(index: int, action: ActionSlice) -> Iterator[Row]:
-    yield note(f"  {action.question}", "warning", 2)
-    for number, choice in enumerate(action.nearest, 1):
-        words = _CHOICES.get(choice, choice)
-        yield Row(f"choice:{index}:{choice}", Line((Piece(f"  {number} ", "accent"), Piece(words))))
-    yield Row(f"let_go:{index}", Line((Piece("  0 ", "accent"), Piece("none"))))
-
-
 def _directory(directory: DirectoryAction, outcome: str = "", *, failed: bool = False) -> Row:
     below = "and below" if directory.recursive else ""
     detail = " · ".join(part for part in (directory.filter, below, outcome) if part)
     path = Piece(directory.path.rstrip("/") + "/", "", "start")
     ink = "warning" if failed else "muted"
     return Row("", Line((Piece("▸ ", "muted"), path), (Piece(detail, ink),) if detail else ()))
-
-
-def _listed(folder: ListedFolder) -> Row:
-    count = "1 entry" if folder.entries == 1 else f"{folder.entries:,} entries"
-    return _directory(folder.directory, folder.error or count, failed=bool(folder.error))
 
 
 def duration(ms: float) -> str:
@@ -214,12 +197,13 @@ class PlanPane(Pane):
 
     @cached_property
     def commands(self) -> Mapping[str, Callable[[], object]]:
+        decide = self.session.chat.decide
         return {
             "choose": self._choose,
             "let_go": self._let_go,
-            "retry": self._retry,
-            "edit": self._edit,
-            "other": self._name_other,
+            "retry": self._at_cursor(lambda it: self.act(decide(it.name, "", it.patterns))),
+            "edit": self._at_cursor(lambda it: self._type("patterns", it.name, _BETWEEN.join(it.patterns))),
+            "other": self._at_cursor(lambda it: self._type("path", it.name, "")),
             "open": self._open,
         }
 
@@ -266,18 +250,6 @@ class PlanPane(Pane):
             self._answer("")
         elif (action := self._under_cursor()) is not None:
             self.act(self.session.chat.decide(action.action.name))
-
-    def _retry(self) -> None:
-        if (action := self._under_cursor()) is not None:
-            self.act(self.session.chat.decide(action.action.name, "", action.action.patterns))
-
-    def _edit(self) -> None:
-        if (action := self._under_cursor()) is not None:
-            self._type("patterns", action, _BETWEEN.join(action.action.patterns))
-
-    def _name_other(self) -> None:
-        if (action := self._under_cursor()) is not None:
-            self._type("path", action, "")
 
     def _open(self) -> None:
         kind, _, rest = self._rows.cursor.partition(":")
@@ -349,8 +321,15 @@ class PlanPane(Pane):
             return self._plan.actions[whole_number(index[0])]
         return self._asking()
 
-    def _type(self, kind: str, action: ActionSlice, value: str) -> None:
-        self._typing, self._typing_for = kind, action.action.name
+    def _at_cursor(self, call: Callable[[FileAction], object]) -> Callable[[], None]:
+        def do() -> None:
+            if (action := self._under_cursor()) is not None:
+                call(action.action)
+
+        return do
+
+    def _type(self, kind: str, name: str, value: str) -> None:
+        self._typing, self._typing_for = kind, name
         self._input.placeholder = _PATTERNS if kind == "patterns" else _PATH
         self._input.value = value
         self._input.display = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Literal, cast
 
 from msgspec.structs import replace
 from textual import events, on
@@ -50,7 +50,7 @@ from tui_agent.ui.panes.review_rows import (
 from tui_agent.ui.safe_text import check_pieces, parts
 from tui_agent.ui.widgets.line_view import HintLine, LineView, Rows
 from tui_agent.ui.widgets.list_pane import ListPane
-from tui_agent.ui.widgets.pane import noticed
+from tui_agent.ui.widgets.pane import compare, noticed, save_place
 from tui_agent.ui.widgets.waiting import broken_now
 
 _EMPTY = "Changes that the model proposes. Nothing is written until you apply it."
@@ -91,7 +91,7 @@ class ReviewPane(ListPane):
         return {
             **self._decisions.commands,
             "open": self._open,
-            "diff": self._compare,
+            "diff": lambda: compare(self, it.path if (it := change_at(self.changes, self.position)) else ""),
             "comment": self._begin_comment,
             "columns": self._toggle_columns,
             "next_hunk": partial(self._step, 1),
@@ -113,8 +113,7 @@ class ReviewPane(ListPane):
         newest = max((change.turn for change in self.changes), default=0)
         if 0 < self._turn < newest and not self.has_focus_within:
             self.position = entry(next(change for change in self.changes if change.turn == newest))
-            place = {**state.layout.place, self.ID: self.position.saved()}
-            self.session.set_layout(replace(state.layout, place=place))
+            save_place(self.session, self.ID, self.position.saved())
         self._turn = newest
         self.draw()
 
@@ -155,8 +154,7 @@ class ReviewPane(ListPane):
     def go(self, position: ReviewPosition | None) -> None:
         if position is None or position == self.position:
             return
-        layout = self.session.state.layout
-        self.session.set_layout(replace(layout, place={**layout.place, self.ID: position.saved()}))
+        save_place(self.session, self.ID, position.saved())
         self.show(self.session.state)
 
     def _lead(self) -> None:
@@ -185,12 +183,6 @@ class ReviewPane(ListPane):
             diff, hunk = self.body.diff(change), self.position.hunk if self.position else 0
             line = diff.hunks[hunk].start + 1 if diff and hunk < len(diff.hunks) else 1
             self.act(self.session.files.open(change.path, line), changes=("buffers",))
-
-    def _compare(self) -> None:
-        from tui_agent.ui.dialogs.preview import FileDiff
-
-        if change := change_at(self.changes, self.position):
-            self.app.push_screen(FileDiff(self.session, change.path))
 
     # ── mouse ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -272,9 +264,9 @@ class ReviewDecisions:
             "skip_all": lambda: self._act(self._decide_all(skip)),
             "undo": lambda: self._act(self._undo()),
             "redo": lambda: self._act(self._session.review.redo()),
-            "take_back": self._take_back_hunk,
-            "take_back_file": self._take_back_file,
-            "take_back_todo": self._take_back_todo,
+            "take_back": partial(self._take_back, "hunk"),
+            "take_back_file": partial(self._take_back, "file"),
+            "take_back_todo": partial(self._take_back, "todo"),
             "history": self._show_history,
             "allow_host": self._allow_host,
             "edit": partial(self._when_fetched, self._edit),
@@ -391,42 +383,38 @@ class ReviewDecisions:
                 there = ReviewPosition(first.change, first.hunk or 0)
                 self._pane.go(restored_position(self._pane.changes, there.saved()))
 
-    def _take_back(self, picks: Sequence[Pick]) -> None:
+    def _take_back(self, extent: Literal["hunk", "file", "todo"]) -> None:
+        change, position = self._change, self._pane.position
+        if change is None or position is None:
+            return
+        if extent == "hunk":
+            picks = [Pick(change.id, position.hunk if change.hunks else None, change.version)]
+        elif extent == "file":
+            picks = [whole(change)]
+        else:
+            found = of_todo(self._pane.changes, change)
+            picks = [whole(one) for one in found if {"applied", "skipped"}.intersection(one.hunks)]
         if picks:
             self._act(self._session.review.revert(picks))
-
-    def _take_back_hunk(self) -> None:
-        if (change := self._change) and self._pane.position:
-            hunk = self._pane.position.hunk if change.hunks else None
-            self._take_back([Pick(change.id, hunk, change.version)])
-
-    def _take_back_file(self) -> None:
-        if change := self._change:
-            self._take_back([whole(change)])
-
-    def _take_back_todo(self) -> None:
-        if change := self._change:
-            found = of_todo(self._pane.changes, change)
-            self._take_back([whole(one) for one in found if {"applied", "skipped"}.intersection(one.hunks)])
 
     def _show_history(self) -> None:
         from tui_agent.ui.dialogs.preview import History
 
-        self._pane.app.push_screen(History(self._session), self._go_back_over)
+        def chosen(checkpoint: str | None) -> None:
+            points = {point.id: point for point in self._session.state.review.checkpoints}
+            if checkpoint in points:
+                go_back = (
+                    self._session.review.redo if points[checkpoint].undone else self._session.review.undo
+                )
+                self._act(go_back(checkpoint))
+
+        self._pane.app.push_screen(History(self._session), chosen)
 
     def _allow_host(self) -> None:
         from tui_agent.ui.dialogs.questions import choose_hosts
 
         asking = choose_hosts(self._pane.app, self._session)
         self._pane.run_worker(asking, group="session", exclusive=True)
-
-    def _go_back_over(self, checkpoint: str | None) -> None:
-        points = {point.id: point for point in self._session.state.review.checkpoints}
-        if checkpoint in points:
-            undone = points[checkpoint].undone
-            self._act(
-                self._session.review.redo(checkpoint) if undone else self._session.review.undo(checkpoint)
-            )
 
     # ── editing ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -437,7 +425,14 @@ class ReviewDecisions:
         if choosing := self._pane.body.choosing:
             about = f"{change.path}: conflict {choosing.place + 1} of {choosing.count}"
             place = f"place:{change.id}:{choosing.place}"
-            wrote = partial(self._wrote_place, place)
+
+            def wrote(text: str | None) -> None:
+                choosing = self._pane.body.choosing
+                if choosing is not None and text is not None:
+                    choosing.write(text)
+                    self._session.chat.set_typed(place, text)  # kept until the last place is decided
+                    self._chosen()
+
             app.push_screen(TextDialog(about, choosing.draft, kept=(self._session, place)), wrote)
             return
         diff = self._pane.body.diff(change)
@@ -461,13 +456,6 @@ class ReviewDecisions:
                 self._act(keep(new))
 
         app.push_screen(TextDialog(about, text, kept=kept), edited)
-
-    def _wrote_place(self, place: str, text: str | None) -> None:
-        choosing = self._pane.body.choosing
-        if choosing is not None and text is not None:
-            choosing.write(text)
-            self._session.chat.set_typed(place, text)  # kept until the last place is decided
-            self._chosen()
 
     def _chosen(self) -> None:
         choosing, change = self._pane.body.choosing, self._change

@@ -164,8 +164,17 @@ class ReviewBody(Vertical):
             self._bring_out(view)
             view.show_conflict(choosing.view, choosing.chosen, choosing.place)
             return
-        self._bring_out(self._columns)
-        self._draw_diff(self._columns, change, place)
+        columns = self._columns
+        self._bring_out(columns)
+        diff = self._diffs.get(_key(change))
+        if diff is None:
+            return
+        if isinstance(diff, str):
+            columns.show_words(diff)
+        elif not diff.hunks:
+            columns.show_words(without_diff(change))
+        else:
+            columns.show_diff(diff, hunk_states(change, len(diff.hunks)), place.hunk)
 
     @property
     def _columns(self) -> DiffView:
@@ -185,17 +194,6 @@ class ReviewBody(Vertical):
         if had_focus:
             view.focus()
 
-    def _draw_diff(self, view: DiffView, change: Change, place: ReviewPosition) -> None:
-        diff = self._diffs.get(_key(change))
-        if diff is None:
-            return
-        if isinstance(diff, str):
-            view.show_words(diff)
-        elif not diff.hunks:
-            view.show_words(without_diff(change))
-        else:
-            view.show_diff(diff, hunk_states(change, len(diff.hunks)), place.hunk)
-
     async def fetch(self, change: Change) -> None:
         """Fetches what is not cached; draws it if its change is still current."""
         key = _key(change)
@@ -212,15 +210,12 @@ class ReviewBody(Vertical):
                 self._diffs[key] = str(error)
             finally:
                 self._fetching.pop(key, None)
-        self._forget_oldest()
-        if self._shown is not None and _key(self._shown[0]) == key:
-            self.draw()
-
-    def _forget_oldest(self) -> None:
         shown = _key(self._shown[0]) if self._shown is not None else None
         for kept in (self._diffs, self._conflicts):
-            for key in [key for key in kept if key != shown][: max(0, len(kept) - MOST_KEPT)]:
-                del kept[key]
+            for hidden in [hidden for hidden in kept if hidden != shown][: max(0, len(kept) - MOST_KEPT)]:
+                del kept[hidden]
+        if self._shown is not None and _key(self._shown[0]) == key:
+            self.draw()
 
     async def _choices(self, change: Change) -> ConflictChoices | None:
         """`None` if it is already resolved or unreadable."""

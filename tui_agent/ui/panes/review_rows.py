@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -121,13 +121,8 @@ def hunk_states(change: Change, count: int) -> tuple[HunkState, ...]:
     whole: HunkState = "pending"
     if not change.is_open and change.state not in BROKEN:
         whole = "applied" if change.state == "applied" else "skipped"
-    return tuple(_states(change, count, whole))
-
-
-def _states(change: Change, count: int, whole: HunkState) -> Iterator[HunkState]:
-    for index in range(count):
-        state = change.hunks[index] if index < len(change.hunks) else whole
-        yield whole if state == "pending" else state
+    states = (change.hunks[index] if index < len(change.hunks) else whole for index in range(count))
+    return tuple(whole if state == "pending" else state for state in states)
 
 
 def _read(saved: object) -> ReviewPosition | None:

@@ -107,19 +107,17 @@ class StatusPane(Pane):
             count = counted(len({step.path for point in new for step in point.files}), "file")
             self.app.notify(f"{count} written · {self.keys.shown(place)} undoes", timeout=5, markup=False)
         counts = any(not one.background for one in state.commands.running)
-        self._count(not self.plain and (counts or bool(state.subtasks.running)))
-
-    async def on_hint_line_pressed(self, event: HintLine.Pressed) -> None:
-        event.stop()
-        event.prevent_default()  # the action can belong to another pane
-        self.post_message(self.ActionAsked(event.action))
-
-    def _count(self, running: bool) -> None:
+        running = not self.plain and (counts or bool(state.subtasks.running))
         if running and self._counting is None:
             self._counting = self.set_interval(1.0, lambda: self.show(self.session.state))
         elif not running and self._counting is not None:
             self._counting.stop()
             self._counting = None
+
+    async def on_hint_line_pressed(self, event: HintLine.Pressed) -> None:
+        event.stop()
+        event.prevent_default()  # the action can belong to another pane
+        self.post_message(self.ActionAsked(event.action))
 
     def _told_here(self, name: str) -> str:
         """Returns "" if the pane shows its own keys."""

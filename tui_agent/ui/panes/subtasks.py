@@ -37,7 +37,7 @@ from tui_agent.ui.panes.subtasks_rows import (
 from tui_agent.ui.safe_text import label
 from tui_agent.ui.widgets.line_view import HintLine, LineView, Row, Rows
 from tui_agent.ui.widgets.list_pane import ListPane
-from tui_agent.ui.widgets.pane import noticed
+from tui_agent.ui.widgets.pane import noticed, save_place
 
 _Call = Coroutine[Any, Any, object]
 _NONE_SEEN = "The filter hides all sub-tasks."
@@ -84,7 +84,7 @@ class SubTasksPane(ListPane):
             "remove": partial(self._open, subtasks.remove),
             "fold": lambda: self.set_view(replace(self.look, folded=not self.look.folded)),
             "follow": lambda: self.set_view(replace(self.look, follows=not self.look.follows)),
-            "filter": self._begin_filter,
+            "filter": lambda: self.write(self.look.words),
         }
 
     def compose(self) -> ComposeResult:
@@ -133,8 +133,7 @@ class SubTasksPane(ListPane):
             return
         self._look = look
         self._draw()
-        layout = self.session.state.layout
-        self.session.set_layout(replace(layout, place={**layout.place, self.ID: self.look.saved()}))
+        save_place(self.session, self.ID, self.look.saved())
 
     def _tick(self) -> None:
         if self.display:
@@ -203,9 +202,6 @@ class SubTasksPane(ListPane):
         if (cursor := self.look.cursor) in order:
             self._go(order[max(0, min(order.index(cursor) + step, len(order) - 1))])
 
-    def _begin_filter(self) -> None:
-        self.write(self.look.words)
-
     def _do(self, call: Callable[[str], _Call]) -> None:
         if task := self._current:
             self.act(call(task.id))
@@ -231,8 +227,7 @@ class SubTasksPane(ListPane):
             self.ask(self.session.notice(said + more))
             return
         place = next(iter([*waiting(shown), ReviewPosition(shown[0].id)]))
-        layout = self.session.state.layout
-        self.session.set_layout(replace(layout, place={**layout.place, "review": place.saved()}))
+        save_place(self.session, "review", place.saved())
         self.go_to("review")
 
     def on_line_view_moved(self, event: LineView.Moved) -> None:

@@ -36,7 +36,12 @@ def read_look(saved: object) -> ViewOptions:
 
 def visible_tasks(tasks: Sequence[SubTask], look: ViewOptions) -> tuple[SubTask, ...]:
     wanted = look.words.lower().split()
-    left = [task for task in tasks if _is_seen(task, look, wanted)]
+    left = [
+        task
+        for task in tasks
+        if not (look.folded and task.state in DONE_STATES)
+        and all(word in f"{task.id} {task.goal} {task.state}".lower() for word in wanted)
+    ]
     if len(left) == len(tasks):
         return tuple(tasks)
     by_id = {task.id: task for task in tasks}
@@ -51,20 +56,8 @@ def moved_to(look: ViewOptions, tasks: Sequence[SubTask]) -> ViewOptions:
         return replace(look, cursor=running[0])
     if any(task.id == look.cursor for task in tasks):
         return look
-    return replace(look, cursor=_first(tasks))
-
-
-def _first(tasks: Sequence[SubTask]) -> str:
-    """Order: waiting for the user, running, others."""
     first = sorted(tasks, key=lambda task: (not waits_for_user(task), task.state != "running"))
-    return first[0].id if first else ""
-
-
-def _is_seen(task: SubTask, look: ViewOptions, wanted: Sequence[str]) -> bool:
-    if look.folded and task.state in DONE_STATES:
-        return False
-    words = f"{task.id} {task.goal} {task.state}".lower() if wanted else ""
-    return all(word in words for word in wanted)
+    return replace(look, cursor=first[0].id if first else "")
 
 
 def _seen_before(
@@ -163,10 +156,12 @@ def limits_row(settings: Settings, tasks: Sequence[SubTask], used: Usage) -> Row
     of_cost = f" of ${most_cost:g}" if most_cost else ""
     cost = "" if used.cost is None else dollars(used.cost) or "$0"
     said = f"{short_count(tokens)}{of_tokens} tokens" + (f", {cost}{of_cost}" if cost else "")
+    seconds = each.max_seconds
+    longest = clock(seconds) if seconds % 60 else f"{seconds // 60} min"
     caps = [
         f"{short_count(each.max_tokens)} tokens" if each.max_tokens else "",
         f"${each.max_cost:g}" if each.max_cost else "",
-        _time(each.max_seconds),
+        longest if seconds else "",
     ]
     capped = ", ".join(cap for cap in caps if cap)
     long = f"{said} · {capped} each" if capped else said
@@ -174,12 +169,6 @@ def limits_row(settings: Settings, tasks: Sequence[SubTask], used: Usage) -> Row
     short = f"{short_count(tokens)}{of_tokens.replace(' of ', '/')} {paid}".rstrip()
     right = (long, said, short, paid or short)
     return Row("", Line((*asks, left), tuple(Piece(words, ink) for words in right)))
-
-
-def _time(seconds: int) -> str:
-    if not seconds:
-        return ""
-    return clock(seconds) if seconds % 60 else f"{seconds // 60} min"
 
 
 def list_rows(tasks: Sequence[SubTask], facts: Mapping[str, Fact]) -> list[Row]:

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
+from msgspec.structs import replace
 from textual.app import App
 from textual.containers import Container
 from textual.content import Content
@@ -194,6 +195,19 @@ class Pane(Container):
 
     def watch_title_text(self) -> None:
         self.post_message(self.Retitled(self))
+
+
+def save_place(session: Session, pane: str, place: dict[str, object]) -> None:
+    layout = session.state.layout
+    session.set_layout(replace(layout, place={**layout.place, pane: place}))
+
+
+def compare(pane: Pane, path: str) -> None:
+    """Shows the changes of a file; does nothing for ""."""
+    from tui_agent.ui.dialogs.preview import FileDiff
+
+    if path:
+        pane.app.push_screen(FileDiff(pane.session, path))
 
 
 GROUP = "ask"
