@@ -9,6 +9,7 @@ from support.scenes import scene
 from textual.app import ComposeResult
 
 from tui_agent.edits.change import Diff, Hunk
+from tui_agent.ui.diff.diff_lines import DiffLines
 from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.themes import Depth
 
@@ -130,8 +131,8 @@ async def test_text_from_outside_stays_text():
 
 async def test_only_visible_lines_are_drawn_however_long_the_diff(monkeypatch):
     drawn: list[object] = []
-    draw = DiffView._segments
-    monkeypatch.setattr(DiffView, "_segments", lambda self, line: drawn.append(line) or draw(self, line))
+    text = DiffLines.text
+    monkeypatch.setattr(DiffLines, "text", lambda self, line: drawn.append(line) or text(self, line))
     app = DiffApp()
     async with app.run_test(size=(80, 20)) as pilot:
         lines = tuple(f"line {n}\n" for n in range(20_000))

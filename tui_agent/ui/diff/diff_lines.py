@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from rich.cells import split_graphemes
 
-from tui_agent.edits.change import Diff, Hunk
+from tui_agent.edits.change import Diff
 from tui_agent.ui.safe_text import one_line
 
 CONTEXT = 3
@@ -47,7 +47,17 @@ class DiffLines:
         self._unfolded = unfolded
         #: Whether line endings are mixed, by hunk.
         self._mixed: dict[int, bool] = {}
-        self._build()
+        at, shift, last = 0, 0, len(self.diff.hunks) - 1
+        for index, hunk in enumerate(self.diff.hunks):
+            self._same(at, hunk.start, shift, before=index > 0, after=True)
+            self.firsts.append(len(self.lines))
+            start = hunk.start + 1
+            self.lines += [DiffLine("removed", index, n, start + n) for n in range(len(hunk.removed))]
+            self.lines += [DiffLine("added", index, n, start + shift + n) for n in range(len(hunk.added))]
+            self.lasts.append(len(self.lines) - 1)
+            at = hunk.start + len(hunk.removed)
+            shift += len(hunk.added) - len(hunk.removed)
+        self._same(at, len(self.diff.base), shift, before=last >= 0, after=False)
         self.digits = len(str(max((line.number for line in self.lines if line.kind != "fold"), default=1)))
 
     def tops(self, room: int) -> list[int]:
@@ -112,22 +122,6 @@ class DiffLines:
                 return self.diff.hunks[line.hunk].added[line.at]
             case _:
                 return self.diff.base[line.at]
-
-    def _build(self) -> None:
-        at, shift, last = 0, 0, len(self.diff.hunks) - 1
-        for index, hunk in enumerate(self.diff.hunks):
-            self._same(at, hunk.start, shift, before=index > 0, after=True)
-            self.firsts.append(len(self.lines))
-            self._changed(index, hunk, shift)
-            self.lasts.append(len(self.lines) - 1)
-            at = hunk.start + len(hunk.removed)
-            shift += len(hunk.added) - len(hunk.removed)
-        self._same(at, len(self.diff.base), shift, before=last >= 0, after=False)
-
-    def _changed(self, index: int, hunk: Hunk, shift: int) -> None:
-        start = hunk.start + 1
-        self.lines += [DiffLine("removed", index, n, start + n) for n in range(len(hunk.removed))]
-        self.lines += [DiffLine("added", index, n, start + shift + n) for n in range(len(hunk.added))]
 
     def _same(self, start: int, end: int, shift: int, *, before: bool, after: bool) -> None:
         hide_from = start + (CONTEXT if before else 0)

@@ -120,7 +120,9 @@ class DiffView(LineView):
     def render_line(self, y: int) -> Strip:
         width = self.across
         if self.shown is None:
-            return self._sentence(y, width)
+            lines = wrap(self._words, max(width - 3, 8))
+            text = f" {lines[y]}" if y < len(lines) else ""
+            return Strip([Segment(text, self.ink("muted"))]).crop_extend(0, width, self.ink(""))
         place = self._at(y + self.scroll_offset.y)
         return Strip.blank(width, self.ink("")) if place is None else self._strip(self.shown, *place, width)
 
@@ -128,7 +130,11 @@ class DiffView(LineView):
         line = shown.lines[index]
         if line.kind == "fold":
             return self._fold(line, width)
-        return Strip.join([self._gutter(line, index, part), self._row(line, index, part)])
+        body = self._body(line, index)
+        if self._tops[index + 1] - self._tops[index] > 1:
+            body = body.crop(*shown.breaks(line, self._room)[part : part + 2])
+        body = body.crop_extend(0, self._room, self._ground(line))
+        return Strip.join([self._gutter(line, index, part), body])
 
     def on_click(self, event: events.Click) -> None:
         index = self._line_at(event.y + self.scroll_offset.y)
@@ -214,28 +220,17 @@ class DiffView(LineView):
             ]
         )
 
-    def _row(self, line: DiffLine, index: int, part: int) -> Strip:
-        assert self.shown is not None
-        body = self._body(line, index)
-        if self._tops[index + 1] - self._tops[index] > 1:
-            start, end = self.shown.breaks(line, self._room)[part : part + 2]
-            body = body.crop(start, end)
-        return body.crop_extend(0, self._room, self._ground(line))
-
     def _body(self, line: DiffLine, index: int) -> Strip:
         strip = self._drawn.get(index)
         if strip is None:
-            strip = self._drawn[index] = Strip(self._segments(line))
+            assert self.shown is not None
+            text, ending = self.shown.text(line), self.shown.ending(line)
+            style = self._text_style(line) + self._ground(line)
+            segments = layered(text, style, self._layers(line) if self._is_due(line) else ())
+            if ending:
+                segments.append(Segment(f"  {ending}", self.ink("muted") + self._ground(line)))
+            strip = self._drawn[index] = Strip(segments)
         return strip
-
-    def _segments(self, line: DiffLine) -> list[Segment]:
-        assert self.shown is not None
-        text, ending = self.shown.text(line), self.shown.ending(line)
-        style = self._text_style(line) + self._ground(line)
-        segments = layered(text, style, self._layers(line) if self._is_due(line) else ())
-        if ending:
-            segments.append(Segment(f"  {ending}", self.ink("muted") + self._ground(line)))
-        return segments
 
     def _layers(self, line: DiffLine) -> list[StyleSpan]:
         """Changed words; in unchanged lines the syntax colours."""
@@ -286,11 +281,6 @@ class DiffView(LineView):
         text = f"   {'⋯':>{across}}   {line.number} unchanged lines"
         style = self.ink("muted") + self.ground("fold")
         return Strip([Segment(text, style)]).crop_extend(0, width, style)
-
-    def _sentence(self, y: int, width: int) -> Strip:
-        lines = wrap(self._words, max(width - 3, 8))
-        text = f" {lines[y]}" if y < len(lines) else ""
-        return Strip([Segment(text, self.ink("muted"))]).crop_extend(0, width, self.ink(""))
 
     def _unfold(self, unfolded: set[int]) -> None:
         assert self.shown is not None
