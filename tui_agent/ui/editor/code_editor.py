@@ -58,8 +58,10 @@ def _change_lines(area: TextArea, rows: range, lines: list[str], down: int = 0) 
 
 def dedent(area: TextArea) -> None:
     lines = [area.document.get_line(row) for row in _rows(area)]
+    width = area.indent_width
     shorter = [
-        line[1:] if line.startswith("\t") else line[_step_of(line, area.indent_width) :] for line in lines
+        line[1:] if line.startswith("\t") else line[min(len(line) - len(line.lstrip(" ")), width) :]
+        for line in lines
     ]
     if shorter != lines:
         _change_lines(area, _rows(area), shorter)
@@ -115,10 +117,6 @@ def go_to_bracket(area: TextArea) -> None:
 def _within(area: TextArea, place: Place) -> Place:
     row = min(place[0], area.document.line_count - 1)
     return row, min(place[1], len(area.document.get_line(row)))
-
-
-def _step_of(line: str, width: int) -> int:
-    return min(len(line) - len(line.lstrip(" ")), width)
 
 
 def _uncommented(line: str, sign: str) -> str:
@@ -226,7 +224,6 @@ class Editor(WritingArea):
 
     @property
     def length(self) -> int:
-        """Number of characters."""
         return self.document.length if isinstance(self.document, ExactDocument) else len(self.text)
 
     def _point(self, place: Place) -> Point:
@@ -363,7 +360,7 @@ class Editor(WritingArea):
             self.replace(overlay.text, (0, 0), before.end)
         else:
             self.load_text(overlay.text)
-        self.selection = Selection(self._within(start), self._within(end))
+        self.selection = Selection(_within(self, start), _within(self, end))
         self.scroll_to(scroll.x, scroll.y + down, animate=False, immediate=True)
 
     def _speak(self, language: str | None) -> None:
@@ -434,7 +431,7 @@ class Editor(WritingArea):
             self._show_part(cursor[0])
         self._by_mouse, self._scroll_later = False, None
         self.selection = Selection(
-            self._within(self._local_place(anchor)), self._within(self._local_place(cursor))
+            _within(self, self._local_place(anchor)), _within(self, self._local_place(cursor))
         )
         self.call_after_refresh(self.scroll_cursor_visible, True)
 
@@ -504,10 +501,6 @@ class Editor(WritingArea):
 
     def _local_place(self, place: Place) -> Place:
         return max(place[0] - self.first_line, 0), place[1]
-
-    def _within(self, place: Place) -> Place:
-        row = min(place[0], self.document.line_count - 1)
-        return row, min(place[1], len(self.document.get_line(row)))
 
 
 def _place_of(index: int, lines: list[str], ending: int) -> Place:

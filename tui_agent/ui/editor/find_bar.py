@@ -172,7 +172,13 @@ class FindBar(Vertical):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         if self._mode == "line":
-            self._go_to_line(event.value)
+            line, _, column = event.value.strip().partition(":")
+            row, place = whole_number(line), whole_number(column, 0 if column else 1)
+            if self._editor and row and place:
+                self._editor.go_to_line(row, place)
+                self._leave()
+            else:
+                self._say("A line, or line:column", "$warning")
         elif event.input.id == "find-with":
             self._do(self._replace())
         else:
@@ -185,15 +191,6 @@ class FindBar(Vertical):
             self.open_for("replace", self._editor)
         words, other = self.query_one("#find-words", Input), self.query_one("#find-with", Input)
         (other if self.screen.focused is words else words).focus()
-
-    def _go_to_line(self, value: str) -> None:
-        line, _, column = value.strip().partition(":")
-        row, place = whole_number(line), whole_number(column, 0 if column else 1)
-        if self._editor and row and place:
-            self._editor.go_to_line(row, place)
-            self._leave()
-        else:
-            self._say("A line, or line:column", "$warning")
 
     def text_changed(self) -> None:
         if self._editor is None or self._mode == "line":

@@ -358,7 +358,7 @@ class Vim:
             self._change = (self._running, "")
         match operator:
             case "y":
-                self._keep(span, copied=True)
+                self._write(Register(text[start:end], lines), copied=True)
                 self._go(min(start, self._at) if not lines or start > self._at else self._at)
                 if start < self._at and not lines:
                     self._go(start)
@@ -450,9 +450,6 @@ class Vim:
         self._change = (change, words)
 
     # ── registers ────────────────────────────────────────────────────────────────────────────────────────
-
-    def _keep(self, span: TextRange, *, copied: bool = False) -> None:
-        self._write(Register(self._text[span.start : span.end], span.lines), copied=copied)
 
     def _write(self, register: Register, *, copied: bool = False) -> None:
         app = self._area.app

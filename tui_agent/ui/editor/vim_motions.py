@@ -189,7 +189,9 @@ def moved(text: str, at: int, motion: str, count: int, operated: bool = False) -
             if here is None:
                 return None
             pair = _PARTNERS[text[here]]
-            return _closing(text, here, pair) if text[here] == pair[0] else _opening(text, here, pair)
+            if text[here] == pair[0]:
+                return _closing(text, here, pair)
+            return _balanced(text, range(here, max(-1, here - _SEARCHED), -1), pair[1], pair[0])
     if len(motion) == 2 and motion[0] in "fFtT":
         return _found(text, at, motion, count)
     return None
@@ -275,10 +277,6 @@ def _paragraph(text: str, at: int, count: int, *, forward: bool) -> int:
 
 def _closing(text: str, opening: int, pair: str) -> int | None:
     return _balanced(text, range(opening, min(len(text), opening + _SEARCHED)), pair[0], pair[1])
-
-
-def _opening(text: str, closing: int, pair: str) -> int | None:
-    return _balanced(text, range(closing, max(-1, closing - _SEARCHED), -1), pair[1], pair[0])
 
 
 def _balanced(text: str, places: range, deeper: str, sought: str) -> int | None:

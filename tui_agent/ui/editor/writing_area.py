@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterator
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast, runtime_checkable
 
@@ -203,32 +202,25 @@ class WritingArea(TextArea, inherit_bindings=False):
     def find_matching_bracket(self, bracket: str, search_from: Location) -> Location | None:
         if bracket not in _PARTNERS:
             return None
+        row, column = search_from
         forward = bracket in "([{"
+        rows = range(row, min(row + SEARCHED_LINES, self.document.line_count))
+        if not forward:
+            rows = range(row, max(row - SEARCHED_LINES, -1), -1)
         opened: list[str] = []
-        for found, place in (
-            self._brackets_after(search_from) if forward else self._brackets_before(search_from)
-        ):
-            if (found in "([{") == forward:
-                opened.append(found)
-            elif opened and opened[-1] == _PARTNERS[found]:
-                opened.pop()
-                if not opened:
-                    return place
+        for at in rows:
+            line = self.document.get_line(at)
+            places = [*_BRACKETS.finditer(line, column if forward and at == row else 0)]
+            if not forward:
+                places = [place for place in reversed(places) if at < row or place.start() <= column]
+            for place in places:
+                if (place[0] in "([{") == forward:
+                    opened.append(place[0])
+                elif opened and opened[-1] == _PARTNERS[place[0]]:
+                    opened.pop()
+                    if not opened:
+                        return at, place.start()
         return None
-
-    def _brackets_after(self, start: Location) -> Iterator[tuple[str, Location]]:
-        row, column = start
-        for at in range(row, min(row + SEARCHED_LINES, self.document.line_count)):
-            line = self.document.get_line(at)
-            for found in _BRACKETS.finditer(line, column if at == row else 0):
-                yield found[0], (at, found.start())
-
-    def _brackets_before(self, start: Location) -> Iterator[tuple[str, Location]]:
-        row, column = start
-        for at in range(row, max(row - SEARCHED_LINES, -1), -1):
-            line = self.document.get_line(at)
-            for found in reversed([*_BRACKETS.finditer(line, 0, column + 1 if at == row else len(line))]):
-                yield found[0], (at, found.start())
 
     def _refresh_rows(self, first: int, last: int) -> None:
         top = self.scroll_offset.y
