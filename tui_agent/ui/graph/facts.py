@@ -62,7 +62,6 @@ class Facts(Mapping[str, Fact]):
 
     @property
     def silent(self) -> int:
-        """Number of running tasks without output."""
         return sum(
             bool(silence(progress, self._now, self._silent_after))
             for name, progress in self._running.items()
@@ -143,16 +142,22 @@ def _fact(
     if task.state == "running":
         return _running(task, progress, now, silent_after)
     if task.state == "pending" and (waits := waited_for(task, done)):
-        words = Piece(f"waits for {', '.join(waits)}", "muted", "end")
-        return Fact(mark_of(task), words, Piece(f"after {len(waits)}", "muted"))
+        long = Piece(f"waits for {', '.join(waits)}", "muted", "end")
+        return Fact(mark_of(task), long, Piece(f"after {len(waits)}", "muted"))
     if task.state == "failed":
         return Fact(mark_of(task), Piece(task.reason or "failed", "failed", "end"), Piece("failed", "failed"))
     if task.state == "completed" and task.seconds:
-        long, full = _spent_words(task, None, now)
+        spent_words, full = _spent_words(task, None, now)
         beyond = " ⚠" if task.outside else ""
-        return Fact(mark_of(task), Piece(long + beyond, "muted"), Piece(beyond.strip(), "warning"), full)
+        return Fact(
+            mark_of(task), Piece(spent_words + beyond, "muted"), Piece(beyond.strip(), "warning"), full
+        )
     short = Piece("for you", "accent") if waits_for_user(task) and not task.auto_execute else Piece("")
-    return Fact(mark_of(task), Piece(_state_words(task), "muted"), short)
+    words: str = task.state
+    if task.state in _NOT_BEGUN:
+        waits_here = "waits for you" if task.state == "ready" else ""
+        words = "starting" if task.wanted else "ticked" if task.auto_execute else waits_here
+    return Fact(mark_of(task), Piece(words, "muted"), short)
 
 
 def _running(task: SubTask, progress: SubTaskProgress | None, now: float, silent_after: int) -> Fact:
@@ -176,10 +181,3 @@ def _spent_words(task: SubTask, progress: SubTaskProgress | None, now: float) ->
     if tokens:
         parts[1] += " tokens"
     return long, " · ".join(parts)
-
-
-def _state_words(task: SubTask) -> str:
-    if task.state in _NOT_BEGUN:
-        waits = "waits for you" if task.state == "ready" else ""
-        return "starting" if task.wanted else "ticked" if task.auto_execute else waits
-    return task.state

@@ -190,9 +190,16 @@ class GraphView(LineView):
         if self.canvas is None or self._cursor not in self.canvas.nodes:
             return
         here = self.canvas.nodes[self._cursor]
-        found = [node for node in self.canvas.nodes.values() if _lies(here, node, across, down)]
+        nodes = self.canvas.nodes.values()
+        if across:
+            found = [node for node in nodes if (node.x - here.x) * across > 0]
+        else:
+            found = [node for node in nodes if node.x == here.x and (node.y - here.y) * down > 0]
         if found:
-            tied = self._tied(across)
+            if across < 0:
+                tied = set(self._tasks[self._cursor].dependencies)
+            else:
+                tied = {task.id for task in self._tasks.values() if self._cursor in task.dependencies}
             best = min(found, key=lambda n: (n.name not in tied, abs(n.x - here.x), abs(n.y - here.y)))
             self.post_message(self.Moved(self, best.name))
 
@@ -319,11 +326,6 @@ class GraphView(LineView):
         nodes = rows[y] if 0 <= y < len(rows) else []
         return next((node for node in nodes if node.x <= x < node.x + node.width), None)
 
-    def _tied(self, across: int) -> set[str]:
-        if across < 0:
-            return set(self._tasks[self._cursor].dependencies)
-        return {task.id for task in self._tasks.values() if self._cursor in task.dependencies}
-
     def _reveal(self) -> None:
         node = self.canvas.nodes.get(self._cursor) if self.canvas else None
         if node is not None:
@@ -346,9 +348,3 @@ def _lines(marks: Mapping[int, LineGlyph], cursor: str) -> Iterator[tuple[int, s
         line += mark.glyph
     if line:
         yield start, line, lit
-
-
-def _lies(here: Node, there: Node, across: int, down: int) -> bool:
-    if across:
-        return (there.x - here.x) * across > 0
-    return there.x == here.x and (there.y - here.y) * down > 0

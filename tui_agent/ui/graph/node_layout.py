@@ -76,7 +76,6 @@ def _sweep(layers: list[list[LayerItem]], *, forth: bool) -> None:
 
 
 def _swap(layers: list[list[LayerItem]]) -> bool:
-    """Returns whether it swapped any."""
     swapped = False
     for index, layer in enumerate(layers):
         before = _rows(layers[index - 1]) if index else {}

@@ -306,10 +306,9 @@ def _sums(heights: Iterable[int], before: int = 0) -> list[int]:
 
 def _same(before: Sequence[AnyLine], after: Sequence[AnyLine], kept: int) -> int:
     most = min(len(before), len(after))
-    return next((at for at in range(kept, most) if not _equal(before[at], after[at])), most)
-
-
-def _equal(old: AnyLine, new: AnyLine) -> bool:
-    return old is new or (
-        old == new and old.content.spans == new.content.spans  # `Content` compares only plain text
-    )
+    for at in range(kept, most):
+        old, new = before[at], after[at]
+        # `Content` compares only plain text.
+        if old is not new and (old != new or old.content.spans != new.content.spans):
+            return at
+    return most

@@ -56,7 +56,6 @@ class Unit(Struct):
 
     @property
     def too_deep(self) -> bool:
-        """Whether the parser omitted nested content."""
         return any(token.level >= MOST_NESTED - 1 for token in self.tokens)
 
 
@@ -230,7 +229,12 @@ class Reading:
 
     def _go_on(self, growing: bool) -> list[AnyLine]:
         if not self._parsed:
-            return self._read_plain(growing)
+            rest = self._text[self._read :]
+            end = rest.rfind("\n") + 1 if growing else len(rest)
+            self._read += end
+            if end:
+                self._settled += _plain_lines(rest[:end].removesuffix("\n") if growing else rest)
+            return _plain_lines(rest[end:]) if growing else []
         window = WINDOW
         while len(self._settled) <= MOST_LINES:
             if self._fence is not None:
@@ -253,14 +257,6 @@ class Reading:
                     return tail
                 window *= 2
         return []
-
-    def _read_plain(self, growing: bool) -> list[AnyLine]:
-        rest = self._text[self._read :]
-        end = rest.rfind("\n") + 1 if growing else len(rest)
-        self._read += end
-        if end:
-            self._settled += _plain_lines(rest[:end].removesuffix("\n") if growing else rest)
-        return _plain_lines(rest[end:]) if growing else []
 
     def _advance(self, lines: int) -> None:
         for _ in range(lines):
@@ -296,7 +292,13 @@ class Reading:
         self._settle([*closed, rows] if rows else closed, source, skip, open_[0] if open_ else None)
         self._advance(end - skip)
         if fence is not None:
-            self._enter_fence(fence.tokens[0].info, source[fence.start])
+            info = fence.tokens[0].info
+            opening = FENCE.match(source[fence.start])
+            assert opening is not None
+            if self._settled:
+                self._settled.append(TextLine(Content()))
+            self._fence = _Fence(opening[2], len(opening[1]), info, len(self._settled), [])
+            self._settled.append(head_of(info))
             self._advance(1)
         return []
 
@@ -365,14 +367,6 @@ class Reading:
                 lines += _drawn(drawer, unit, source, 0, colours=False)
         self._tail_plain = drawer.plain
         return lines
-
-    def _enter_fence(self, info: str, line: str) -> None:
-        found = FENCE.match(line)
-        assert found is not None
-        if self._settled:
-            self._settled.append(TextLine(Content()))
-        self._fence = _Fence(found[2], len(found[1]), info, len(self._settled), [])
-        self._settled.append(head_of(info))
 
     def _read_code(self, fence: _Fence, growing: bool) -> bool:
         """Adds the complete lines of code. Returns whether the block has ended."""

@@ -115,7 +115,6 @@ class Table(Struct, frozen=True):
     def of(
         cls, rows: Sequence[Sequence[Content]], before: Table | None = None, sides: tuple[str, ...] = ()
     ) -> Table:
-        """Adds `rows` to the table `before`."""
         names = before.names if before else tuple(cell.plain for cell in rows[0])
         widest = list(before.widest) if before else [1] * len(names)
         words = list(before.words) if before else [1] * len(names)
