@@ -126,7 +126,7 @@ def has_run(found: Finding, names: tuple[str, ...]) -> bool:
 
 
 def limited_to(command: str, failures: tuple[str, ...], script_runner: str = "") -> str:
-    """Limits the last command joined by `&&`, if its runner supports it. `script_runner` is that of its package script."""
+    """Limits the last command joined by `&&`, if its runner, or `script_runner` for a script, can."""
     before, joined, last = command.rpartition(" && ")
     if not failures or len(failures) > MOST_ALONE or any(sign in last for sign in "|&;<>$`\n(){}*?"):
         return command

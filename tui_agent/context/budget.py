@@ -60,7 +60,7 @@ def _nearest(sums: int, room: int, near: int) -> int:
 
 
 def newest(messages: Sequence[Message], sizes: Sequence[int], room: int) -> int:
-    """Returns the index of the first message that fits into `room`. Keeps the last exchange; cuts before user messages only."""
+    """Returns the index of the first message that fits into `room`. Keeps the last exchange."""
     starts = [place for place, message in enumerate(messages) if message["role"] == "user"]
     if not starts:
         return len(messages)
