@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.widgets import Static
 
 from tui_agent import cli, debug_log
 from tui_agent.session import opening
 from tui_agent.ui import app as ui_app
+from tui_agent.ui.textual_patches.fatal_errors import FatalErrorsApp
 
 
 def test_a_fault_is_told_in_one_sentence(
@@ -38,3 +40,20 @@ def test_a_fault_is_told_in_one_sentence(
     told = capsys.readouterr()
     assert "Traceback" in told.err and "in broken" in told.err
     assert "private" not in told.out + told.err
+
+
+class MountedAtTheEnd(FatalErrorsApp[int]):
+    def on_mount(self) -> None:
+        self.exit(return_code=0)
+        self.mount(BrokenWidget())
+
+
+class BrokenWidget(Static):
+    def on_mount(self) -> None:
+        raise ZeroDivisionError
+
+
+async def test_a_fault_of_a_widget_that_is_mounted_at_the_end_is_none() -> None:
+    app = MountedAtTheEnd()
+    await app.run_async(headless=True)
+    assert (app.return_code, app.fault) == (0, None)
