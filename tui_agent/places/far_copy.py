@@ -10,7 +10,6 @@ import secrets
 import shlex
 import shutil
 import socket
-import tarfile
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -298,6 +297,8 @@ def _names(said: bytes) -> tuple[list[str], list[str]]:
 
 def _unpack(packed: bytes, folder: str) -> None:
     """Writes the files and links of an archive, within the limits of the reader of changes. Blocking."""
+    import tarfile
+
     left = BUDGET.read
     with suppress(tarfile.TarError, EOFError), tarfile.open(fileobj=io.BytesIO(packed), mode="r:") as archive:
         for count, member in enumerate(archive):

@@ -10,7 +10,6 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
@@ -268,6 +267,8 @@ def surroundings() -> Machine:
 
 def packages() -> dict[str, str | None]:
     """Requirements of the installed distribution, without extras."""
+    from importlib import metadata  # with its readers of mails and archives it takes 1.4 MB
+
     try:
         required = metadata.requires("tui-agent") or []
     except metadata.PackageNotFoundError:
@@ -312,6 +313,8 @@ def key_names(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
 
 
 def _version(name: str) -> str | None:
+    from importlib import metadata
+
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

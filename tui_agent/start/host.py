@@ -40,7 +40,10 @@ _OF_OTHERS = (
     *("tui_agent.model.catalogue", "tui_agent.model.connections", "tui_agent.model.event_stream"),
     *("tui_agent.web.page_reader", "tui_agent.workspace.worker", "tui_agent.workspace.watcher"),
     *("tui_agent.model.provider_errors", "tui_agent.model.request_errors"),
-    "tui_agent.git.repository",
+    *("tui_agent.model.failures", "tui_agent.model.wires.generate", "tui_agent.model.wires.messages"),
+    *("tui_agent.model.wires.responses", "tui_agent.git.commits", "tui_agent.git.repository"),
+    *("tui_agent.git.worktrees", "tui_agent.workspace.git_listing", "tui_agent.session.worker"),
+    *("tui_agent.log.web_page", "tui_agent.places.proof"),
 )
 #: Those of `_OF_OTHERS` that a session imports when it needs them.
 _OF_SESSIONS = (

@@ -12,7 +12,6 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from statistics import median_low
 
 #: Sweeps in both directions, and rounds of swaps; more have little effect.
 _SWEEPS, _ROUNDS = 8, 4
@@ -166,7 +165,8 @@ def _place(items: list[list[LayerItem]]) -> None:
     for layer in items:
         free = 0
         for item in layer:
-            wanted = median_low(source.row for source in item.sources) if item.sources else free
+            rows = sorted(source.row for source in item.sources)
+            wanted = rows[(len(rows) - 1) // 2] if rows else free
             if len(item.sources) == 2:
                 wanted = max(source.row for source in item.sources)
             item.row = max(wanted, free)
