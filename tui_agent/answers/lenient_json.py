@@ -368,9 +368,26 @@ def read_at(text: str, start: int) -> ReadObject:
     try:
         value, end = _Decoder(text, _LOOSE).read(start)
     except (ValueError, RecursionError):
-        return _broken(text, start, before, begin)
-    end = _tail(text, end)
-    return ReadObject(value, isinstance(value, dict), before, text[end:].strip(), begin=begin, end=end)
+        result = read(text, start)
+    else:
+        end = _tail(text, end)
+        return ReadObject(value, isinstance(value, dict), before, text[end:].strip(), begin=begin, end=end)
+    if not isinstance(result.value, dict):
+        return ReadObject({}, before=before)
+    if result.whole:
+        end = _tail(text, result.end)
+        return ReadObject(result.value, True, before, text[end:].strip(), begin=begin, end=end)
+    faults: tuple[str, ...] = ()
+    repaired: dict[str, Any] = {}
+    if result.fault >= 0:
+        line = text.count("\n", 0, result.fault) + 1
+        at = result.fault
+        excerpt = repr(text[max(0, at - 15) : at + 15])
+        faults = (f"The JSON is broken at line {line}, {excerpt}: the rest is ignored.",)
+        repaired = {} if result.deep else _guess(text[start:])
+    return ReadObject(
+        result.value, True, before, "", False, result.opened, repaired, faults, begin=begin, end=len(text)
+    )
 
 
 def value_at(text: str, at: int) -> tuple[Any, int]:
@@ -460,26 +477,6 @@ def _blank(text: str, at: int) -> int:
 def _tail(text: str, end: int) -> int:
     tail = _TAIL.match(text, end)
     return tail.end() if tail else end
-
-
-def _broken(text: str, start: int, before: str, begin: int) -> ReadObject:
-    result = read(text, start)
-    if not isinstance(result.value, dict):
-        return ReadObject({}, before=before)
-    if result.whole:
-        end = _tail(text, result.end)
-        return ReadObject(result.value, True, before, text[end:].strip(), begin=begin, end=end)
-    faults: tuple[str, ...] = ()
-    repaired: dict[str, Any] = {}
-    if result.fault >= 0:
-        line = text.count("\n", 0, result.fault) + 1
-        at = result.fault
-        excerpt = repr(text[max(0, at - 15) : at + 15])
-        faults = (f"The JSON is broken at line {line}, {excerpt}: the rest is ignored.",)
-        repaired = {} if result.deep else _guess(text[start:])
-    return ReadObject(
-        result.value, True, before, "", False, result.opened, repaired, faults, begin=begin, end=len(text)
-    )
 
 
 def _guess(text: str) -> dict[str, Any]:

@@ -68,27 +68,26 @@ def read_block(lines: Sequence[str], at: int, marked: Iterable[int]) -> Block:
         if closing:
             if closing[1][0] != _CLOSES[sign] or len(closing[1]) != size:
                 fault = fault or "its last marker does not match its first"
-            return _closed(lines, at, dividers, number, fault)
+            break
         if line.rstrip() == "=" * size:
             dividers.append(number)
         elif has_marker(line):
             fault = fault or "it contains the markers of a conflict or of another block"
-    return Block(last + 1, None, "a block is incomplete", True)
-
-
-def _closed(lines: Sequence[str], at: int, dividers: list[int], end: int, fault: str) -> Block:
+    else:
+        return Block(last + 1, None, "a block is incomplete", True)
     if not fault and len(dividers) != 1:
         many = "it contains more than one possible divider"
         fault = many if dividers else "it has no divider"
     if fault:
-        return Block(end + 1, None, fault)
+        return Block(last + 1, None, fault)
     [divider] = dividers
     begin = at + 1
     while begin < divider and _HINT.match(lines[begin]):
         begin += 1
     if begin > at + 1 and begin < divider and lines[begin].rstrip() == _RULE:
         begin += 1
-    return Block(end + 1, EditHunk(_text(lines, begin, divider), _text(lines, divider + 1, end), whole=True))
+    old, new = _text(lines, begin, divider), _text(lines, divider + 1, last)
+    return Block(last + 1, EditHunk(old, new, whole=True))
 
 
 def _text(lines: Sequence[str], begin: int, end: int) -> str:

@@ -110,26 +110,20 @@ def read_plan(text: str, planning: dict[str, Any] | None = None) -> Plan:
     items = next((read.value[key] for key in ("actions", "filesToLoad", "files") if key in read.value), None)
     if not isinstance(items, list):
         return Plan(source="model", faults=(*read.faults, "The plan contains no list of actions."))
-    if planning is None:
-        plan = from_items(items)
-    else:
-        plan = _checked(items, planning)
-    return Plan("model", plan.files, plan.directories, (*read.faults, *plan.faults))
+    faults = list(read.faults)
+    if planning is not None:
+        from tui_agent.answers import schema
 
-
-def _checked(items: list[Any], planning: dict[str, Any]) -> Plan:
-    from tui_agent.answers import schema
-    from tui_agent.answers.schema import coerced
-
-    part = planning["properties"].get("actions", {}).get("items", {})
-    good, faults = [], []
-    for number, item in enumerate(items):
-        typed = coerced(part, _typed(item))
-        found = schema.check(part, normalized_action(typed), f"actions[{number}]")
-        faults.extend(found)
-        if not found:
-            good.append(typed)
-    plan = from_items(good)
+        part = planning["properties"].get("actions", {}).get("items", {})
+        good = []
+        for number, item in enumerate(items):
+            typed = schema.coerced(part, _typed(item))
+            found = schema.check(part, normalized_action(typed), f"actions[{number}]")
+            faults.extend(found)
+            if not found:
+                good.append(typed)
+        items = good
+    plan = from_items(items)
     return Plan("model", plan.files, plan.directories, (*faults, *plan.faults))
 
 

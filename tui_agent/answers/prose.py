@@ -221,18 +221,14 @@ class _Fence:
         closing = self.text.all[end]
         if len(closing) - len(closing.lstrip()) > len(self.prefix):
             return "the end of its code block has another indentation"
-        if not self._ends_surely(path, end):
-            return "another fence may follow inside it, so its end is uncertain; put a longer fence around it"
-        return ""
-
-    def _ends_surely(self, path: str, end: int) -> bool:
         words = (self._words(number) for number in islice(self.text.hot_from(end + 1), _FEW))
         follows = next((found for found in words if found is not None), None)
         bare = follows == "" or (follows is None and self.findings.cut)
         below = end + 1 < len(self.text) and bool(self.text.all[end + 1].strip())
-        if markers.is_markdown(path) or self.language in _MARKDOWN:
-            return not bare and not below
-        return not (bare and below)
+        is_markdown = markers.is_markdown(path) or self.language in _MARKDOWN
+        if (bare or below) if is_markdown else (bare and below):
+            return "another fence may follow inside it, so its end is uncertain; put a longer fence around it"
+        return ""
 
     def _never_closed(self) -> None:
         is_diff = self.language in _DIFFS

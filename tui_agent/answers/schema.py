@@ -84,7 +84,12 @@ def coerced(part: dict[str, Any], value: Any) -> Any:
         case "object":
             return _object(part, written_out(value))
         case "array":
-            return _array(part, written_out(value))
+            value, items = written_out(value), part.get("items", {})
+            if isinstance(value, list):
+                return [coerced(items, entry) for entry in value if entry is not None]
+            if isinstance(value, dict) and items.get("type") == "object":
+                return [coerced(items, value)]
+            return [value] if isinstance(value, str) and items.get("type") == "string" else value
         case "integer" if isinstance(value, str) and _DIGITS.fullmatch(value.strip()):
             return int(value)
         case "integer" if isinstance(value, float) and value.is_integer():
@@ -109,17 +114,6 @@ def _object(part: dict[str, Any], value: Any) -> Any:
         if entry is not None and (name == key or name not in value):
             result[name] = coerced(shapes.get(name, {}), entry)
     return result
-
-
-def _array(part: dict[str, Any], value: Any) -> Any:
-    items = part.get("items", {})
-    if isinstance(value, list):
-        return [coerced(items, entry) for entry in value if entry is not None]
-    if isinstance(value, dict) and items.get("type") == "object":
-        return [coerced(items, value)]
-    if isinstance(value, str) and items.get("type") == "string":
-        return [value]
-    return value
 
 
 def written_out(value: Any) -> Any:
