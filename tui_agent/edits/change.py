@@ -212,28 +212,24 @@ def unified(diff: Diff, chosen: Collection[int] | None = None, context: int = 3)
             groups.append([])
         groups[-1].append(hunk)
     for group in groups:
-        parts.extend(_group(diff, group, context, moved))
-        moved += sum(len(hunk.added) - len(hunk.removed) for hunk in group)
+        first = max(0, group[0].start - context)
+        last = min(len(diff.base), _end(group[-1]) + context)
+        length, more = last - first, sum(len(hunk.added) - len(hunk.removed) for hunk in group)
+        grown = length + more
+        parts.append(f"@@ -{first + (length > 0)},{length} +{first + moved + (grown > 0)},{grown} @@\n")
+        at = first
+        for hunk in group:
+            parts += _marked(" ", diff.base[at : hunk.start])
+            parts += _marked("-", hunk.removed)
+            parts += _marked("+", hunk.added)
+            at = _end(hunk)
+        parts += _marked(" ", diff.base[at:last])
+        moved += more
     return "".join(parts)
 
 
 def _end(hunk: Hunk) -> int:
     return hunk.start + len(hunk.removed)
-
-
-def _group(diff: Diff, group: list[Hunk], context: int, moved: int) -> Iterator[str]:
-    first = max(0, group[0].start - context)
-    last = min(len(diff.base), _end(group[-1]) + context)
-    length = last - first
-    grown = length + sum(len(hunk.added) - len(hunk.removed) for hunk in group)
-    yield f"@@ -{first + (length > 0)},{length} +{first + moved + (grown > 0)},{grown} @@\n"
-    at = first
-    for hunk in group:
-        yield from _marked(" ", diff.base[at : hunk.start])
-        yield from _marked("-", hunk.removed)
-        yield from _marked("+", hunk.added)
-        at = _end(hunk)
-    yield from _marked(" ", diff.base[at:last])
 
 
 def _marked(mark: str, lines: Sequence[str]) -> Iterator[str]:

@@ -7,7 +7,7 @@ and `matches` 9 ms; without unique lines, 2 s and 24 ms.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import isqrt
 
 from tui_agent.files.text import pieces
@@ -31,8 +31,7 @@ def matches(old: Sequence[str], new: Sequence[str]) -> list[Match]:
     waiting: list[_Stretch] = [(0, len(old), 0, len(new))]
     steps, looks = MAX_STEPS, MAX_ROUNDS * (len(old) + len(new))
     while waiting:
-        stretch = _trimmed(old, new, waiting.pop(), found)
-        start, end, at, to = stretch
+        start, end, at, to = _trimmed(old, new, waiting.pop(), found)
         looks -= end - start + to - at
         if start == end or at == to or (end - start == 1 == to - at) or looks < 0:
             continue
@@ -45,8 +44,12 @@ def matches(old: Sequence[str], new: Sequence[str]) -> list[Match]:
                 found.extend(short)
                 continue
             anchors = _tied(here, there)
-        waiting.extend(_between(stretch, anchors))
-        found.extend((i, j, 1) for i, j in anchors)
+        for i, j in anchors:
+            if start < i or at < j:
+                waiting.append((start, i, at, j))
+            found.append((i, j, 1))
+            start, at = i + 1, j + 1
+        waiting.append((start, end, at, to))
     return _joined(sorted(found))
 
 
@@ -120,15 +123,6 @@ def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
         result.append(pairs[number])
         number = below[number]
     return result[::-1]
-
-
-def _between(stretch: _Stretch, anchors: list[tuple[int, int]]) -> Iterator[_Stretch]:
-    start, end, at, to = stretch
-    for i, j in anchors:
-        if start < i or at < j:
-            yield start, i, at, j
-        start, at = i + 1, j + 1
-    yield start, end, at, to
 
 
 def _joined(found: list[Match]) -> list[Match]:

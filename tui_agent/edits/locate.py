@@ -448,11 +448,6 @@ def _line_numbers(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterato
 
 def in_any_indentation(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator[Match]:
     lines = _lines(wanted.old)
-    for first in _windows(source, lines):
-        yield Match("indentation", first, first + len(lines), wanted)
-
-
-def _windows(source: SourceText, lines: list[str]) -> Iterator[int]:
     bare = [line.strip() for line in lines]
     anchor = max(range(len(bare)), key=lambda number: len(bare[number]), default=-1)
     if anchor < 0 or not bare[anchor]:
@@ -460,7 +455,7 @@ def _windows(source: SourceText, lines: list[str]) -> Iterator[int]:
     for number in source.by_stripped.get(bare[anchor], ()):
         first = number - anchor
         if first >= 0 and source.stripped[first : first + len(bare)] == bare:
-            yield first
+            yield Match("indentation", first, first + len(lines), wanted)
 
 
 def _look_alikes(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator[Match]:
