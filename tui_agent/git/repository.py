@@ -16,7 +16,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from typing import IO, Any, Final
 
@@ -97,15 +97,12 @@ def _folder(where: dict[str, str]) -> str:
 
 
 def _stamps(paths: Iterable[str]) -> Stamps:
-    return {path: _stamp(path) for path in paths}
-
-
-def _stamp(path: str) -> tuple[int, ...]:
-    try:
-        status = os.stat(path)
-    except OSError:
-        return ()
-    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+    stamps: Stamps = dict.fromkeys(paths, ())
+    for path in stamps:
+        with suppress(OSError):
+            status = os.stat(path)
+            stamps[path] = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+    return stamps
 
 
 #: Seconds for reading, and for writing a whole work tree.

@@ -222,7 +222,10 @@ class Log:
         try:
             self._writer.prepare()
             while None not in taken:
-                taken = self._waiting()
+                taken = [self._jobs.get()]
+                with suppress(Empty):
+                    while True:
+                        taken.append(self._jobs.get_nowait())
                 self._commit([job for job in taken if job is not None])
         except BaseException as error:
             _log.exception("the log's thread ended")
@@ -246,14 +249,6 @@ class Log:
         for job in left:
             if job is not None:
                 _call_back(job.failed, ended)
-
-    def _waiting(self) -> list[_Job | None]:
-        jobs = [self._jobs.get()]
-        while True:
-            try:
-                jobs.append(self._jobs.get_nowait())
-            except Empty:
-                return jobs
 
     def _commit(self, jobs: Sequence[_Job]) -> None:
         """Commits all jobs in one transaction; if one is invalid, each in its own."""
@@ -311,15 +306,7 @@ def events_of(path: Path, lost: list[str] | None = None) -> Iterator[Lasting]:
 def timed_events_of(path: Path, lost: list[str] | None = None) -> Iterator[tuple[float, Lasting]]:
     """With Unix times."""
     lost = [] if lost is None else lost
-    number = 0
-    for record in _records(path, lost):
-        lost += records.gap(number, record.number)
-        number = record.number
-        found = records.lasting(record)
-        if isinstance(found, str):
-            lost.append(found)
-        else:
-            yield record.at, found
+    yield from records.lasting_after(0, _records(path, lost), lost)
 
 
 def _records(path: Path, lost: list[str]) -> Iterator[Record]:

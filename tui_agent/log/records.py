@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -88,6 +88,18 @@ def lasting(record: Record) -> Lasting | str:
     """Returns the event, or a sentence about the error."""
     found = _event(record, f"record {record.number}", LASTING)
     return found if isinstance(found, str | Lasting) else f"record {record.number} is out of place"
+
+
+def lasting_after(number: int, found: Iterable[Record], lost: list[str]) -> Iterator[tuple[float, Lasting]]:
+    """Yields the events with Unix times, and adds a sentence to `lost` for each missing or unreadable record."""
+    for record in found:
+        lost += gap(number, record.number)
+        number = record.number
+        event = lasting(record)
+        if isinstance(event, str):
+            lost.append(event)
+        else:
+            yield record.at, event
 
 
 def growing(record: Record, key: str) -> Growing | str:

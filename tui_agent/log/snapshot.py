@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from sqlite3 import Connection, Error
+from sqlite3 import Error
 
 import msgspec
 from msgspec import Struct
@@ -27,7 +27,7 @@ from tui_agent.log.journal import Journal
 from tui_agent.log.log import events_of, growing_of
 from tui_agent.store import events as e
 from tui_agent.store import state as slices
-from tui_agent.store.events import Event, Lasting, fold
+from tui_agent.store.events import Event, fold
 from tui_agent.store.files import Buffer
 from tui_agent.store.state import ChatMessage, State
 
@@ -220,23 +220,12 @@ def read_state(path: Path) -> ReadState:
         if kept.number > last:
             (sentence,) = records.gap(last, kept.number + 1)
             lost.append(f"{sentence} at the end of the log; what they said is here, from a snapshot")
-        state = fold(_events_after(connection, kept.number, lost), kept.state)
+        later = records.lasting_after(kept.number, database.read_records(connection, kept.number), lost)
+        state = fold((event for _, event in later), kept.state)
         growing, lost_growing = growing_of(connection)
         state = fold(growing, state)
     number = max(last, kept.number)
     return ReadState(state, number, number - kept.number, (*lost, *lost_growing))
-
-
-def _events_after(connection: Connection, number: int, lost: list[str]) -> Iterator[Lasting]:
-    numbers = [number]
-    for record in database.read_records(connection, number):
-        lost += records.gap(numbers[-1], record.number)
-        numbers[0] = record.number
-        found = records.lasting(record)
-        if isinstance(found, str):
-            lost.append(found)
-        else:
-            yield found
 
 
 class SnapshotWriter:

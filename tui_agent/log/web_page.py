@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
-from typing import Literal
 
 from tui_agent.edits.change import Change, diff_of, text_under, unified
 from tui_agent.errors import FileError
@@ -19,7 +18,7 @@ from tui_agent.files.secret_values import SecretValues
 from tui_agent.files.text import clean, one_line
 from tui_agent.log.snapshot import in_order
 from tui_agent.log.transfer import secret_paths
-from tui_agent.store.commands import MARKS, CommandResult
+from tui_agent.store.commands import MARKS
 from tui_agent.store.events import Event
 from tui_agent.store.graph import SubTask, layers
 from tui_agent.store.state import ActionSlice, ChatMessage, State
@@ -108,8 +107,14 @@ class _Page:
 
     def message(self, message: ChatMessage) -> str:
         if message.command:
-            name = f"Check {message.check.name}" if message.check else "Command"
-            return self._article("command", name, message.turn, self._command(message.command))
+            ran, name = message.command, f"Check {message.check.name}" if message.check else "Command"
+            look, mark = ("good", MARKS["passed"]) if ran.ok else ("bad", MARKS["failed"])
+            text = self._mask(f"$ {ran.command}\n{ran.output.rstrip()}".rstrip())
+            left = len(text) - _LONGEST
+            text = escape(text[:_LONGEST]) + (f"\n… {left:,} more characters" if left > 0 else "")
+            ending = f'<p class="{look}">{mark} {self.words(ran.ending)}, {ran.seconds:.1f} s</p>'
+            body = f"{ending}<pre><code>{text}</code></pre>"
+            return self._article("command", name, message.turn, body)
         who = "You" if message.kind == "person" else message.kind.capitalize()
         parts = [f"<p><strong>{self.words(message.headline)}</strong></p>" if message.headline else ""]
         if message.reasoning:
@@ -182,17 +187,6 @@ class _Page:
     @staticmethod
     def _folded(title: str, body: str) -> str:
         return f"<details><summary>{escape(title)}</summary>{body}</details>"
-
-    def _command(self, ran: CommandResult) -> str:
-        look: Literal["good", "bad"] = "good" if ran.ok else "bad"
-        mark = MARKS["passed"] if ran.ok else MARKS["failed"]
-        text = self._mask(f"$ {ran.command}\n{ran.output.rstrip()}".rstrip())
-        left = len(text) - _LONGEST
-        text = escape(text[:_LONGEST]) + (f"\n… {left:,} more characters" if left > 0 else "")
-        return (
-            f'<p class="{look}">{mark} {self.words(ran.ending)}, {ran.seconds:.1f} s</p>'
-            f"<pre><code>{text}</code></pre>"
-        )
 
     def change(self, change: Change) -> str:
         title = f"{change.path} +{change.added} −{change.removed} · {change.state}"
