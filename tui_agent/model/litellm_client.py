@@ -286,7 +286,11 @@ class LitellmReader(ReplyReader):
             chunks += self.think((chat.THINKING, 0), getattr(delta, "reasoning_content", None))
             chunks += self.text((chat.TEXT, 0), delta.content)
             for call in delta.tool_calls or ():
-                chunks += self._call(call)
+                place, name = (chat.CALLS, call.index or 0), str(call.id or "")
+                function = call.function
+                chunks += self.call(place, name.partition(_SIGNATURE)[0], function.name, function.arguments)
+                if _SIGNATURE in name:
+                    self.keep(place, CallPart, {"id": name}, len(name))
         if usage := getattr(event, "usage", None):
             details = getattr(usage, "prompt_tokens_details", None)
             made = getattr(usage, "completion_tokens_details", None)
@@ -311,14 +315,6 @@ class LitellmReader(ReplyReader):
         if word and self._wire.ended is not False:
             self.failure = word if word in chat.FAILURES else ""
             self.reason = None if self.failure else chat.REASONS.get(word, "stop")
-
-    def _call(self, call: Any) -> list[Chunk]:
-        place = (chat.CALLS, call.index or 0)
-        name = str(call.id or "")
-        chunks = self.call(place, name.partition(_SIGNATURE)[0], call.function.name, call.function.arguments)
-        if _SIGNATURE in name:
-            self.keep(place, CallPart, {"id": name}, len(name))
-        return chunks
 
     def _keep_block(self, block: dict[str, Any]) -> None:
         size = len(block.get("signature") or "") + len(block.get("data") or "")
@@ -402,18 +398,13 @@ async def delete(model: str, ids: Sequence[str]) -> None:
 
 
 def with_files(messages: Sequence[dict[str, Any]], ids: Sequence[str]) -> list[dict[str, Any]]:
-    return [_with_parts(message, ids) for message in messages] if ids else list(messages)
-
-
-def _with_parts(message: dict[str, Any], ids: Sequence[str]) -> dict[str, Any]:
-    content = message.get("content")
-    if message["role"] != "user" or not isinstance(content, str):
-        return message
-    named = [one for one in ids if f'"fileId": "{one}"' in content]
-    if not named:
-        return message
-    parts = [{"type": "file", "file": {"file_id": one}} for one in named]
-    return {**message, "content": [{"type": "text", "text": content}, *parts]}
+    result: list[dict[str, Any]] = []
+    for message in messages:
+        content = message.get("content")
+        text = content if message["role"] == "user" and isinstance(content, str) else ""
+        parts = [{"type": "file", "file": {"file_id": one}} for one in ids if f'"fileId": "{one}"' in text]
+        result.append({**message, "content": [{"type": "text", "text": text}, *parts]} if parts else message)
+    return result
 
 
 def _provider(model: str) -> str:

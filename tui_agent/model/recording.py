@@ -299,25 +299,21 @@ class RecordedModel:
             raise ModelError("The rehearsal has no recorded commit message", "write it yourself")
         if purpose not in ("main", "subtask"):
             raise ModelError(f"The rehearsal has no reply for the {purpose} pass", "continue without it")
-        message, steps = self._what_can_be_asked()
+        left = list(dict.fromkeys(exchange.words for exchange in self._left if exchange.purpose == "main"))
+        offered, more = left[:MOST_OFFERED], len(left) - MOST_OFFERED
+        requests = "\n".join(f"- {ask}" for ask in offered)
+        after = f"\n\nEach of these leads to the next, {more} more in all." if more > 0 else ""
+        message = f"It can answer:\n\n{requests}{after}\n\n{_REAL}"
+        if not left:
+            again = "All recorded requests were used. Restart the rehearsal to repeat them."
+            message = f"{again}\n\n{_REAL}"
+        steps = [{"html": ask, "inputText": ask} for ask in offered]
         if self.recording.header.protocol == "tools":
             text = f"{_NONE} {message}"
         else:
             text = json.dumps({"summary": _NONE, "message": message, "nextSteps": steps}, ensure_ascii=False)
         pieces = [(READING_PAUSE_SECONDS, TextChunk(piece)) for piece in re.findall(r"\s*\S+", text)]
         return [*pieces, (0.0, UsageChunk(0, 0)), (0.0, EndChunk("stop"))]
-
-    def _what_can_be_asked(self) -> tuple[str, list[dict[str, str]]]:
-        left = list(dict.fromkeys(exchange.words for exchange in self._left if exchange.purpose == "main"))
-        if not left:
-            again = "All recorded requests were used. Restart the rehearsal to repeat them."
-            return f"{again}\n\n{_REAL}", []
-        offered, more = left[:MOST_OFFERED], len(left) - MOST_OFFERED
-        requests = "\n".join(f"- {ask}" for ask in offered)
-        after = f"\n\nEach of these leads to the next, {more} more in all." if more > 0 else ""
-        return f"It can answer:\n\n{requests}{after}\n\n{_REAL}", [
-            {"html": ask, "inputText": ask} for ask in offered
-        ]
 
 
 _NONE = "This is a rehearsal: there is no recorded reply for this request."
