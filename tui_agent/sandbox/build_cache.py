@@ -390,20 +390,17 @@ class _Copy:
         elif stat.S_ISLNK(there.st_mode):
             os.symlink(os.readlink(source), target)
         elif stat.S_ISREG(there.st_mode):
-            self._file(source, target, there)
-
-    def _file(self, source: str, target: str, there: os.stat_result) -> None:
-        same = (there.st_dev, there.st_ino)
-        if there.st_nlink > 1 and (first := self._linked.get(same)) is not None:
-            os.link(first, target, follow_symlinks=False)
-            return
-        self._bytes += there.st_size
-        if self._bytes > self._most:
-            raise _NotCacheable("it is too large")
-        shutil.copyfile(source, target, follow_symlinks=False)
-        os.chmod(target, stat.S_IMODE(there.st_mode) & 0o777 | 0o400)
-        os.utime(target, ns=(there.st_atime_ns, there.st_mtime_ns))
-        self._linked[same] = target
+            same = (there.st_dev, there.st_ino)
+            if there.st_nlink > 1 and (first := self._linked.get(same)) is not None:
+                os.link(first, target, follow_symlinks=False)
+                return
+            self._bytes += there.st_size
+            if self._bytes > self._most:
+                raise _NotCacheable("it is too large")
+            shutil.copyfile(source, target, follow_symlinks=False)
+            os.chmod(target, stat.S_IMODE(there.st_mode) & 0o777 | 0o400)
+            os.utime(target, ns=(there.st_atime_ns, there.st_mtime_ns))
+            self._linked[same] = target
 
 
 def _remove_tree(path: str) -> None:

@@ -274,19 +274,17 @@ class WritableFolder(FolderAccess):
         """With `made` creates missing folders."""
         here = os.dup(self._root)
         for part in folder.split("/") if folder else ():
-            here = self._step(here, part, made)
+            above = here
+            try:
+                if part in ("", ".", ".."):
+                    raise OSError("it is not a name")
+                if made:
+                    with suppress(FileExistsError):
+                        os.mkdir(part, 0o755, dir_fd=above)
+                here = os.open(part, _FOLDER, dir_fd=above)
+            finally:
+                os.close(above)
         return here
-
-    def _step(self, here: int, part: str, made: bool) -> int:
-        try:
-            if part in ("", ".", ".."):
-                raise OSError("it is not a name")
-            if made:
-                with suppress(FileExistsError):
-                    os.mkdir(part, 0o755, dir_fd=here)
-            return os.open(part, _FOLDER, dir_fd=here)
-        finally:
-            os.close(here)
 
 
 def mode_of(status: os.stat_result | None) -> int:

@@ -51,19 +51,19 @@ class HiddenFiles:
 
     def seeds(self, found: Collection[SecretFile], overlay: str = "") -> list[Seed]:
         """Replaces files by nothing, or by their text without keys. Blocking."""
-        masked = {(one.path, one.digest): self._text_of(one) for one in found if one.why == "content"}
+        masked: dict[tuple[str, str], bytes] = {}
+        for one in found:
+            if one.why != "content":
+                continue
+            clean = self._masked.get((one.path, one.digest))
+            if clean is None:
+                text = in_letters(read_text(os.path.join(self.secrets.root, one.path)) or b"")
+                clean = hits_masked(text, hits(text)).encode(errors="replace")
+            masked[one.path, one.digest] = clean
         self._masked = masked
         return [
             Seed(one.path, "hidden", masked.get((one.path, one.digest), b""), None, overlay) for one in found
         ]
-
-    def _text_of(self, secret: SecretFile) -> bytes:
-        known = self._masked.get((secret.path, secret.digest))
-        if known is not None:
-            return known
-        data = read_text(os.path.join(self.secrets.root, secret.path))
-        text = in_letters(data or b"")
-        return hits_masked(text, hits(text)).encode(errors="replace")
 
     def pending(
         self,

@@ -111,14 +111,10 @@ def _folders(root: str, ignored: set[str]) -> tuple[dict[str, Stamp | None], set
         kept = [name for name in below if name not in CONTROL_FOLDERS and prefix + name not in ignored]
         waiting += [prefix + name for name in kept]
         if links or len(kept) < len(below):
-            _mark_upwards(folder, mixed)
+            while folder not in mixed:
+                mixed.add(folder)
+                folder = _parent(folder)
     return folders, mixed, ignore_files, count
-
-
-def _mark_upwards(folder: str, mixed: set[str]) -> None:
-    while folder not in mixed:
-        mixed.add(folder)
-        folder = _parent(folder)
 
 
 def _parent(folder: str) -> str:

@@ -120,7 +120,15 @@ class FirstProcess:
             for descriptor, _ in poll.poll(self.look * 1000 if not self.ends else 20):
                 if descriptor == reading:
                     os.read(reading, 4096)
-                elif not self._message():
+                    continue
+                text, descriptors = received(self.line, 1 << 20, 4)
+                message = marshal.loads(text) if text else {"end": True}
+                if "run" in message:
+                    self._run(message, descriptors)
+                elif "stop" in message and message["stop"] in self.running:
+                    self._signal(self.running[message["stop"]], signal.SIGINT)
+                    self.ends.setdefault(message["stop"], time.monotonic() + INTERRUPTED)
+                if "end" in message:
                     return
             self._reap()
             now = time.monotonic()
@@ -131,16 +139,6 @@ class FirstProcess:
             if now - looked >= self.look:
                 looked = now
                 self._enforce_limits()
-
-    def _message(self):
-        text, descriptors = received(self.line, 1 << 20, 4)
-        message = marshal.loads(text) if text else {"end": True}
-        if "run" in message:
-            self._run(message, descriptors)
-        elif "stop" in message and message["stop"] in self.running:
-            self._signal(self.running[message["stop"]], signal.SIGINT)
-            self.ends.setdefault(message["stop"], time.monotonic() + INTERRUPTED)
-        return "end" not in message
 
     def _run(self, message, descriptors):
         pid = os.fork()
