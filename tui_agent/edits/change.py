@@ -177,7 +177,7 @@ def same_hunk(hunk: Hunk, others: Sequence[Hunk]) -> int | None:
 
 
 def compose(base: str, parts: Sequence[Hunk], chosen: Collection[int]) -> str:
-    """Returns `base` with the hunks numbered in `chosen`, as `git apply` would."""
+    """As `git apply` would."""
     lines = split(base)
     result: list[str] = []
     at = 0

@@ -1,7 +1,7 @@
 """Lines, line endings, and the alignment of two texts by lines: unique lines first, then those between.
 
 A line feed ends a line, and files keep their endings. For 5,000 lines with 1 % changed, difflib takes 120 ms
-and `matches` 9 ms; without unique lines, 2 s and 24 ms.
+and `matches` 9 ms.
 """
 
 from __future__ import annotations

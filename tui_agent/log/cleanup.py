@@ -1,4 +1,4 @@
-"""Size limit of the store of earlier texts: removes the oldest first, but no recent or used text.
+"""Size limit of the store of earlier texts.
 
 Age counts from the last time a text was stored. Texts of open or recently used sessions are kept, and
 those of the last day, whose records may be unwritten.

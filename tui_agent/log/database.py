@@ -352,9 +352,7 @@ class LogWriter:
 def read_records(
     connection: sqlite3.Connection, after: int = 0, types: Sequence[str] = ()
 ) -> Iterator[Record]:
-    """Yields the records after number `after`, optionally of some `types`. A damaged page costs only its own
-    records.
-    """
+    """A damaged page costs only its own records."""
     of_types = f" AND type IN ({', '.join('?' for _ in types)})" if types else ""
     query = f"SELECT {_COLUMNS} FROM records WHERE number > ?{of_types} ORDER BY number"
     number = after

@@ -91,7 +91,7 @@ def lasting(record: Record) -> Lasting | str:
 
 
 def lasting_after(number: int, found: Iterable[Record], lost: list[str]) -> Iterator[tuple[float, Lasting]]:
-    """Yields the events with Unix times, and adds a sentence to `lost` for each missing or unreadable record."""
+    """With Unix times; `lost` gets a sentence for each missing or unreadable record."""
     for record in found:
         lost += gap(number, record.number)
         number = record.number

@@ -105,7 +105,7 @@ def put_pages(folder: Path, messages: Iterable[ChatMessage]) -> None:
 
 
 def pages_before(folder: Path, number: int, count: int) -> tuple[ChatMessage, ...] | None:
-    """Returns the `count` messages before that number, oldest first; None if one is not cached."""
+    """Oldest first; None if one is not cached."""
     wanted = list(range(max(1, number - count), number))
     if not (folder / PAGES).exists() or database.other_file(folder / PAGES):
         return None

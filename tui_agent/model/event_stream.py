@@ -2,8 +2,7 @@
 errors.
 
 litellm skips unparsable data, turns errors within a stream into a status 500, and treats a non-streamed
-body as an empty reply. Its transports are therefore wrapped (`http_clients.py`). A `Wire` records each
-request's progress.
+body as an empty reply. Its transports are therefore wrapped (`http_clients.py`).
 """
 
 from __future__ import annotations

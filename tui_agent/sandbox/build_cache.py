@@ -156,7 +156,7 @@ class KeptLayer:
     def merge(
         self, lent: BorrowedLayer, upper: str, plan: ViewPlan, began: int, names: Sequence[str]
     ) -> None:
-        """Merges the view's writes in these folders; `upper` is its layer of the workspace."""
+        """`upper` is the view's layer of the workspace."""
         known, now = lent.known, time.time_ns()
         try:
             fcntl.flock(lent.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
