@@ -154,7 +154,9 @@ class SentView(Dialog[None]):
         options.highlighted = len(self._exchanges) - 1 if self._exchanges else None
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        self.query_one(TextArea).load_text(clean(_body(self._exchanges[event.option_index])))
+        exchange = self._exchanges[event.option_index]
+        reply = _message(exchange.reply) if exchange.reply else "(no answer)"
+        self.query_one(TextArea).load_text(clean("\n\n".join([*map(_message, exchange.messages), reply])))
 
 
 def _head(exchange: Exchange) -> str:
@@ -162,11 +164,6 @@ def _head(exchange: Exchange) -> str:
     count = len(exchange.messages)
     size = f"{exchange.tokens:,} tokens{restarted} · {counted(count, 'new message')}"
     return f"turn {exchange.turn} · {exchange.purpose} · {exchange.model} · {size}"
-
-
-def _body(exchange: Exchange) -> str:
-    parts = [_message(text) for text in exchange.messages]
-    return "\n\n".join([*parts, _message(exchange.reply) if exchange.reply else "(no answer)"])
 
 
 def _message(text: str) -> str:

@@ -125,7 +125,6 @@ def _figures(session: Session) -> list[Fact]:
 
 
 async def choose_instructions(app: App[object], session: Session) -> None:
-    """Opens the chosen file."""
     files = [
         (
             file.path,
@@ -180,8 +179,6 @@ async def choose_hooks(app: App[object], session: Session) -> None:
 
 
 async def choose_agent(app: App[object], session: Session) -> None:
-    """Inserts the chosen prompt or program."""
-
     async def get() -> list[Fact]:
         await session.extensions.read()
         programs = await asyncio.to_thread(session.outside_agents.summaries)

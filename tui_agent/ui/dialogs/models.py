@@ -73,8 +73,6 @@ async def log_in(app: Host, session: Session, value: str) -> str:
 
 
 class LoginDialog(Dialog[bool]):
-    """Returns whether the login was approved."""
-
     ID = "login"
     HINTS = (("dialog.close", "cancels"),)
     DEFAULT_CSS = """
@@ -169,7 +167,12 @@ _PROVIDER, _REHEARSAL = "provider:", "rehearsal:"
 
 async def choose_model(app: Host, session: Session) -> None:
     def keyless(words: str) -> list[ChooserRow]:
-        return [*login_rows(session, words), *_rehearsal(app, session, words)]
+        rows = [*login_rows(session, words)]
+        rehearses = app.reopen is not None and not session.state.session.rehearsal
+        if rehearses and words.strip().lower() in "rehearsal":
+            about = "recorded replies for a sample project, without key and network"
+            rows.append(ChooserRow(_REHEARSAL, label(f"rehearsal   {about}")))
+        return rows
 
     chooser = ModelChooser(session.models, keyless, lambda words: provider_rows(words, os.environ), _model_of)
     if name := await app.push_screen_wait(chooser):
@@ -284,8 +287,6 @@ def _model_of(value: str) -> str:
 
 
 class KeyDialog(Form[str | None]):
-    """Returns the key, or `None`."""
-
     ID = "key"
     DEFAULT_CSS = """
     KeyDialog {
@@ -315,14 +316,4 @@ def provider_rows(words: str, environment: Mapping[str, str]) -> list[ChooserRow
         ChooserRow(_PROVIDER + it.name, label(f"{it.name:<11} needs {it.keys[0]}: enter one"))
         for it in all_providers()
         if it.takes_key and words.strip().lower() in it.name and not any(map(environment.get, it.keys))
-    ]
-
-
-def _rehearsal(app: Host, session: Session, words: str) -> list[ChooserRow]:
-    if app.reopen is None or session.state.session.rehearsal or words.strip().lower() not in "rehearsal":
-        return []
-    return [
-        ChooserRow(
-            _REHEARSAL, label("rehearsal   recorded replies for a sample project, without key and network")
-        )
     ]

@@ -72,7 +72,6 @@ def _palette_row(action: Action, keys: Keys, why: str, recent: bool, room: int) 
 
 
 def help_rows(words: str, keys: Keys, first: str, room: int) -> list[ChooserRow]:
-    """Lists the focused pane's keys first."""
     places = dict.fromkeys((first, APP, ANYWHERE, *PANES))
     return [
         ChooserRow(
@@ -107,7 +106,6 @@ def theme_rows(words: str, names: Sequence[str], now: str) -> list[ChooserRow]:
 
 
 def notice_rows(words: str, notices: Sequence[Notice]) -> list[ChooserRow]:
-    """Lists the newest first."""
     found = [notice for notice in reversed(notices) if words.lower() in notice.text.lower()]
     return [
         ChooserRow(str(notice.number), parts((f"{notice.level:<8}", _COLOURS[notice.level]), notice.text))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from textual import events, on
@@ -67,8 +66,6 @@ class DiffPreview(Dialog[ScreenResultType]):
 
 
 class Replacements(DiffPreview[bool]):
-    """Returns whether to replace."""
-
     ID = "replacements"
     DEFAULT_CSS = "Replacements > Vertical { height: 80%; }"
     HINTS = (
@@ -322,14 +319,14 @@ class Merge(DiffPreview[ConflictChoices | None]):
         if not self._in_diff:
             about = f"{self._choices.view.path}: conflict {self._choices.place + 1} of {self._choices.count}"
             place = f"merge:{self._choices.view.path}:{self._choices.place}"
-            wrote = partial(self._wrote, place)
-            self.app.push_screen(TextDialog(about, self._choices.draft, kept=(self._session, place)), wrote)
 
-    def _wrote(self, place: str, text: str | None) -> None:
-        if text is not None:
-            self._choices.write(text)
-            self._session.chat.set_typed(place, text)  # kept until the merge is in the editor
-            self._chosen()
+            def wrote(text: str | None) -> None:
+                if text is not None:
+                    self._choices.write(text)
+                    self._session.chat.set_typed(place, text)  # kept until the merge is in the editor
+                    self._chosen()
+
+            self.app.push_screen(TextDialog(about, self._choices.draft, kept=(self._session, place)), wrote)
 
     def _chosen(self) -> None:
         if self._choices.decided:

@@ -52,14 +52,16 @@ def _turns(data: Path, session: str) -> Chooser:
     def rows(words: str) -> list[ChooserRow]:
         fitting = [line for line in requests if words.lower() in f"{line.turn} {line.text}".lower()]
         whole = [ChooserRow(WHOLE, label("The complete session"))] if not words.strip() else []
-        return [*whole, *(_turn_row(line) for line in fitting)]
+        turns = [
+            ChooserRow(
+                str(line.turn),
+                parts((f"turn {line.turn:>3}  ", "$muted"), " ".join(line.text.split())[:64]),
+            )
+            for line in fitting
+        ]
+        return [*whole, *turns]
 
     return Chooser("Fork this session as of …", rows, "text of a turn", get())
-
-
-def _turn_row(line: FoundLine) -> ChooserRow:
-    words = " ".join(line.text.split())[:64]
-    return ChooserRow(str(line.turn), parts((f"turn {line.turn:>3}  ", "$muted"), words))
 
 
 class SessionPicker(Chooser):
@@ -231,7 +233,11 @@ def naming(name: str) -> Chooser:
 
 def _row(entry: SessionEntry, everywhere: bool, current: str, room: int) -> Content:
     mark = "● " if entry.id == current else "  "
-    when, size = f"{_when(entry)}  ", f"{counted(entry.turns, 'turn'):>9} {entry.size_in_words:>8}  "
+    updated = datetime.fromtimestamp(entry.updated, UTC).astimezone()
+    when, size = (
+        f"{updated:%Y-%m-%d %H:%M}  ",
+        f"{counted(entry.turns, 'turn'):>9} {entry.size_in_words:>8}  ",
+    )
     where = f"  {Path(entry.workspace).name}"[: room // 4] if everywhere and not entry.note else ""
     note = f"  {entry.note}"[: room // 3] if entry.note else ""
     left = room - sum(map(cell_len, (mark, when, where, note)))
@@ -248,10 +254,6 @@ def _row(entry: SessionEntry, everywhere: bool, current: str, room: int) -> Cont
 
 #: Cells of a title with its size.
 _WIDE = 60
-
-
-def _when(entry: SessionEntry) -> str:
-    return datetime.fromtimestamp(entry.updated, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
 
 
 def _preview_of(entry: SessionEntry, lines: list[FoundLine]) -> Content:
@@ -306,13 +308,9 @@ async def export_this(app: Host, session: Session) -> None:
     chosen = await app.push_screen_wait(Chooser("Export to a Markdown file", rows, "type another file name"))
     if not chosen:
         return
-    target = await asyncio.to_thread(_target, session.workspace.root, chosen)
+    target = session.workspace.root / await asyncio.to_thread(Path(chosen).expanduser)
     await session.chat.export(target)
     await session.notice(f"Exported to {target}")
-
-
-def _target(root: Path, name: str) -> Path:
-    return root / Path(name).expanduser()
 
 
 async def fork_this(app: Host, session: Session) -> None:
@@ -337,7 +335,6 @@ _WHO = {"person": "you", "agent": "agent", "note": "note", "command": "command"}
 
 
 async def find_in_transcript(app: App[object], session: Session) -> int | None:
-    """Returns the selected message's number."""
     messages: list[ChatMessage] = list(session.state.chat.messages)
 
     async def get() -> None:

@@ -177,20 +177,15 @@ class ChecksDialog(Form[None]):
         if name:
             self._checks[name] = replace(self._checks[name], command=command)
         else:
-            name = self._name_for(command)
+            printable = "".join(sign for sign in command.split()[0] if sign.isprintable())
+            name = word = printable[: MOST_OF_NAME - 4] or "check"
+            count = 2
+            while name in self._checks:
+                name, count = f"{word} {count}", count + 1
             self._checks[name] = CheckCommand(name, command)
         self.ticked.add(name)
         self._end_writing()
         self.query_one(Rows).move_to(name)
-
-    def _name_for(self, command: str) -> str:
-        word = (
-            "".join(sign for sign in command.split()[0] if sign.isprintable())[: MOST_OF_NAME - 4] or "check"
-        )
-        name, count = word, 2
-        while name in self._checks:
-            name, count = f"{word} {count}", count + 1
-        return name
 
     def _end_writing(self) -> None:
         self.query_one(KeptInput).give_up()

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 
 
 async def open_chat(app: App[object], session: Session, task: SubTask) -> None:
-    """Shows the task's latest run."""
     if task.runs:
         await app.push_screen_wait(SubTaskView(session, task.id))
     else:
@@ -141,19 +140,17 @@ class SubTaskView(Dialog[None]):
             self.dismiss(None)
             return
         self._show_head()
-        self._keep_time(running=task.state == "running")
+        runs = task.state == "running"
+        if runs and self._clock is None:
+            self._clock = self.set_interval(1, self._show_head)
+        elif not runs and self._clock is not None:
+            self._clock.stop()
+            self._clock = None
         child = self._session.subtasks.child(task.id) if task.state == "running" else None
         drawn = (task.runs, task.state == "running", child is None)
         if drawn != self._drawn:
             self._drawn = drawn
             self.run_worker(self._open(child), exclusive=True)
-
-    def _keep_time(self, *, running: bool) -> None:
-        if running and self._clock is None:
-            self._clock = self.set_interval(1, self._show_head)
-        elif not running and self._clock is not None:
-            self._clock.stop()
-            self._clock = None
 
     def _show_head(self) -> None:
         tasks = self._session.state.subtasks
@@ -286,12 +283,12 @@ class NeedsForm(Form[None]):
         await self._use(tuple(other.id for other in self._others if other.id in self.ticked))
 
     def draw(self) -> None:
-        self.query_one(Rows).set_rows([self._row(other) for other in self._others])
-
-    def _row(self, other: SubTask) -> Row:
-        mark = DONE if other.id in self.ticked else OPEN
-        name = Piece(other.id, "", "end")
-        return Row(other.id, Line((mark, Piece(" "), name), (Piece(other.goal[:50], "muted"),)), marked=True)
+        rows = []
+        for other in self._others:
+            mark = DONE if other.id in self.ticked else OPEN
+            left = (mark, Piece(" "), Piece(other.id, "", "end"))
+            rows.append(Row(other.id, Line(left, (Piece(other.goal[:50], "muted"),)), marked=True))
+        self.query_one(Rows).set_rows(rows)
 
 
 async def add(app: App[object], session: Session) -> None:
@@ -310,8 +307,6 @@ async def edit(app: App[object], session: Session, task: SubTask) -> None:
 
 
 async def connect(app: App[object], session: Session, task: SubTask) -> None:
-    """Edits the task's dependencies."""
-
     async def keep(names: tuple[str, ...]) -> None:
         await session.subtasks.connect(task.id, names)
 
@@ -349,8 +344,6 @@ async def compare_attempts(app: App[object], session: Session) -> None:
 
 
 class Attempts(Dialog[str | None]):
-    """Returns the chosen attempt's id."""
-
     ID = "attempts"
     HINTS = (
         ("attempts.previous attempts.next", "attempt"),
