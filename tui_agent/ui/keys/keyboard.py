@@ -131,8 +131,12 @@ class Keyboard:
             event = await self._next()
             self._handling = True
             self.handled += isinstance(event, events.Key | events.Paste | events.MouseDown)
-            if _by_place(event) and self._is_to_be_drawn(event):
-                await self.drawn()
+            writes = isinstance(event, events.Key) and event.is_printable
+            if isinstance(event, events.MouseEvent | events.Key) and not writes:
+                screen, presses = self._app.screen, isinstance(event, events.MouseDown)
+                moves = layout_waits(screen) or (presses and calls_wait(screen))
+                if moves:
+                    await self.drawn()
             await self._effects(None if self._is_outside(event) else self._dispatch(event))
             self._handling = False
             if not self._queue:
@@ -154,7 +158,8 @@ class Keyboard:
             if not self._queue:
                 await self._came.wait()
             elif (done := self._busy(self._queue[0])) is not None:
-                if (event := self._urgent_one()) is not None:
+                if (event := next(filter(self._urgent, self._queue), None)) is not None:
+                    self._queue.remove(event)
                     return event
                 if done is not self._waited_for:
                     self._waited_for = done
@@ -166,12 +171,6 @@ class Keyboard:
             else:
                 await self._effects()
                 settled = True
-
-    def _urgent_one(self) -> Typed | None:
-        event = next(filter(self._urgent, self._queue), None)
-        if event is not None:
-            self._queue.remove(event)
-        return event
 
     def _busy(self, event: Typed) -> asyncio.Future[None] | None:
         if not isinstance(event, events.Key | events.Paste | events.MouseDown | events.MouseUp):
@@ -214,10 +213,6 @@ class Keyboard:
                 return False
         return True
 
-    def _is_to_be_drawn(self, event: Typed) -> bool:
-        screen = self._app.screen
-        return layout_waits(screen) or (isinstance(event, events.MouseDown) and calls_wait(screen))
-
     async def drawn(self) -> None:
         screen = self._app.screen
         if screen.is_running:
@@ -235,7 +230,3 @@ def store_waiting(app: App[Any], session: Session) -> None:
     if isinstance(keyboard, Keyboard) and session.state.input.typed.get(WAITING):
         hidden = getattr(app.focused, "password", False)
         session.chat.set_typed(WAITING, "" if hidden else keyboard.text)
-
-
-def _by_place(event: Typed) -> bool:
-    return isinstance(event, events.MouseEvent) or (isinstance(event, events.Key) and not event.is_printable)

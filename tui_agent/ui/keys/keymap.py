@@ -348,7 +348,9 @@ def _read(path: Path, faults: list[str]) -> dict[str, tuple[str, ...]]:
         for name, value in rows.items():
             keys = _keys_of(value)
             if f"{pane}.{name}" not in ACTIONS and f"{pane}.{name}" not in VIEW_IDS:
-                faults.append(f"{path}: there is no action {pane}.{name}{_nearest(f'{pane}.{name}')}")
+                near = get_close_matches(f"{pane}.{name}", (*ACTIONS, *VIEW_IDS), n=1)
+                remedy = f"did you mean {near[0]}?" if near else "press the key for help to see all"
+                faults.append(f"{path}: there is no action {pane}.{name}: {remedy}")
             elif keys is None:
                 faults.append(
                     f"{path}: the keys of {pane}.{name} are not text: write a key or a list of keys"
@@ -363,8 +365,3 @@ def _keys_of(value: object) -> tuple[str, ...] | None:
     if not all(isinstance(key, str) for key in values):
         return None
     return tuple(str(key).strip() for key in values if str(key).strip())
-
-
-def _nearest(name: str) -> str:
-    near = get_close_matches(name, (*ACTIONS, *VIEW_IDS), n=1)
-    return f": did you mean {near[0]}?" if near else ": press the key for help to see all"

@@ -106,7 +106,11 @@ def menu_pages(actions: Mapping[str, Action], width: int, height: int) -> list[l
     for name, items in _groups(actions):
         heading = parts((name, "bold $muted"))
         for number, item in enumerate(items):
-            cell = _cell(item, each - 1)
+            first, *rest = wrap(item.words, max(each - 7, 10))
+            cell = [
+                parts((f"{item.key:>4} ", "bold $accent"), first),
+                *(parts(f"     {line}") for line in rest),
+            ]
             head = [heading] if number == 0 or not columns[-1] else []
             if columns[-1] and len(columns[-1]) + len(head) + len(cell) > height:
                 columns.append([])
@@ -130,11 +134,6 @@ def _brief(words: str) -> str:
     for sign in (":", ",", ";"):
         words = words.partition(sign)[0]
     return words
-
-
-def _cell(item: MenuItem, width: int) -> list[Content]:
-    first, *rest = wrap(item.words, max(width - 6, 10))
-    return [parts((f"{item.key:>4} ", "bold $accent"), first), *(parts(f"     {line}") for line in rest)]
 
 
 def _joined(columns: Sequence[Sequence[Content]], row: int, each: int) -> Content:

@@ -17,7 +17,7 @@ from tui_agent.store.layout import LayoutSlice
 from tui_agent.ui.panes import PANES
 
 if TYPE_CHECKING:
-    from tui_agent.store.state import ActionSlice, State
+    from tui_agent.store.state import State
 
 #: Need of a pane that uses all available space.
 ANY = 999
@@ -58,15 +58,12 @@ def needs_of(state: State) -> Needs:
 
 def _plan(state: State) -> SpaceNeed:
     plan = state.plan
-    rows = sum(_action(action) for action in plan.actions)
-    rows += len(plan.directories) + len(plan.listed) + len(plan.faults)
+    rows = len(plan.directories) + len(plan.listed) + len(plan.faults)
+    for action in plan.actions:
+        rows += 1 + len(action.earlier) + len(action.action.steps) + min(len(action.loaded), _FILES)
+        rows += min(len(action.others), _OTHERS) + (action.state in ("skipped", "create", "failed"))
+        rows += _QUESTION + min(len(action.nearest), 9) if action.state == "asking" else 0
     return SpaceNeed(rows, waits=state.turn.phase == "waiting") if rows else NOTHING
-
-
-def _action(action: ActionSlice) -> int:
-    rows = 1 + len(action.earlier) + len(action.action.steps) + min(len(action.loaded), _FILES)
-    rows += min(len(action.others), _OTHERS) + (action.state in ("skipped", "create", "failed"))
-    return rows + (_QUESTION + min(len(action.nearest), 9) if action.state == "asking" else 0)
 
 
 def _todos(state: State) -> SpaceNeed:
@@ -426,7 +423,7 @@ def _beside(size: Size, layout: LayoutSlice, needs: Needs, pane: str, axis: Axis
         rows = [found for found in rows_of(column, size, layout, needs) if _opened(found[0], layout, needs)]
         for at_row, (row, _, _) in enumerate(rows):
             cells = cells_of(row, width, layout, needs)
-            at_cell = _holds([cell for cell, _, _ in cells], pane)
+            at_cell = next((at for at, (cell, _, _) in enumerate(cells) if pane in cell.panes), None)
             if at_cell is None:
                 continue
             if axis == "height":
@@ -437,7 +434,3 @@ def _beside(size: Size, layout: LayoutSlice, needs: Needs, pane: str, axis: Axis
                 Part(name_of("column", c.rows[0][1]), length, LEAST_COLUMN) for c, _, length in columns
             ], at_column
     return [], 0
-
-
-def _holds(cells: Sequence[Cell], pane: str) -> int | None:
-    return next((at for at, cell in enumerate(cells) if pane in cell.panes), None)

@@ -324,15 +324,13 @@ class PaneContainer(Widget):
             self.mount(*added)
         for line, place in zip(self._lines, found, strict=False):
             line.display = place.header.height > 0
-            line.show(
-                [(name, self._title(name)) for name in place.panes], place.front, self._arrangement.focus
-            )
+            titles = [
+                (name, pane.title_text if (pane := self.pane(name)) else PANES[name].title)
+                for name in place.panes
+            ]
+            line.show(titles, place.front, self._arrangement.focus)
         for line in self._lines[len(found) :]:
             line.display = False
-
-    def _title(self, name: str) -> str | Content:
-        pane = self.pane(name)
-        return pane.title_text if pane else PANES[name].title
 
 
 #: Work panes, and the centre's pane for each.
@@ -368,7 +366,9 @@ class Arrangement:
             **{f"pane.{name}": partial(self._come_to, name) for name in PANES},
             "pane.next": partial(self._step, 1),
             "pane.previous": partial(self._step, -1),
-            "pane.zoom": self._zoom,
+            "pane.zoom": lambda: self._arrange(
+                replace(self.layout, zoomed="" if self.layout.zoomed else self.layout.focus)
+            ),
             "pane.hide": self._hide,
             "pane.show_all": lambda: self._arrange(replace(self.layout, zoomed="", hidden=(), sizes={})),
             "pane.wider": partial(self._lengthen, "width", 1),
@@ -388,7 +388,6 @@ class Arrangement:
         return needs_of(self.session.state) if self.session else AT_FIRST
 
     def catch_up(self) -> bool:
-        """Returns whether anything moved."""
         needs = self.needs
         if needs == self._container.needs:
             return False
@@ -433,9 +432,6 @@ class Arrangement:
         focus = self.layout.focus
         at = shown.index(focus) if focus in shown else 0
         self._focus(shown[(at + step) % len(shown)])
-
-    def _zoom(self) -> None:
-        self._arrange(replace(self.layout, zoomed="" if self.layout.zoomed else self.layout.focus))
 
     def _hide(self) -> None:
         layout = self.layout

@@ -62,4 +62,4 @@ class Guarded(_Base):
 
 
 class GuardedText(Guarded, Static):
-    """Guarded static text."""
+    pass

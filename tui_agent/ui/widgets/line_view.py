@@ -71,8 +71,9 @@ def draw(line: Line, width: int, inks: Inks, base: Style | None = None) -> Strip
     needed = sum(cell_len(piece.text) for piece in left if piece.gives != "all")
     right = _right(line.right, width, needed)
     room = width - cell_len(right.text) - 1 if right.text else width
+    free = room - needed if room - needed >= _SHORTEST * 2 else 0  # shorter text is not readable
     left = [
-        piece._replace(text=_in_free(piece.text, room - needed)) if piece.gives == "all" else piece
+        piece._replace(text=fit(piece.text, free) if free else "") if piece.gives == "all" else piece
         for piece in left
     ]
     segments = [Segment(piece.text, inks(piece.ink) + base) for piece in _fitted(left, room)]
@@ -106,11 +107,6 @@ def _words(text: str, width: int) -> list[str]:
     return [
         piece for part in parts for piece in (chop_cells(part, width) if len(part) * 2 > width else [part])
     ]
-
-
-def _in_free(text: str, room: int) -> str:
-    """Returns "" if too short to be readable."""
-    return fit(text, room) if room >= _SHORTEST * 2 else ""
 
 
 def _right(choices: Sequence[Piece], width: int, left: int) -> Piece:
@@ -284,7 +280,8 @@ class LineView(ScrollView, can_focus=True):
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        self._forget_styles()
+        self._inks.clear()
+        self.forget_drawn()
 
     def render_lines(self, crop: Region) -> list[Strip]:
         # The focused pane's background can differ, so the blend is recomputed.
@@ -294,10 +291,6 @@ class LineView(ScrollView, can_focus=True):
             self.notify_style_update()
         ground = Style(color=plain.color, bgcolor=plain.bgcolor)
         return [strip.apply_style(ground) for strip in super().render_lines(crop)]
-
-    def _forget_styles(self) -> None:
-        self._inks.clear()
-        self.forget_drawn()
 
 
 _BAR = "▌"
@@ -516,15 +509,11 @@ class HintLine(LineView, can_focus=False):
             self.post_message(self.Pressed(action))
 
     def _placed(self) -> Iterator[tuple[Hint, str, int]]:
-        at, width = 1, self.across
+        at, width, keys = 1, self.across, getattr(self.app, "keys", None)
         for hint in self._words:
-            key = self._key(hint.action)
+            key = keys.shown(hint.action) if hint.action and keys is not None else ""
             size = cell_len(key) + bool(key) + cell_len(hint.text) + 2
             if at + size - 2 > width:
                 break
             at += size
             yield hint, key, at - 1
-
-    def _key(self, action: str) -> str:
-        keys = getattr(self.app, "keys", None)
-        return keys.shown(action) if action and keys is not None else ""

@@ -123,7 +123,10 @@ class MessageBlock(Vertical, GrowsAtEnd):
             self._thoughts = Reasoning(message.reasoning, message.thinking, self._unfolded)
             yield self._thoughts
         if message.kind == "agent" or message.summary:
-            yield from _agent_text(message.headline, message.text)
+            if message.headline:
+                yield _words(message.headline, "summary")
+            if text := message.text:
+                yield markdown(text) if _MARKDOWN.search(text) else _short(text)
         else:
             yield _words(message.text, "words")
         yield from (CallLine(uses) for uses in grouped(message.calls))
@@ -279,7 +282,8 @@ class Reasoning(GuardedText):
         if not self._text:
             shown = f"  {words}"
         else:
-            shown = f"▾ {words}\n{_newest(self._text)}" if self._unfolded else f"▸ {words}"
+            newest = self._text if len(self._text) <= SHOWN else f"… {self._text[-SHOWN:]}"
+            shown = f"▾ {words}\n{newest}" if self._unfolded else f"▸ {words}"
         self.update(or_broken(lambda: plain(shown)))
 
     def _count(self) -> str:
@@ -407,13 +411,6 @@ def markdown(text: str, *, parsed: bool = True, growing: bool = False, classes: 
     return MessageText(text, parsed=parsed, growing=growing, classes=classes)
 
 
-def _agent_text(summary: str, text: str) -> Iterable[Widget]:
-    if summary:
-        yield _words(summary, "summary")
-    if text:
-        yield markdown(text) if _MARKDOWN.search(text) else _short(text)
-
-
 def _words(text: str, classes: str) -> Widget:
     if len(text) <= SHORT:
         return _short(text, classes)
@@ -430,10 +427,6 @@ def _line_of(facts: str) -> Static:
 
 def _count(number: int, noun: str) -> str:
     return "" if not number else f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _newest(text: str) -> str:
-    return text if len(text) <= SHOWN else f"… {text[-SHOWN:]}"
 
 
 _FENCE = re.compile(
@@ -467,11 +460,7 @@ def blocks_of(message: ChatMessage) -> list[TextBlock]:
         command = message.command
         text = command.output or command.command
         return [TextBlock(message.number, text, f"output of {command.command}", "txt", line=0)]
-    return [*_spoken(message), *_calls(message)]
-
-
-def _calls(message: ChatMessage) -> list[TextBlock]:
-    return [
+    calls = (
         TextBlock(
             message.number,
             "\n".join(use.details or call_words(use) for use in uses),
@@ -480,7 +469,8 @@ def _calls(message: ChatMessage) -> list[TextBlock]:
             line=at,
         )
         for at, uses in enumerate(grouped(message.calls))
-    ]
+    )
+    return [*_spoken(message), *calls]
 
 
 def _spoken(message: ChatMessage) -> list[TextBlock]:

@@ -321,7 +321,6 @@ class CompletionList(OptionList, can_focus=False):
                 self.close()
 
     def move(self, meant: str) -> bool:
-        """Returns whether the list handled the key."""
         match meant:
             case "up":
                 self.action_cursor_up()

@@ -11,6 +11,7 @@ from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from itertools import pairwise
+from operator import attrgetter
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -89,7 +90,15 @@ class LineHighlights(defaultdict[int, list[Highlight]]):
         """Shifts the colours after an edit. With `grows`, text at the end of a coloured word gets its
         colour.
         """
-        right = _behind(self.get(bottom[0], []), bottom[1], end[1])
+        right = [
+            (
+                max(start, bottom[1]) - bottom[1] + end[1],
+                None if stop is None else stop - bottom[1] + end[1],
+                name,
+            )
+            for start, stop, name in self.get(bottom[0], [])
+            if stop is None or stop > bottom[1]
+        ]
         left = [(start, stop, name) for start, stop, name in self.get(top[0], []) if start < top[1]]
         known = top[0] in self, bottom[0] in self
         step = end[0] - bottom[0]
@@ -127,19 +136,11 @@ class LineHighlights(defaultdict[int, list[Highlight]]):
         captures = self._editor.document.query_syntax_tree(query, (first, 0), (end, 0))
         # A fixed order for all requests: of two colours on a word the later one wins.
         for name in (query.capture_name(number) for number in range(query.capture_count)):
-            for node in sorted(captures.get(name, ()), key=_start_of):
+            for node in sorted(captures.get(name, ()), key=attrgetter("start_byte")):
                 (top, left), (bottom, right) = node.start_point, node.end_point
                 for line in wanted.intersection(range(max(top, first), min(bottom + 1, end))):
                     start = left if line == top else 0
                     self[line].append((start, right if line == bottom else None, name))
-
-
-def _behind(highlights: Iterable[Highlight], bottom: int, end: int) -> list[Highlight]:
-    return [
-        (max(start, bottom) - bottom + end, None if stop is None else stop - bottom + end, name)
-        for start, stop, name in highlights
-        if stop is None or stop > bottom
-    ]
 
 
 def _stop(stop: int, top: int, bottom: int, more: int, grows: bool) -> int:
@@ -147,10 +148,6 @@ def _stop(stop: int, top: int, bottom: int, more: int, grows: bool) -> int:
     if stop > bottom or (stop == bottom and grows):
         return stop + more
     return min(stop, top)
-
-
-def _start_of(node: Any) -> int:
-    return node.start_byte
 
 
 #: Maximum lines of coloured read-only text; parsing more would be noticeable.

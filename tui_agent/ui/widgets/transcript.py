@@ -165,7 +165,6 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         self.scroll_end(animate=False)
 
     def go_to(self, number: int) -> None:
-        """Scrolls to a message, mounting it if necessary."""
         self.release_anchor()
         self._back_to = ScrollPosition(number)
         self._seen = self.size, self._back_to
@@ -258,14 +257,11 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             self.call_after_refresh(self._fill)
         if fresh:
             self._add(fresh, state.review)
-        self._show_plan(state)
-        self._show_live(state)
-
-    def _show_plan(self, state: State) -> None:
         asked = (m.number for m in state.chat.messages if m.kind == "person" and m.turn == state.plan.turn)
-        block = self._blocks.get(max(asked, default=0))
-        if block is not None:
-            block.show_plan(state.plan)
+        question = self._blocks.get(max(asked, default=0))
+        if question is not None:
+            question.show_plan(state.plan)
+        self._show_live(state)
 
     def _fill(self) -> None:
         oldest = min(self._blocks, default=1)
@@ -336,7 +332,8 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         if self._apart:
             self.release_anchor()
             if new_value >= self.max_scroll_y - 1:
-                self._page_once(self._page_below(newest))
+                last = min(newest + PAGE, self._source.state.chat.total)
+                self._page_once(self._draw(newest + 1, last))
 
     def _page_once(self, page: Coroutine[None, None, None]) -> None:
         if self._paging:
@@ -361,9 +358,6 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         if height is not None:
             self.scroll_to(y=self.virtual_size.height - height, animate=False, immediate=True)
         self._paging = False
-
-    async def _page_below(self, after: int) -> None:
-        await self._draw(after + 1, min(after + PAGE, self._source.state.chat.total))
 
     async def _draw(self, first: int, last: int) -> None:
         """Appends these messages, and newer ones if contiguous."""

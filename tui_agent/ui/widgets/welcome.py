@@ -155,7 +155,7 @@ class Welcome(Center):
             else "Choose a model by its digit"
         )
         space = [] if short else [Content()]
-        what = [] if short else [parts((line, "$text")) for line in _wrapped(_WHAT, width)]
+        what = [] if short else [parts((line, "$text")) for line in wrap(_WHAT, max(width, 20))]
         above = [
             parts(("tui-agent", "bold $accent")),
             *what,
@@ -197,7 +197,3 @@ class Welcome(Center):
         ]
         rows.append(parts(("  ↓  ", "bold $accent"), "more models, and keys for other providers"))
         return [row.truncate(width, ellipsis=True) for row in rows]
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return wrap(text, max(width, 20))
