@@ -68,7 +68,9 @@ class AgentTerminal:
         left = self._loop.create_future()
         tty.setraw(source, termios.TCSANOW)
         self._shown = shown = _Shown(self._loop, target, self._read_on)
-        shown.write(self._filter.again() + self._missed())
+        missed = b"\x1b[2J\x1b[H" if self._is_too_much else bytes(self._hidden)
+        self._hidden, self._is_too_much = bytearray(), False
+        shown.write(self._filter.again() + missed)
         self._loop.add_signal_handler(signal.SIGWINCH, self._resize, target)
         self._loop.add_reader(source, self._typed, source, left)
         try:
@@ -95,12 +97,6 @@ class AgentTerminal:
                 termios.tcsetattr(source, termios.TCSANOW, before)
             if self._is_open:
                 self._read_on()
-
-    def _missed(self) -> bytes:
-        missed, self._hidden = bytes(self._hidden), bytearray()
-        missed = b"\x1b[2J\x1b[H" if self._is_too_much else missed
-        self._is_too_much = False
-        return missed
 
     def _resize(self, target: int) -> None:
         with suppress(OSError):

@@ -141,8 +141,12 @@ class WorkspaceApp(
         self._key_folders = folders
         self.keys = load_keys(keys, folders)
         self.set_keymap(self.keys.keymap())
-        self.keyboard = Keyboard(self, self._handle, self._is_urgent)
-        self.garbage = Garbage(lambda: self.keyboard.idle, self._turn_runs)
+        self.keyboard = Keyboard(
+            self, self._handle, lambda event: isinstance(event, events.Key) and event.key in self.keys.of_app
+        )
+        self.garbage = Garbage(
+            lambda: self.keyboard.idle, lambda: self.session is not None and self.session.state.turn.running
+        )
         self.follows_background = follows_background and not no_colour
         self._theme = theme
         self.palette = self._use(NO_COLOUR if no_colour else theme)
@@ -257,7 +261,6 @@ class WorkspaceApp(
             self.call_later(_raise, error)
 
     async def on_event(self, event: events.Event) -> None:
-        """Queues input for `_handle`."""
         if isinstance(event, Typed) and not event.is_forwarded:
             self.keyboard.put(event)
             if self.session is None:
@@ -281,9 +284,6 @@ class WorkspaceApp(
     def is_typed(self, key: str) -> bool:
         # Only the application has keys before a workspace's focused widget.
         return (len(key) == 1 or isinstance(self.screen, WorkspaceScreen)) and key not in self.keys.of_app
-
-    def _is_urgent(self, event: Typed) -> bool:
-        return isinstance(event, events.Key) and event.key in self.keys.of_app
 
     def on_ready(self) -> None:
         self.run_worker(self._open())
@@ -348,9 +348,6 @@ class WorkspaceApp(
 
         if isinstance(event, TurnEnded):
             self.garbage.collect_soon()
-
-    def _turn_runs(self) -> bool:
-        return self.session is not None and self.session.state.turn.running
 
     async def _chosen(self) -> Session | None:
         """`None` if the user cancelled or another process shows the session here. Raises `OpenElsewhere` if
@@ -478,16 +475,14 @@ class WorkspaceApp(
         elif not self._quitting:
             self._quitting = True
             self.set_timer(QUIT_WITHIN, self._stay)
-            said = f"Press {self.keys.shown('app.quit')} again to quit{self._what_is_kept()}."
+            kept = ""
+            if self.session is not None:
+                unsaved = self.session.state.session.not_kept
+                kept = "; this session is not saved" if unsaved else "; everything is saved"
+            said = f"Press {self.keys.shown('app.quit')} again to quit{kept}."
             self.notify(said, timeout=QUIT_WITHIN, markup=False)
         else:
             await self.leave(0)
-
-    def _what_is_kept(self) -> str:
-        state = self.session.state.session if self.session else None
-        if state is None:
-            return ""
-        return "; this session is not saved" if state.not_kept else "; everything is saved"
 
     def action_stop_everything(self) -> None:
         if self.session is not None:
@@ -515,7 +510,10 @@ class WorkspaceApp(
         with driver.given_away():
             status = await self.attachment.run_in_terminal(words) if self.attachment is not None else None
             if status is None:
-                status = await _run_here(words)
+                try:
+                    status = await (await asyncio.create_subprocess_exec(*words)).wait()
+                except OSError:
+                    status = NOT_STARTED
         self._draw_all()
         if status == NOT_STARTED:
             raise UsageError(f"{words[0]} cannot be started", "set EDITOR to another program")
@@ -570,14 +568,6 @@ class WorkspaceApp(
         if self.attachment is not None:
             self.attachment.close(status)
         self.exit(return_code=status)
-
-
-async def _run_here(words: Sequence[str]) -> int:
-    try:
-        process = await asyncio.create_subprocess_exec(*words)
-    except OSError:
-        return NOT_STARTED
-    return await process.wait()
 
 
 def _raise(error: Exception) -> None:

@@ -81,12 +81,12 @@ class Bridge:
             self._due()
 
     def flush(self) -> bool:
-        """Returns whether a pane changed."""
         self._last = asyncio.get_running_loop().time()
         state, changed = self._session.state, False
         for pane, before in list(self._shown.items()):
             now = _slices(pane, state)
-            if any(map(_differs, before, now)):
+            pairs = zip(before, now, strict=True)
+            if any(old is not new and (isinstance(new, Struct) or old != new) for old, new in pairs):
                 self._shown[pane], changed = now, True
                 pane.show(state)
         return changed
@@ -122,10 +122,6 @@ class Bridge:
 
 def _slices(pane: StateView, state: State) -> tuple[object, ...]:
     return tuple(attrgetter(name)(state) for name in pane.SLICES)
-
-
-def _differs(old: object, new: object) -> bool:
-    return old is not new and (isinstance(new, Struct) or old != new)
 
 
 class Attention:

@@ -47,14 +47,10 @@ def opening(words: Sequence[str], path: Path, line: int = 0) -> list[str]:
     return [*words, *at, str(path)]
 
 
-def _folder() -> str:
-    return tempfile.mkdtemp(prefix="tui-agent-")
-
-
 async def edited_text(app: Host, text: str) -> str | None:
     """`None` if the editor exits with an error. Raises `UsageError` and `FileError`."""
     words = editor()
-    folder = Path(await asyncio.to_thread(_folder))
+    folder = Path(await asyncio.to_thread(lambda: tempfile.mkdtemp(prefix="tui-agent-")))
     try:
         path = folder / "message.md"
         await asyncio.to_thread(write_private, path, text.encode("utf-8", "surrogateescape"))

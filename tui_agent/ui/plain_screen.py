@@ -139,7 +139,6 @@ def around_file_text(text: str) -> str:
 
 
 def around_model_text(text: str) -> str:
-    """Removes drawings around the model's text."""
     text = _DRAWN.sub(
         " ", _BETWEEN_WORDS.sub(" | ", _TICK_BOX.sub(lambda box: box[1] + _TICKS[box[2]], text))
     )
@@ -166,7 +165,11 @@ def announced(before: State, now: State, keys: Keys, silent_after: int = 30) -> 
     if before.turn.running and not now.turn.running:
         yield _ended(now, keys)
     elif before.review != now.review and not now.turn.running:
-        yield from _decided(before, now, keys)
+        gone = {point.id for point in now.review.checkpoints if point.undone}
+        if gone - {point.id for point in before.review.checkpoints if point.undone}:
+            yield f"Undone. {keys.shown('changes.redo')} redoes it."
+        if before.review.undecided != now.review.undecided:
+            yield f"{_waits(now) if now.review.open else 'There is nothing to review'}."
     asked = now.asked
     if asked is not None and asked != before.asked:
         yield f"{asked.words.rstrip('?')}. {keys.shown('session.permission')} answers."
@@ -175,7 +178,10 @@ def announced(before: State, now: State, keys: Keys, silent_after: int = 30) -> 
         if waiting.words not in waited:
             mark = "" if waiting.words.endswith("?") else "."
             yield f"{waiting.words}{mark} {keys.shown(f'pane.{waiting.pane}')} opens it."
-    yield from _of_tasks(before, now)
+    states = {task.id: task.state for task in before.subtasks.tasks}
+    for task in now.subtasks.tasks:
+        if states.get(task.id, "") != task.state and task.state not in ("pending", "ready"):
+            yield f"Sub-task {task.id}: {task.state}."
     yield from _of_commands(before, now)
     if len(now.input.queue) > len(before.input.queue):
         verb = "waits" if len(now.input.queue) == 1 else "wait"
@@ -196,25 +202,10 @@ def _ended(now: State, keys: Keys) -> str:
     return f"{how.rstrip('.')}: {_waits(now)}. {keys.shown('pane.review')} opens the review."
 
 
-def _decided(before: State, now: State, keys: Keys) -> Iterator[str]:
-    gone = {point.id for point in now.review.checkpoints if point.undone}
-    if gone - {point.id for point in before.review.checkpoints if point.undone}:
-        yield f"Undone. {keys.shown('changes.redo')} redoes it."
-    if before.review.undecided != now.review.undecided:
-        yield f"{_waits(now) if now.review.open else 'There is nothing to review'}."
-
-
 def _waits(state: State) -> str:
     changes = counted(state.review.undecided, "change")
     verb = "waits" if state.review.undecided == 1 else "wait"
     return f"{changes} in {counted(len(state.review.open), 'file')} {verb}"
-
-
-def _of_tasks(before: State, now: State) -> Iterator[str]:
-    states = {task.id: task.state for task in before.subtasks.tasks}
-    for task in now.subtasks.tasks:
-        if states.get(task.id, "") != task.state and task.state not in ("pending", "ready"):
-            yield f"Sub-task {task.id}: {task.state}."
 
 
 def _of_commands(before: State, now: State) -> Iterator[str]:
@@ -288,7 +279,8 @@ class PlainScreen:
     def update(self, screen: Screen[object], console: Console) -> str:
         """Returns the sequence that updates the terminal and puts its cursor at the focus."""
         strips = rows_of(screen)
-        width, said = screen.size.width, _announced(screen)
+        width, behind = screen.size.width, screen.app.screen_stack[0]
+        said = next(iter(behind.query("Announcements")), None) if screen is not behind else None
         rows = [_row(strip, _words_at(screen, y), width) for y, strip in enumerate(strips)]
         if said is not None:
             lines = list(enumerate(rows_of(said.screen)))[said.region.y :]
@@ -336,12 +328,6 @@ class PlainScreen:
         return (
             Offset(found[0].region.x, found[0].region.y + _highlighted(found[0])) if self._in_list else None
         )
-
-
-def _announced(screen: Screen[object]) -> Widget | None:
-    behind = screen.app.screen_stack[0]
-    found = behind.query("Announcements") if screen is not behind else ()
-    return next(iter(found), None)
 
 
 def _highlighted(options: OptionList) -> int:

@@ -102,7 +102,12 @@ def label(text: str, style: str = "") -> Content:
 
 
 def parts(*pieces: str | tuple[str, str] | Content) -> Content:
-    return Content.assemble(*(_part(piece) for piece in pieces))
+    return Content.assemble(
+        *(
+            piece if isinstance(piece, Content) else label(piece) if isinstance(piece, str) else label(*piece)
+            for piece in pieces
+        )
+    )
 
 
 def rich_label(text: str, style: str = "") -> Text:
@@ -111,13 +116,3 @@ def rich_label(text: str, style: str = "") -> Text:
 
 def check_pieces(marks: Iterable[CheckMark]) -> list[tuple[str, str]]:
     return [(f" {mark.words}", CHECK_INKS[mark.look]) for mark in marks]
-
-
-def _part(piece: str | tuple[str, str] | Content) -> Content:
-    match piece:
-        case Content():
-            return piece
-        case (text, style):
-            return label(text, style)
-        case text:
-            return label(text)

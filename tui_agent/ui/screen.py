@@ -149,7 +149,9 @@ class WorkspaceScreen(
         root = session.workspace.root.name
         signals = Signals(self.host, self.host.keyboard, root, settings.screen.bell_after, settings.notify)
         bridge.attach(signals)
-        bridge.attach(AnswersExpected(lambda: self.run_worker(_get_ready_for_answers())))
+        answers = partial(import_module, "tui_agent.ui.markdown.message_text")
+        # In a thread, to not block input.
+        bridge.attach(AnswersExpected(lambda: self.run_worker(in_background(answers))))
         for told in self.query("Announcements, #guide"):
             bridge.attach(cast("StateView", told))
         self.ready = True
@@ -248,7 +250,6 @@ class WorkspaceScreen(
         return self._room.make(event) or shown
 
     async def handle_after_leader(self, event: Typed) -> bool:
-        """Returns whether it handled the event."""
         if self.leader.waiting is None or not isinstance(event, events.Key | events.Paste | events.MouseDown):
             return False
         if isinstance(event, events.Key) and is_modifier(event):
@@ -373,8 +374,3 @@ class AnswersExpected:
         if self._then is not None and state.turn_expected:
             then, self._then = self._then, None
             then()
-
-
-async def _get_ready_for_answers() -> None:
-    """Imports the Markdown renderer in a thread, to not block input."""
-    await in_background(partial(import_module, "tui_agent.ui.markdown.message_text"))

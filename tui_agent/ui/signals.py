@@ -69,7 +69,8 @@ class Signals:
         self._asks = asks
 
     def _notify(self, words: str) -> None:
-        if not self._long or not self._is_unseen():
+        is_away = not self._app.app_focus or self._keyboard.idle >= AWAY
+        if not self._long or not is_away:
             return
         self._write("\a")
         if self._command:
@@ -78,9 +79,6 @@ class Signals:
             )
         else:
             self._write(passed_on(notification(self._workspace, words)))
-
-    def _is_unseen(self) -> bool:
-        return not self._app.app_focus or self._keyboard.idle >= AWAY
 
     def _write(self, sequence: str) -> None:
         if (driver := driver_of(self._app)) is not None:

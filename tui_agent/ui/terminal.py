@@ -121,11 +121,12 @@ class TerminalWriter(threading.Thread):
                     self._changed.wait()
                 if not self._waiting:
                     return
-                data = b"".join(self._waiting)
+                view = memoryview(b"".join(self._waiting))
                 self._waiting.clear()
                 self._size, self._writing = 0, True
             try:
-                self._write_all(data)
+                while view:
+                    view = view[os.write(self._descriptor, view) :]
             except OSError:
                 with self._changed:
                     self._ended = True
@@ -135,11 +136,6 @@ class TerminalWriter(threading.Thread):
             if self._left_out and not self._waiting:
                 self._left_out = False
                 self._on_drained()
-
-    def _write_all(self, data: bytes) -> None:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(self._descriptor, view) :]
 
 
 def _opened_apart(descriptor: int) -> int | None:

@@ -54,8 +54,6 @@ class ChangedSpan(NamedTuple):
 
 
 class PiecesUpdate(CompositorUpdate):
-    """Renders pieces for the terminal."""
-
     def __init__(self, pieces: Sequence[ChangedSpan]) -> None:
         self.pieces = pieces
 
