@@ -63,7 +63,6 @@ class AgentTerminal:
         self._is_open = False
 
     async def show(self, source: int, target: int, ended: asyncio.Future[int]) -> Outcome:
-        """Shows the program until Ctrl+] or its end."""
         before = termios.tcgetattr(source)
         left = self._loop.create_future()
         tty.setraw(source, termios.TCSANOW)

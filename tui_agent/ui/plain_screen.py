@@ -269,7 +269,6 @@ class PlainScreen:
         self._in_list = False
 
     def forget(self) -> None:
-        """Discards the recorded rows after external output."""
         self._rows = []
 
     @property

@@ -324,7 +324,6 @@ class TerminalDriver(LinuxDriver):
             self._was_stopped = True
 
     def _go_on(self, *_: object) -> None:
-        """Takes over the terminal and sets its modes again."""
         if not self._is_given_away and not self.is_parked:
             self._give_back()
             self.resume_application_mode()

@@ -78,7 +78,6 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
         self.query_one(".title", Static).update(label(words))
 
     def say(self, words: Content | str = "") -> None:
-        """Replaces the hint line by `words`, or restores it."""
         self.query_one(".hint", Static).update(words or self.hint() or "")
 
     def _key(self, name: str) -> str:

@@ -279,7 +279,6 @@ class ModelChooser(Chooser):
         )
 
     def effort(self, name: str) -> Effort:
-        """Includes changes not in use yet."""
         return self._efforts.get(name) or self._models.effort(name)
 
     def action_change_effort(self, step: int) -> None:

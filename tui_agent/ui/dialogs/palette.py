@@ -132,7 +132,6 @@ _STEP, _BEHIND = 2, 19
 
 
 def symbol_chooser(path: str, lines: Sequence[str], row: int, room: int) -> Chooser:
-    """Returns zero-based `row:column`. The initial symbol contains `row`."""
     found: list[Symbol] = []
 
     async def get() -> None:

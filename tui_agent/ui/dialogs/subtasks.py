@@ -427,7 +427,6 @@ class Attempts(Dialog[str | None]):
         self._draw()
 
     def _changes_of(self, task: SubTask) -> Changes:
-        """Blocking."""
         found: Changes = {}
         for step in task.changed:
             try:

@@ -407,7 +407,6 @@ class Editor(WritingArea):
 
     @on(events.Key)
     async def _indent(self, event: events.Key) -> None:
-        """Enter keeps the line's indentation; Shift+Tab removes one step."""
         self._by_mouse = False
         if self._taken_by_vim(event) or self.read_only:
             return

@@ -532,7 +532,6 @@ class Vim:
         return target is not None
 
     def _rows_over(self, rest: str, count: int, counted: bool) -> int | None:
-        """The target row of a motion over lines."""
         row, last = self._area.cursor_location[0], self._area.document.line_count - 1
         half = max(1, self._area.size.height // 2) * count
         targets = {

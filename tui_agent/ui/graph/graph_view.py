@@ -169,7 +169,6 @@ class GraphView(LineView):
     def show_tasks(
         self, tasks: Sequence[SubTask], cursor: str, facts: Mapping[str, Fact] | None = None
     ) -> None:
-        """Computes the layout only if dependencies or width change."""
         by_id, facts = {task.id: task for task in tasks}, facts or {}
         before, canvas = (self._tasks, self._facts), self.canvas
         moved = cursor != self._cursor

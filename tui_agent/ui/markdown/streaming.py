@@ -60,7 +60,6 @@ class Unit(Struct):
 
 
 def units_of(tokens: Sequence[Token], source: Sequence[str]) -> list[Unit]:
-    """Top-level blocks, with lists split before their unindented items."""
     units: list[Unit] = []
     at = 0
     while at < len(tokens):

@@ -384,7 +384,6 @@ class BuffersPane(Pane):
         self.app.push_screen(symbol_chooser(editor.path, editor.lines, editor.place[0][0], room), go)
 
     async def _merge(self) -> None:
-        """The user's merge is an undoable edit."""
         from tui_agent.ui.dialogs.preview import Merge
 
         await self.flush()

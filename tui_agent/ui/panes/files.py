@@ -85,7 +85,6 @@ class FileTree(Tree[TreeEntry]):
             self.cursor_line = line
 
     def update_files(self) -> None:
-        """Keeps cursor and expansion."""
         if self._listed and all(self._folder(path) == seen for path, seen in self._listed.items()):
             return
         cursor = self.cursor_node.data if self.cursor_node else None

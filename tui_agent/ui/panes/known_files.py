@@ -32,7 +32,6 @@ class KnownColumn(NamedTuple):
 
 
 def modified_since(file: KnownFile) -> str:
-    """As sent to the model, in a cell's width."""
     return freshness_mark(file).replace("\ufe0f", "")
 
 

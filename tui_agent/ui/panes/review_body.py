@@ -151,7 +151,6 @@ class ReviewBody(Vertical):
         return _key(change) in (self._conflicts if change.state == "conflict" else self._diffs)
 
     def forget_conflict(self, change: Change) -> None:
-        """Called after a file change or the resolution."""
         self._conflicts.pop(_key(change), None)
 
     def draw(self) -> None:

@@ -236,7 +236,6 @@ _PLACE = "place "
 
 
 def place_of(key: str) -> tuple[str, int] | None:
-    """`None` for other rows."""
     if not key.startswith(_PLACE):
         return None
     path, _, line = key.removeprefix(_PLACE).rpartition(":")

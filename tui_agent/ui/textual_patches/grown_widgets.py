@@ -45,7 +45,7 @@ class GrowsAtEnd(Widget):
         return Size(max(width - gutter.width, 0), max(height - gutter.height, 0))
 
     def resized(self, size: Size, container: Size) -> None:
-        """Called with the new size before drawing."""
+        pass
 
     def on_resize(self, event: events.Resize) -> None:
         if "_size_updated" not in vars(GrowsAtEnd):

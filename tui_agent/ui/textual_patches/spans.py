@@ -46,8 +46,6 @@ def problem() -> str:
 
 
 class ChangedSpan(NamedTuple):
-    """Adjacent cells and their position."""
-
     y: int
     x: int
     strip: Strip

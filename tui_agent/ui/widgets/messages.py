@@ -405,7 +405,6 @@ def _decided(changes: Sequence[Change]) -> Iterable[str]:
 
 
 def markdown(text: str, *, parsed: bool = True, growing: bool = False, classes: str = "") -> MessageText:
-    """Imports `MessageText` on first use."""
     from tui_agent.ui.markdown.message_text import MessageText
 
     return MessageText(text, parsed=parsed, growing=growing, classes=classes)

@@ -268,7 +268,6 @@ def layered(text: str, style: Style, layers: Iterable[StyleSpan]) -> list[Segmen
 
 
 def code_styles(app: App[object]) -> Mapping[str, Style]:
-    """By tree-sitter capture name."""
     from tui_agent.ui.themes import editor_theme
 
     return editor_theme(app.theme, app.theme_variables).syntax_styles

@@ -137,7 +137,6 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         return at_the_end and not self._apart and self._back_to is None
 
     def on_resize(self) -> None:
-        """Keeps the visible text in view."""
         size, stand = self._seen
         if stand is not None and size != self.size:
             self._back_to = stand
@@ -343,7 +342,6 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             self.run_worker(page)
 
     async def _page(self, before: int) -> None:
-        """Prepends older messages, keeping the viewport in place."""
         height = None if self.following else self.virtual_size.height
         older = await self._source.earlier(before, PAGE)
         newer = self._blocks
@@ -360,7 +358,6 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         self._paging = False
 
     async def _draw(self, first: int, last: int) -> None:
-        """Appends these messages, and newer ones if contiguous."""
         state = self._source.state
         messages = tuple(message for message in state.chat.messages if first <= message.number <= last)
         if len(messages) < last - first + 1:

@@ -120,7 +120,6 @@ class Welcome(Center):
         self._shown.refresh(layout=True)
 
     def show_typed(self, typed: bool) -> None:
-        """Digits choose a model only while nothing is typed."""
         if typed != self._typed:
             self._typed = typed
             self._shown.refresh(layout=True)
