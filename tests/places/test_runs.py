@@ -7,6 +7,8 @@ import json
 import os
 import re
 import shlex
+import shutil
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -69,6 +71,28 @@ async def test_a_place_that_shows_the_folder_itself_is_refused(root: Path) -> No
         (result,) = session.state.commands.results
         assert (result.how, "Your folder is mounted there" in result.output) == ("place", True)
     assert not (root / "new").exists()
+
+
+async def test_a_place_with_busybox_returns_what_was_written_at_once(root: Path, tmp_path: Path) -> None:
+    """As in containers of Alpine: its find compares whole seconds."""
+    if (busybox := shutil.which("busybox")) is None:
+        raise pytest.skip.Exception("busybox is not installed")
+    (tmp_path / "box").mkdir()
+    listed = await asyncio.to_thread(subprocess.check_output, (busybox, "--list"))
+    for name in os.fsdecode(listed).split():
+        (tmp_path / "box" / name).symlink_to(busybox)
+    for name in {"comm", "setsid"}.difference(path.name for path in (tmp_path / "box").iterdir()):
+        (tmp_path / "box" / name).symlink_to(str(shutil.which(name)))
+    run = f"env -i HOME={tmp_path} PATH={tmp_path}/box sh -c {{command}}"
+    async with open_session(
+        root, [], overrides=places({"name": "app", "run": run, "copy": "bundle"})
+    ) as session:
+        for words in ("echo 1 > new; echo 2 > a.py", "cat a.py; rm b.txt; ls"):
+            await session.commands.run(f"@app {words}")
+            await session.commands.ended()
+        first, second = session.state.commands.results
+        assert first.changed == ("a.py", "new")
+        assert (second.output, second.changed) == ("print(1)\na.py\n", ("b.txt",))
 
 
 @pytest.mark.parametrize("place", [MOUNTED, SENT])

@@ -52,9 +52,11 @@ while IFS= read -r path && [ -n "$path" ]; do rm -rf -- "./$path"; rest=rest; do
 tar -xpof - || exit 98
 pwd
 """
+#: BusyBox compares modification times alone, in whole seconds.
+_STAMP = 'touch ../../stamp; touch -d "@$(($(date +%s) - 1))" ../../second 2>/dev/null || touch ../../second'
 _SEAL = """\
 cd {tree} || exit 98
-find . ! -type d | LC_ALL=C sort > ../../list; touch ../../stamp; printf %s {state} > ../../state
+find . ! -type d | LC_ALL=C sort > ../../list; {stamp}; printf %s {state} > ../../state
 find ../../.. -mindepth 1 -maxdepth 1 -type d -mtime +{days} -exec rm -rf {{}} + 2>/dev/null
 exit 0
 """
@@ -66,14 +68,16 @@ printf %s "$id" > state
 _CHANGED = """\
 cd {tree} || exit 98
 {{ find . -name .git -prune -o ! -type d -cnewer ../../stamp -print 2>/dev/null \
-|| find . -name .git -prune -o ! -type d -newer ../../stamp -print; }} | head -c {most}
+|| find . -name .git -prune -o ! -type d -newer ../../second -print; }} | head -c {most}
 echo
 find . ! -type d | LC_ALL=C sort > ../../now; LC_ALL=C comm -23 ../../list ../../now | head -c {most}
-touch ../../stamp; mv ../../now ../../list
+{stamp}; mv ../../now ../../list
 """
+#: The tar of BusyBox can lack -T; xargs may then print several archives.
 _FETCH = """\
 cd {tree} || exit 98
-tar -cf - -T - 2>/dev/null | head -c {most}
+{{ if tar -cf /dev/null -T /dev/null; then tar -cf - -T -; else tr '\\n' '\\0' | xargs -0 tar -cf -; fi; }} \
+2>/dev/null | head -c {most}
 """
 
 
@@ -132,7 +136,7 @@ class FarCopy:
         replaced = gone if fresh else [*gone, *packed]
         pieces = _after_names(replaced, tar_stream(contents, packed, read))
         self._state = secrets.token_hex(8)
-        seal = _SEAL.format(tree=self._tree, state=self._state, days=KEPT_DAYS)
+        seal = _SEAL.format(tree=self._tree, state=self._state, days=KEPT_DAYS, stamp=_STAMP)
         send = _SEND.format(first=first, tree=self._tree)
         said = await self._call(f"{send}cd ../..\n{seal}" if not deltas else send, pieces, timeout=None)
         self._path = said.decode("utf-8", "surrogateescape").rstrip("\n").rpartition("\n")[2]
@@ -205,7 +209,8 @@ class FarCopy:
 
     async def _noted(self) -> tuple[list[str], dict[str, tuple[int, int, int]]]:
         """Returns the written files, and those of the contents that were written or deleted."""
-        said = await self._call(_CHANGED.format(tree=self._tree, most=MOST_NAMES), most=2 * MOST_NAMES + 2)
+        words = _CHANGED.format(tree=self._tree, most=MOST_NAMES, stamp=_STAMP)
+        said = await self._call(words, most=2 * MOST_NAMES + 2)
         newer, gone = _names(said)
         ignored = await self._ignored(newer) if newer else set()
         found = [path for path in newer if path not in ignored]
@@ -300,7 +305,11 @@ def _unpack(packed: bytes, folder: str) -> None:
     import tarfile
 
     left = BUDGET.read
-    with suppress(tarfile.TarError, EOFError), tarfile.open(fileobj=io.BytesIO(packed), mode="r:") as archive:
+    file = io.BytesIO(packed)
+    with (
+        suppress(tarfile.TarError, EOFError),
+        tarfile.open(fileobj=file, mode="r:", ignore_zeros=True) as archive,
+    ):
         for count, member in enumerate(archive):
             path = os.path.normpath(member.name)
             if (
@@ -316,6 +325,6 @@ def _unpack(packed: bytes, folder: str) -> None:
                     os.symlink(member.linkname, target)
                 elif (taken := archive.extractfile(member)) is not None and member.size <= left:
                     left -= member.size
-                    with open(target, "xb") as file:
-                        shutil.copyfileobj(taken, file, 1 << 20)
+                    with open(target, "xb") as written:
+                        shutil.copyfileobj(taken, written, 1 << 20)
                     os.chmod(target, 0o755 if member.mode & 0o100 else 0o644)
