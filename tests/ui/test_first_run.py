@@ -110,5 +110,5 @@ async def test_setup_shows_the_model_in_use_beside_others(
     monkeypatch.setattr("tui_agent.model.discovery.discover", found)
     async with on_screen(tmp_path, [reply()], overrides=["model=some/model"]) as it:
         await it.press(*"/setup", "enter")
-        await it.shows("Model   1 use some/model  in use")
-        await it.shows("2 use openai/gpt-5  OPENAI_API_KEY is set")
+        await it.shows("Model   use some/model  in use")
+        await it.shows("        use openai/gpt-5  OPENAI_API_KEY is set")

@@ -249,15 +249,10 @@ async def set_up(app: Host, session: Session) -> None:
     def rows(words: str) -> list[ChooserRow]:
         steps = [
             *(
-                (
-                    it.value,
-                    "Model",
-                    f"{number} {it.words}",
-                    "in use" if it.value == session.models.name else it.why,
-                )
-                for number, it in enumerate(options, 1)  # as on the first screen behind it
+                (it.value, "Model", it.words, "in use" if it.value == session.models.name else it.why)
+                for it in options
             ),
-            (_LIST, "Model", "↓ more models, and keys for other providers", ""),
+            (_LIST, "Model", "more models, and keys for other providers", ""),
             (_CHECKS, "Checks", *_check_words(session, checks)),
             (_THEME, "Theme", app.theme, "in use"),
             (_INIT, "Files", "let the model propose an AGENTS.md", "/init"),
