@@ -304,14 +304,16 @@ def _picks_of(change: Change, states: Sequence[HunkState]) -> list[Pick]:
 
 
 def _named(review: ReviewSlice, name: str, undone: bool) -> Checkpoint:
-    word, done = ("redo", "undone") if undone else ("undo", "applied")
+    word = "redo" if undone else "undo"
     points = [point for point in review.checkpoints if point.undone is undone]
     last = [point for point in review.checkpoints if (point.undone != point.takes_back) is undone]
     if not name and last:
         return last[-1]
     found = next((point for point in points if point.id == name), None)
     if found is None:
-        raise SessionError(f"There is nothing to {word}", f"only what was {done} can be")
+        raise SessionError(
+            f"There is nothing to {word}", "undo an apply first" if undone else "apply a change first"
+        )
     return found
 
 

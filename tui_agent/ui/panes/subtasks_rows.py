@@ -166,8 +166,9 @@ def limits_row(settings: Settings, tasks: Sequence[SubTask], used: Usage) -> Row
     capped = ", ".join(cap for cap in caps if cap)
     long = f"{said} · {capped} each" if capped else said
     paid = f"{cost}{of_cost.replace(' of ', '/')}" if cost else ""
-    short = f"{short_count(tokens)}{of_tokens.replace(' of ', '/')} {paid}".rstrip()
-    right = (long, said, short, paid or short)
+    count = f"{short_count(tokens)}{of_tokens.replace(' of ', '/')}"
+    short = f"{count} {paid}".rstrip()
+    right = (long, said, short if near else f"{count} tokens", short, paid or short)
     return Row("", Line((*asks, left), tuple(Piece(words, ink) for words in right)))
 
 
