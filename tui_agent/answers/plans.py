@@ -205,25 +205,21 @@ def _add_file(item: dict[str, Any], number: int, files: list[FileAction], faults
     ]
     if None in found:
         faults.append(f"{name} has lines that are not a range such as 120-180: they are skipped.")
+    usual: FallbackKind = "ask_user" if required else "skip"
+    fallback = item.get("fallbackAction")
+    if fallback not in ("ask_user", "skip", "create_new"):
+        if fallback is not None:
+            faults.append(f"{name} has an unknown fallbackAction {str(fallback)[:40]!r}; {usual} is used.")
+        fallback = usual
     files.append(
         FileAction(
             name=name,
             patterns=tuple(patterns[:MAX_PATTERNS]),
             reason=joined(str(item.get("reason") or "")),
             required=required,
-            fallback=_fallback(item.get("fallbackAction"), name, required, faults),
+            fallback=fallback,
             all=item.get("all") is True,
             by="model",
             lines=tuple(one for one in found if one is not None),
         )
     )
-
-
-def _fallback(value: Any, name: str, required: bool, faults: list[str]) -> FallbackKind:
-    match value:
-        case "ask_user" | "skip" | "create_new":
-            return value
-    usual: FallbackKind = "ask_user" if required else "skip"
-    if value is not None:
-        faults.append(f"{name} has an unknown fallbackAction {str(value)[:40]!r}; {usual} is used.")
-    return usual

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -44,14 +44,20 @@ def strict(schema: Schema) -> Schema:
 
 def check(part: Schema, value: Any, at: str = "") -> list[str]:
     """Returns a sentence for each violation, ignoring additional properties; see `properties`."""
+    found: list[str] = []
     try:
-        return [
-            f"{_place(at, error.instance_path)}: {_words(error.message)}."
-            for error in _validator(msgspec.json.encode(part)).iter_errors(value)
-            if error.schema_path[-1] != "additionalProperties"
-        ]
+        for error in _validator(msgspec.json.encode(part)).iter_errors(value):
+            if error.schema_path[-1] == "additionalProperties":
+                continue
+            place = at
+            for step in error.instance_path:
+                place += f"[{step}]" if isinstance(step, int) else f".{step}" if place else str(step)
+            message = error.message  # can quote a whole file
+            message = message if len(message) <= _LONGEST_MESSAGE else "…" + message[-_LONGEST_MESSAGE:]
+            found.append(f"{place or 'the reply'}: {message}.")
     except (ValueError, RecursionError) as error:
         return [f"{at or 'the reply'}: cannot be checked ({error})."]
+    return found
 
 
 @lru_cache(maxsize=64)
@@ -61,17 +67,8 @@ def _validator(part: bytes) -> Any:
     return jsonschema_rs.Draft202012Validator(msgspec.json.decode(part))
 
 
-def _place(at: str, path: Sequence[str | int]) -> str:
-    for step in path:
-        at += f"[{step}]" if isinstance(step, int) else f".{step}" if at else str(step)
-    return at or "the reply"
-
-
-def _words(message: str, limit: int = 160) -> str:
-    """Shortens a message, which may quote a whole file."""
-    return message if len(message) <= limit else "…" + message[-limit:]
-
-
+#: Longer messages lose their beginning.
+_LONGEST_MESSAGE = 160
 _DIGITS = re.compile(r"-?\d{1,9}")
 _TRUTH = {"true": True, "false": False, "yes": True, "no": False}
 

@@ -34,7 +34,8 @@ def propose_within_view(
         f"the text to replace is not in {request.path} as it was shown",
         "copy it from the lines you were shown",
     )
-    if not large or _is_there(request, base):
+    text = plain(base) if large else ""
+    if not large or all(plain(hunk.old) in text for hunk in (*request.edits, *request.diff)):
         try:
             return forms.propose(request, base, forms.NEVER_NEAR)
         except Ambiguous:
@@ -87,11 +88,6 @@ def view_after(shown: Sequence[Range], changed: Sequence[Hunk]) -> tuple[Range, 
 
 def _growth(hunk: Hunk) -> int:
     return len(hunk.added) - len(hunk.removed)
-
-
-def _is_there(request: ChangeRequest, base: str) -> bool:
-    text = plain(base)
-    return all(plain(hunk.old) in text for hunk in (*request.edits, *request.diff))
 
 
 Seen = Literal["whole", "part", "never"]

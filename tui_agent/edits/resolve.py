@@ -91,11 +91,8 @@ def apply(
         case _:
             return _edit(change, base or "", new or "", disk, chosen, merge_by)
     needed = disk.text != written
-    return Write(change.path, disk.hash, written, needed=needed, merged=merged, hunks=_all_applied(change))
-
-
-def _all_applied(change: Change) -> tuple[HunkState, ...]:
-    return ("applied",) * len(change.hunks)
+    states: tuple[HunkState, ...] = ("applied",) * len(change.hunks)
+    return Write(change.path, disk.hash, written, needed=needed, merged=merged, hunks=states)
 
 
 def _edit(
