@@ -457,7 +457,11 @@ def _shared_folder(found: GitFolder, hooks: str) -> Generator[str]:
         os.mkdir(os.path.join(folder, "info"))
         persons = persons_settings(found)
         files = tuple((key, value) for key, value in persons if key in _PERSONS_FILES)
-        chosen = tuple((key, value) for key, value in (*persons, *found.entries) if _is_allowed(key, value))
+        chosen = tuple(
+            (key, value)
+            for key, value in (*persons, *found.entries)
+            if key in _ALLOWED and re.fullmatch(_ALLOWED[key], value, re.IGNORECASE)
+        )
         filters: Entries = ()
         if _is_trusted(found):
             filters = (*((k, v) for k, v in persons if k.startswith("filter.")), *found.filters)
@@ -472,11 +476,6 @@ def _shared_folder(found: GitFolder, hooks: str) -> Generator[str]:
                 os.symlink(there, os.path.join(folder, name))
         _write(os.path.join(folder, "config"), format_config(settings))
         yield folder
-
-
-def _is_allowed(key: str, value: str) -> bool:
-    values = _ALLOWED.get(key)
-    return values is not None and re.fullmatch(values, value, re.IGNORECASE) is not None
 
 
 def _upstream(found: GitFolder) -> Entries:

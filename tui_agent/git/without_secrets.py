@@ -72,7 +72,8 @@ def answer(asked: HistoryRequest) -> HistoryAnswer:
 def _replaced(
     folder: GitFolder, asked: HistoryRequest, told: list[tuple[bytes, bytes]]
 ) -> WithoutSecrets | None:
-    below = _below(folder.work_tree, asked.top)
+    way = os.path.relpath(folder.work_tree, asked.top)
+    below = b"" if way == "." else os.fsencode(way) + b"/"
     hidden = [path.removeprefix(below) for path in asked.hidden if path.startswith(below)]
     kept = Path(asked.cache, hashlib.sha256(os.fsencode(folder.common_dir)).hexdigest()[:32])
     before = _stored_names(kept)
@@ -311,11 +312,6 @@ def _content(path: bytes) -> bytes:
         return read_regular(os.fsdecode(path), _MOST_READ)
     except OSError:
         return b""
-
-
-def _below(inner: str, outer: str) -> bytes:
-    way = os.path.relpath(inner, outer)
-    return b"" if way == "." else os.fsencode(way) + b"/"
 
 
 def _stored_names(place: Path) -> SecretNames | None:

@@ -205,13 +205,10 @@ def _check_size(text: str, most: int = MOST_LETTERS) -> None:
 
 
 def _shallow(value: Any) -> Any:
-    level: list[Any] = [value]
+    level: list[Any] = [value] if isinstance(value, dict | list) else []
     for _ in range(MOST_DEEP):
-        level = [inner for one in level for inner in _inside(one) if isinstance(inner, dict | list)]
+        inside = (inner for one in level for inner in (one.values() if isinstance(one, dict) else one))
+        level = [inner for inner in inside if isinstance(inner, dict | list)]
         if not level:
             return value
     raise Unreadable("it is nested too deeply")
-
-
-def _inside(value: Any) -> list[Any]:
-    return list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []

@@ -49,8 +49,12 @@ class Picker:
             ]
             found = [(score, path) for score, path in found if path not in self._gone]
         words = query.lower().split()
-        found.sort(key=lambda scored: (-_with_name(scored[0], scored[1], words), len(scored[1]), scored[1]))
-        return [path for _, path in found[:limit]]
+        ranked: list[tuple[int, int, str]] = []
+        for score, path in found:
+            name = path.rpartition("/")[2].lower()
+            score += sum(NAME_BONUS * (1 + name.startswith(word)) for word in words if word in name)
+            ranked.append((-score, len(path), path))
+        return [path for *_, path in sorted(ranked)[:limit]]
 
     def fill(self, paths: Sequence[str]) -> None:
         with self._lock:
@@ -90,11 +94,6 @@ def _matcher(query: str) -> Matcher:
 
     words = [Pattern(word) for word in query.split()]
     return Matcher.from_patterns(words, max_items=FINALISTS + MOST_GONE, casing="ignore")
-
-
-def _with_name(score: int, path: str, words: Sequence[str]) -> int:
-    name = path.rpartition("/")[2].lower()
-    return score + sum(NAME_BONUS * (1 + name.startswith(word)) for word in words if word in name)
 
 
 #: Names compared per call; holds the GIL for a few milliseconds.
