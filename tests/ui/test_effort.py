@@ -105,6 +105,10 @@ async def test_what_cannot_be_set_is_said_and_comes_back(tmp_path: Path) -> None
         await it.shows("There is no effort “deep”: write auto, none, low, medium,")
         assert it.one(Prompt).text == "/effort deep" and it.session.state.turn.number == 0
         it.one(Prompt).set_value("")
+        await said(it, "/delegate claude")
+        await it.shows("A task is missing")
+        assert it.one(Prompt).text == "/delegate claude"
+        it.one(Prompt).set_value("")
         await said(it, "/effort none")
         await it.shows("openai/o3 has no")  # the rest is on the next line
         await it.shows("openai/o3 none→low")

@@ -83,17 +83,13 @@ async def _allow_host(session: Session, words: str) -> str:
     return f"{name} can now connect to {words}"
 
 
-def _delegate(session: Session, text: str, words: str) -> Call:
+async def _delegate(session: Session, words: str) -> str:
     name, _, task = words.partition(" ")
     if not task.strip():
         raise SessionError(
             "A task is missing", "write /delegate, a name and the task, such as /delegate claude fix it"
         )
-    return _delegated(session, name, task.strip())
-
-
-async def _delegated(session: Session, name: str, task: str) -> str:
-    await session.delegate(name, task)
+    await session.delegate(name, task.strip())
     return f"{name} works on it in a view; its changes appear in the review"
 
 
@@ -133,7 +129,7 @@ TEXT_COMMANDS: Mapping[str, Callable[[Session, str, str], Call | None]] = {
     "model": lambda session, text, words: _choose_model(session, words),
     "btw": lambda session, text, words: _ask_beside(session, words),
     "goal": lambda session, text, words: _pursue(session, words),
-    "delegate": _delegate,
+    "delegate": lambda session, text, words: _delegate(session, words),
     "best": lambda session, text, words: _best(session, words),
     "take": lambda session, text, words: _take(session, words),
     "mode": lambda session, text, words: _set_mode(session, words),
