@@ -276,7 +276,10 @@ class TerminalDriver(LinuxDriver):
             selector.register(self.fileno, selectors.EVENT_READ)
             while not self.exit_event.is_set():
                 if selector.select(0.1):
-                    data = self._read()
+                    try:
+                        data = os.read(self.fileno, READ_AT_ONCE)
+                    except OSError:
+                        data = b""
                     if not data:
                         self._rounds.call_soon_threadsafe(self._program.post_message, gone)
                         return
@@ -291,12 +294,6 @@ class TerminalDriver(LinuxDriver):
     def _is_bound(self, key: str) -> bool:
         keys: Keys | None = getattr(self._program, "keys", None)
         return keys is not None and any(key in bound for bound in keys.by_action.values())
-
-    def _read(self) -> bytes:
-        try:
-            return os.read(self.fileno, READ_AT_ONCE)
-        except OSError:
-            return b""
 
     @contextmanager
     def given_away(self) -> Generator[None]:

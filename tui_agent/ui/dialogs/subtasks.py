@@ -419,12 +419,12 @@ class Attempts(Dialog[str | None]):
             self._load()
 
     def _load(self) -> None:
-        self.fill(self._fetch())
+        async def fetch() -> None:
+            ended = [task for task in self._tasks if task.state == "completed"]
+            self._changes = {task.id: await asyncio.to_thread(self._changes_of, task) for task in ended}
+            self._draw()
 
-    async def _fetch(self) -> None:
-        ended = [task for task in self._tasks if task.state == "completed"]
-        self._changes = {task.id: await asyncio.to_thread(self._changes_of, task) for task in ended}
-        self._draw()
+        self.fill(fetch())
 
     def _changes_of(self, task: SubTask) -> Changes:
         found: Changes = {}

@@ -140,7 +140,8 @@ class CodeDocument(ExactDocument):
 
     def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
         top, bottom = sorted((start, end))
-        first = self._bytes_before(top)
+        before = self.newline.join([*self.lines[: top[0]], self.lines[top[0]][: top[1]]])
+        first = len(before) if before.isascii() else len(before.encode(errors="replace"))
         last = first + len(self.get_text_range(top, bottom).encode(errors="replace"))
         points = self._point(top), self._point(bottom)
         result = super().replace_range(start, end, text)
@@ -180,11 +181,6 @@ class CodeDocument(ExactDocument):
         row, column = place
         line = self.lines[row][:column] if row < self.line_count else ""
         return row, column if line.isascii() else len(line.encode(errors="replace"))
-
-    def _bytes_before(self, place: Location) -> int:
-        row, column = place
-        above = self.newline.join([*self.lines[:row], self.lines[row][:column]])
-        return len(above) if above.isascii() else len(above.encode(errors="replace"))
 
     async def parse(self) -> bool:
         """Parses in a thread and applies edits in between. Returns whether the tree is current or abandoned."""

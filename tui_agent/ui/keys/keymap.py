@@ -346,22 +346,15 @@ def _read(path: Path, faults: list[str]) -> dict[str, tuple[str, ...]]:
             faults.append(f"{path}: {pane} is outside a table: write it under [pane]")
             continue
         for name, value in rows.items():
-            keys = _keys_of(value)
+            keys = value if isinstance(value, list) else [value]
             if f"{pane}.{name}" not in ACTIONS and f"{pane}.{name}" not in VIEW_IDS:
                 near = get_close_matches(f"{pane}.{name}", (*ACTIONS, *VIEW_IDS), n=1)
                 remedy = f"did you mean {near[0]}?" if near else "press the key for help to see all"
                 faults.append(f"{path}: there is no action {pane}.{name}: {remedy}")
-            elif keys is None:
+            elif not all(isinstance(key, str) for key in keys):
                 faults.append(
                     f"{path}: the keys of {pane}.{name} are not text: write a key or a list of keys"
                 )
             else:
-                found[f"{pane}.{name}"] = keys
+                found[f"{pane}.{name}"] = tuple(key.strip() for key in keys if key.strip())
     return found
-
-
-def _keys_of(value: object) -> tuple[str, ...] | None:
-    values = value if isinstance(value, list) else [value]
-    if not all(isinstance(key, str) for key in values):
-        return None
-    return tuple(str(key).strip() for key in values if str(key).strip())

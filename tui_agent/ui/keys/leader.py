@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import NamedTuple
@@ -125,15 +126,9 @@ def _groups(actions: Mapping[str, Action]) -> Iterator[tuple[str, Sequence[MenuI
     for key, action in actions.items():
         going = action.id.startswith("pane.") and action.name in PANES
         group = _GOING if going else _GROUPS.get(action.id.partition(".")[0], "Program")
-        words = PANES[action.name].title if going else _brief(action.words)
+        words = PANES[action.name].title if going else re.split("[:,;]", action.words, maxsplit=1)[0]
         found.setdefault(group, []).append(MenuItem(spelled(key), words))
     return ((name, items) for name, items in found.items() if items)
-
-
-def _brief(words: str) -> str:
-    for sign in (":", ",", ";"):
-        words = words.partition(sign)[0]
-    return words
 
 
 def _joined(columns: Sequence[Sequence[Content]], row: int, each: int) -> Content:

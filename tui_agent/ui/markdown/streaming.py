@@ -237,9 +237,12 @@ class Reading:
         window = WINDOW
         while len(self._settled) <= MOST_LINES:
             if self._fence is not None:
-                if not self._read_code(self._fence, growing):
-                    return self._open_code(self._fence)
-                continue
+                fence = self._fence
+                if self._read_code(fence, growing):
+                    continue
+                line = clean(self._text[self._read :])
+                may_close = fence.code and (not line or set(line.strip()) == {fence.sign[0]})
+                return [] if may_close else [TextLine(part, code=True) for part in cut(Content(line))]
             before, left = self._read, len(self._text) - self._read
             if not left:
                 return []
@@ -391,12 +394,6 @@ class Reading:
         self._kept = min(self._kept, fence.first)
         self._fence = None
         return True
-
-    def _open_code(self, fence: _Fence) -> list[AnyLine]:
-        line = clean(self._text[self._read :])
-        if fence.code and (not line or set(line.strip()) == {fence.sign[0]}):
-            return []
-        return [TextLine(part, code=True) for part in cut(Content(line))]
 
     def _read_long(self, growing: bool) -> bool:
         end = self._text.find("\n", self._read)

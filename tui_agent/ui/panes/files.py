@@ -195,8 +195,10 @@ class FilesPane(Pane):
             "open": lambda: self.files.action_select_cursor(),
             "find": self._find,
             "mention": self._mention_current,
-            "diff": self._compare,
-            "reveal": self._reveal,
+            "diff": lambda: compare(
+                self, it.path if (it := self.files.current) and not (it.more or it.is_folder) else ""
+            ),
+            "reveal": lambda: (path := self.session.state.buffers.active) and self.files.go_to(path),
         }
 
     def compose(self) -> Iterable[Widget]:
@@ -251,14 +253,6 @@ class FilesPane(Pane):
         name = f'@"{path}"' if " " in path else f"@{path}"
         self.session.chat.set_draft(f"{draft}{gap}{name} ")
         self.go_to("chat", focus=self.has_focus_within)
-
-    def _compare(self) -> None:
-        if (entry := self.files.current) and not entry.more and not entry.is_folder:
-            compare(self, entry.path)
-
-    def _reveal(self) -> None:
-        if active := self.session.state.buffers.active:
-            self.files.go_to(active)
 
 
 def marks_of(state: State) -> dict[str, FileMark]:

@@ -226,15 +226,17 @@ class ReviewPane(ListPane):
             self.write(self.line.value or kept)
 
     def take(self, text: str) -> None:
-        if self._commented is not None and text.strip():
-            self.act(self._comment(self._commented, text), changes=("buffers",))
+        about = self._commented
 
-    async def _comment(self, about: Pick, text: str) -> None:
-        try:
-            await self.session.review.comment(about, text)
-        except TuiAgentError:
-            self.line.value = text
-            raise
+        async def comment(about: Pick) -> None:
+            try:
+                await self.session.review.comment(about, text)
+            except TuiAgentError:
+                self.line.value = text
+                raise
+
+        if about is not None and text.strip():
+            self.act(comment(about), changes=("buffers",))
 
 
 _Call = Callable[[Sequence[Pick]], Awaitable[None]]
@@ -459,15 +461,16 @@ class ReviewDecisions:
 
     def _chosen(self) -> None:
         choosing, change = self._pane.body.choosing, self._change
+
+        async def settle(made: ConflictChoices, name: str) -> None:
+            await self._session.review.resolve(name, made.sides, made.by_hand, made.view.now)
+            for place in range(made.count):
+                self._session.chat.set_typed(f"place:{name}:{place}", "")
+
         if choosing is not None and change is not None and choosing.decided:
             self._pane.body.forget_conflict(change)
-            self._act(self._settle(change.id, choosing))
+            self._act(settle(choosing, change.id))
         self._pane.draw()
-
-    async def _settle(self, change: str, choosing: ConflictChoices) -> None:
-        await self._session.review.resolve(change, choosing.sides, choosing.by_hand, choosing.view.now)
-        for place in range(choosing.count):
-            self._session.chat.set_typed(f"place:{change}:{place}", "")
 
     def _give_back(self) -> None:
         from tui_agent.ui.dialogs.questions import return_conflict

@@ -34,7 +34,7 @@ class TodosPane(ListPane):
         return {
             "toggle": partial(self._at_cursor, todos.toggle),
             "add": partial(self._write_todo, "", ""),
-            "edit": self._edit,
+            "edit": lambda: (it := self._current()) and self._write_todo(it.id, it.text),
             "remove": partial(self._at_cursor, todos.remove),
             "move_up": partial(self._at_cursor, todos.move, -1),
             "move_down": partial(self._at_cursor, todos.move, 1),
@@ -47,10 +47,6 @@ class TodosPane(ListPane):
     def _at_cursor(self, call: Callable[..., Coroutine[Any, Any, object]], *given: int) -> None:
         if todo := self._current():
             self.act(call(todo.id, *given))
-
-    def _edit(self) -> None:
-        if todo := self._current():
-            self._write_todo(todo.id, todo.text)
 
     @on(LineView.Chosen)
     def _row_chosen(self, event: LineView.Chosen) -> None:

@@ -275,9 +275,10 @@ class ProgressLine(PromptLine):
         silent = asks and quiet >= SILENT
         reads = turn.phase == "asking" and turn.reading  # already includes its seconds
         letters = max(reply.letters, len(reply.reasoning)) if turn.phase == "streaming" else 0
+        count = f"{files:,} of {of:,}" if of >= files and of > 1 else f"{files:,}"
         facts = [
             f"no response for {clock(quiet)}" if silent else "",
-            _files(files, of) if files and turn.phase == "streaming" else "",
+            f"{count} file{'s' if max(files, of) > 1 else ''}" if files and turn.phase == "streaming" else "",
             clock(seconds) if seconds >= SHOWN_FROM and not silent and not reads else "",
             f"~{short_count(estimated_tokens(letters))} tokens" if letters else "",
         ]
@@ -303,11 +304,6 @@ class ProgressLine(PromptLine):
     def _count(self) -> None:
         if self._state is not None:
             self.show(self._state)
-
-
-def _files(count: int, of: int) -> str:
-    words = f"{count:,} of {of:,}" if of >= count and of > 1 else f"{count:,}"
-    return f"{words} file{'s' if max(count, of) > 1 else ''}"
 
 
 def fit_path(path: str, room: int) -> str:

@@ -193,7 +193,11 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         if block != self._chosen:
             self.post_message(self.BlockSelected(block))
         self._chosen = block
-        seen = block is not None and block.code and self._show_code(block)
+        code = block is not None and block.code
+        region = self._blocks[block.message].select_code(block.text) if block is not None and code else None
+        seen = region is not None
+        if region is not None:
+            self.scroll_to_region(region, animate=False)
         for number, one in self._blocks.items():
             chosen = block is not None and block.message == number
             one.set_class(chosen and block is not None and block.line < 0 and not seen, "-chosen")
@@ -205,12 +209,6 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
 
     def _line_of(self, block: TextBlock | None) -> FoldLine | None:
         return self._blocks[block.message].fold_line(block.line) if block is not None else None
-
-    def _show_code(self, block: TextBlock) -> bool:
-        region = self._blocks[block.message].select_code(block.text)
-        if region is not None:
-            self.scroll_to_region(region, animate=False)
-        return region is not None
 
     def on_blur(self) -> None:
         self._choose(None)
