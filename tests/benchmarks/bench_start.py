@@ -138,7 +138,10 @@ def hosting(env: dict[str, str]) -> Generator[tuple[dict[str, str], Path, int]]:
         warm.pop("CI", None)
         os.environ.pop("CI", None)
         words = [sys.executable, "-P", "-m", "tui_agent.start", "600", " " * 200]
-        host = subprocess.Popen(words, env=warm, cwd="/", stdin=subprocess.DEVNULL, start_new_session=True)
+        size = {"COLUMNS": "160", "LINES": "48"}  # that of the terminal whose session starts the host
+        host = subprocess.Popen(
+            words, env=warm | size, cwd="/", stdin=subprocess.DEVNULL, start_new_session=True
+        )
         try:
             sockets = Path(folder) / f"tui-agent-{os.geteuid()}"
             while not any(path.suffix != ".lock" for path in sockets.glob("host-*")):

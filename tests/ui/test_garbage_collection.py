@@ -54,6 +54,18 @@ async def test_it_is_collected_when_nobody_types(idle: list[float]) -> None:
     assert collector._on_collection not in gc.callbacks
 
 
+@pytest.mark.parametrize("many", [False, True])
+async def test_garbage_of_a_start_is_collected_if_few_objects_are_new(idle: list[float], many: bool) -> None:
+    gc.collect()
+    node, kept = left_behind(), [[] for _ in range(many * garbage_collection.FEW)]
+    collector = Garbage(lambda: idle[0])
+    collector.begin()
+    assert (node() is not None) is many
+    collector.close()
+    del kept
+    gc.unfreeze()
+
+
 @pytest.mark.parametrize(
     ("seconds", "running", "limit"),
     [(1.0, False, "MOST_ADDED"), (1.0, True, "MANY_ADDED"), (0.0, True, "TOO_MUCH_ADDED")],
