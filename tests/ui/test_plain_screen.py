@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -214,3 +215,9 @@ def test_the_text_of_files_and_of_the_model_is_kept() -> None:
 def test_a_row_of_a_diff_is_said_also_if_it_has_plain_letters_alone(row: str, said: str) -> None:
     cells = _row(Strip([Segment(row)]), around_file_text, 40)
     assert "".join(cell.text for cell in cells).rstrip() == said
+
+
+def test_a_row_whose_words_are_longer_loses_its_gap_first() -> None:
+    row = " ◐ m0.py                        1/5 ✓1 · +5 −5 "
+    said = "".join(cell.text for cell in _row(Strip([Segment(row)]), partial(to_speech, pane="review"), 60))
+    assert said.strip() == "partly decided m0.py  1/5, 1 applied, 5 added, 5 removed"

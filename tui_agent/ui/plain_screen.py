@@ -97,6 +97,7 @@ _DIFF_LINE = re.compile(r"^([▌ ]*[✓–]? *)(?:\d+ {1,7}(\d+) {3}|(\d+) {3,9}
 _TICK_BOX, _TICKS = re.compile(r"^( *)([✓○])(?= )"), {"✓": "done:", "○": "open:"}
 _LINES = re.compile(r"\+(\d+) −(\d+)")
 #: Text between at least two spaces.
+_GAP = re.compile(r"(?<=\S) {3,}(?=\S)")
 _COLUMN = re.compile(r"\S+(?: \S+)*")
 
 
@@ -356,6 +357,8 @@ def _row(strip: Strip, words: Callable[[str], str], width: int) -> list[Characte
     cells = [Character(char, segment.style) for segment in strip for char in segment.text]
     text = "".join(cell.text for cell in cells)
     said = words(text) if words is around_file_text or not text.isascii() else text
+    if words is not around_file_text and cell_len(said.rstrip()) > width:
+        said = _GAP.sub("  ", said)
     if said != text:
         styles = [cell.style for cell in cells] or [None]
         parts = SequenceMatcher(None, text, said, autojunk=False).get_opcodes()
