@@ -13,7 +13,8 @@ from tui_agent.session.session import INIT, Session
 from tui_agent.settings.folders import user_folders
 from tui_agent.ui.actions import SLASH
 from tui_agent.ui.host import Choice
-from tui_agent.ui.widgets.prompt import Prompt
+from tui_agent.ui.keys.keymap import load_keys
+from tui_agent.ui.widgets.prompt import Prompt, command_rows
 
 
 @pytest.fixture
@@ -158,3 +159,8 @@ def test_the_words_of_other_agents_are_there() -> None:
     first = "clear init cost diff config status memory agents hooks mcp skills"
     words = f"{first} vim btw goal login stats rewind exit doctor".split()
     assert [word for word in words if word not in SLASH] == []
+
+
+def test_the_key_of_the_mode_is_beside_its_command() -> None:
+    rows = dict(command_rows("mode", load_keys()))
+    assert "Shift+Tab" in rows["mode"].plain

@@ -358,7 +358,8 @@ def file_row(path: str, state: State) -> tuple[str, Content]:
 
 def command_rows(query: str, keys: Keys | None) -> list[tuple[str, Content]]:
     found = [
-        (name, keys.shown(action.id) if keys else "", action.words) for name, action in slash_commands(query)
+        (name, (keys.shown(it.id) or keys.shown(f"prompt.{it.name}")) if keys else "", it.words)
+        for name, it in slash_commands(query)
     ]
     width = max((len(name) for name, _, _ in found), default=0)
     of_keys = max((cell_len(key) for _, key, _ in found), default=0)
