@@ -24,7 +24,7 @@ from acp.interfaces import Client
 from tui_agent import __version__
 from tui_agent.context.blocks import fenced
 from tui_agent.editors.editor_turn import EditorTurn
-from tui_agent.editors.session_link import Line, SessionLink, pictures_of
+from tui_agent.editors.session_link import Line, SessionLink
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.private import make_private, write_private
 from tui_agent.log import catalog, directory
@@ -279,7 +279,7 @@ class EditorAgent:
             content = b""
         if not content or len(content) > _MOST_PICTURE or kind not in _PICTURES:
             raise _invalid("Send PNG, JPEG, GIF or WebP of at most 20 MB in base64")
-        folder = pictures_of(session_id, self._data)
+        folder = directory.folder_of(self._data, session_id) / "pictures"
         make_private(folder)
         path = folder / f"editor-{abs(hash(content)):x}.{_PICTURES[kind]}"
         write_private(path, content)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -111,9 +110,3 @@ def failure(sentence: str) -> SessionError:
     """An error from its words on a line."""
     what, _, remedy = sentence.rpartition(": ")
     return SessionError(what, remedy) if what else SessionError(remedy, "send it again")
-
-
-def pictures_of(session: str, data: Path) -> Path:
-    from tui_agent.log import directory
-
-    return Path(os.fspath(directory.folder_of(data, session))) / "pictures"
