@@ -12,7 +12,7 @@ from tui_agent.errors import SessionError
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import ChatMessage, ChatSlice, ReviewSlice, State
 from tui_agent.subtasks.run import work_of
-from tui_agent.ui.panes.subtasks_rows import title
+from tui_agent.ui.panes.subtasks import title
 
 API, UI, TESTS = "Give the client timeouts", "Show the timeouts", "Test both"
 TASKS = (

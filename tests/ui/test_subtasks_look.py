@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tui_agent.store.graph import SubTask, faults
-from tui_agent.ui.panes.subtasks_rows import ViewOptions, moved_to, read_look, title, visible_tasks
+from tui_agent.ui.panes.subtasks import ViewOptions, moved_to, read_look, title, visible_tasks
 
 CHAIN = (
     SubTask("a", "first", state="completed"),
