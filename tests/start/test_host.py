@@ -254,9 +254,10 @@ def test_a_host_that_ends_while_it_hands_a_terminal_over_costs_nothing(workspace
         host.kill()
         host.wait()
         os.kill(spare, signal.SIGCONT)
-        with running(program, sign="Chat"):  # a spare that was not ready yet has ended, and the start is cold
+        with running(program, sign="Chat"):
             program.type(b"typed")
             program.shows("typed")
+            session(workspace)  # Only now it has a socket, by which it is ended.
 
 
 @pytest.mark.parametrize(
@@ -543,6 +544,8 @@ def test_several_starts_at_once_all_succeed(workspace: Path, home: Path) -> None
             program.type(b"start %d" % number)
         for number, program in enumerate(programs):
             program.shows(f"start {number}")
+        ps = "ps", "--json"
+        until(lambda: len(run(*ps, folder=workspace).stdout.splitlines()) == 5, "sockets, by which they end")
 
 
 @pytest.mark.parametrize("size", [(1, 1), (500, 200), (80, 24)])
