@@ -7,13 +7,14 @@ import os
 import signal
 from collections.abc import Callable, Coroutine
 from pathlib import Path
+from queue import Empty, SimpleQueue
 
 import pytest
 from support.faults import before_each_call, tree
 from support.sessions import open_session, reply
 
+from tui_agent.log import log
 from tui_agent.log.database import LogWriter
-from tui_agent.log.log import Log
 
 OLD = {"a.txt": b"one\n", "b.txt": b"goes\n"}
 NEW = {"a.txt": b"two\n", "made": None, "made/new.txt": b"new\n"}
@@ -80,13 +81,20 @@ def killed_over_a_buffer(
         kill()
 
     async def act() -> None:
+        monkeypatch.setattr(log, "SimpleQueue", OneByOne)
         async with open_session(folder, session=session, services=False) as opened:
             monkeypatch.setattr(LogWriter, "commit", commit_or_die)
-            monkeypatch.setattr(Log, "_waiting", lambda log: [log._jobs.get()])  # as on a fast disk
             with before_each_call(kill, ("rename", "replace", "link", "unlink")):
                 await getattr(opened.review, what)()
 
     return died(act)
+
+
+class OneByOne(SimpleQueue):
+    """The log commits each job of its own, as on a fast disk."""
+
+    def get_nowait(self) -> None:
+        raise Empty
 
 
 def died(work: Callable[[], Coroutine[None, None, None]]) -> bool:

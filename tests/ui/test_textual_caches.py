@@ -225,31 +225,22 @@ async def test_what_a_turn_leaves_is_collected_when_no_key_has_come_for_a_while(
     garbage.close()
 
 
-@pytest.mark.parametrize("shared", [False, True])
-async def test_old_objects_are_collected_when_the_user_is_away_unless_other_processes_share_them(
-    collector: None, monkeypatch: pytest.MonkeyPatch, shared: bool
+async def test_old_objects_are_collected_when_the_user_is_away_and_those_of_the_start_are_not(
+    collector: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("QUIET", "AWAY"):
         monkeypatch.setattr(garbage_module, name, 0.01)
-    monkeypatch.setattr(Garbage, "shares_memory", shared)
-    gone, garbage, frozen = asyncio.Event(), Garbage(lambda: math.inf), list[int]()
-    away = asyncio.Event()
-
-    def collected(phase: str, info: dict[str, int]) -> None:
-        if phase == "start" and info["generation"] == 2:
-            frozen.append(gc.get_freeze_count())
-            away.set()
-
-    old = ring(gone.set)
+    kept, gone, garbage = asyncio.Event(), asyncio.Event(), Garbage(lambda: math.inf)
+    monkeypatch.setattr(garbage_module, "FEW", -1)
+    of_the_start = ring(kept.set)
     garbage.begin()
-    gc.callbacks.append(collected)
-    try:
-        del old
-        garbage.collect_soon()
-        await asyncio.wait_for(away.wait(), 5)
-    finally:
-        gc.callbacks.remove(collected)
-    assert gone.is_set() is not shared and (frozen[-1] > 0) is shared
+    del of_the_start
+    old = ring(gone.set)
+    gc.collect()  # as old as can be
+    del old
+    garbage.collect_soon()
+    await asyncio.wait_for(gone.wait(), 5)
+    assert not kept.is_set()
     garbage.close()
 
 
