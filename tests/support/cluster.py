@@ -85,7 +85,7 @@ def cluster(folder: Path, workers: int = 4, failures: int = 0) -> Generator[Clus
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        until = time.monotonic() + 5
+        until = time.monotonic() + 20
         while left := _processes("TUI_AGENT_"):
             assert time.monotonic() < until, left
             time.sleep(0.02)

@@ -39,6 +39,7 @@ class FarHost:
             "PATH": f"{self.folder / 'bin'}:/usr/bin:/bin",
             "TUI_AGENT_HOME": str(self._home),
             "HOME": str(self.folder),
+            "TUI_AGENT_START__KEEP_READY": "false",
             **{
                 name: value
                 for name, value in os.environ.items()

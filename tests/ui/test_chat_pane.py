@@ -15,7 +15,7 @@ from support.screens import Driven, on_screen
 from support.sessions import ScriptedModel, model_of, reply
 from textual import events
 from textual.app import App
-from textual.widget import Widget
+from textual.widget import AwaitMount, Widget
 from textual.widgets import Static
 
 from tui_agent.answers.plans import FileAction
@@ -138,6 +138,27 @@ async def test_calls_that_end_before_the_text_is_drawn_follow_it(workspace: Path
         block.show_calls(replace(said, calls=(ToolUse("1", "search_text", "x"),)))
         await it.until(lambda: block.query(MessageText), "the text")
         assert [type(one) for one in block.children][:2] == [MessageText, CallLine]
+
+
+async def test_calls_that_end_while_a_part_of_the_text_is_mounted_follow_it(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = ChatMessage(1, "agent", 1, "I look.", summary="A look")
+    async with on_screen(workspace) as it:
+        block = MessageBlock()
+        await it.app.screen.mount(block)
+        mount = block.mount
+
+        def mounted(widget: Widget, **where: Any) -> AwaitMount:
+            done = mount(widget, **where)
+            if widget.has_class("summary"):
+                block.show_calls(replace(said, calls=(ToolUse("1", "search_text", "x"),)))
+            return done
+
+        monkeypatch.setattr(block, "mount", mounted)
+        block.finish(said, "")
+        await it.until(lambda: len(block.query(MessageText)) == 2, "the text")
+        assert [type(one) for one in block.children] == [MessageText, MessageText, CallLine]
 
 
 async def test_a_new_line_does_not_send(workspace: Path) -> None:

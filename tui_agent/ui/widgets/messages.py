@@ -238,20 +238,23 @@ class MessageBlock(Vertical, GrowsAtEnd):
     async def _draw(self, summary: str, text: str, *, growing: bool) -> None:
         if holds(text, summary):
             summary = ""
-        # Calls can be drawn first, if they ended while the text waited for its turn.
-        behind = next(iter(self.query(CallLine)), self._facts_line)
         if summary and self._summary is None:
             self._summary = markdown(summary, parsed=False, classes="summary")
-            await self.mount(self._summary, before=self._body or behind)
+            await self.mount(self._summary, before=self._body or self._behind)
         elif self._summary is not None:
             self._summary.display = bool(summary)
             await self._summary.show(summary, growing=growing)
         if text and self._body is None:
             self._body = markdown(text, growing=growing)
-            await self.mount(self._body, before=behind)
+            await self.mount(self._body, before=self._behind)
         elif self._body is not None:
             self._body.display = bool(text)
             await self._body.show(text, growing=growing)
+
+    @property
+    def _behind(self) -> Widget | None:
+        """Calls are drawn first if they end while the text waits for its turn, or for the mount of another part."""
+        return next(iter(self.query(CallLine)), self._facts_line)
 
 
 class Reasoning(GuardedText):
