@@ -230,19 +230,20 @@ async def test_a_service_of_compose(root: Path, tmp_path_factory: pytest.TempPat
     assert [step.name for step in steps if step.ok] == ["reach", "run", "stop", "speed"], steps[-1]
 
 
+@pytest.mark.parametrize("start", ["/app", "/app/src"])
 async def test_a_mount_of_the_folder_itself_is_refused(
-    root: Path, tmp_path_factory: pytest.TempPathFactory
+    root: Path, tmp_path_factory: pytest.TempPathFactory, start: str
 ) -> None:
     """Compose of version 1 takes either of two mounts on one path."""
     words, why = compose(tmp_path_factory.mktemp("image"))
     if why:
         raise pytest.skip.Exception(why)
     (root / "compose.yaml").write_text(COMPOSE.format(mounts='[".:/app"]'))
-    place = {"name": "there", "run": f"{words} run --rm -T -v {{view}}:/view -w /app app {{command}}"}
+    place = {"name": "there", "run": f"{words} run --rm -T -v {{view}}:/view -w {start} app {{command}}"}
     (first,) = await ran(root, place, "echo new > n")
     assert first.how == "place"
     assert "Your folder is mounted there" in first.output
-    assert not (root / "n").exists()
+    assert not (root / "n").exists() and not (root / "src" / "n").exists()
 
 
 def compose(folder: Path) -> tuple[str, str]:

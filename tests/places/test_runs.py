@@ -63,14 +63,40 @@ async def test_it_sees_what_is_pending_and_offers_what_it_wrote(
     assert not (root / "new file.txt").exists()
 
 
-async def test_a_place_that_shows_the_folder_itself_is_refused(root: Path) -> None:
-    place = {"name": "app", "run": f"env -C {shlex.quote(str(root))} sh -c {{command}}"}
+@pytest.mark.parametrize("below", ["", "src/[a] *"])
+async def test_a_place_that_shows_the_folder_itself_is_refused(root: Path, below: str) -> None:
+    (root / below).mkdir(parents=True, exist_ok=True)
+    place = {"name": "app", "run": f"env -C {shlex.quote(str(root / below))} sh -c {{command}}"}
     async with open_session(root, [], overrides=places(place)) as session:
         await session.commands.run("@app echo x > new")
         await session.commands.ended()
         (result,) = session.state.commands.results
         assert (result.how, "Your folder is mounted there" in result.output) == ("place", True)
-    assert not (root / "new").exists()
+    assert not (root / below / "new").exists()
+
+
+async def test_a_place_that_cannot_tell_the_folders_apart_is_refused(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    for name in ("sh", "cat", "setsid", "grep", "sleep"):
+        (tmp_path / "bin" / name).symlink_to(str(shutil.which(name)))
+    place = {"name": "app", "run": f"env PATH={shlex.quote(str(tmp_path / 'bin'))} sh -c {{command}}"}
+    async with open_session(root, [], overrides=places(place)) as session:
+        await session.commands.run("@app echo x")
+        await session.commands.ended()
+        (result,) = session.state.commands.results
+        assert (result.how, "without the program ls" in result.output) == ("place", True)
+
+
+async def test_the_copy_may_be_below_the_folder(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TUI_AGENT_HOME", str(root / ".home"))
+    (root / "src").mkdir()
+    (root / "src" / "c.txt").write_text("c\n")
+    async with open_session(root, [], overrides=places(MOUNTED)) as session:
+        for words in ("pwd", "cd src && pwd"):
+            await session.commands.run(f"@app {words}")
+            await session.commands.ended()
+        for result in session.state.commands.results:
+            assert (result.how, result.output.startswith(str(root))) == ("exit", True)
 
 
 async def test_a_place_with_busybox_returns_what_was_written_at_once(root: Path, tmp_path: Path) -> None:

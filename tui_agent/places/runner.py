@@ -70,12 +70,19 @@ _LEASH = """\
 } <&3 >/dev/null &
 leash=$!
 """
-#: A mount of the engine's own configuration can hide the copy.
+#: A mount of the engine's own configuration can hide the copy. Of the copy and the person's folder, the nearer one
+#: counts: the copy can be below the folder.
 _NOT_IN = """\
-[ "$(stat -c %i . 2>/dev/null)" != {inode} ] || {{
-  echo 'Your folder is mounted there, and not the copy: remove its mount from the configuration of the place'
-  exit 98
-}}
+ls -di . >/dev/null || {{ echo 'Commands cannot start there without the program ls'; exit 98; }}
+at=$(pwd -P)
+while [ "$at" ]; do
+  set -- $(ls -di "$at/" 2>/dev/null)
+  case "$1" in {copy}) break ;; {folder})
+    echo 'Your folder is mounted there, and not the copy: remove its mount from the configuration of the place'
+    exit 98
+  esac
+  at=${{at%/*}}
+done
 """
 _AFTER = 'rm -rf "${TMPDIR:-/tmp}/tui-agent-worker-$id"\n'
 
@@ -206,7 +213,7 @@ class PlaceRunner:
         """Starts the program that reaches the place; for `reads` see `script`. Raises OSError."""
         before, first = self._copy.before(name), ""
         if not self._place.is_far:
-            before += _NOT_IN.format(inode=(await asyncio.to_thread(os.stat, self._root)).st_ino)
+            before += await asyncio.to_thread(self._not_in_folder)
         if self._place.ssh and self._place.fills_view:  # The command may not see the folders of the host.
             before, first = "", f"id={name}\n{before}"
         words = script(name, command, before, self._exports, reads=reads)
@@ -220,6 +227,9 @@ class PlaceRunner:
             stderr=asyncio.subprocess.PIPE if reads else asyncio.subprocess.STDOUT,
             start_new_session=True,
         )
+
+    def _not_in_folder(self) -> str:
+        return _NOT_IN.format(copy=os.stat(self._view).st_ino, folder=os.stat(self._root).st_ino)
 
     def reason(self, error: OSError | TuiAgentError) -> TuiAgentError:
         if isinstance(error, TuiAgentError):
