@@ -149,7 +149,9 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder on a machine with an engine, which is never started."""
     (tmp_path / "bin").mkdir()
     engine = tmp_path / "bin" / "docker"
-    engine.write_text('#!/bin/sh\n[ "$*" = "compose version" ] || exit 125\n')
+    engine.write_text(
+        '#!/bin/sh\n[ "$*" = "compose version" ] || exit 125\necho Docker Compose version v2.29.1\n'
+    )
     engine.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     (tmp_path / "My Project").mkdir()
@@ -202,10 +204,13 @@ def test_a_place_is_found(root: Path, name: str, text: str, place: str, run: str
     place_of(found[1])
 
 
-def test_an_engine_without_compose_is_not_offered_for_its_file(root: Path) -> None:
+@pytest.mark.parametrize(
+    "words", ["exit 1", "echo docker-compose version 1.29.2", "echo podman-compose version 1.6.0"]
+)
+def test_an_engine_without_a_usable_compose_is_not_offered_for_its_file(root: Path, words: str) -> None:
     (root / "compose.yaml").write_text(COMPOSE)
     assert found_in(root) is not None
-    (root.parent / "bin" / "docker").write_text("#!/bin/sh\nexit 1\n")
+    (root.parent / "bin" / "docker").write_text(f"#!/bin/sh\n{words}\n")
     assert found_in(root) is None
 
 

@@ -97,11 +97,12 @@ def _service(text: str, engine: str, path: Path, root: Path) -> PlaceSettings | 
 
 
 def _compose(engine: str) -> str:
-    """Empty if the engine has no compose. `docker-compose` of version 1 is not used: of two mounts on one path it takes
-    either."""
+    """Empty if the engine has no compose of version 2. Of two mounts on one path, such as the copy and what the file
+    names, `docker-compose` of version 1 takes either, and `podman-compose` fails.
+    """
     with suppress(OSError, subprocess.TimeoutExpired):
         asked = (engine, "compose", "version")
-        if not subprocess.run(asked, capture_output=True, timeout=5.0, check=False).returncode:
+        if b"Docker Compose" in subprocess.run(asked, capture_output=True, timeout=5.0, check=False).stdout:
             return f"{engine} compose"
     return ""
 
