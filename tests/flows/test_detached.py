@@ -345,6 +345,7 @@ def test_a_program_with_its_own_terminal_gets_it_back_after_a_visit(
         states = {it["id"] == other: it["attached"] for it in sessions(workspace)}
         assert states == {True: True, False: False}
         program.type(LEADER + b"&")
+        program.until(lambda: "reply of the other" not in program.text, "its own screen")
         program.shows("kept")
         program.type(b" text")
         program.shows("kept text")
@@ -375,6 +376,7 @@ def test_of_several_attaches_at_once_one_has_the_session(
         assert all(program.process.returncode == 0 for program in ended())
         assert all(termios.tcgetattr(program.master)[3] & termios.ICANON for program in ended())
         assert session_when(workspace, lambda it: it["attached"])["id"] == begun
+        assert run("stop", begun, folder=workspace).returncode == 0
 
 
 def test_a_terminal_that_closes_in_a_paste_leaves_a_session_that_can_be_used(
