@@ -342,10 +342,10 @@ def test_a_program_with_its_own_terminal_gets_it_back_after_a_visit(
         program.shows("workspace · do it")
         program.type(b"\r")
         program.shows("reply of the other")
+        program.until(lambda: "kept" not in program.text, "the whole screen")
         states = {it["id"] == other: it["attached"] for it in sessions(workspace)}
         assert states == {True: True, False: False}
         program.type(LEADER + b"&")
-        program.until(lambda: "reply of the other" not in program.text, "its own screen")
         program.shows("kept")
         program.type(b" text")
         program.shows("kept text")
