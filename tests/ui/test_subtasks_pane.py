@@ -192,14 +192,15 @@ async def test_what_failed_says_why_and_changes_outside_the_scope_are_named():
 async def test_the_clock_ticks_only_while_something_runs():
     app = drawn(*TASKS)
     async with app.run_test(size=(60, 16)):
-        assert app.query_one(SubTasksPane)._clock is None
+        ticker = app.query_one(SubTasksPane).ticker
+        assert ticker.timer is None
         app.show(running("api"))
-        clock = app.query_one(SubTasksPane)._clock
-        assert clock is not None
+        timer = ticker.timer
+        assert timer is not None
         app.show(running("api", line="more"))
-        assert app.query_one(SubTasksPane)._clock is clock
+        assert ticker.timer is timer
         app.show(State(subtasks=SubTasksSlice(TASKS)))
-        assert app.query_one(SubTasksPane)._clock is None
+        assert ticker.timer is None
 
 
 async def test_a_change_of_state_moves_no_node():

@@ -12,7 +12,6 @@ from textual import events, on
 from textual.app import App
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
@@ -33,6 +32,7 @@ from tui_agent.ui.graph.facts import Facts
 from tui_agent.ui.panes import chat
 from tui_agent.ui.safe_text import counted, label, one_line, parts, plain
 from tui_agent.ui.widgets.line_view import DONE, OPEN, Line, Piece, Row, Rows
+from tui_agent.ui.widgets.ticker import Ticker
 from tui_agent.ui.widgets.transcript import Source, Transcript
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class SubTaskView(Dialog[None]):
         self._about = task
         self._above: Bridge | None = None
         self._drawn: object = None
-        self._clock: Timer | None = None
+        self._ticker = Ticker(self, self._show_head)
 
     def compose(self) -> Iterable[Widget]:
         with Vertical():
@@ -141,13 +141,9 @@ class SubTaskView(Dialog[None]):
             return
         self._show_head()
         runs = task.state == "running"
-        if runs and self._clock is None:
-            self._clock = self.set_interval(1, self._show_head)
-        elif not runs and self._clock is not None:
-            self._clock.stop()
-            self._clock = None
-        child = self._session.subtasks.child(task.id) if task.state == "running" else None
-        drawn = (task.runs, task.state == "running", child is None)
+        self._ticker.run(runs)
+        child = self._session.subtasks.child(task.id) if runs else None
+        drawn = (task.runs, runs, child is None)
         if drawn != self._drawn:
             self._drawn = drawn
             self.run_worker(self._open(child), exclusive=True)

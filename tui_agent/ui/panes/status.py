@@ -11,7 +11,6 @@ from textual import events
 from textual.content import Content
 from textual.css.query import NoMatches
 from textual.notifications import SeverityLevel
-from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -25,6 +24,7 @@ from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.safe_text import CHECK_INKS, clean, counted, parts
 from tui_agent.ui.widgets.line_view import Hint, HintLine
 from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.ticker import Ticker
 from tui_agent.ui.widgets.waiting import stalled
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class StatusPane(Pane):
         self._told: int | None = None
         self._keys_of = ""
         self._facts = Content()
-        self._counting: Timer | None = None
+        self._counting = Ticker(self, lambda: self.show(self.session.state))
         self._applies: tuple[Checkpoint, ...] | None = None
 
     def compose(self) -> Iterable[Widget]:
@@ -107,12 +107,7 @@ class StatusPane(Pane):
             count = counted(len({step.path for point in new for step in point.files}), "file")
             self.app.notify(f"{count} written · {self.keys.shown(place)} undoes", timeout=5, markup=False)
         counts = any(not one.background for one in state.commands.running)
-        running = not self.plain and (counts or bool(state.subtasks.running))
-        if running and self._counting is None:
-            self._counting = self.set_interval(1.0, lambda: self.show(self.session.state))
-        elif not running and self._counting is not None:
-            self._counting.stop()
-            self._counting = None
+        self._counting.run(not self.plain and (counts or bool(state.subtasks.running)))
 
     async def on_hint_line_pressed(self, event: HintLine.Pressed) -> None:
         event.stop()

@@ -12,7 +12,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 from textual import events, on
 from textual.app import App, ComposeResult
-from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -30,6 +29,7 @@ from tui_agent.ui.safe_text import label
 from tui_agent.ui.widgets.line_view import Hint, HintLine, Line, LineView, Piece, Row, Rows, note
 from tui_agent.ui.widgets.list_pane import ListPane
 from tui_agent.ui.widgets.pane import noticed, save_place
+from tui_agent.ui.widgets.ticker import Ticker
 
 
 class ViewOptions(Struct, frozen=True):
@@ -311,7 +311,7 @@ class SubTasksPane(ListPane):
         self._look: ViewOptions | None = None
         self.shown: tuple[SubTask, ...] = ()
         self._facts = Facts((), {}, 0.0, 0)
-        self._clock: Timer | None = None
+        self.ticker = Ticker(self, lambda: self.display and self._draw())
 
     @cached_property
     def commands(self) -> Mapping[str, Callable[[], object]]:
@@ -361,11 +361,7 @@ class SubTasksPane(ListPane):
         if self._look is None:
             self._look = read_look(state.layout.place.get(self.ID))
         self._slice, self._used = state.subtasks, state.usage.session
-        if self._slice.running and self._clock is None and not self.plain:
-            self._clock = self.set_interval(1, self._tick)
-        elif not self._slice.running and self._clock is not None:
-            self._clock.stop()
-            self._clock = None
+        self.ticker.run(bool(self._slice.running) and not self.plain)
         self._draw()
 
     @on(events.Resize)
@@ -386,10 +382,6 @@ class SubTasksPane(ListPane):
         self._look = look
         self._draw()
         save_place(self.session, self.ID, self.look.saved())
-
-    def _tick(self) -> None:
-        if self.display:
-            self._draw()
 
     def _draw(self) -> None:
         tasks = self._slice.tasks

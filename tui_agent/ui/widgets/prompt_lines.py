@@ -12,7 +12,6 @@ from rich.cells import cell_len, set_cell_size
 from textual import events
 from textual.content import Content
 from textual.message import Message
-from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Static
 
@@ -28,6 +27,7 @@ from tui_agent.ui.keys.keymap import view_bindings
 from tui_agent.ui.safe_text import label, parts, plain
 from tui_agent.ui.widgets.messages import WORDS
 from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.ticker import Ticker
 
 if TYPE_CHECKING:
     from tui_agent.model.discovery import Suggestion
@@ -223,7 +223,7 @@ class ProgressLine(PromptLine):
     def __init__(self) -> None:
         super().__init__("progress")
         self._state: State | None = None
-        self._counting: Timer | None = None
+        self._counting = Ticker(self, self._count)
         #: Number of the running turn and its first `time.monotonic` timestamp.
         self._turn, self._since = 0, 0.0
         self._rows = 0
@@ -234,11 +234,7 @@ class ProgressLine(PromptLine):
     def show(self, state: State) -> None:
         self._state = state
         running = [one for one in state.commands.running if not one.background]
-        if (running or state.turn.running) and self._counting is None:
-            self._counting = self.set_interval(1.0, self._count)
-        elif not (running or state.turn.running) and self._counting is not None:
-            self._counting.stop()
-            self._counting = None
+        self._counting.run(bool(running) or state.turn.running)
         lines = [_command(running, self._stop_key, self._across)] if running else []
         if state.turn.running:
             if state.turn.number != self._turn:

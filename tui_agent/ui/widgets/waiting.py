@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from textual import events
 from textual.content import Content
-from textual.timer import Timer
 from textual.widgets import Static
 
 from tui_agent.edits.change import Change
@@ -15,6 +14,7 @@ from tui_agent.store.state import State
 from tui_agent.ui.graph.facts import clock, silence
 from tui_agent.ui.safe_text import counted, parts
 from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.ticker import Ticker
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -68,16 +68,12 @@ class WaitingLines(Static):
         super().__init__("", id="elsewhere", markup=False)
         self._session = session
         self._lines: tuple[WaitingItem, ...] = ()
-        self._timer: Timer | None = None
+        self._ticker = Ticker(self, lambda: self.show(session.state), 5)
         self.display = False
 
     def show(self, state: State) -> None:
         """While sub-tasks run, a timer repeats this to detect stalls."""
-        if state.subtasks.running and self._timer is None:
-            self._timer = self.set_interval(5, lambda: self.show(self._session.state))
-        elif not state.subtasks.running and self._timer is not None:
-            self._timer.stop()
-            self._timer = None
+        self._ticker.run(bool(state.subtasks.running))
         silent_after = self._session.loaded.settings.subtasks.silent_after
         lines = tuple(waiting_for_person(state, time.time(), silent_after)[: self.MOST])
         if lines == self._lines:
