@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
 from textual.app import App
@@ -36,7 +36,6 @@ from tui_agent.ui.widgets.ticker import Ticker
 from tui_agent.ui.widgets.transcript import Source, Transcript
 
 if TYPE_CHECKING:
-    from tui_agent.session.session import Session
     from tui_agent.subtasks.parent import RunSession
 
 
@@ -178,14 +177,8 @@ class SubTaskView(Dialog[None]):
             await self.query_one(Vertical).mount(RunTranscript(source, child))
 
 
-class Wording(NamedTuple):
-    id: str = ""
-    goal: str = ""
-    files: tuple[str, ...] = ()
-
-
 class SubTaskForm(Form[None]):
-    """Passes the input to `use`. With `named`, the id is editable."""
+    """Edits `task`, or adds one with the id that is typed."""
 
     ID = "fields"
     HINTS = (("form.keep", "keep"), ("fields.next", "next field"), ("dialog.close", "cancel"))
@@ -198,48 +191,43 @@ class SubTaskForm(Form[None]):
     }
     """
 
-    def __init__(
-        self,
-        title: str,
-        before: Wording,
-        use: Callable[[Wording], Awaitable[None]],
-        session: Session,
-        *,
-        named: bool = False,
-    ) -> None:
-        super().__init__(title)
+    def __init__(self, session: Session, task: SubTask | None = None) -> None:
+        super().__init__(f"Edit sub-task {task.id}" if task else "Add a sub-task")
         self._session = session
-        self._wording = before
-        self._use = use
-        self._named = named
+        self._edited = task
 
     def body(self) -> Iterable[Widget]:
-        if self._named:
+        task = self._edited
+        if task is None:
             yield Static(label("id, a short name"), markup=False)
             yield KeptInput(id="name", compact=True)
         yield Static(label("goal: a complete description of the work"), markup=False)
-        yield KeptArea(self._wording.goal, id="goal", soft_wrap=True, tab_behavior="focus")
+        yield KeptArea(task.goal if task else "", id="goal", soft_wrap=True, tab_behavior="focus")
         yield Static(label("files, separated by commas; empty for any"), markup=False)
-        yield KeptInput(", ".join(self._wording.files), id="files", compact=True, select_on_focus=False)
+        files = ", ".join(task.files) if task else ""
+        yield KeptInput(files, id="files", compact=True, select_on_focus=False)
 
     @on(events.Mount)
     def _mounted(self) -> None:
-        about = f"subtask:{self._wording.id}"
+        about = f"subtask:{self._edited.id if self._edited else ''}"
         for line in self.query(KeptInput):
             line.value = line.keep_at(self._session, f"{about}:{line.id}", line.value)
         goal = self.query_one(KeptArea)
-        goal.text = goal.keep_at(self._session, f"{about}:goal", self._wording.goal)
-        self.query_one("#name" if self._named else "#goal").focus()
+        goal.text = goal.keep_at(self._session, f"{about}:goal", goal.text)
+        self.query_one("#goal" if self._edited else "#name").focus()
 
     @on(Input.Submitted)
     async def _input_submitted(self) -> None:
         await self.action_keep()
 
     async def keep(self) -> None:
-        name = self.query_one("#name", Input).value.strip() if self._named else self._wording.id
-        files = [part.strip() for part in self.query_one("#files", Input).value.split(",")]
-        goal = self.query_one("#goal", KeptArea).text.strip()
-        await self._use(Wording(name, goal, tuple(dict.fromkeys(file for file in files if file))))
+        named = [part.strip() for part in self.query_one("#files", Input).value.split(",")]
+        files = tuple(dict.fromkeys(filter(None, named)))
+        goal, tasks = self.query_one("#goal", KeptArea).text.strip(), self._session.subtasks
+        if self._edited is None:
+            await tasks.add(self.query_one("#name", Input).value.strip(), goal, files)
+        else:
+            await tasks.edit(self._edited.id, goal, files)
 
 
 class NeedsForm(Form[None]):
@@ -253,15 +241,11 @@ class NeedsForm(Form[None]):
     }
     """
 
-    def __init__(
-        self,
-        task: SubTask,
-        others: Sequence[SubTask],
-        use: Callable[[tuple[str, ...]], Awaitable[None]],
-    ) -> None:
+    def __init__(self, session: Session, task: SubTask, others: Sequence[SubTask]) -> None:
         super().__init__(f"Dependencies of sub-task {task.id}")
+        self._session = session
+        self._of = task.id
         self._others = others
-        self._use = use
         self.ticked = set(task.dependencies)
 
     def body(self) -> Iterable[Widget]:
@@ -276,7 +260,8 @@ class NeedsForm(Form[None]):
         return [other.id for other in self._others]
 
     async def keep(self) -> None:
-        await self._use(tuple(other.id for other in self._others if other.id in self.ticked))
+        names = tuple(other.id for other in self._others if other.id in self.ticked)
+        await self._session.subtasks.connect(self._of, names)
 
     def draw(self) -> None:
         rows = []
@@ -288,27 +273,17 @@ class NeedsForm(Form[None]):
 
 
 async def add(app: App[object], session: Session) -> None:
-    async def keep(form: Wording) -> None:
-        await session.subtasks.add(form.id, form.goal, form.files)
-
-    await app.push_screen_wait(SubTaskForm("Add a sub-task", Wording(), keep, session, named=True))
+    await app.push_screen_wait(SubTaskForm(session))
 
 
 async def edit(app: App[object], session: Session, task: SubTask) -> None:
-    async def keep(form: Wording) -> None:
-        await session.subtasks.edit(task.id, form.goal, form.files)
-
-    before = Wording(task.id, task.goal, task.files)
-    await app.push_screen_wait(SubTaskForm(f"Edit sub-task {task.id}", before, keep, session))
+    await app.push_screen_wait(SubTaskForm(session, task))
 
 
 async def connect(app: App[object], session: Session, task: SubTask) -> None:
-    async def keep(names: tuple[str, ...]) -> None:
-        await session.subtasks.connect(task.id, names)
-
     others = [other for other in session.state.subtasks.tasks if other.id != task.id]
     if others:
-        await app.push_screen_wait(NeedsForm(task, others, keep))
+        await app.push_screen_wait(NeedsForm(session, task, others))
     else:
         await session.notice(f"There is no other sub-task for {task.id} to depend on")
 
@@ -433,7 +408,12 @@ class Attempts(Dialog[str | None]):
                 found[step.path] = str(error)
                 continue
             diff = diff_of(step.path, before or "", after or "")
-            found[step.path] = diff if diff.hunks else _only_mode(step.before, step.after)
+            if diff.hunks:
+                found[step.path] = diff
+            elif step.before and step.after:
+                found[step.path] = "Its text stays; its mode changes."
+            else:
+                found[step.path] = "An empty file." if step.after else "It deletes the empty file."
         return found
 
     def _draw(self) -> None:
@@ -450,24 +430,16 @@ class Attempts(Dialog[str | None]):
             column.display = self._first <= at < self._first + room
             column.set_class(at == self._at, "current")
             column.query_one(".head", Static).update(head(task, at == self._at))
-            self._show(column.query_one(DiffView), task, path)
+            view, found = column.query_one(DiffView), self._changes.get(task.id, {}).get(path)
+            if isinstance(found, Diff):
+                view.show_undecided(found, -1)
+            elif task.state != "completed":
+                view.show_words(f"{task.state}: {task.reason}" if task.reason else task.state)
+            else:
+                none = "It does not change this file." if path else "It changes nothing."
+                view.show_words(found or none)
             if at == self._at:
-                column.query_one(DiffView).focus()
-
-    def _show(self, view: DiffView, task: SubTask, path: str) -> None:
-        found = self._changes.get(task.id, {}).get(path)
-        if isinstance(found, Diff):
-            view.show_undecided(found, -1)
-        elif task.state != "completed":
-            view.show_words(f"{task.state}: {task.reason}" if task.reason else task.state)
-        else:
-            view.show_words(found or ("It does not change this file." if path else "It changes nothing."))
-
-
-def _only_mode(before: str, after: str) -> str:
-    if before and after:
-        return "Its text stays; its mode changes."
-    return "An empty file." if after else "It deletes the empty file."
+                view.focus()
 
 
 def head(task: SubTask, current: bool) -> Content:
