@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 
 from textual.app import App
@@ -12,16 +11,16 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import OptionList, Static, TextArea
 
-from tui_agent.context.known_files import Touch
 from tui_agent.context.memory import GO_ON, asks_to_go_on
 from tui_agent.errors import TuiAgentError
 from tui_agent.log.exchanges import Exchange
 from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
 from tui_agent.store.conversation import Usage
-from tui_agent.store.state import InstructionFile, State
+from tui_agent.store.state import State
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.dialogs.form import TextDialog
+from tui_agent.ui.panes.known_files import clock
 from tui_agent.ui.safe_text import clean, counted, label, one_line, parts
 
 TOUCHES_SHOWN = 100
@@ -54,26 +53,15 @@ class ContextView(Dialog[None]):
 
 
 def rows(state: State) -> Iterator[Row]:
-    yield from _counted(state)
-    yield _nothing()
-    yield from _instructions(state.instructions)
-    yield _nothing()
-    yield from _timeline(state.known.touches)
-
-
-def _nothing() -> Row:
-    return (("", ""),)
-
-
-def _counted(state: State) -> Iterator[Row]:
     usage, window = state.usage, state.model.window
     about = "about " if usage.context_estimated else ""
-    share = f", {usage.context / window:.0%} of the window of {window:,}" if window else ""
-    known = ""
-    if not state.model.window_known:
-        share, known = "", f" (requests are limited to {window:,})" if window else ""
+    share = ""
+    if window and state.model.window_known:
+        share = f", {usage.context / window:.0%} of the window of {window:,}"
+    elif window:
+        share = f" (requests are limited to {window:,})"
     yield (("Content of the last request", "bold $accent"),)
-    yield ((f"  {about}{usage.context:,} tokens{share}{known}", "$text"),)
+    yield ((f"  {about}{usage.context:,} tokens{share}", "$text"),)
     for part in PARTS:
         if part in usage.parts:
             yield ((f"  {part:<14}", "$text"), (f"{usage.parts[part]:>9,}  estimated", "$muted"))
@@ -84,6 +72,24 @@ def _counted(state: State) -> Iterator[Row]:
     if usage.planning != Usage():
         yield ((f"  planning       {_spent(usage.planning)}", "$muted"),)
     yield ((f"  this session   {_spent(usage.session)}", "$text"),)
+    yield (("", ""),)
+    yield (("Instructions, nearest last", "bold $accent"),)
+    for file in state.instructions:
+        if file.left_out:
+            why, ink, why_ink = f"ignored: {one_line(file.left_out)}", "$muted", "$warning"
+        else:
+            where = f"for {file.folder}/" if file.folder else "everywhere"
+            why, ink, why_ink = f"{where} · {one_line(file.why)} · {file.tokens:,} tokens", "$text", "$muted"
+        yield ((f"  {one_line(file.path)}", ink), (f"  {why}", why_ink))
+    if not state.instructions:
+        yield (("  none", "$muted"),)
+    yield (("", ""),)
+    yield (("Files, newest first", "bold $accent"),)
+    for touch in reversed(state.known.touches[-TOUCHES_SHOWN:]):
+        words = f"  {clock(touch.at):8}  turn {touch.turn:<3} {touch.kind:<16}"
+        yield ((words, "$muted" if touch.active else "$stale"), (f" {one_line(touch.path)}", "$text"))
+    if not state.known.touches:
+        yield (("  none yet", "$muted"),)
 
 
 def _spent(usage: Usage) -> str:
@@ -91,35 +97,6 @@ def _spent(usage: Usage) -> str:
     cached = f", {usage.cached / usage.input:.0%} from the cache" if usage.input else ""
     price = "" if usage.cost is None else f", ${usage.cost:.4f}"
     return f"{about}{usage.input:,} tokens in{cached}, {usage.output:,} out{price}"
-
-
-def _instructions(files: Iterable[InstructionFile]) -> Iterator[Row]:
-    yield (("Instructions, nearest last", "bold $accent"),)
-    shown = False
-    for file in files:
-        shown = True
-        where = f"for {file.folder}/" if file.folder else "everywhere"
-        if file.left_out:
-            yield (
-                (f"  {one_line(file.path)}", "$muted"),
-                (f"  ignored: {one_line(file.left_out)}", "$warning"),
-            )
-        else:
-            why = f"  {where} · {one_line(file.why)} · {file.tokens:,} tokens"
-            yield ((f"  {one_line(file.path)}", "$text"), (why, "$muted"))
-    if not shown:
-        yield (("  none", "$muted"),)
-
-
-def _timeline(touches: tuple[Touch, ...]) -> Iterator[Row]:
-    yield (("Files, newest first", "bold $accent"),)
-    for touch in reversed(touches[-TOUCHES_SHOWN:]):
-        at = time.strftime("%H:%M:%S", time.localtime(touch.at)) if touch.at else " " * 8
-        ink = "$muted" if touch.active else "$stale"
-        words = f"  {at}  turn {touch.turn:<3} {touch.kind:<16}"
-        yield ((words, ink), (f" {one_line(touch.path)}", "$text"))
-    if not touches:
-        yield (("  none yet", "$muted"),)
 
 
 class SentView(Dialog[None]):
@@ -188,43 +165,40 @@ async def show_sent(app: App[object], session: Session) -> None:
     await app.push_screen_wait(SentView(session.chat.sent))
 
 
+async def _text(session: Session, call: Awaitable[str], none: str) -> str | None:
+    """The editable text, or `None` and a notice."""
+    try:
+        found = await call
+    except TuiAgentError as error:
+        await session.notice(str(error), "error")
+        return None
+    if not found:
+        await session.notice(none)
+    return found or None
+
+
 async def edit_summary(app: App[object], session: Session) -> None:
-    summary = ""
-
-    async def get() -> str | None:
-        nonlocal summary
-        try:
-            summary = await session.chat.summary()
-        except TuiAgentError as error:
-            await session.notice(str(error), "error")
-            return None
-        if not summary:
-            await session.notice("No message was summarised yet: all messages are sent complete")
-        return summary or None
-
-    text = await app.push_screen_wait(
-        TextDialog("Summary of older messages", get(), wrap=True, kept=(session, "summary"))
+    none = "No message was summarised yet: all messages are sent complete"
+    dialog = TextDialog(
+        "Summary of older messages",
+        _text(session, session.chat.summary(), none),
+        wrap=True,
+        kept=(session, "summary"),
     )
-    if text is not None and text.strip() and text != summary:
+    text = await app.push_screen_wait(dialog)
+    if text is not None and text.strip() and text != dialog.before:
         await session.chat.edit_summary(text)
 
 
 async def edit_memory(app: App[object], session: Session, text: str) -> bool:
     """Sends the edited memory with `text`, or “continue”. Returns whether it was sent."""
     words = text if asks_to_go_on(text, 2) else GO_ON[0]
-
-    async def get() -> str | None:
-        try:
-            memory = await session.chat.memory()
-        except TuiAgentError as error:
-            await session.notice(str(error), "error")
-            return None
-        if not memory:
-            await session.notice("There is nothing to continue yet")
-        return memory or None
-
     dialog = TextDialog(
-        f"Request for “{one_line(words)}”", get(), keep="send it", wrap=True, kept=(session, "memory")
+        f"Request for “{one_line(words)}”",
+        _text(session, session.chat.memory(), "There is nothing to continue yet"),
+        keep="send it",
+        wrap=True,
+        kept=(session, "memory"),
     )
     edited = await app.push_screen_wait(dialog)
     if edited is None or not edited.strip():
