@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from tui_agent.session.models import Offer
 from tui_agent.turn.model_choice import EFFORTS, in_short
-from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
+from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow, room_of
 from tui_agent.ui.host import Host
 from tui_agent.ui.safe_text import label, parts
 
@@ -25,20 +25,13 @@ if TYPE_CHECKING:
 #: Minimum and maximum name width, and the row width for abilities and dates.
 LEAST_NAME, MOST_NAME, WIDE = 24, 44, 100
 ABILITIES = {"t": "functions", "s": "schema", "v": "pictures", "r": "thinking"}
-_PER_MILLION = 1_000_000
 
 
 class OfferRows(Sequence[ChooserRow]):
     """Builds rows on access."""
 
-    def __init__(
-        self,
-        before: Sequence[ChooserRow],
-        offers: Sequence[Offer],
-        after: Sequence[ChooserRow],
-        make: Callable[[Offer], ChooserRow],
-    ) -> None:
-        self._all: list[ChooserRow | Offer] = [*before, *offers, *after]
+    def __init__(self, rows: Sequence[ChooserRow | Offer], make: Callable[[Offer], ChooserRow]) -> None:
+        self._all = rows
         self._make = make
 
     def __len__(self) -> int:
@@ -125,10 +118,10 @@ def tokens(count: int) -> str:
 
 def price(offer: Offer) -> str:
     """Dollars per million input and output tokens, `$2 / $10`; "" if unknown."""
-    return "".join(
-        f"${it} / ${out}"
-        for it, out in [(_dollars(it.input), _dollars(it.output)) for it in offer.known.prices[:1]]
-    )
+    if not offer.known.prices:
+        return ""
+    first = offer.known.prices[0]
+    return f"${_dollars(first.input)} / ${_dollars(first.output)}"
 
 
 def abilities(offer: Offer) -> str:
@@ -136,11 +129,11 @@ def abilities(offer: Offer) -> str:
 
 
 def _dollars(for_a_token: float) -> str:
-    return f"{for_a_token * _PER_MILLION:.3f}".rstrip("0").rstrip(".")
+    return f"{for_a_token * 1_000_000:.3f}".rstrip("0").rstrip(".")
 
 
-#: Dialog width, width of margins and scroll bar, and rows built at once.
-WIDTH, BESIDE, MOST = 120, 5, 100
+#: Rows built at once.
+MOST = 100
 
 
 class ModelChooser(Chooser):
@@ -212,10 +205,12 @@ class ModelChooser(Chooser):
 
     @property
     def _width(self) -> int:
-        return min(WIDTH, int(self.app.size.width * 0.94)) - BESIDE
+        return room_of(self.app.size.width)
 
     def _rows_of(self, words: str) -> OfferRows:
-        in_use = self._in_use(words)
+        in_use = self._models.name
+        if not fits(words, in_use) or (words.strip() and in_use in self._by_name):
+            in_use = ""  # a filter gives the list its own order
         found = [self._found(it) for it in self.found if fits(words, it.model) and it.model != in_use]
         before = [*([self._row(in_use)] if in_use else []), *found]
         shown = frozenset(row.value for row in before)
@@ -225,17 +220,12 @@ class ModelChooser(Chooser):
         offers = fitting(words, self._offers, shown)
         keyless, others = self._keyless(words), self._others(words)
         if self._models.name or words.strip():
-            return OfferRows(before, offers, [*typed, *others, *keyless], self._offer)
-        if before:
-            return OfferRows([*before, *keyless], offers, others, self._offer)
-        return OfferRows((), offers, [*keyless, *others], self._offer)
-
-    def _in_use(self, words: str) -> str:
-        """The current model, unless a filter gives the list its own order."""
-        name = self._models.name
-        if not name or not fits(words, name) or (words.strip() and name in self._by_name):
-            return ""
-        return name
+            rows = [*before, *offers, *typed, *others, *keyless]
+        elif before:
+            rows = [*before, *keyless, *offers, *others]
+        else:
+            rows = [*offers, *keyless, *others]
+        return OfferRows(rows, self._offer)
 
     def _row(self, name: str) -> ChooserRow:
         if name in self._by_name:
@@ -261,22 +251,13 @@ class ModelChooser(Chooser):
         lines = [
             label(about(offer, self._width) if offer else "").truncate(self._width, ellipsis=True),
             Content("   ").join([words for words in keys if words]),
-            *(
-                [label(self._error_line(), "$warning").truncate(self._width, ellipsis=True)]
-                if self._error_line()
-                else []
-            ),
         ]
+        faults = [f"{provider}: {why}" for provider, why in sorted(self._models.offers.errors.items())]
+        if lacking := self._models.offers.lacks(self._models.name):
+            faults.insert(0, f"{self._models.name} is not in the list of {lacking}")
+        if faults:
+            lines.append(label(" · ".join(faults), "$warning").truncate(self._width, ellipsis=True))
         return Content("\n").join(lines)
-
-    def _error_line(self) -> str:
-        lacking = self._models.offers.lacks(self._models.name)
-        return " · ".join(
-            [
-                *([f"{self._models.name} is not in the list of {lacking}"] if lacking else []),
-                *(f"{provider}: {why}" for provider, why in sorted(self._models.offers.errors.items())),
-            ]
-        )
 
     def effort(self, name: str) -> Effort:
         return self._efforts.get(name) or self._models.effort(name)

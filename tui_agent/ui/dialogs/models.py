@@ -88,17 +88,17 @@ class LoginDialog(Dialog[bool]):
         self._store = store
         self._pasted: asyncio.Queue[str] = asyncio.Queue()
         self._shown: dict[str, str] = {}
-        self._failed = False
+        self._asks = False
 
     def body(self) -> Iterable[Widget]:
-        yield Static(label("Asking for a code …"), classes="steps", markup=False)
+        yield Static("", classes="steps", markup=False)
 
     def on_mount(self) -> None:
-        self.action_again(first=True)
+        self.action_again()
 
-    def action_again(self, first: bool = False) -> None:
-        if first or self._failed:
-            self._failed = False
+    def action_again(self) -> None:
+        if not self._asks:
+            self._asks = True
             self._shown, self._pasted = {}, asyncio.Queue()
             self._show(label("Asking for a code …"))
             self.run_worker(self._log_in(), group="login", exclusive=True)
@@ -121,41 +121,28 @@ class LoginDialog(Dialog[bool]):
                     match step:
                         case ShowCode(code, url, seconds):
                             self._shown = {"code": code, "page": url}
-                            self._show_code(code, url, seconds)
+                            valid = f"The code is valid for {seconds / 60:.0f} minutes."
+                            page, word = (url, "$accent"), (code, "bold $accent")
+                            waits = f"\n\nWaiting for the approval. {valid}"
+                            self._show(
+                                parts("1. Open ", page, "\n2. Enter the code ", word, waits),
+                                ("login.copy_code", "copies the code"),
+                                ("login.copy_page", "copies the address"),
+                            )
                         case OpenPage(url):
                             self._shown = {"code": url, "page": url}
-                            self._show_page(url)
+                            elsewhere = "If it is on another machine, paste its final address here."
+                            waits = f"\n\nWaiting for the browser. {elsewhere}"
+                            words = parts("Open ", (url, "$accent"), waits)
+                            self._show(words, ("login.copy_code", "copies the address"))
                         case AwaitApproval():
                             pass  # the steps already show the pending approval
                         case LoggedIn():
                             self.dismiss(True)
         except TuiAgentError as error:
-            self._failed = True
+            self._asks = False
             self._show(label(f"{error.what}: {error.remedy}", "$error"))
             self.say(label(self.keys_for(("login.again", "tries again"), ("dialog.close", "closes"))))
-
-    def _show_code(self, code: str, url: str, seconds: float) -> None:
-        self._show(
-            parts(
-                "1. Open ",
-                (url, "$accent"),
-                "\n2. Enter the code ",
-                (code, "bold $accent"),
-                f"\n\nWaiting for the approval. The code is valid for {seconds / 60:.0f} minutes.",
-            ),
-            ("login.copy_code", "copies the code"),
-            ("login.copy_page", "copies the address"),
-        )
-
-    def _show_page(self, url: str) -> None:
-        self._show(
-            parts(
-                "Open ",
-                (url, "$accent"),
-                "\n\nWaiting for the browser. If it is on another machine, paste its final address here.",
-            ),
-            ("login.copy_code", "copies the address"),
-        )
 
     def _show(self, steps: Content, *keys: tuple[str, str]) -> None:
         self.query_one(".steps", Static).update(steps)
