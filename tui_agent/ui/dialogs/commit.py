@@ -15,7 +15,7 @@ from textual.widgets import Static
 from tui_agent.errors import ModelError, TuiAgentError
 from tui_agent.git.client import ChangedFile, CommitPlan
 from tui_agent.session.session import Session
-from tui_agent.ui.dialogs.form import Form
+from tui_agent.ui.dialogs.form import Form, tick_box
 from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.editor.writing_area import KeptArea, WritingArea
 from tui_agent.ui.safe_text import counted, label, plain
@@ -160,16 +160,15 @@ class CommitDialog(Form[None]):
         self.retitle(f"Commit {files} to {branch}")
         hooks = self.query_one(".hooks", Static)
         hooks.display = bool(plan.hooks)
-        words = f"{_box(self._runs_hooks)} run hooks (programs of the repository): {', '.join(plan.hooks)}"
+        words = f"{tick_box(self._runs_hooks).text}run hooks (programs of the repository): {', '.join(plan.hooks)}"
         hooks.update(label(words, "$warning" if self._runs_hooks else ""))
         self.say()
 
     def _row(self, file: ChangedFile) -> Row:
-        ticked = file.path in self.ticked
         letter = file.mark.strip()[:1]
         staged = "staged" if file.mark[0] not in " ?" else ""
         words = " · ".join(filter(None, (_WORDS.get(letter, "changed"), staged)))
-        left = (Piece(f"{_box(ticked)} ", "accent" if ticked else "muted"), Piece(file.path, "", "start"))
+        left = (tick_box(file.path in self.ticked), Piece(file.path, "", "start"))
         return Row(file.path, Line(left, (Piece(words, "muted"),)), marked=True)
 
     def _show_diff(self) -> None:
@@ -233,10 +232,6 @@ class CommitDialog(Form[None]):
 
 async def commit(app: App[object], session: Session) -> None:
     await app.push_screen_wait(CommitDialog(session))
-
-
-def _box(ticked: bool) -> str:
-    return "[x]" if ticked else "[ ]"
 
 
 def _heading(words: str) -> Row:

@@ -15,7 +15,7 @@ from tui_agent.errors import TuiAgentError
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.editor.writing_area import KeptArea, KeptInput
 from tui_agent.ui.safe_text import label, plain
-from tui_agent.ui.widgets.line_view import LineView, Rows
+from tui_agent.ui.widgets.line_view import LineView, Piece, Rows
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
@@ -85,12 +85,8 @@ class Form(Dialog[ScreenResultType]):
         pass
 
     @on(LineView.Marked)
-    def _row_marked(self, event: LineView.Marked) -> None:
-        event.stop()
-        self.action_tick(event.key)
-
     @on(LineView.Chosen)
-    def _row_chosen(self, event: LineView.Chosen) -> None:
+    def _row_pressed(self, event: LineView.Marked | LineView.Chosen) -> None:
         event.stop()
         self.action_tick(event.key)
 
@@ -103,6 +99,10 @@ class Form(Dialog[ScreenResultType]):
         every = set(self.tickable())
         self.ticked = set() if self.ticked == every else every
         self.draw()
+
+
+def tick_box(ticked: bool) -> Piece:
+    return Piece("[x] " if ticked else "[ ] ", "accent" if ticked else "muted")
 
 
 class TextDialog(Form[str | None]):

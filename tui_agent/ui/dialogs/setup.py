@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -18,7 +18,7 @@ from tui_agent.session.session import Session
 from tui_agent.settings.files import save
 from tui_agent.settings.schema import CheckCommand
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow, question
-from tui_agent.ui.dialogs.form import Form
+from tui_agent.ui.dialogs.form import Form, tick_box
 from tui_agent.ui.dialogs.models import use_model_option
 from tui_agent.ui.dialogs.palette import choose_theme
 from tui_agent.ui.editor.writing_area import KeptInput
@@ -28,7 +28,6 @@ from tui_agent.ui.widgets.welcome import ModelOption, ways
 
 if TYPE_CHECKING:
     from tui_agent.session.checks import ListedCheck
-    from tui_agent.session.session import Session
     from tui_agent.ui.host import Host
 
 #: Maximum characters of a name derived from a command.
@@ -65,14 +64,16 @@ class ChecksDialog(Form[None]):
     def hint(self) -> Content:
         if self._writing:
             return label(self.keys_for(("answer.accept", "save the command"), ("dialog.close", "cancel")))
-        names = {"tick": "tick", "tick_all": "all"}
-        ticks = self.keys_for(*((f"ticks.{name}", words) for name, words in names.items()), gap="  ")
-        names = {"edit": "edit", "new": "new", "slow": "slow", "attempt": "try all on the current files"}
-        edits = self.keys_for(*((f"check_list.{name}", words) for name, words in names.items()), gap="  ")
+        edits = self.keys_for(
+            *(("ticks.tick", "tick"), ("ticks.tick_all", "all")),
+            *(("check_list.edit", "edit"), ("check_list.new", "new"), ("check_list.slow", "slow")),
+            ("check_list.attempt", "try all on the current files"),
+            gap="  ",
+        )
         leave = "stop trying" if self._trying else "decide later"
         go = "use the ticked checks" if self.ticked else "use no checks here"
         ends = self.keys_for(("answer.accept", go), ("dialog.close", leave), gap="  ")
-        return plain(f"{ticks}  {edits}\n{ends}")
+        return plain(f"{edits}\n{ends}")
 
     @on(events.Mount)
     def _mounted(self) -> None:
@@ -206,7 +207,7 @@ class ChecksDialog(Form[None]):
     def _row(self, check: CheckCommand) -> Row:
         ticked = check.name in self.ticked
         left = (
-            Piece("[x] " if ticked else "[ ] ", "accent" if ticked else "muted"),
+            tick_box(ticked),
             Piece(f"{check.name}: ", "" if ticked else "muted"),
             Piece(check.command, "" if ticked else "muted", "end"),
         )
@@ -247,13 +248,17 @@ async def set_up(app: Host, session: Session) -> None:
             options.insert(0, ModelOption(name, f"use {name}", ""))
 
     def rows(words: str) -> list[ChooserRow]:
+        names = ", ".join(it.check.name for it in checks) or "none found: add a command"
+        in_use = f"{sum(it.accepted for it in checks)} in use" if checks else ""
+        if session.state.checks.offered:
+            in_use = "found here, not in use"
         steps = [
             *(
                 (it.value, "Model", it.words, "in use" if it.value == session.models.name else it.why)
                 for it in options
             ),
             (_LIST, "Model", "more models, and keys for other providers", ""),
-            (_CHECKS, "Checks", *_check_words(session, checks)),
+            (_CHECKS, "Checks", names, in_use),
             (_THEME, "Theme", app.theme, "in use"),
             (_INIT, "Files", "let the model propose an AGENTS.md", "/init"),
             (_DONE, "Done", "begin to work", ""),
@@ -282,24 +287,13 @@ async def set_up(app: Host, session: Session) -> None:
                     await _keep_theme(app, session, name)
                 first = _INIT
             case "init:":
-                try:
-                    await session.propose_instructions()
-                except TuiAgentError as error:
-                    await session.notice(str(error), "error")
+                await session.propose_instructions()
                 return
             case model:
                 await use_model_option(app, session, "" if model == _LIST else model)
                 if app.next is not None:  # the rehearsal replaces this session
                     return
                 first = _CHECKS
-
-
-def _check_words(session: Session, checks: Sequence[ListedCheck]) -> tuple[str, str]:
-    names = ", ".join(it.check.name for it in checks) or "none found: add a command"
-    if session.state.checks.offered:
-        return names, "found here, not in use"
-    used = sum(it.accepted for it in checks)
-    return names, f"{used} in use" if checks else ""
 
 
 async def _keep_theme(app: Host, session: Session, name: str) -> None:
