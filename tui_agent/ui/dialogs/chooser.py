@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 from textual import events, on
@@ -213,11 +214,11 @@ def question(
     title: str,
     answers: Mapping[str, str],
     *,
-    below: Iterable[str] = (),
+    below: str = "",
     to_type: str = "",
     yes: str = "",
 ) -> Chooser:
     """Returns the key of the selected answer; "" or `None` means no action."""
     rows = [ChooserRow(value, label(words)) for value, words in answers.items()]
-    rows += [ChooserRow("", parts(("  ", ""), (line, "$muted"))) for line in below]
+    rows += [ChooserRow("", parts(("  ", ""), (line, "$muted"))) for line in wrap(below, 68)]
     return Chooser(title, lambda _: rows, to_type, yes=yes)

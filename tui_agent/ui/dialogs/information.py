@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from textual.app import App
 
@@ -208,12 +208,12 @@ async def choose_skill(app: App[object], session: Session) -> None:
         session.chat.set_draft(f"/{chosen} ")
 
 
-async def show_commands(app: App[object], session: Session) -> None:
+async def show_commands(app: Host, session: Session) -> None:
     """Lists the newest first; a chosen command shows its output."""
     if not session.state.commands.running and not session.state.commands.results:
         await session.notice("No command has run yet: type one in the chat, such as !pytest", "info")
         return
-    choose = cast("Host", app).keys.shown("chooser.choose")
+    choose = app.keys.shown("chooser.choose")
     while chosen := await app.push_screen_wait(
         Chooser(
             f"Commands: {choose} shows the output",

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from textwrap import wrap
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 
@@ -25,7 +24,6 @@ from tui_agent.ui.safe_text import label, parts
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
-    from tui_agent.ui.host import Host
 
 ANSWERS = {
     "once": "Allow this once",
@@ -37,7 +35,7 @@ GO_ON_ANSWERS = {"once": "Continue: do not ask again in this turn", "no": "Stop:
 _ALL = "all"
 
 
-async def answer_permission(app: App[object], session: Session) -> None:
+async def answer_permission(app: Host, session: Session) -> None:
     """Shows a call's exact effect. Typed text is the reason for the model, stored until the answer."""
     question = session.state.asked
     if question is None:
@@ -45,7 +43,7 @@ async def answer_permission(app: App[object], session: Session) -> None:
         return
     place = f"answer:{question.call}"
     typed = session.state.input.typed.get(place, "")
-    choose = cast("Host", app).keys.shown("chooser.choose")
+    choose = app.keys.shown("chooser.choose")
 
     def rows(words: str) -> list[ChooserRow]:
         nonlocal typed
@@ -102,8 +100,8 @@ def question_rows(question: PermissionQuestion, typed: str, choose: str) -> list
     return rows
 
 
-async def show_permissions(app: App[object], session: Session) -> None:
-    choose = cast("Host", app).keys.shown("chooser.choose")
+async def show_permissions(app: Host, session: Session) -> None:
+    choose = app.keys.shown("chooser.choose")
     while session.state.permissions:
         decisions = {one.digest: one for one in reversed(session.state.permissions)}
         chosen = await app.push_screen_wait(
@@ -147,10 +145,7 @@ async def may_run_here(app: App[object], session: Session, command: str) -> bool
         try:
             await asyncio.to_thread(session.commands.allow_here)
         except OSError as error:
-            await session.notice(
-                f"The answer could not be saved ({error.strerror})",
-                "warning",
-            )
+            await session.notice(f"The answer could not be saved ({error.strerror})", "warning")
     return bool(chosen)
 
 
@@ -163,7 +158,7 @@ async def run_asked(app: App[Any], run: Callable[..., Awaitable[object]]) -> boo
         asked = question(
             f"Run {needed.command}",
             {"": "No", "yes": yes},
-            below=wrap(needed.how, 68),
+            below=needed.how,
             to_type="{yes} runs it, {choose} selects",
             yes="yes",
         )
@@ -180,7 +175,7 @@ async def save_pastes(app: App[Any], session: Session, refused: PasteTooLong) ->
         "": "Leave it in the prompt",
         "save": f"Save {each} as a file in the workspace, and mention it",
     }
-    if not await app.push_screen_wait(question(refused.what, answers, below=wrap(refused.remedy, 68))):
+    if not await app.push_screen_wait(question(refused.what, answers, below=refused.remedy)):
         return {}
     try:
         return {line: await session.chat.save_paste(line) for line in refused.lines}
@@ -204,7 +199,7 @@ async def choose_hosts(app: App[Any], session: Session) -> None:
             f"{host} {name}": f"{host}   for {name}, asked {count} time{'' if count == 1 else 's'}"
             for name, host, count in found
         }
-        below = wrap("An agent can send any content to an allowed host. The permission is permanent.", 68)
+        below = "An agent can send any content to an allowed host. The permission is permanent."
         asked = question(
             "Hosts that agents asked for", answers, below=below, to_type="{choose} allows a host"
         )
