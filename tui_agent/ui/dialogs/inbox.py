@@ -184,20 +184,20 @@ class Inbox(Chooser):
     def _rows_of(self, words: str) -> list[ChooserRow]:
         room = room_of(self.app.size.width, WIDEST)
         rows = [
-            ChooserRow(row.id, self._line(row, room))
+            ChooserRow(
+                row.id,
+                parts(
+                    (column(self._key(row.action), _KEY), "$accent"),
+                    (column(row.state, _STATE), row.colour),
+                    (column(row.words, max(room - _KEY - _STATE, 8)), "$text"),
+                ),
+            )
             for row in self.rows().values()
             if words.lower() in f"{row.state} {row.words}".lower()
         ]
         waits = [ChooserRow("", label(f"{host}: asking …", "$muted")) for host in sorted(self._asked)]
         faults = [ChooserRow("", label(fault, "$error")) for _, fault in sorted(self._faults.items())]
         return [*(rows or [ChooserRow("", label("Nothing waits for you", "$muted"))]), *waits, *faults]
-
-    def _line(self, row: InboxRow, room: int) -> Content:
-        return parts(
-            (column(self._key(row.action), _KEY), "$accent"),
-            (column(row.state, _STATE), row.colour),
-            (column(row.words, max(room - _KEY - _STATE, 8)), "$text"),
-        )
 
     def choose(self, at: int | None) -> None:
         if row := self.rows().get(self.value):
@@ -258,8 +258,7 @@ async def show_inbox(app: Host, session: Session) -> None:
     if chosen is None:
         return
     row, action = chosen
-    if row.other is not None:
-        other = row.other
+    if (other := row.other) is not None:
         await app.switch(Choice(other.id, attach=True, host=other.host))
         return
     if row.change:

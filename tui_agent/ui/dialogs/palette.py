@@ -33,7 +33,17 @@ def palette_rows(
     once: dict[str, Action] = {}
     for action in found:
         once.setdefault(action.words if action.words in everywhere else action.id, action)
-    return [_palette_row(it, keys, why_not(it.id), it.id in order, room) for it in once.values()]
+    rows = []
+    for action in once.values():
+        why = why_not(action.id)
+        where = PANES[action.pane].title if action.pane in PANES else ""
+        pieces = parts(
+            (column(action.words, room - 34), "$muted" if why else "$text"),
+            (f" {_shown(action, keys)} ", "$muted" if why else "$accent"),
+            (why or ("recent" if action.id in order else where), "$warning" if why else "$muted"),
+        )
+        rows.append(ChooserRow(action.id, pieces))
+    return rows
 
 
 def own_rows(words: str, names: Mapping[str, tuple[str, str]], room: int) -> list[ChooserRow]:
@@ -59,16 +69,6 @@ def place_rows(
 
 def _shown(action: Action, keys: Keys) -> str:
     return column(keys.shown(action.id) or TYPED.get(action.id, ""), 13)
-
-
-def _palette_row(action: Action, keys: Keys, why: str, recent: bool, room: int) -> ChooserRow:
-    where = "recent" if recent else PANES[action.pane].title if action.pane in PANES else ""
-    words = parts(
-        (column(action.words, room - 34), "$muted" if why else "$text"),
-        (f" {_shown(action, keys)} ", "$muted" if why else "$accent"),
-        (why or where, "$warning" if why else "$muted"),
-    )
-    return ChooserRow(action.id, words)
 
 
 def help_rows(words: str, keys: Keys, first: str, room: int) -> list[ChooserRow]:
@@ -144,7 +144,17 @@ def symbol_chooser(path: str, lines: Sequence[str], row: int, room: int) -> Choo
 
     def rows(typed: str) -> list[ChooserRow]:
         words = typed.lower().split()
-        return [_row(symbol, room) for symbol in found if all(word in symbol.name.lower() for word in words)]
+        return [
+            ChooserRow(
+                _value(symbol),
+                parts(
+                    (column(" " * (_STEP * symbol.depth) + symbol.name, room - _BEHIND), "$text"),
+                    (f" {symbol.kind:<11}{symbol.row + 1:>6}", "$muted"),
+                ),
+            )
+            for symbol in found
+            if all(word in symbol.name.lower() for word in words)
+        ]
 
     chooser = Chooser(
         "Go to symbol",
@@ -158,15 +168,3 @@ def symbol_chooser(path: str, lines: Sequence[str], row: int, room: int) -> Choo
 
 def _value(symbol: Symbol) -> str:
     return f"{symbol.row}:{symbol.column}"
-
-
-def _row(symbol: Symbol, room: int) -> ChooserRow:
-    name = " " * (_STEP * symbol.depth) + symbol.name
-    return ChooserRow(
-        _value(symbol),
-        parts(
-            (column(name, room - _BEHIND), "$text"),
-            (f" {symbol.kind:<11}", "$muted"),
-            (f"{symbol.row + 1:>6}", "$muted"),
-        ),
-    )

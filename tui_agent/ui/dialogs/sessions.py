@@ -36,32 +36,31 @@ WHOLE = "whole"
 
 async def fork_at_a_turn(app: App[Any], data: Path, session: str, turns: int) -> str | None:
     """Returns the copy's id, or `None` if cancelled. Raises `SessionError`."""
-    chosen = await app.push_screen_wait(_turns(data, session)) if turns > 1 else WHOLE
-    if chosen is None:
-        return None
-    turn = None if chosen == WHOLE else int(chosen)
-    return (await asyncio.to_thread(fork, data, session, turn)).id
-
-
-def _turns(data: Path, session: str) -> Chooser:
     requests: list[FoundLine] = []
 
     async def get() -> None:
         requests.extend(await asyncio.to_thread(catalog.requests, data, session))
 
     def rows(words: str) -> list[ChooserRow]:
-        fitting = [line for line in requests if words.lower() in f"{line.turn} {line.text}".lower()]
         whole = [ChooserRow(WHOLE, label("The complete session"))] if not words.strip() else []
         turns = [
             ChooserRow(
                 str(line.turn),
                 parts((f"turn {line.turn:>3}  ", "$muted"), " ".join(line.text.split())[:64]),
             )
-            for line in fitting
+            for line in requests
+            if words.lower() in f"{line.turn} {line.text}".lower()
         ]
         return [*whole, *turns]
 
-    return Chooser("Fork this session as of …", rows, "text of a turn", get())
+    chosen: str | None = WHOLE
+    if turns > 1:
+        asked = Chooser("Fork this session as of …", rows, "text of a turn", get())
+        chosen = await app.push_screen_wait(asked)
+    if chosen is None:
+        return None
+    turn = None if chosen == WHOLE else int(chosen)
+    return (await asyncio.to_thread(fork, data, session, turn)).id
 
 
 class SessionPicker(Chooser):
@@ -145,9 +144,6 @@ class SessionPicker(Chooser):
         return self._before if self._before in self._entries else next(others, "")
 
     @on(OptionList.OptionHighlighted)
-    def _highlighted(self) -> None:
-        self._preview()
-
     @work(exclusive=True, group="preview")
     async def _preview(self) -> None:
         entry = self._entry
@@ -402,9 +398,7 @@ async def edit_earlier(app: Host, session: Session, *, files: bool = False) -> N
             if words.strip().lower() in text.lower()
         ]
 
-    title = "Edit and send again in a fork"
-    if files:
-        title = "Rewind files and conversation to before …"
+    title = "Rewind files and conversation to before …" if files else "Edit and send again in a fork"
     chosen = await app.push_screen_wait(Chooser(title, rows, getting=get()))
     if not chosen:
         return
