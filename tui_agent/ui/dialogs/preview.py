@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from textual import events, on
 from textual.content import Content
@@ -19,15 +19,11 @@ from tui_agent.review.undo import Preview as Undoing
 from tui_agent.review.versions import Version
 from tui_agent.session.session import Session
 from tui_agent.ui.dialogs.dialog import Dialog
-from tui_agent.ui.dialogs.form import TextDialog
 from tui_agent.ui.diff.conflict_view import ConflictLines
 from tui_agent.ui.diff.diff_view import DiffSides, DiffView
 from tui_agent.ui.panes.review_body import ConflictChoices
 from tui_agent.ui.safe_text import counted, label
 from tui_agent.ui.widgets.line_view import Line, LineView, Piece, Row, Rows
-
-if TYPE_CHECKING:
-    from tui_agent.session.session import Session
 
 
 class DiffPreview(Dialog[ScreenResultType]):
@@ -217,7 +213,14 @@ class History(DiffPreview[str | None]):
         elif found and not isinstance(found, str):
             preview = found[self._file]
             count = f"{self._file + 1} of {len(found)}  " if len(found) > 1 else ""
-            words = f"{count}{preview.diff.path}: {_preview_text(preview)}"
+            what = "merged with what changed since" if preview.merged else "changes"
+            if preview.conflict:
+                what = f"conflicts, {preview.conflict}"
+            elif preview.goes:
+                what = "the file is deleted"
+            elif not preview.diff.hunks:
+                what = "nothing changes"
+            words = f"{count}{preview.diff.path}: {what}"
             self.diff = preview.diff if preview.diff.hunks else ""
         self.query_one(".said", Static).update(label(words))
         self._hunk = -1
@@ -229,16 +232,6 @@ class History(DiffPreview[str | None]):
         except TuiAgentError as error:
             self._previews[name] = str(error)
         self._show()
-
-
-def _preview_text(preview: Undoing) -> str:
-    if preview.conflict:
-        return f"conflicts, {preview.conflict}"
-    if preview.goes:
-        return "the file is deleted"
-    if not preview.diff.hunks:
-        return "nothing changes"
-    return "merged with what changed since" if preview.merged else "changes"
 
 
 def _row(point: Checkpoint) -> Row:
@@ -257,7 +250,7 @@ class Merge(DiffPreview[ConflictChoices | None]):
     DEFAULT_CSS = "Merge ConflictLines { height: 1fr; }"
 
     def __init__(self, view: ConflictView, yours: str, session: Session) -> None:
-        self._choices = ConflictChoices(view)
+        self._choices = ConflictChoices(view, f"merge:{view.path}")
         count = self._choices.count
         about = f"{counted(count, 'conflict')} to resolve" if count else "changes on disk"
         super().__init__(f"{view.path}: {about}")
@@ -287,7 +280,7 @@ class Merge(DiffPreview[ConflictChoices | None]):
         await self.show_diff(await asyncio.to_thread(diff_of, view.path, self._yours, merged))
         last = next(reversed(self._session.state.input.typed), "")
         for place in range(self._choices.count):
-            if last == f"merge:{view.path}:{place}":
+            if last == self._choices.draft_place(place):
                 self._choices.place = place
                 self.action_edit()
 
@@ -317,16 +310,7 @@ class Merge(DiffPreview[ConflictChoices | None]):
 
     def action_edit(self) -> None:
         if not self._in_diff:
-            about = f"{self._choices.view.path}: conflict {self._choices.place + 1} of {self._choices.count}"
-            place = f"merge:{self._choices.view.path}:{self._choices.place}"
-
-            def wrote(text: str | None) -> None:
-                if text is not None:
-                    self._choices.write(text)
-                    self._session.chat.set_typed(place, text)  # kept until the merge is in the editor
-                    self._chosen()
-
-            self.app.push_screen(TextDialog(about, self._choices.draft, kept=(self._session, place)), wrote)
+            self._choices.edit(self.app, self._session, self._chosen)
 
     def _chosen(self) -> None:
         if self._choices.decided:

@@ -395,8 +395,7 @@ class BuffersPane(Pane):
 
         async def settle(made: ConflictChoices) -> None:
             await files.resolve(path, made.sides, made.by_hand, made.view.now)
-            for place in range(made.count):
-                self.session.chat.set_typed(f"merge:{path}:{place}", "")
+            made.drop_drafts(self.session)
 
         def merged(made: ConflictChoices | None) -> None:
             if made is not None:

@@ -226,7 +226,7 @@ class ChatPane(Pane):
         if self.prompt.text or why_not("changes.apply_one", state):
             return ""
         changes = shown_changes(state.review)
-        place = title("", changes, restored_position(changes, state.layout.place.get("review")))
+        place = title(changes, restored_position(changes, state.layout.place.get("review")))
         apply, skip = (self.keys.shown(f"changes.{verb}_one") for verb in ("apply", "skip"))
         return f"{apply} apply, {skip} skip: {place[3:]}"
 

@@ -121,7 +121,7 @@ class ReviewPane(ListPane):
         change, position = change_at(self.changes, self.position), self.position
         state = self.session.state
         marks = check_pieces(in_short(state.check_marks))
-        place = title("", self.changes, position)
+        place = title(self.changes, position)
         again = self._decisions.confirm_hint
         self.title_text = parts(
             self.TITLE + decision_counts(self.changes),
@@ -133,18 +133,20 @@ class ReviewPane(ListPane):
         found = place_rows(state)
         untold = state.conversation.untold
         rows.set_rows([*change_rows(self.changes, untold), *found], cursor=change.id if change else "")
-        told = bool(change and (change.reason or change.comments or change.checks or change.tasks))
-        told = told or bool(change and progress(change))
-        rows.display = len(self.changes) > 1 or told or bool(found)
+        told = change and (
+            change.reason or change.comments or change.checks or change.tasks or progress(change)
+        )
+        rows.display = len(self.changes) > 1 or bool(told or found)
         if change is None or position is None:
             self.body.show_words(_EMPTY)
         else:
             self.body.show_change(change, position, self.changes)
-        in_conflict = change is not None and change.state == "conflict"
         if change is not None and change.state in BROKEN and self.has_focus_within:
             self._looked_at.add(change.id)
-        words = conflict_hints(change) if change and in_conflict else hints(self.changes, position)
-        state = self.session.state
+        if change is not None and change.state == "conflict":
+            words = conflict_hints(change)
+        else:
+            words = hints(self.changes, position)
         self.query_one(HintLine).set_words(
             [it for it in words if not it.action or not why_not(it.action, state)]
         )
@@ -425,17 +427,7 @@ class ReviewDecisions:
         if change is None:
             return
         if choosing := self._pane.body.choosing:
-            about = f"{change.path}: conflict {choosing.place + 1} of {choosing.count}"
-            place = f"place:{change.id}:{choosing.place}"
-
-            def wrote(text: str | None) -> None:
-                choosing = self._pane.body.choosing
-                if choosing is not None and text is not None:
-                    choosing.write(text)
-                    self._session.chat.set_typed(place, text)  # kept until the last place is decided
-                    self._chosen()
-
-            app.push_screen(TextDialog(about, choosing.draft, kept=(self._session, place)), wrote)
+            choosing.edit(app, self._session, self._chosen)
             return
         diff = self._pane.body.diff(change)
         if diff is None or position is None or position not in waiting([change]):
@@ -464,8 +456,7 @@ class ReviewDecisions:
 
         async def settle(made: ConflictChoices, name: str) -> None:
             await self._session.review.resolve(name, made.sides, made.by_hand, made.view.now)
-            for place in range(made.count):
-                self._session.chat.set_typed(f"place:{name}:{place}", "")
+            made.drop_drafts(self._session)
 
         if choosing is not None and change is not None and choosing.decided:
             self._pane.body.forget_conflict(change)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Coroutine
-from typing import Any, Protocol, cast
+from collections.abc import Callable, Collection, Coroutine
+from typing import Any, cast
 
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.containers import Vertical
 
 from tui_agent.edits.change import Change, Diff
 from tui_agent.edits.merge import ConflictView, Side
 from tui_agent.errors import TuiAgentError
 from tui_agent.session.session import Session
+from tui_agent.ui.dialogs.form import TextDialog
 from tui_agent.ui.diff.conflict_view import ConflictLines
 from tui_agent.ui.diff.diff_view import DiffSides, DiffView
 from tui_agent.ui.panes.review_rows import ReviewPosition, hunk_states, without_diff
@@ -23,10 +24,13 @@ TWO_FROM = 60
 
 
 class ConflictChoices:
-    """Choices for a conflict, unsaved until the last place is decided."""
+    """Choices for a conflict, unsaved until the last place is decided. Texts are kept as drafts of the session
+    at `kept:PLACE`.
+    """
 
-    def __init__(self, view: ConflictView) -> None:
+    def __init__(self, view: ConflictView, kept: str) -> None:
         self.view = view
+        self._kept = kept
         self.place = 0
         self.chosen: dict[int, str] = {}
         self._texts: dict[int, str] = {}
@@ -77,6 +81,26 @@ class ConflictChoices:
         region = self.view.regions[self.view.conflicts[self.place]]
         return "".join((*region.yours, *region.theirs))
 
+    def edit(self, app: App[Any], session: Session, chosen: Callable[[], object]) -> None:
+        """Asks for the text of the current place; `chosen` is called with an answer."""
+        at = self.place
+
+        def wrote(text: str | None) -> None:
+            if text is not None:
+                self.write(text)
+                session.chat.set_typed(self.draft_place(at), text)
+                chosen()
+
+        about = f"{self.view.path}: conflict {at + 1} of {self.count}"
+        app.push_screen(TextDialog(about, self.draft, kept=(session, self.draft_place(at))), wrote)
+
+    def draft_place(self, place: int) -> str:
+        return f"{self._kept}:{place}"
+
+    def drop_drafts(self, session: Session) -> None:
+        for place in range(self.count):
+            session.chat.set_typed(self.draft_place(place), "")
+
     def _go_on(self) -> None:
         order = [*range(self.place + 1, self.count), *range(self.place)]
         self.place = next((place for place in order if place not in self.chosen), self.place)
@@ -87,14 +111,10 @@ _Key = tuple[str, str, str]
 MOST_KEPT = 20
 
 
-class _Ask(Protocol):
-    def __call__(self, call: Coroutine[Any, Any, object], /) -> None: ...
-
-
 class ReviewBody(Vertical):
     """Three views, one visible. Diffs and conflicts of listed changes are cached."""
 
-    def __init__(self, session: Session, ask: _Ask) -> None:
+    def __init__(self, session: Session, ask: Callable[[Coroutine[Any, Any, object]], None]) -> None:
         super().__init__()
         self._session = session
         self._ask = ask
@@ -222,7 +242,7 @@ class ReviewBody(Vertical):
             view = await self._session.review.conflict(change.id)
         except TuiAgentError:
             return None
-        return ConflictChoices(view) if view.conflicts else None
+        return ConflictChoices(view, f"place:{change.id}") if view.conflicts else None
 
 
 def _key(change: Change) -> _Key:

@@ -60,10 +60,11 @@ def waiting(changes: Sequence[Change]) -> list[ReviewPosition]:
 
 def restored_position(changes: Sequence[Change], saved: object) -> ReviewPosition | None:
     """The saved position if valid, otherwise the first pending one, or the first."""
-    wanted = _read(saved)
     there = places_of(changes)
-    if wanted in there:
-        return wanted
+    if isinstance(saved, dict):
+        wanted = (saved.get("change"), saved.get("hunk", 0))
+        if found := next((place for place in there if place == wanted), None):
+            return found
     return next(iter([*waiting(changes), *there]), None)
 
 
@@ -125,13 +126,6 @@ def hunk_states(change: Change, count: int) -> tuple[HunkState, ...]:
     return tuple(whole if state == "pending" else state for state in states)
 
 
-def _read(saved: object) -> ReviewPosition | None:
-    if not isinstance(saved, dict):
-        return None
-    change, hunk = saved.get("change"), saved.get("hunk", 0)
-    return ReviewPosition(change, hunk) if isinstance(change, str) and isinstance(hunk, int) else None
-
-
 _DECIDE = (
     ("apply", "apply"),
     ("skip", "skip"),
@@ -166,16 +160,16 @@ _DECIDED = (
 )
 
 
-def title(name: str, changes: Sequence[Change], place: ReviewPosition | None) -> str:
-    """Returns words such as `Review · api.py 1 of 3 · change 1 of 2`, without inapplicable parts."""
+def title(changes: Sequence[Change], place: ReviewPosition | None) -> str:
+    """Returns words such as ` · api.py 1 of 3 · change 1 of 2`, without inapplicable parts."""
     index = next((i for i, change in enumerate(changes) if place and change.id == place.change), None)
     if index is None or place is None:
-        return name
+        return ""
     change = changes[index]
     file = "" if change.path == UNNAMED else f" · {change.path.rsplit('/', 1)[-1]}"
     count = f" {index + 1} of {len(changes)}" if len(changes) > 1 else ""
     hunk = f" · change {place.hunk + 1} of {len(change.hunks)}" if change.hunks else ""
-    return f"{name}{file}{count}{hunk}"
+    return f"{file}{count}{hunk}"
 
 
 def decision_counts(changes: Sequence[Change]) -> str:
@@ -314,17 +308,19 @@ def _row(change: Change, newest: int | None) -> Row:
     if change.rename_to:
         pieces += [Piece(" → ", "muted"), Piece(change.rename_to, "", "start")]
     count = f"+{change.added} −{change.removed}"
-    words = [{"create": "new", "delete": "deleted", "rename": "renamed"}.get(change.kind, "")]
-    words[0] += {True: " executable", False: " not executable", None: ""}[change.executable]
-    words[0] = words[0].strip()
-    words.append(partly)
-    words.append(f"new in turn {newest}" if change.turn == newest and change.is_open else "")
-    words.append(f"by {', '.join(change.tasks)}" if change.tasks else "")
+    kind = {"create": "new", "delete": "deleted", "rename": "renamed"}.get(change.kind, "")
+    mode = {True: " executable", False: " not executable", None: ""}[change.executable]
     done = change.hunks.count("applied")
     some = change.state == "applied" and done < len(change.hunks)
-    words.append(f"{done} of {len(change.hunks)} applied" if some else change.state.removeprefix("pending"))
-    words.append(PLACED.get(change.rung, ""))
-    words.append("by hand" if change.by_hand else "")
+    words = [
+        f"{kind}{mode}".strip(),
+        partly,
+        f"new in turn {newest}" if change.turn == newest and change.is_open else "",
+        f"by {', '.join(change.tasks)}" if change.tasks else "",
+        f"{done} of {len(change.hunks)} applied" if some else change.state.removeprefix("pending"),
+        PLACED.get(change.rung, ""),
+        "by hand" if change.by_hand else "",
+    ]
     long = " · ".join(part for part in (*words, count) if part)
     short = " · ".join(part for part in (*words[:3], count) if part)
     return Row(
