@@ -65,9 +65,8 @@ def heading(width: int) -> Line:
     columns = columns_for(width)
     if not columns:
         return Line((Piece("  File", "muted"),), (Piece("Turn ", "muted"),))
-    return Line(
-        tuple(Piece(text, "muted") for text in _cells("File", [each.heading for each in columns], width))
-    )
+    cells = _cells("File", [each.heading for each in columns], columns, width)
+    return Line(tuple(Piece(text, "muted") for text in cells))
 
 
 def known_rows(files: Iterable[KnownFile], width: int) -> list[Row]:
@@ -90,14 +89,13 @@ def _row(file: KnownFile, columns: tuple[KnownColumn, ...], width: int) -> Line:
         return Line(
             (mark, Piece(file.path, "", "start")), (Piece(f"{file.seen_turn or 'not seen'}", "muted"),)
         )
-    name, *cells = _cells(file.path, [each.words(file) for each in columns], width)
+    name, *cells = _cells(file.path, [each.words(file) for each in columns], columns, width)
     inks = ["muted" if file.freshness == "fresh" else "stale", *["muted"] * (len(cells) - 1)]
     pieces = [Piece(text, ink) for text, ink in zip(cells, inks, strict=True)]
     return Line((Piece(name, "stale" if file.stale else ""), *pieces))
 
 
-def _cells(name: str, words: list[str], width: int) -> list[str]:
-    columns = columns_for(width)
+def _cells(name: str, words: list[str], columns: tuple[KnownColumn, ...], width: int) -> list[str]:
     room = width - sum(each.width + _GAP for each in columns)
     cells = [" " * _GAP + column(text, each.width) for text, each in zip(words, columns, strict=True)]
     return [column(name, max(room, 1), "start"), *cells]
@@ -207,8 +205,7 @@ class KnownPane(Pane):
         rows = known_rows(files, width)
         if gone := len(self._known.dropped):
             rows.append(Row("", Line((Piece(f"{gone} more, seen longest ago, are skipped.", "muted"),))))
-        empty = note(_EMPTY)
-        self._files.set_rows(rows or [empty])
+        self._files.set_rows(rows or [note(_EMPTY)])
         headings = self.query_one("#headings", Rows)
         headings.display = bool(files)
         headings.set_rows([Row("", heading(width))] if files else [])

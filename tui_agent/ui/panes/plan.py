@@ -146,21 +146,16 @@ def _end(action: ActionSlice) -> Iterator[Row]:
 
 
 def _question(index: int, action: ActionSlice) -> Iterator[Row]:
+    asked, key, none = "Which file is meant?", "let_go", "continue without it"
     if action.question:  # about secrets in the file
-        yield note(f"  {action.question}", "warning", 2)
-        for number, choice in enumerate(action.nearest, 1):
-            words = _CHOICES.get(choice, choice)
-            yield Row(f"choice:{index}:{choice}", Line((Piece(f"  {number} ", "accent"), Piece(words))))
-        yield Row(f"let_go:{index}", Line((Piece("  0 ", "accent"), Piece("none"))))
-        return
-    words = "Several files have this name. Which one is meant?" if action.several else "Which file is meant?"
-    yield note(f"  {words}", "warning", 2)
-    for number, path in enumerate(action.nearest[:9], 1):
-        yield Row(f"choice:{index}:{path}", Line((Piece(f"  {number} ", "accent"), Piece(path, "", "start"))))
-    if action.several:
-        yield Row(f"all:{index}", Line((Piece("  0 ", "accent"), Piece("all of them"))))
-        return
-    yield Row(f"let_go:{index}", Line((Piece("  0 ", "accent"), Piece("continue without it"))))
+        asked, none = action.question, "none"
+    elif action.several:
+        asked, key, none = "Several files have this name. Which one is meant?", "all", "all of them"
+    yield note(f"  {asked}", "warning", 2)
+    for number, choice in enumerate(action.nearest[:9], 1):
+        words = Piece(_CHOICES.get(choice, choice)) if action.question else Piece(choice, "", "start")
+        yield Row(f"choice:{index}:{choice}", Line((Piece(f"  {number} ", "accent"), words)))
+    yield Row(f"{key}:{index}", Line((Piece("  0 ", "accent"), Piece(none))))
 
 
 def _directory(directory: DirectoryAction, outcome: str = "", *, failed: bool = False) -> Row:
@@ -227,9 +222,14 @@ class PlanPane(Pane):
             if keys:
                 self._rows.set_rows(self._rows.rows, cursor=keys[0])
 
-    def _choose(self) -> None:
+    def _row_at_cursor(self) -> tuple[str, int, str]:
+        """Kind, action (-1: none) and path of the row at the cursor."""
         kind, _, rest = self._rows.cursor.partition(":")
         index, _, path = rest.partition(":")
+        return kind, whole_number(index, -1), path
+
+    def _choose(self) -> None:
+        kind, index, path = self._row_at_cursor()
         match kind:
             case "choice":
                 self._answer(path)
@@ -238,11 +238,11 @@ class PlanPane(Pane):
             case "all":
                 self._take_all()
             case "other":
-                self.act(self.session.chat.decide(self._plan.actions[whole_number(index)].action.name, path))
+                self.act(self.session.chat.decide(self._plan.actions[index].action.name, path))
             case "file" | "left":
                 self.act(self.session.files.open(path), changes=("buffers",))
-            case "more" | "action" if index:
-                self._unfolded ^= {whole_number(index)}
+            case "more" | "action":
+                self._unfolded ^= {index}
                 self._draw()
 
     def _let_go(self) -> None:
@@ -252,10 +252,9 @@ class PlanPane(Pane):
             self.act(self.session.chat.decide(action.action.name))
 
     def _open(self) -> None:
-        kind, _, rest = self._rows.cursor.partition(":")
-        index, _, path = rest.partition(":")
+        kind, index, path = self._row_at_cursor()
         if kind == "action":
-            path = next(iter(self._plan.actions[whole_number(index)].loaded), "")
+            path = next(iter(self._plan.actions[index].loaded), "")
         if path:
             self.act(self.session.files.open(path), changes=("buffers",))
 
@@ -316,10 +315,8 @@ class PlanPane(Pane):
         return action is not None and not action.question
 
     def _under_cursor(self) -> ActionSlice | None:
-        index = self._rows.cursor.split(":")[1:2]
-        if index and whole_number(index[0], -1) in range(len(self._plan.actions)):
-            return self._plan.actions[whole_number(index[0])]
-        return self._asking()
+        _, index, _ = self._row_at_cursor()
+        return self._plan.actions[index] if 0 <= index < len(self._plan.actions) else self._asking()
 
     def _at_cursor(self, call: Callable[[FileAction], object]) -> Callable[[], None]:
         def do() -> None:
@@ -347,10 +344,9 @@ class PlanPane(Pane):
             self._rows.focus()
 
     def _answer(self, path: str) -> None:
-        if not self._waiting_for:
-            return
-        self.act(self.session.chat.answer(self._waiting_for, path))
-        self._rows.focus()
+        if self._waiting_for:
+            self.act(self.session.chat.answer(self._waiting_for, path))
+            self._rows.focus()
 
     def _draw(self) -> None:
         plan = self._plan
@@ -358,9 +354,7 @@ class PlanPane(Pane):
         count = f" {done}/{len(plan.actions)}" if plan.actions else ""
         count += " ?" if self._waiting_for else ""
         self.title_text = label(f"{self.TITLE}{count}")
-        rows = plan_rows(plan, self._waiting_for, self._unfolded)
-        empty = note(_EMPTY)
-        self._rows.set_rows(rows or [empty])
+        self._rows.set_rows(plan_rows(plan, self._waiting_for, self._unfolded) or [note(_EMPTY)])
         self._input.display = bool(self._typing) or self._asks_for_path
 
 
@@ -401,17 +395,14 @@ class PlanBlock(Static, can_focus=True):
         self._draw()
 
     @property
-    def _looks(self) -> bool:
-        return any(action.state in _LOOKS for action in self._plan.actions)
-
-    @property
     def _is_open(self) -> bool:
         if self._unfolded is not None:
             return self._unfolded
         # Another update may arrive during the screen's unmounting.
         workspace = getattr(self.screen, "workspace", None) if self.is_attached else None
         pane = workspace.pane("plan") if workspace is not None else None
-        return self._looks and not (pane is not None and pane.display and pane.region.height > 1)
+        looks = any(action.state in _LOOKS for action in self._plan.actions)
+        return looks and not (pane is not None and pane.display and pane.region.height > 1)
 
     def _draw(self) -> None:
         self._drawn_open = self._is_open

@@ -83,7 +83,7 @@ class StatusPane(Pane):
         hints = hint_words(
             self.keys,
             self._keys_of,
-            self._room,
+            self.app.size.width // 2,
             pending=bool(state.review.open),
             can=lambda action: not why_not(action, state),
         )
@@ -126,10 +126,6 @@ class StatusPane(Pane):
             one for child in pane.children for one in (child, *child.children) if isinstance(one, HintLine)
         )
         return "" if any(line.display and line.region for line in lines) else name
-
-    @property
-    def _room(self) -> int:
-        return self.app.size.width // 2
 
     def on_resize(self, event: events.Resize) -> None:
         self.show(self.session.state)
@@ -231,18 +227,6 @@ def _facts(state: State, model: str, quiet: int, effort: str) -> Iterable[Piece]
         yield (state.model.status, "$error" if state.model.status == "failed" else "$muted")
     if state.turn.number:
         yield (f"turn {state.turn.number}", "$running" if state.turn.running else "$muted")
-    yield from _commands(state)
-    yield from _usage(state)
-    yield from _git(state)
-    if stale := len(state.known.stale):
-        yield (f"⚠ {stale} stale", "$stale")
-    if state.workspace.indexing:
-        yield ("indexing …", "$muted")
-    if state.workspace.watching == "failed":
-        yield ("not watching", "$warning")
-
-
-def _commands(state: State) -> Iterable[Piece]:
     running = [one for one in state.commands.running if not one.background]
     if running:
         more = f" +{len(running) - 1}" if len(running) > 1 else ""
@@ -251,6 +235,18 @@ def _commands(state: State) -> Iterable[Piece]:
     for server in state.commands.running:
         if server.background:
             yield (f"◆ {_cut(server.command)}", "$success")
+    yield from _usage(state)
+    where = state.workspace
+    if where.is_repository:
+        moved = "".join(f" {sign}{n}" for sign, n in (("↑", where.ahead), ("↓", where.behind)) if n)
+        changed = f" ±{len(where.marks)}" if where.marks else ""
+        yield (f"{where.branch or 'no branch'}{moved}{changed}", "$muted")
+    if stale := len(state.known.stale):
+        yield (f"⚠ {stale} stale", "$stale")
+    if where.indexing:
+        yield ("indexing …", "$muted")
+    if where.watching == "failed":
+        yield ("not watching", "$warning")
 
 
 def _cut(command: str) -> str:
@@ -267,16 +263,6 @@ def _usage(state: State) -> Iterable[Piece]:
         yield (f"cache {round(100 * total.cached / total.input)}%", "$muted")
     if (total.input or total.output) and total.cost is not None:
         yield (dollars(total.cost) or "$0.00", "$muted")
-
-
-def _git(state: State) -> Iterable[Piece]:
-    where = state.workspace
-    if where.is_repository:
-        moved = "".join(
-            f" {sign}{count}" for sign, count in (("↑", where.ahead), ("↓", where.behind)) if count
-        )
-        changed = f" ±{len(where.marks)}" if where.marks else ""
-        yield (f"{where.branch or 'no branch'}{moved}{changed}", "$muted")
 
 
 def window_in_short(tokens: int) -> str:

@@ -203,10 +203,10 @@ def list_rows(tasks: Sequence[SubTask], facts: Mapping[str, Fact]) -> list[Row]:
 def detail_rows(
     task: SubTask, fact: Fact, progress: SubTaskProgress | None, states: Mapping[str, str], blocked: str
 ) -> list[Row]:
-    said = [*_detail_lines(task, fact, progress, blocked), *_around(task, states)]
     told = Piece(f"  {_state_line(task, fact)}", "warning" if fact.silent else "muted", "end")
     head = Row("", Line((fact.mark, Piece(" "), Piece(task.id, "strong", "end"), told)))
-    return [head, *(note(f"  {text}", ink, 2) for text, ink in said)]
+    lines = _detail_lines(task, progress, states, blocked)
+    return [head, *(note(f"  {text}", ink, 2) for text, ink in lines)]
 
 
 def words_for(task: SubTask | None, tasks: Sequence[SubTask], look: ViewOptions) -> list[Hint]:
@@ -250,7 +250,7 @@ def _state_line(task: SubTask, fact: Fact) -> str:
 
 
 def _detail_lines(
-    task: SubTask, fact: Fact, progress: SubTaskProgress | None, blocked: str
+    task: SubTask, progress: SubTaskProgress | None, states: Mapping[str, str], blocked: str
 ) -> Iterator[tuple[str, str]]:
     if task.reason:
         yield task.reason, "failed" if task.state == "failed" else "muted"
@@ -267,28 +267,22 @@ def _detail_lines(
     if task.summary:
         yield task.summary, ""
     yield task.goal, "muted" if task.summary or progress else ""
-
-
-def _around(task: SubTask, states: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    waits = [name for name in task.dependencies if states.get(name) not in DONE_STATES]
-    after = [name for name in task.dependencies if name not in waits]
-    if waits:
-        yield f"waits for: {', '.join(_with_state(name, states) for name in waits)}", "muted"
-    if after:
-        yield f"after: {', '.join(after)}", "muted"
-    if task.on_top:
-        yield f"on top of: {', '.join(task.on_top)}", "muted"
-    if task.changed:
-        yield f"changed: {', '.join(step.path for step in task.changed)}", "muted"
-    if task.agent:
-        yield f"agent: {task.agent}", "muted"
-    if task.files:
-        yield f"files: {', '.join(task.files)}", "muted"
-
-
-def _with_state(name: str, states: Mapping[str, str]) -> str:
-    state = states.get(name, "")
-    return f"{name} ({state})" if state in ("running", "failed", "cancelled") else name
+    left = {name: states.get(name, "") for name in task.dependencies}
+    waits = [
+        f"{name} ({state})" if state in ("running", "failed", "cancelled") else name
+        for name, state in left.items()
+        if state not in DONE_STATES
+    ]
+    for words, names in (
+        ("waits for", waits),
+        ("after", [name for name, state in left.items() if state in DONE_STATES]),
+        ("on top of", task.on_top),
+        ("changed", [step.path for step in task.changed]),
+        ("agent", [task.agent] if task.agent else []),
+        ("files", task.files),
+    ):
+        if names:
+            yield f"{words}: {', '.join(names)}", "muted"
 
 
 _Call = Coroutine[Any, Any, object]
