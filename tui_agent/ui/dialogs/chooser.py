@@ -23,7 +23,7 @@ _ON_ROWS = ("chooser.choose", "chooser.up", "chooser.down", "chooser.page_up", "
 
 
 def room_of(width: int, most: int = 120) -> int:
-    """Returns a row's width in cells."""
+    """Cells of a row."""
     return min(most, int(width * 0.94)) - 5
 
 

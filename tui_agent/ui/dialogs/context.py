@@ -166,7 +166,7 @@ async def show_sent(app: App[object], session: Session) -> None:
 
 
 async def _text(session: Session, call: Awaitable[str], none: str) -> str | None:
-    """The editable text, or `None` and a notice."""
+    """`None` after a notice."""
     try:
         found = await call
     except TuiAgentError as error:

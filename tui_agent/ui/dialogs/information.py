@@ -154,7 +154,6 @@ async def show_servers(app: App[object], session: Session) -> None:
 
 
 async def choose_hooks(app: App[object], session: Session) -> None:
-    """Switches a hook of a `settings.json` on or off."""
     from tui_agent.extensions.hooks import switch
 
     await session.hooks.read()
@@ -209,7 +208,6 @@ async def choose_skill(app: App[object], session: Session) -> None:
 
 
 async def show_commands(app: Host, session: Session) -> None:
-    """Lists the newest first; a chosen command shows its output."""
     if not session.state.commands.running and not session.state.commands.results:
         await session.notice("No command has run yet: type one in the chat, such as !pytest", "info")
         return

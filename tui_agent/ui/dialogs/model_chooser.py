@@ -137,8 +137,6 @@ MOST = 100
 
 
 class ModelChooser(Chooser):
-    """← and → change the effort; Tab asks the providers again."""
-
     ID = "model_list"
     DEFAULT_CSS = """
     ModelChooser {

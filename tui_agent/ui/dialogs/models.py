@@ -35,7 +35,6 @@ LOGIN = "login:"
 
 
 def login_rows(session: Session, words: str) -> Sequence[ChooserRow]:
-    """One per service without login and key."""
     logins = LoginStore(session.folders.state).names()
     words = words.strip().lower()
     rows = []

@@ -185,7 +185,6 @@ async def save_pastes(app: App[Any], session: Session, refused: PasteTooLong) ->
 
 
 async def run_checks(app: App[object], session: Session) -> None:
-    """Runs them in a view of the changes, or after a question in the real folder."""
     names = await asyncio.to_thread(session.checks.names)
     here = bool(names) and not session.state.review.open
     if here and not await may_run_here(app, session, f"the checks ({', '.join(names)})"):
@@ -257,8 +256,7 @@ def trust_rows(
     programs: Sequence[tuple[str, str]] = (),
     about: Mapping[str, str] | None = None,
 ) -> list[ChooserRow]:
-    """First the choice that changes nothing, then all commands of filters, hooks and servers, and the files, with a
-    line about those of skills, commands and agents."""
+    """First the choice that changes nothing. `about` has words about files of skills, commands and agents."""
     match standing:
         case "nothing to trust":
             return [ChooserRow("", label("It has no settings or filters of its own"))]

@@ -64,8 +64,6 @@ async def fork_at_a_turn(app: App[Any], data: Path, session: str, turns: int) ->
 
 
 class SessionPicker(Chooser):
-    """Returns the session to open."""
-
     ID = "session_list"
     DEFAULT_CSS = """
     SessionPicker {

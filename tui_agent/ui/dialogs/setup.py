@@ -120,7 +120,6 @@ class ChecksDialog(Form[None]):
             self.dismiss(None)
 
     def action_attempt(self) -> None:
-        """Tries all checks in sequence, or cancels the running trial."""
         if self._trying:
             self._end_attempts()
         elif self._checks:

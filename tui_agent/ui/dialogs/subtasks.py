@@ -178,7 +178,7 @@ class SubTaskView(Dialog[None]):
 
 
 class SubTaskForm(Form[None]):
-    """Edits `task`, or adds one with the id that is typed."""
+    """Without `task`, adds one."""
 
     ID = "fields"
     HINTS = (("form.keep", "keep"), ("fields.next", "next field"), ("dialog.close", "cancel"))

@@ -269,9 +269,7 @@ def load_keys(name: str = DEFAULT, folders: Sequence[Path] = ()) -> Keys:
 def _harmless(
     path: Path, found: dict[str, tuple[str, ...]], before: Mapping[str, tuple[str, ...]], faults: list[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Navigation and display actions on free keys: a repository must not assign keys that write, send,
-    commit or run, nor override a stop key.
-    """
+    """A repository must not assign keys that write, send, commit or run, nor override a stop key."""
     guarded = [name for name in before if name not in FOR_WORKSPACES]
     kept = {}
     for name, keys in found.items():

@@ -43,7 +43,7 @@ _FILES, _OTHERS, _QUESTION = 6, 3, 6
 
 
 def needs_of(state: State) -> Needs:
-    """Needs by pane. A pane that is not in the result is empty, and `OPENED` applies to it until the first turn."""
+    """A missing pane is empty, and `OPENED` applies to it until the first turn."""
     found = {
         "plan": _plan(state),
         "known": SpaceNeed(len(state.known.files) + 2) if state.known.files else NOTHING,
@@ -232,9 +232,7 @@ def columns_of(size: Size, layout: LayoutSlice, needs: Needs) -> list[tuple[Layo
 def rows_of(
     column: LayoutColumn, size: Size, layout: LayoutSlice, needs: Needs
 ) -> list[tuple[Row, int, int]]:
-    """Non-empty rows with their upper edges and heights. A row gets its set size or its share, up to its
-    need; the first absorbs the rest.
-    """
+    """Rows, upper edges and heights: the set size or the share, up to the need; the first absorbs the rest."""
     found = [(share, row) for share, row in column.rows if any(_shown(cell, layout) for cell in row)]
     folded = [not _opened(row, layout, needs) for _, row in found]
     room = size.height - sum(folded)

@@ -64,8 +64,6 @@ _FORMS = (
 
 
 class TabLine(Widget):
-    """A click requests its pane."""
-
     DEFAULT_CSS = """
     TabLine { height: 1; background: $background; color: $muted; padding: 0 1 0 2; }
     """
@@ -482,7 +480,6 @@ class RoomMaker:
         return isinstance(event, _BY_PLACE) and self._arrangement.catch_up()
 
     def _writes(self, event: events.Key | events.Paste) -> bool:
-        """Whether the event only edits text, independent of screen positions."""
         from textual.widgets import Input, TextArea  # loaded if a text widget has the focus
 
         if not isinstance(self._screen.focused, TextArea | Input):

@@ -120,9 +120,7 @@ class ChatPane(Pane):
         yield PromptLine("mode")
 
     def _digit(self, number: int) -> str | None:
-        """Returns an answer to the open question (""), a suggestion or a next step for the empty prompt, or
-        `None`.
-        """
+        """Returns "" for an answer to the open question, or words for the empty prompt."""
         state = self.session.state
         if state.asked is not None:
             answer = self.query_one(PermissionLine).answer_of(number)

@@ -126,7 +126,6 @@ class FileTree(Tree[TreeEntry]):
             stack.extend(node.children)
 
     def go_to(self, path: str, scroll: float | None = None) -> None:
-        """Moves the cursor to `path` and opens its parent folders."""
         node = self.root
         for depth in range(1, path.count("/") + 2):
             wanted = "/".join(path.split("/")[:depth])
@@ -148,7 +147,6 @@ class FileTree(Tree[TreeEntry]):
         return self.cursor_node.data if self.cursor_node else None
 
     def mark(self, marks: dict[str, FileMark], colours: dict[str, str]) -> None:
-        """`colours` maps colour names of the palette."""
         if (marks, colours) != (self._marks, self._colours):
             self._marks, self._colours = marks, colours
             for node in self._nodes_below():

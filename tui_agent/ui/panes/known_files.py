@@ -47,7 +47,6 @@ COLUMNS = (
 
 
 def columns_for(width: int) -> tuple[KnownColumn, ...]:
-    """Returns the columns that fit beside a readable file name."""
     room = width - _LEAST_FILE
     fitting: list[KnownColumn] = []
     for each in COLUMNS:
@@ -105,7 +104,7 @@ SHOWN = 200
 
 
 def timeline_rows(path: str, touches: Iterable[Touch]) -> list[Row]:
-    """A heading, the latest times, and a row per touch. `touches` covers all files, oldest first."""
+    """`touches` covers all files, oldest first."""
     found = [touch for touch in touches if touch.path == path]
     if not found:
         return []

@@ -281,7 +281,6 @@ class ReviewDecisions:
         }
 
     def take(self, side: Side) -> None:
-        """Decides the current place; the last choice resolves the conflict."""
         if choosing := self._pane.body.choosing:
             choosing.take(side)
             self._chosen()

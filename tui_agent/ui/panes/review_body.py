@@ -24,9 +24,7 @@ TWO_FROM = 60
 
 
 class ConflictChoices:
-    """Choices for a conflict, unsaved until the last place is decided. Texts are kept as drafts of the session
-    at `kept:PLACE`.
-    """
+    """Unsaved until the last place is decided; texts are drafts of the session at `kept:PLACE`."""
 
     def __init__(self, view: ConflictView, kept: str) -> None:
         self.view = view
@@ -56,7 +54,6 @@ class ConflictChoices:
         return {place: text for place, text in self._texts.items() if self.chosen.get(place) == "by hand"}
 
     def take(self, side: Side) -> None:
-        """Decides the current place and moves to the next open one."""
         self.chosen[self.place] = side
         self._go_on()
 
@@ -82,7 +79,6 @@ class ConflictChoices:
         return "".join((*region.yours, *region.theirs))
 
     def edit(self, app: App[Any], session: Session, chosen: Callable[[], object]) -> None:
-        """Asks for the text of the current place; `chosen` is called with an answer."""
         at = self.place
 
         def wrote(text: str | None) -> None:
@@ -214,7 +210,6 @@ class ReviewBody(Vertical):
             view.focus()
 
     async def fetch(self, change: Change) -> None:
-        """Fetches what is not cached; draws it if its change is still current."""
         key = _key(change)
         async with self._fetching.setdefault(key, asyncio.Lock()):
             if self.has(change):

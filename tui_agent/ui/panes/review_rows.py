@@ -37,7 +37,6 @@ def shown_changes(review: ReviewSlice) -> tuple[Change, ...]:
 
 
 def change_at(changes: Sequence[Change], position: ReviewPosition | None) -> Change | None:
-    """`None` if it no longer exists."""
     return next((change for change in changes if position and change.id == position.change), None)
 
 
@@ -98,7 +97,7 @@ def step_file(changes: Sequence[Change], place: ReviewPosition | None, step: int
 
 
 def of_todo(changes: Sequence[Change], change: Change | None) -> list[Change]:
-    """The changes of the same todo; only `change` if it has none."""
+    """Only `change` if it has no todo."""
     if change is None:
         return []
     return [
@@ -173,7 +172,6 @@ def title(changes: Sequence[Change], place: ReviewPosition | None) -> str:
 
 
 def decision_counts(changes: Sequence[Change]) -> str:
-    """Symbols with the counts of undecided changes and of inapplicable files."""
     states = [change.state for change in changes]
     counts = {
         "●": ReviewSlice(tuple(changes)).undecided,
@@ -184,7 +182,7 @@ def decision_counts(changes: Sequence[Change]) -> str:
 
 
 def change_rows(changes: Sequence[Change], untold: Sequence[str] = ()) -> list[Row]:
-    """A row per change (key: its id), its problem and remarks. `untold` facts are for the next request."""
+    """Keys: ids of changes. `untold` facts are for the next request."""
     rows = []
     turns = {change.turn for change in changes}
     newest = max(turns) if len(turns) > 1 else None
@@ -209,7 +207,7 @@ MOST_PLACES = 8
 
 
 def place_rows(state: State) -> list[Row]:
-    """A row per check failure in the displayed changes; a click opens the file."""
+    """Check failures in the displayed changes."""
     places = {
         place: said or result.name
         for result in state.checks.results
@@ -237,7 +235,6 @@ def place_of(key: str) -> tuple[str, int] | None:
 
 
 def hints(changes: Sequence[Change], place: ReviewPosition | None) -> list[Hint]:
-    """Returns the last decision and its undo key if nothing is pending."""
     if not changes:
         return []
     if waiting(changes):
@@ -251,7 +248,6 @@ def hints(changes: Sequence[Change], place: ReviewPosition | None) -> list[Hint]
 
 
 def conflict_hints(change: Change) -> list[Hint]:
-    """Keys that resolve a conflict, or return it to one of two sub-tasks."""
     names = _CONFLICT if not change.rival else (*_CONFLICT[:4], ("give_back", "return"), *_CONFLICT[4:])
     return [Hint(f"review.{name}", text) for name, text in names]
 

@@ -188,7 +188,6 @@ def limits_row(settings: Settings, tasks: Sequence[SubTask], used: Usage) -> Row
 
 
 def list_rows(tasks: Sequence[SubTask], facts: Mapping[str, Fact]) -> list[Row]:
-    """A clickable mark, the goal if it fits, and the blocker or duration."""
     rows = []
     for depth, layer in enumerate(layers(tasks)):
         for task in layer:
