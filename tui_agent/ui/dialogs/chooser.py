@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Offset
 from textual.widget import Widget
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, OptionList
 
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.safe_text import label, parts
@@ -68,23 +68,21 @@ class Chooser(Dialog[Any]):
         seen: Callable[[str], object] | None = None,
         first: Callable[[], str] | None = None,
         most: int = MOST,
-        hint: Callable[[str], Content] | None = None,
         yes: str = "",
         text: str = "",
         at: Offset | None = None,
     ) -> None:
         """`to_type` is the filter's placeholder, with `{choose}` and `{yes}` for these keys; `text` is its
         initial content. `getting` loads the data of `rows`; `following` subscribes to their changes and
-        returns the unsubscribe function. `seen` receives the value at the cursor, `hint` describes it,
-        `first` returns the initial one. `yes` is the yes key's value while the filter is empty. `at` is
-        the pointer that opened the list. The rows after `most` are built if the cursor reaches them.
+        returns the unsubscribe function. `seen` receives the value at the cursor, `first` returns the
+        initial one. `yes` is the yes key's value while the filter is empty. `at` is the pointer that
+        opened the list. The rows after `most` are built if the cursor reaches them.
         """
         super().__init__(title)
         self._following = following
         self._seen = seen
         self._first = first
         self._most = most
-        self._facts_of = hint
         self._unfollow: Callable[[], None] | None = None
         self._getting = getting
         self._make = rows
@@ -100,8 +98,6 @@ class Chooser(Dialog[Any]):
         keys = {name: self._key(f"chooser.{name}") for name in ("choose", "yes")}
         placeholder = self._to_type.format(**keys)
         yield _Typed(self._text, placeholder=placeholder, compact=True, select_on_focus=False)
-        if self._facts_of is not None:
-            yield Static("", classes="facts", markup=False)
         yield OptionList(markup=False, compact=True)
 
     @on(events.Mount)
@@ -168,16 +164,15 @@ class Chooser(Dialog[Any]):
         options.set_options([row.words for row in rows])
         if not rows:  # an emptied list would keep its height and catch clicks
             options.refresh(layout=True)
-            self._show_hint()
+            self._show_facts()
 
     @property
     def value(self) -> str:
         at = self.query_one(OptionList).highlighted
         return self._rows[at].value if at is not None and at < len(self._rows) else ""
 
-    def _show_hint(self) -> None:
-        if self._facts_of is not None:
-            self.query_one(".facts", Static).update(self._facts_of(self.value))
+    def _show_facts(self) -> None:
+        """Called if the cursor moved."""
 
     @on(OptionList.OptionHighlighted)
     def _option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
@@ -185,7 +180,7 @@ class Chooser(Dialog[Any]):
             more = list(self._all[len(self._rows) : len(self._rows) + self._most])
             self._rows += more
             self.query_one(OptionList).add_options([row.words for row in more])
-        self._show_hint()
+        self._show_facts()
         if self._seen is not None and event.option_index < len(self._rows):
             self._seen(self._rows[event.option_index].value)
 

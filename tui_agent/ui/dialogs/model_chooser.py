@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, overload
 
 from textual.content import Content
-from textual.widgets import Input
+from textual.widget import Widget
+from textual.widgets import Input, Static
 
 from tui_agent.session.models import Offer
 from tui_agent.turn.model_choice import EFFORTS, in_short
@@ -154,7 +155,7 @@ class ModelChooser(Chooser):
     ) -> None:
         """`keyless` rows are first if no model is selected. `model_of` maps a value to its model, or ""."""
         to_type = "name or ability; or type provider/model"
-        super().__init__("Models", self._rows_of, to_type, self._look(), hint=self._facts, most=MOST)
+        super().__init__("Models", self._rows_of, to_type, self._look(), most=MOST)
         self._models = models
         self._keyless = keyless
         self._others = others
@@ -167,6 +168,12 @@ class ModelChooser(Chooser):
         self._offers: list[Offer] = []
         self._by_name: dict[str, Offer] = {}
         self._efforts: dict[str, Effort] = {}
+
+    def body(self) -> Iterable[Widget]:
+        typed, options = super().body()
+        yield typed
+        yield Static("", classes="facts", markup=False)
+        yield options
 
     async def _look(self) -> None:
         async def kept() -> None:
@@ -194,7 +201,7 @@ class ModelChooser(Chooser):
         count = f" · {len(self._offers):,}" if self._offers else ""
         self.retitle(f"Models{count}{asking}")
         self._follow()
-        self._show_hint()
+        self._show_facts()
 
     def choose(self, at: int | None) -> None:
         if self._looked or self._models.name or at or self.query_one(Input).value.strip():
@@ -240,7 +247,8 @@ class ModelChooser(Chooser):
             return offer_row(offer, self._width, it.because)
         return ChooserRow(it.model, label(f"{it.model}   {it.because}"))
 
-    def _facts(self, value: str) -> Content:
+    def _show_facts(self) -> None:
+        value = self.value
         offer = self._by_name.get(value)
         keys = (
             self._effort_hint(value),
@@ -255,7 +263,7 @@ class ModelChooser(Chooser):
             faults.insert(0, f"{self._models.name} is not in the list of {lacking}")
         if faults:
             lines.append(label(" · ".join(faults), "$warning").truncate(self._width, ellipsis=True))
-        return Content("\n").join(lines)
+        self.query_one(".facts", Static).update(Content("\n").join(lines))
 
     def effort(self, name: str) -> Effort:
         return self._efforts.get(name) or self._models.effort(name)
@@ -264,7 +272,7 @@ class ModelChooser(Chooser):
         if name := self._with_levels(self.value):
             at = EFFORTS.index(self.effort(name)) + step
             self._efforts[name] = EFFORTS[max(0, min(at, len(EFFORTS) - 1))]
-            self._show_hint()
+            self._show_facts()
 
     def _effort_hint(self, value: str) -> Content:
         name = self._with_levels(value)
@@ -298,21 +306,13 @@ async def choose_effort(app: Host, session: Session) -> None:
 
 
 def effort_rows(words: str, models: ModelAccess) -> list[ChooserRow]:
-    now = models.effort()
-    return [
-        ChooserRow(
-            effort,
-            parts(
-                f"{effort:<8}", (f"{_own(effort, models):<30}", "$muted"), "in use" if effort == now else ""
-            ),
-        )
-        for effort in EFFORTS
-        if words.strip().lower() in effort
-    ]
-
-
-def _own(effort: Effort, models: ModelAccess) -> str:
-    level = models.level(effort)
-    if effort == "auto":
-        return f"{level} at {models.name}" if level else "the provider's default"
-    return "" if level == effort else f"{level} at {models.name}"
+    now, rows = models.effort(), []
+    for effort in EFFORTS:
+        level = models.level(effort)
+        own = "" if level == effort else f"{level} at {models.name}"
+        if effort == "auto" and not level:
+            own = "the provider's default"
+        if words.strip().lower() in effort:
+            in_use = "in use" if effort == now else ""
+            rows.append(ChooserRow(effort, parts(f"{effort:<8}", (f"{own:<30}", "$muted"), in_use)))
+    return rows
