@@ -127,20 +127,21 @@ class SentView(Dialog[None]):
         self._exchanges = await self._sent()
         self.retitle(f"Requests to the model: {counted(len(self._exchanges), 'request')}")
         options = self.query_one(OptionList)
-        options.set_options([label(_head(one)) for one in self._exchanges])
+        heads = [
+            (
+                *(f"turn {one.turn}", one.purpose, one.model, f"{one.tokens:,} tokens"),
+                *(("restarted",) if one.reset else ()),
+                counted(len(one.messages), "new message"),
+            )
+            for one in self._exchanges
+        ]
+        options.set_options([label(" · ".join(head)) for head in heads])
         options.highlighted = len(self._exchanges) - 1 if self._exchanges else None
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         exchange = self._exchanges[event.option_index]
         reply = _message(exchange.reply) if exchange.reply else "(no answer)"
         self.query_one(TextArea).load_text(clean("\n\n".join([*map(_message, exchange.messages), reply])))
-
-
-def _head(exchange: Exchange) -> str:
-    restarted = " · restarted" if exchange.reset else ""
-    count = len(exchange.messages)
-    size = f"{exchange.tokens:,} tokens{restarted} · {counted(count, 'new message')}"
-    return f"turn {exchange.turn} · {exchange.purpose} · {exchange.model} · {size}"
 
 
 def _message(text: str) -> str:

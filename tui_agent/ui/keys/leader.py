@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
-from typing import NamedTuple
 
 from textual import events
 from textual.content import Content
@@ -36,11 +35,6 @@ _GROUPS = {
     "app": "Program",
 }
 _GOING = "Go to"
-
-
-class MenuItem(NamedTuple):
-    key: str
-    words: str
 
 
 class Leader(Static):
@@ -106,10 +100,10 @@ def menu_pages(actions: Mapping[str, Action], width: int, height: int) -> list[l
     columns: list[list[Content]] = [[]]
     for name, items in _groups(actions):
         heading = parts((name, "bold $muted"))
-        for number, item in enumerate(items):
-            first, *rest = wrap(item.words, max(each - 7, 10))
+        for number, (key, words) in enumerate(items):
+            first, *rest = wrap(words, max(each - 7, 10))
             cell = [
-                parts((f"{item.key:>4} ", "bold $accent"), first),
+                parts((f"{key:>4} ", "bold $accent"), first),
                 *(parts(f"     {line}") for line in rest),
             ]
             head = [heading] if number == 0 or not columns[-1] else []
@@ -121,13 +115,16 @@ def menu_pages(actions: Mapping[str, Action], width: int, height: int) -> list[l
     return [[_joined(page, row, each) for row in range(max(map(len, page)))] for page in pages]
 
 
-def _groups(actions: Mapping[str, Action]) -> Iterator[tuple[str, Sequence[MenuItem]]]:
-    found: dict[str, list[MenuItem]] = {name: [] for name in (_GOING, *dict.fromkeys(_GROUPS.values()))}
+def _groups(actions: Mapping[str, Action]) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
+    """Names, and the keys and words of each."""
+    found: dict[str, list[tuple[str, str]]] = {
+        name: [] for name in (_GOING, *dict.fromkeys(_GROUPS.values()))
+    }
     for key, action in actions.items():
         going = action.id.startswith("pane.") and action.name in PANES
         group = _GOING if going else _GROUPS.get(action.id.partition(".")[0], "Program")
         words = PANES[action.name].title if going else re.split("[:,;]", action.words, maxsplit=1)[0]
-        found.setdefault(group, []).append(MenuItem(spelled(key), words))
+        found[group].append((spelled(key), words))
     return ((name, items) for name, items in found.items() if items)
 
 

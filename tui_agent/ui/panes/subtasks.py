@@ -493,6 +493,6 @@ class SubTasksPane(ListPane):
         self.stop_writing()
 
 
-def _set(view: Rows, rows: list[Row], cursor: str = "") -> None:
-    if tuple(rows) != view.rows or cursor != view.cursor:
-        view.set_rows(rows, cursor)
+def _set(view: Rows, rows: list[Row]) -> None:
+    if tuple(rows) != view.rows:
+        view.set_rows(rows)
