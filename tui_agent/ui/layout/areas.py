@@ -44,42 +44,30 @@ _FILES, _OTHERS, _QUESTION = 6, 3, 6
 
 def needs_of(state: State) -> Needs:
     """A missing pane is empty, and `OPENED` applies to it until the first turn."""
+    plan, todos, tasks = state.plan, state.todos, state.subtasks.tasks
     found = {
-        "plan": _plan(state),
         "known": SpaceNeed(len(state.known.files) + 2) if state.known.files else NOTHING,
         "buffers": SpaceNeed() if state.buffers.open else NOTHING,
         "review": SpaceNeed(waits=bool(state.review.open)) if state.review.changes else NOTHING,
-        "todos": _todos(state),
-        "subtasks": _subtasks(state),
+        **dict.fromkeys(("plan", "todos", "subtasks"), NOTHING),
     }
-    begun = state.turn.number > 0
-    return {**AT_FIRST, **{pane: need for pane, need in found.items() if need.rows or begun}}
-
-
-def _plan(state: State) -> SpaceNeed:
-    plan = state.plan
     rows = len(plan.directories) + len(plan.listed) + len(plan.faults)
     for action in plan.actions:
         rows += 1 + len(action.earlier) + len(action.action.steps) + min(len(action.loaded), _FILES)
         rows += min(len(action.others), _OTHERS) + (action.state in ("skipped", "create", "failed"))
         rows += _QUESTION + min(len(action.nearest), 9) if action.state == "asking" else 0
-    return SpaceNeed(rows, waits=state.turn.phase == "waiting") if rows else NOTHING
+    if rows:
+        found["plan"] = SpaceNeed(rows, waits=state.turn.phase == "waiting")
+    if todos:
+        rows = sum(1 + len(todo.text) // _TODO_LETTERS for todo in todos)
+        found["todos"] = SpaceNeed(rows + 1, min(max(len(todo.text) for todo in todos), 40) + 12)
+    if tasks:
+        from tui_agent.store.graph import layers
 
-
-def _todos(state: State) -> SpaceNeed:
-    longest = max((len(todo.text) for todo in state.todos), default=0)
-    rows = sum(1 + len(todo.text) // _TODO_LETTERS for todo in state.todos)
-    return SpaceNeed(rows + 1, min(longest, 40) + 12) if state.todos else NOTHING
-
-
-def _subtasks(state: State) -> SpaceNeed:
-    tasks = state.subtasks.tasks
-    if not tasks:
-        return NOTHING
-    from tui_agent.store.graph import layers
-
-    depth = [len(layer) for layer in layers(tasks)]
-    return SpaceNeed(max(depth) * _TASK_ROWS + _AROUND, len(depth) * _TASK_COLUMNS)
+        depth = [len(layer) for layer in layers(tasks)]
+        found["subtasks"] = SpaceNeed(max(depth) * _TASK_ROWS + _AROUND, len(depth) * _TASK_COLUMNS)
+    begun = state.turn.number > 0
+    return {**AT_FIRST, **{pane: need for pane, need in found.items() if need.rows or begun}}
 
 
 Mode = Literal["wide", "medium", "narrow"]

@@ -46,7 +46,13 @@ def plan_rows(plan: PlanSlice, waiting_for: str, unfolded: Collection[int]) -> l
 
 
 def _action(index: int, action: ActionSlice, asking: bool, unfolded: bool) -> Iterator[Row]:
-    yield _head(index, action)
+    ranks = [attempt.index for attempt in action.attempts if attempt.by == action.action.by]
+    rank = f"{max(ranks, default=0)}/{len(action.action.patterns)}"
+    files = f"{len(action.loaded)} files" if len(action.loaded) > 1 else ""
+    rights = [f"{words} · {rank}" for words in (action.action.reason, files) if words]
+    name = Piece(action.action.name, "strong", "end")
+    right = tuple(Piece(text, "muted") for text in (*rights, rank))
+    yield Row(f"action:{index}", Line((ACTIONS[action.state], Piece(" "), name), right))
     marked = action.action.by == "model"  # the built-in planner makes all its patterns
     yield from (_attempt(attempt, marked) for attempt in action.earlier)
     tried = {attempt.step: attempt for attempt in action.attempts}
@@ -59,24 +65,18 @@ def _action(index: int, action: ActionSlice, asking: bool, unfolded: bool) -> It
         else:
             yield Row("", Line((_INDENT, UNTRIED, Piece(" "), Piece(pattern, "faint", "start"))))
     yield from _files(index, action, unfolded)
-    yield from _end(action)
+    broad = next((attempt for attempt in action.attempts if attempt.outcome == "too_broad"), None)
+    none = f"{broad.matches} files match; narrow the pattern" if broad else "not found"
+    words, ink = {
+        "skipped": (f"{none}; skipped", "muted"),
+        "create": (none if broad else "not found; it may be created", "added"),
+        "failed": (none, "failed"),
+        "asking": ("" if action.several or action.question else none, "warning"),
+    }.get(action.state, ("", ""))
+    if words:
+        yield note(f"  {words}", ink, 2)
     if asking:
         yield from _question(index, action)
-
-
-def _head(index: int, action: ActionSlice) -> Row:
-    tried = [attempt for attempt in action.attempts if attempt.by == action.action.by]
-    rank = f"{max((attempt.index for attempt in tried), default=0)}/{len(action.action.patterns)}"
-    files = f"{len(action.loaded)} files" if len(action.loaded) > 1 else ""
-    reason = action.action.reason
-    right = [
-        part
-        for part in (f"{reason} · {rank}" if reason else "", f"{files} · {rank}" if files else "")
-        if part
-    ]
-    name = Piece(action.action.name, "strong", "end")
-    rights = tuple(Piece(text, "muted") for text in (*right, rank))
-    return Row(f"action:{index}", Line((ACTIONS[action.state], Piece(" "), name), rights))
 
 
 def _attempt(attempt: Attempt, marked: bool) -> Row:
@@ -130,19 +130,6 @@ def _files(index: int, action: ActionSlice, unfolded: bool) -> Iterator[Row]:
     for path in others if unfolded else others[:_OTHERS_SHOWN]:
         left = (Piece("  · ", "faint"), Piece(path, "muted", "start"))
         yield Row(f"other:{index}:{path}", Line(left, (Piece("or this", "faint"),)))
-
-
-def _end(action: ActionSlice) -> Iterator[Row]:
-    broad = next((attempt for attempt in action.attempts if attempt.outcome == "too_broad"), None)
-    none = f"{broad.matches} files match; narrow the pattern" if broad else "not found"
-    words, ink = {
-        "skipped": (f"{none}; skipped" if broad else "not found; skipped", "muted"),
-        "create": (none if broad else "not found; it may be created", "added"),
-        "failed": (none, "failed"),
-        "asking": (none, "warning"),
-    }.get(action.state, ("", ""))
-    if words and not (action.state == "asking" and (action.several or action.question)):
-        yield note(f"  {words}", ink, 2)
 
 
 def _question(index: int, action: ActionSlice) -> Iterator[Row]:
@@ -208,7 +195,7 @@ class PlanPane(Pane):
 
     def show(self, state: State) -> None:
         drawn = (state.plan, state.turn.waiting_for)
-        if self._drawn is not None and drawn == self._drawn:
+        if drawn == self._drawn:
             return
         if state.plan.turn != self._plan.turn:
             self._unfolded = set()
