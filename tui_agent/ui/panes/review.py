@@ -50,7 +50,7 @@ from tui_agent.ui.panes.review_rows import (
 from tui_agent.ui.safe_text import check_pieces, parts
 from tui_agent.ui.widgets.line_view import HintLine, LineView, Rows
 from tui_agent.ui.widgets.list_pane import ListPane
-from tui_agent.ui.widgets.pane import compare, noticed, save_place
+from tui_agent.ui.widgets.pane import Pane, compare, noticed, save_place
 from tui_agent.ui.widgets.waiting import broken_now
 
 _EMPTY = "Changes that the model proposes. Nothing is written until you apply it."
@@ -272,7 +272,7 @@ class ReviewDecisions:
             "take_back_file": partial(self._take_back, "file"),
             "take_back_todo": partial(self._take_back, "todo"),
             "history": self._show_history,
-            "allow_host": self._allow_host,
+            "allow_host": lambda: self._pane.post_message(Pane.ActionAsked("session.allow_host")),
             "edit": partial(self._when_fetched, self._edit),
             "yours": partial(self._when_fetched, partial(self.take, "yours")),
             "theirs": partial(self._when_fetched, partial(self.take, "theirs")),
@@ -412,12 +412,6 @@ class ReviewDecisions:
                 self._act(go_back(checkpoint))
 
         self._pane.app.push_screen(History(self._session), chosen)
-
-    def _allow_host(self) -> None:
-        from tui_agent.ui.dialogs.questions import choose_hosts
-
-        asking = choose_hosts(self._pane.app, self._session)
-        self._pane.run_worker(asking, group="session", exclusive=True)
 
     # ── editing ────────────────────────────────────────────────────────────────────────────────────────────
 
