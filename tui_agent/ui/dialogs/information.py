@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from textual.app import App
@@ -11,7 +11,6 @@ from textual.app import App
 from tui_agent import __version__
 from tui_agent.errors import TuiAgentError
 from tui_agent.store.commands import CommandsSlice
-from tui_agent.store.conversation import Usage
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.dialogs.form import TextDialog
 from tui_agent.ui.graph.facts import dollars, short_count
@@ -26,14 +25,6 @@ Fact = tuple[str, str]
 _INKS = {"ok": "$success", "note": "$warning", "problem": "$error"}
 
 
-def fact_rows(words: str, facts: Iterable[Fact], width: int) -> list[ChooserRow]:
-    return [
-        ChooserRow(name, parts((f"{one_line(name):<{width}}  ", _INKS.get(name, "$accent")), one_line(text)))
-        for name, text in facts
-        if words.strip().lower() in f"{name} {text}".lower()
-    ]
-
-
 async def _choose(
     app: App[object],
     title: str,
@@ -46,7 +37,14 @@ async def _choose(
         found.extend(await facts if isinstance(facts, Coroutine) else facts)
 
     def rows(words: str) -> list[ChooserRow]:
-        return fact_rows(words, found, max((len(name) for name, _ in found), default=0))
+        width = max((len(name) for name, _ in found), default=0)
+        return [
+            ChooserRow(
+                name, parts((f"{one_line(name):<{width}}  ", _INKS.get(name, "$accent")), one_line(text))
+            )
+            for name, text in found
+            if words.strip().lower() in f"{name} {text}".lower()
+        ]
 
     return await app.push_screen_wait(Chooser(title, rows, to_type, get()))
 
@@ -75,7 +73,9 @@ def status_facts(session: Session) -> Iterator[Fact]:
     yield "sub-tasks", f"{len(state.subtasks.tasks)}, begin: {session.loaded.settings.subtasks.begin}"
     window = f" of {state.model.window:,}" if state.model.window else ""
     yield "context", f"{state.usage.context:,} tokens{window}"
-    yield "this session", used_words(state.usage.session)
+    used = state.usage.session
+    price = "" if used.cost is None else f", {dollars(used.cost) or '$0'}"
+    yield "this session", f"{short_count(used.input)} tokens in, {short_count(used.output)} out{price}"
     yield (
         "changes",
         f"{state.review.undecided} to decide, applied {counted(len(state.review.checkpoints), 'time')}",
@@ -85,11 +85,6 @@ def status_facts(session: Session) -> Iterator[Fact]:
     yield "servers", ", ".join(server.name for server in session.mcp.servers if server.on) or "none"
     if state.input.goal:
         yield "goal", state.input.goal
-
-
-def used_words(usage: Usage) -> str:
-    price = "" if usage.cost is None else f", {dollars(usage.cost) or '$0'}"
-    return f"{short_count(usage.input)} tokens in, {short_count(usage.output)} out{price}"
 
 
 async def show_doctor(app: App[object], session: Session) -> None:

@@ -297,22 +297,22 @@ async def choose_effort(app: Host, session: Session) -> None:
     if models.name and not models.level("max"):
         await session.notice(f"{models.name} has no effort levels")
         return
+    now = models.effort()
+
+    def rows(words: str) -> list[ChooserRow]:
+        found = []
+        for effort in EFFORTS:
+            level = models.level(effort)
+            own = "" if level == effort else f"{level} at {models.name}"
+            if effort == "auto" and not level:
+                own = "the provider's default"
+            if words.strip().lower() in effort:
+                in_use = "in use" if effort == now else ""
+                found.append(ChooserRow(effort, parts(f"{effort:<8}", (f"{own:<30}", "$muted"), in_use)))
+        return found
+
     title = f"Effort of {models.name or 'the model'}"
-    chooser = Chooser(title, lambda words: effort_rows(words, models), first=models.effort)
-    value = await app.push_screen_wait(chooser)
+    value = await app.push_screen_wait(Chooser(title, rows, first=lambda: now))
     chosen = next((effort for effort in EFFORTS if effort == value), None)
     if chosen is not None:
         await session.notice(await models.set_effort(chosen))
-
-
-def effort_rows(words: str, models: ModelAccess) -> list[ChooserRow]:
-    now, rows = models.effort(), []
-    for effort in EFFORTS:
-        level = models.level(effort)
-        own = "" if level == effort else f"{level} at {models.name}"
-        if effort == "auto" and not level:
-            own = "the provider's default"
-        if words.strip().lower() in effort:
-            in_use = "in use" if effort == now else ""
-            rows.append(ChooserRow(effort, parts(f"{effort:<8}", (f"{own:<30}", "$muted"), in_use)))
-    return rows

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 
 from textual.app import App
 
 from tui_agent.session.session import Session
-from tui_agent.store.state import Notice
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, APP, TYPED, Action, actions_of
 from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow
 from tui_agent.ui.host import Host
@@ -91,26 +89,18 @@ def help_rows(words: str, keys: Keys, first: str, room: int) -> list[ChooserRow]
 async def choose_theme(app: Host) -> str:
     """Previews the highlighted theme. Returns the chosen one, or ""."""
     before = app.theme
-    rows = partial(theme_rows, names=app.themes, now=before)
+    names = sorted(app.themes, key=lambda name: name != before)
+
+    def rows(words: str) -> list[ChooserRow]:
+        return [
+            ChooserRow(name, parts(f"{name:<20}", ("in use" if name == before else "", "$muted")))
+            for name in names
+            if words.lower() in name
+        ]
+
     chosen = await app.push_screen_wait(Chooser("Theme", rows, seen=app.use_theme))
     app.use_theme(chosen or before)
     return chosen or ""
-
-
-def theme_rows(words: str, names: Sequence[str], now: str) -> list[ChooserRow]:
-    found = [name for name in names if words.lower() in name]
-    found.sort(key=lambda name: name != now)
-    return [
-        ChooserRow(name, parts(f"{name:<20}", ("in use" if name == now else "", "$muted"))) for name in found
-    ]
-
-
-def notice_rows(words: str, notices: Sequence[Notice]) -> list[ChooserRow]:
-    found = [notice for notice in reversed(notices) if words.lower() in notice.text.lower()]
-    return [
-        ChooserRow(str(notice.number), parts((f"{notice.level:<8}", _COLOURS[notice.level]), notice.text))
-        for notice in found
-    ]
 
 
 def _holds(action: Action, words: str, more: str = "") -> bool:
@@ -120,7 +110,11 @@ def _holds(action: Action, words: str, more: str = "") -> bool:
 
 async def show_notices(app: App[object], session: Session) -> None:
     def rows(words: str) -> list[ChooserRow]:
-        return notice_rows(words, session.state.notices.items)
+        return [
+            ChooserRow(str(notice.number), parts((f"{notice.level:<8}", _COLOURS[notice.level]), notice.text))
+            for notice in reversed(session.state.notices.items)
+            if words.lower() in notice.text.lower()
+        ]
 
     await app.push_screen_wait(Chooser("Messages", rows, following=session.subscribe))
 

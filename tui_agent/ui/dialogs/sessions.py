@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -335,24 +335,21 @@ async def find_in_transcript(app: App[object], session: Session) -> int | None:
         if messages and messages[0].number > 1:
             messages[:0] = await session.chat.earlier(messages[0].number, LOOKED_THROUGH)
 
-    chosen = await app.push_screen_wait(
-        Chooser("Search the chat", lambda words: found_rows(words, messages), "type text", get())
-    )
+    def rows(words: str) -> list[ChooserRow]:
+        wanted = words.strip().lower()
+        found = []
+        for message in reversed(messages):
+            text = "\n".join(part for part in (message.headline, message.text) if part)
+            at = text.lower().find(wanted)
+            if wanted and at >= 0:
+                start = max(0, text.rfind("\n", 0, at) + 1, at - AROUND // 2)
+                line = text[start : start + AROUND].partition("\n")[0] or text[at : at + AROUND]
+                who = _WHO.get(message.kind, message.kind)
+                found.append(ChooserRow(str(message.number), parts((f"{who:<8}", "$muted"), one_line(line))))
+        return found
+
+    chosen = await app.push_screen_wait(Chooser("Search the chat", rows, "type text", get()))
     return int(chosen) if chosen else None
-
-
-def found_rows(words: str, messages: Sequence[ChatMessage]) -> list[ChooserRow]:
-    wanted = words.strip().lower()
-    rows = []
-    for message in reversed(messages):
-        text = "\n".join(part for part in (message.headline, message.text) if part)
-        at = text.lower().find(wanted)
-        if wanted and at >= 0:
-            start = max(0, text.rfind("\n", 0, at) + 1, at - AROUND // 2)
-            line = text[start : start + AROUND].partition("\n")[0] or text[at : at + AROUND]
-            who = _WHO.get(message.kind, message.kind)
-            rows.append(ChooserRow(str(message.number), parts((f"{who:<8}", "$muted"), one_line(line))))
-    return rows
 
 
 async def find_in_history(app: App[object], session: Session) -> str | None:
