@@ -172,8 +172,6 @@ def _parsed(lines: Sequence[str], marker: int) -> Iterator[Region]:
 MERGED = "merged with what changed since the model saw it"
 THERE_ALREADY = "the file already has this content"
 
-_Merge = Callable[[str, str, str], MergeResult]
-
 
 def rebased(
     change: Change,
@@ -182,7 +180,6 @@ def rebased(
     now: str | None,
     now_hash: str,
     put_text: Callable[[str], str],
-    merge_by: _Merge = merge,
 ) -> Change:
     """`now` `None`: the file was deleted. Blocking if a merge is necessary. A failed merge keeps the base
     and sets `conflict`; a later inexact match needs the user's explicit choice.
@@ -199,7 +196,7 @@ def rebased(
         return replace(
             change, state="conflict", reason="the file has changed since its deletion was proposed"
         )
-    merged = merge_by(base, now, new)
+    merged = merge(base, now, new)
     if merged.conflicts:
         return replace(change, state="conflict", reason="the same lines have changed since the model saw it")
     if merged.text == now and change.kind == "edit" and change.executable is None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.edits.change import Change, ChangeState, FileStep, HunkState, Pick, compose, hunks
-from tui_agent.edits.merge import MergeResult, merge
+from tui_agent.edits.merge import merge
 from tui_agent.errors import EditFailed
-
-Merge = Callable[[str, str, str], MergeResult]
 
 
 class OnDisk(Struct, frozen=True):
@@ -38,14 +36,8 @@ class Write(Struct, frozen=True):
 
 
 class Conflict(Struct, frozen=True):
-    """`marked` is a merge with git's markers, or ""."""
-
     path: str
     reason: str
-    base: str = ""
-    yours: str | None = None
-    theirs: str | None = None
-    marked: str = ""
 
 
 def picked(change: Change, picks: Sequence[Pick]) -> frozenset[int]:
@@ -62,12 +54,7 @@ def place(change: Change) -> str:
 
 
 def apply(
-    change: Change,
-    base: str | None,
-    new: str | None,
-    disk: OnDisk,
-    picks: Sequence[Pick] = (),
-    merge_by: Merge = merge,
+    change: Change, base: str | None, new: str | None, disk: OnDisk, picks: Sequence[Pick] = ()
 ) -> Write | Conflict:
     """`base` and `new` are the change's texts (`None`: no file). Blocking if a merge is necessary. Raises
     `EditFailed` if nothing is pending.
@@ -81,44 +68,53 @@ def apply(
     match change.kind:
         case "delete":
             if disk.text not in (None, base or ""):
-                why = "the file has changed since its deletion was proposed"
-                return Conflict(change.path, why, base or "", disk.text, None)
+                return Conflict(change.path, "the file has changed since its deletion was proposed")
             written, merged = None, False
         case "create":
             if disk.text not in (None, new or "", ""):
-                return Conflict(change.path, "another file now has this path", "", disk.text, new or "")
+                return Conflict(change.path, "another file now has this path")
             written, merged = new or "", disk.text == ""
         case _:
-            return _edit(change, base or "", new or "", disk, chosen, merge_by)
+            states = states_with(change.hunks, chosen, "applied")
+            moves = change.rename_to if place(change) == change.path else ""
+            clash = "the same lines were changed on disk"
+            done = _rewritten(change, base or "", new or "", disk, states, moves, clash)
+            if isinstance(done, Conflict):
+                return done
+            return replace(done, state=overall_state(states, change.state), hunks=states)
     needed = disk.text != written
-    states: tuple[HunkState, ...] = ("applied",) * len(change.hunks)
-    return Write(change.path, disk.hash, written, needed=needed, merged=merged, hunks=states)
+    hunk_states: tuple[HunkState, ...] = ("applied",) * len(change.hunks)
+    return Write(change.path, disk.hash, written, needed=needed, merged=merged, hunks=hunk_states)
 
 
-def _edit(
-    change: Change, base: str, new: str, disk: OnDisk, chosen: Collection[int], merge_by: Merge
+def _rewritten(
+    change: Change,
+    base: str,
+    new: str,
+    disk: OnDisk,
+    states: Sequence[HunkState],
+    rename_to: str,
+    clash: str,
 ) -> Write | Conflict:
+    """Merges the step from the change's hunks to `states` into the file; `clash` is the reason of a conflict."""
     here = place(change)
-    moves = change.rename_to if here == change.path else ""
     if disk.text is None:
-        return Conflict(here, "the file no longer exists", base, None, new)
+        return Conflict(here, "the file no longer exists")
     parts = hunks(base, new)
-    done = _applied(change.hunks)
-    before = compose(base, parts, done)
-    wanted = compose(base, parts, done | set(chosen))
-    merged = merge_by(before, disk.text, wanted)
+    before, wanted = (
+        compose(base, parts, {number for number, state in enumerate(each) if state == "applied"})
+        for each in (change.hunks, states)
+    )
+    merged = merge(before, disk.text, wanted)
     if merged.conflicts:
-        return Conflict(here, "the same lines were changed on disk", before, disk.text, wanted, merged.text)
-    states = states_with(change.hunks, chosen, "applied")
+        return Conflict(here, clash)
     return Write(
         here,
         disk.hash,
         merged.text,
-        rename_to=moves,
+        rename_to=rename_to,
         merged=disk.text != before,
-        needed=bool(moves) or merged.text != disk.text or change.executable is not None,
-        state=overall_state(states, change.state),
-        hunks=states,
+        needed=bool(rename_to) or merged.text != disk.text or change.executable is not None,
     )
 
 
@@ -175,12 +171,7 @@ def applied_again(change: Change, picks: Sequence[Pick]) -> tuple[ChangeState, t
 
 
 def revert(
-    change: Change,
-    base: str | None,
-    new: str | None,
-    disk: OnDisk,
-    picks: Sequence[Pick],
-    merge_by: Merge = merge,
+    change: Change, base: str | None, new: str | None, disk: OnDisk, picks: Sequence[Pick]
 ) -> Write | Conflict:
     """Keeps later edits. Blocking if a merge is necessary. Raises `EditFailed` if no picked hunk is applied."""
     state, states = taken_back(change, picks)
@@ -188,45 +179,17 @@ def revert(
         raise EditFailed(f"nothing of the change to {change.path} is applied there", "choose lines that are")
     match change.kind:
         case "delete":
-            done = undo(FileStep(change.path, change.base, ""), base, None, disk, merge_by)
+            done = undo(FileStep(change.path, change.base, ""), base, None, disk)
         case "create":
-            done = undo(FileStep(change.path, "", change.written), None, new, disk, merge_by)
+            done = undo(FileStep(change.path, "", change.written), None, new, disk)
         case _:
-            done = _without(change, base or "", new or "", disk, states, merge_by)
+            moved = place(change) != change.path and "applied" not in states
+            back, clash = change.path if moved else "", "the same lines were changed since"
+            done = _rewritten(change, base or "", new or "", disk, states, back, clash)
     return replace(done, state=state, hunks=states) if isinstance(done, Write) else done
 
 
-def _without(
-    change: Change, base: str, new: str, disk: OnDisk, states: Sequence[HunkState], merge_by: Merge
-) -> Write | Conflict:
-    here = place(change)
-    if disk.text is None:
-        return Conflict(here, "the file no longer exists", new, None, base)
-    parts = hunks(base, new)
-    before = compose(base, parts, _applied(change.hunks))
-    wanted = compose(base, parts, _applied(states))
-    merged = merge_by(before, disk.text, wanted)
-    if merged.conflicts:
-        why = "the same lines were changed since"
-        return Conflict(here, why, before, disk.text, wanted, merged.text)
-    back = change.path if here != change.path and "applied" not in states else ""
-    return Write(
-        here,
-        disk.hash,
-        merged.text,
-        rename_to=back,
-        merged=disk.text != before,
-        needed=bool(back) or merged.text != disk.text or change.executable is not None,
-    )
-
-
-def _applied(states: Sequence[HunkState]) -> set[int]:
-    return {number for number, state in enumerate(states) if state == "applied"}
-
-
-def undo(
-    step: FileStep, before: str | None, after_text: str | None, disk: OnDisk, merge_by: Merge = merge
-) -> Write | Conflict:
+def undo(step: FileStep, before: str | None, after_text: str | None, disk: OnDisk) -> Write | Conflict:
     """Keeps later edits. The texts are those of the step's hashes; redo swaps them. Blocking if a merge is
     necessary.
     """
@@ -234,18 +197,13 @@ def undo(
         return Write(step.path, disk.hash, before, needed=False)
     if disk.text == after_text:
         return Write(step.path, disk.hash, before)
-    if disk.text is None or before is None or after_text is None:
-        if disk.text is None:
-            why = "the file no longer exists"
-        else:
-            why = (
-                "the file has changed since it was made"
-                if before is None
-                else "another file now has this path"
-            )
-        return Conflict(step.path, why, after_text or "", disk.text, before)
-    merged = merge_by(after_text, disk.text, before)
+    if disk.text is None:
+        return Conflict(step.path, "the file no longer exists")
+    if before is None:
+        return Conflict(step.path, "the file has changed since it was made")
+    if after_text is None:
+        return Conflict(step.path, "another file now has this path")
+    merged = merge(after_text, disk.text, before)
     if merged.conflicts:
-        why = "the same lines were changed since"
-        return Conflict(step.path, why, after_text, disk.text, before, merged.text)
+        return Conflict(step.path, "the same lines were changed since")
     return Write(step.path, disk.hash, merged.text, merged=True, needed=merged.text != disk.text)
