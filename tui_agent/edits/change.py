@@ -7,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tui_agent.edits.lines import matches, split
+from tui_agent.edits.lines import changes, split
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.text import decode
 
@@ -160,13 +160,9 @@ def hunks(base: str, new: str) -> tuple[Hunk, ...]:
 
 
 def _hunks(old: list[str], new: list[str]) -> tuple[Hunk, ...]:
-    found: list[Hunk] = []
-    start = at = 0
-    for i, j, length in [*matches(old, new), (len(old), len(new), 0)]:
-        if start < i or at < j:
-            found.append(Hunk(start, tuple(old[start:i]), tuple(new[at:j])))
-        start, at = i + length, j + length
-    return tuple(found)
+    return tuple(
+        Hunk(start, tuple(old[start:end]), tuple(new[at:to])) for start, end, at, to in changes(old, new)
+    )
 
 
 def same_hunk(hunk: Hunk, others: Sequence[Hunk]) -> int | None:

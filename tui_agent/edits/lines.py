@@ -7,7 +7,7 @@ and `matches` 9 ms.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import isqrt
 
 from tui_agent.files.text import pieces
@@ -17,7 +17,7 @@ MAX_STEPS = 80_000
 MAX_ROUNDS = 4
 
 Match = tuple[int, int, int]
-_Stretch = tuple[int, int, int, int]
+Stretch = tuple[int, int, int, int]
 
 
 def matches(old: Sequence[str], new: Sequence[str]) -> list[Match]:
@@ -28,7 +28,7 @@ def matches(old: Sequence[str], new: Sequence[str]) -> list[Match]:
     are paired. Anything beyond the budget counts as different.
     """
     found: list[Match] = []
-    waiting: list[_Stretch] = [(0, len(old), 0, len(new))]
+    waiting: list[Stretch] = [(0, len(old), 0, len(new))]
     steps, looks = MAX_STEPS, MAX_ROUNDS * (len(old) + len(new))
     while waiting:
         start, end, at, to = _trimmed(old, new, waiting.pop(), found)
@@ -51,6 +51,15 @@ def matches(old: Sequence[str], new: Sequence[str]) -> list[Match]:
             start, at = i + 1, j + 1
         waiting.append((start, end, at, to))
     return _joined(sorted(found))
+
+
+def changes(old: Sequence[str], new: Sequence[str]) -> Iterator[Stretch]:
+    """Yields what differs between `matches`: from and to in old, from and to in new."""
+    start = at = 0
+    for i, j, length in [*matches(old, new), (len(old), len(new), 0)]:
+        if start < i or at < j:
+            yield start, i, at, j
+        start, at = i + length, j + length
 
 
 _Places = dict[str, list[int]]
@@ -89,7 +98,7 @@ def _shortest(
     ], edits * edits // 2
 
 
-def _trimmed(old: Sequence[str], new: Sequence[str], stretch: _Stretch, found: list[Match]) -> _Stretch:
+def _trimmed(old: Sequence[str], new: Sequence[str], stretch: Stretch, found: list[Match]) -> Stretch:
     start, end, at, to = stretch
     head = start
     while start < end and at < to and old[start] == new[at]:
@@ -200,33 +209,23 @@ def plain(text: str) -> str:
     return text if "\n" in text else text.replace("\r", "\n")
 
 
-def dominant_ending(text: str) -> str:
-    crlf = text.count("\r\n")
-    if not crlf and "\n" not in text and "\r" in text:
-        return "\r"
-    return "\r\n" if crlf * 2 > text.count("\n") else "\n"
-
-
 def ended_like(base: str, new: str) -> str:
+    """Returns `new`, which has line feeds, with the endings of `base`, line by line if they are mixed."""
     if "\r" not in base:
         return new
-    ending = dominant_ending(base)
-    if ending == "\r":
+    returns, feeds = base.count("\r\n"), base.count("\n")
+    if not feeds:
         return new.replace("\n", "\r")
-    if base.count("\r\n") == base.count("\n"):
-        return new.replace("\n", ending)
-    return _ended_by_line(split(base), split(new), ending)
-
-
-def _ended_by_line(old: list[str], lines: list[str], usual: str) -> str:
-    bare = [line.replace("\r\n", "\n") for line in old]
+    if returns == feeds:
+        return new.replace("\n", "\r\n")
+    usual = "\r\n" if returns * 2 > feeds else "\n"
+    old, lines = split(base), split(new)
     result: list[str] = []
-    start = 0
-    for here, at, length in [*matches(bare, lines), (len(old), len(lines), 0)]:
-        gone = old[start:here]
-        for number, line in enumerate(lines[len(result) : at]):
-            ending = usual if number >= len(gone) else "\r\n" if gone[number].endswith("\r\n") else "\n"
+    kept = 0
+    for start, end, at, to in changes([line.replace("\r\n", "\n") for line in old], lines):
+        result.extend(old[kept:start])
+        for number, line in enumerate(lines[at:to], start):
+            ending = usual if number >= end else "\r\n" if old[number].endswith("\r\n") else "\n"
             result.append(line.replace("\n", ending))
-        result.extend(old[here : here + length])
-        start = here + length
-    return "".join(result)
+        kept = end
+    return "".join([*result, *old[kept:]])

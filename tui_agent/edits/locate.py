@@ -14,7 +14,7 @@ from msgspec.structs import replace as with_
 
 from tui_agent.answers.values import EditHunk
 from tui_agent.edits import fuzzy_match, indent, preconditions
-from tui_agent.edits.lines import matches, plain
+from tui_agent.edits.lines import changes, plain
 from tui_agent.edits.source_text import (
     LOOK_ALIKES,
     Match,
@@ -168,14 +168,6 @@ def _kept(stretches: Sequence[Part], count: int) -> dict[int, int]:
         kept.update((at + number, old + number) for number in range(new - at))
         old, at = end, until
     return kept
-
-
-def changes(search: Sequence[str], replaced: Sequence[str]) -> Iterator[Part]:
-    start = at = 0
-    for i, j, length in [*matches(search, replaced), (len(search), len(replaced), 0)]:
-        if start < i or at < j:
-            yield start, i, at, j
-        start, at = i + length, j + length
 
 
 def _parts(ties: Sequence[Part], search: Sequence[str], found: Sequence[str]) -> Iterator[tuple[Part, bool]]:
