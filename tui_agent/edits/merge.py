@@ -34,9 +34,7 @@ def union(base: str, ours: str, theirs: str) -> str:
     """
     if ours == theirs:
         return ours
-    with temporary_folder() as folder:
-        sides = {"yours": ours, "base": base, "theirs": theirs}
-        return _merged(Path(folder), sides, "--union").text
+    return _merged(base, ours, theirs, "--union").text
 
 
 def merge(base: str, ours: str, theirs: str, marker: int = 7) -> MergeResult:
@@ -45,21 +43,20 @@ def merge(base: str, ours: str, theirs: str, marker: int = 7) -> MergeResult:
         return MergeResult(ours)
     if ours == base:
         return MergeResult(theirs)
+    return _merged(base, ours, theirs, "--diff3", f"--marker-size={marker}")
+
+
+def _merged(base: str, ours: str, theirs: str, *options: str) -> MergeResult:
+    sides = {"yours": ours, "base": base, "theirs": theirs}
+    command = ["merge-file", "-p", *options, *(word for name in sides for word in ("-L", name)), "--", *sides]
     with temporary_folder() as folder:
-        sides = {"yours": ours, "base": base, "theirs": theirs}
-        return _merged(Path(folder), sides, "--diff3", f"--marker-size={marker}")
-
-
-def _merged(folder: Path, sides: dict[str, str], *options: str) -> MergeResult:
-    command = ["merge-file", "-p", *options]
-    for name, text in sides.items():
-        (folder / name).write_bytes(text.encode("utf-8", "surrogatepass"))
-        command.extend(("-L", name))
-    variables = {"HOME": str(folder), "GIT_CEILING_DIRECTORIES": str(folder.parent)}
-    try:
-        done = run_git(str(folder), (*command, "--", *sides), variables, seconds=TIMEOUT)
-    except ChildFailed as error:
-        raise EditFailed("the merge took too long", "apply the change by hand") from error
+        for name, text in sides.items():
+            Path(folder, name).write_bytes(text.encode("utf-8", "surrogatepass"))
+        variables = {"HOME": folder, "GIT_CEILING_DIRECTORIES": str(Path(folder).parent)}
+        try:
+            done = run_git(folder, command, variables, seconds=TIMEOUT)
+        except ChildFailed as error:
+            raise EditFailed("the merge took too long", "apply the change by hand") from error
     if done.status == NOT_FOUND and not done.out:  # with output, the status is the number of conflicts
         raise ChildFailed("git cannot be found", "install git: changes to newer files are merged by it")
     if done.status > _MOST_CONFLICTS or done.status < 0:
