@@ -149,6 +149,15 @@ def text_under(blobs: Blobs, key: str) -> str | None:
     return decode(blobs.get(key)).text if key else None
 
 
+def texts_under(blobs: Blobs, before: str, after: str) -> tuple[str | None, str | None]:
+    return text_under(blobs, before), text_under(blobs, after)
+
+
+def hunks_under(blobs: Blobs, before: str, after: str) -> tuple[Hunk, ...]:
+    base, new = texts_under(blobs, before, after)
+    return hunks(base or "", new or "")
+
+
 def proposing_tasks(change: Change, changes: Sequence[Change]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     rival = next((other for other in changes if other.id == change.rival), None)
     return change.tasks, rival.tasks if rival is not None else ()

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tui_agent.answers.plans import within
 from tui_agent.context.known_files import KnownFile
-from tui_agent.edits.change import Change, Checkpoint, Hunk, Pick, hunks, text_under
+from tui_agent.edits.change import Change, Checkpoint, Hunk, Pick, hunks, texts_under
 from tui_agent.edits.merge import MERGED
 from tui_agent.edits.resolve import Conflict, OnDisk, Write, apply, picked
 from tui_agent.errors import EditFailed, FileError, Outdated, PathRefused, TuiAgentError
@@ -163,7 +163,7 @@ class Applier:
         if change.state == "failed":
             raise EditFailed(f"{change.path}: {change.reason}", "skip it, or ask the model again")
         now = self._writer.read_current(change.path)
-        base, new = text_under(self._blobs, change.base), text_under(self._blobs, change.new)
+        base, new = texts_under(self._blobs, change.base, change.new)
         decided = apply(change, base, new, OnDisk(now.text, now.md5), picks)
         if isinstance(decided, Conflict):
             raise EditFailed(

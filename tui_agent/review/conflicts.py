@@ -8,7 +8,18 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from tui_agent.edits.change import Change, Comment, HunkState, Pick, compose, counts, hunks, text_under
+from tui_agent.edits.change import (
+    Change,
+    Comment,
+    HunkState,
+    Pick,
+    compose,
+    counts,
+    hunks,
+    hunks_under,
+    text_under,
+    texts_under,
+)
 from tui_agent.edits.merge import (
     ConflictView,
     Side,
@@ -95,7 +106,10 @@ class ConflictResolver:
         noted = replace(change, comments=(*change.comments, Comment(text, pick.hunk)))
         called = change.called[0].lower() + change.called[1:]
         about = f"hunk {pick.hunk + 1} of {called}" if pick.hunk is not None else called
-        where = await asyncio.to_thread(self._where, change, pick)
+        where = ""
+        if pick.hunk is not None:
+            parts = await asyncio.to_thread(hunks_under, self._blobs, change.base, change.new)
+            where = f" (line {parts[pick.hunk].start + 1})" if pick.hunk < len(parts) else ""
         fact = f"About {about}{where} the person says: {text}"
         await self._journal.record(e.ChangeReworked(noted), e.ModelOwesNews(fact))
 
@@ -107,7 +121,7 @@ class ConflictResolver:
         return next(named, None) or next(iter(waiting), None)
 
     def _view(self, change: Change, now: CurrentFile) -> ConflictView:
-        base, new = self._texts(change)
+        base, new = texts_under(self._blobs, change.base, change.new)
         parts = hunks(base or "", new or "")
         applied = _numbers(change, "applied")
         before = compose(base or "", parts, applied)
@@ -133,7 +147,7 @@ class ConflictResolver:
         return replace(done, kind=kind, ask="", by_hand=True)
 
     def _edited(self, change: Change, hunk: int, text: str) -> Change:
-        base, new = self._texts(change)
+        base, new = texts_under(self._blobs, change.base, change.new)
         parts = hunks(base or "", new or "")
         if change.kind == "delete" or not 0 <= hunk < len(parts):
             raise SessionError(f"{change.path} has no such change", "choose one that waits")
@@ -161,16 +175,6 @@ class ConflictResolver:
             state="skipped" if not found else change.state,
             reason="edited by hand",
         )
-
-    def _where(self, change: Change, pick: Pick) -> str:
-        if pick.hunk is None:
-            return ""
-        base, new = self._texts(change)
-        parts = hunks(base or "", new or "")
-        return f" (line {parts[pick.hunk].start + 1})" if pick.hunk < len(parts) else ""
-
-    def _texts(self, change: Change) -> tuple[str | None, str | None]:
-        return text_under(self._blobs, change.base), text_under(self._blobs, change.new)
 
 
 def _numbers(change: Change, wanted: HunkState) -> set[int]:

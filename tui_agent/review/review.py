@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from tui_agent.edits.change import Change, ChangeKind, Diff, Hunk, Pick, diff_of, hunks, same_hunk, text_under
+from tui_agent.edits.change import (
+    Change,
+    ChangeKind,
+    Diff,
+    Pick,
+    diff_of,
+    hunks_under,
+    same_hunk,
+    text_under,
+    texts_under,
+)
 from tui_agent.edits.merge import ConflictView, Side, rebased, with_texts
 from tui_agent.edits.resolve import is_skipped, picked, skip, unskipped
 from tui_agent.errors import EditFailed, Outdated, SessionError, TuiAgentError
@@ -107,7 +117,7 @@ def _merged(change: Change, base: str, now: CurrentFile, new: str, blobs: Blobs)
 
 def with_skips(change: Change, known: Change, blobs: Blobs) -> Change:
     """Skips the hunks that an earlier change of the file skipped. Blocking."""
-    parts = hunks(text_under(blobs, known.base) or "", text_under(blobs, known.new) or "")
+    parts = hunks_under(blobs, known.base, known.new)
     skipped = {
         (part.removed, part.added)
         for part, state in zip(parts, known.hunks, strict=False)
@@ -115,7 +125,7 @@ def with_skips(change: Change, known: Change, blobs: Blobs) -> Change:
     }
     if not skipped:
         return change
-    parts = hunks(text_under(blobs, change.base) or "", text_under(blobs, change.new) or "")
+    parts = hunks_under(blobs, change.base, change.new)
     states = ("skipped" if (part.removed, part.added) in skipped else "pending" for part in parts)
     return replace(change, hunks=tuple(states))
 
@@ -452,7 +462,7 @@ class Review:
             return pick
         number = None
         if pick.hunk is not None:
-            before, now = self._hunks(pick.seen), self._hunks(change.version)
+            before, now = (hunks_under(self._blobs, *of.split(":")) for of in (pick.seen, change.version))
             number = same_hunk(before[pick.hunk], now) if pick.hunk < len(before) else None
         if number is None:
             raise SessionError(
@@ -461,10 +471,6 @@ class Review:
             )
         return Pick(pick.change, number)
 
-    def _hunks(self, version: str) -> tuple[Hunk, ...]:
-        base, new = (text_under(self._blobs, key) for key in version.split(":"))
-        return hunks(base or "", new or "")
-
     def _named(self, change_id: str) -> Change:
         change = self.state.review.change(change_id)
         if change is None:
@@ -472,5 +478,5 @@ class Review:
         return change
 
     def _diff(self, change: Change) -> Diff:
-        base, new = text_under(self._blobs, change.base), text_under(self._blobs, change.new)
+        base, new = texts_under(self._blobs, change.base, change.new)
         return diff_of(change.path, base or "", new or "")

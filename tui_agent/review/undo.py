@@ -23,8 +23,9 @@ from tui_agent.edits.change import (
     Pick,
     counts,
     diff_of,
-    hunks,
+    hunks_under,
     text_under,
+    texts_under,
 )
 from tui_agent.edits.merge import joined, merge
 from tui_agent.edits.resolve import (
@@ -139,9 +140,7 @@ class UndoHistory:
     async def _undone_write(self, change: Change, picks: Sequence[Pick]) -> tuple[Write, list[WriteTarget]]:
         path = place(change) if change.kind in ("create", "delete") else self._known.moved(place(change))
         now = await self._writer.current(path)
-        base, new = await asyncio.to_thread(
-            lambda: (text_under(self._blobs, change.base), text_under(self._blobs, change.new))
-        )
+        base, new = await asyncio.to_thread(texts_under, self._blobs, change.base, change.new)
         decided = await asyncio.to_thread(revert, change, base, new, OnDisk(now.text, now.md5), picks)
         if isinstance(decided, Conflict):
             raise EditFailed(
@@ -180,7 +179,7 @@ class UndoHistory:
                 name = f"{point.id}.{step.path}"
                 if name in waiting and waiting[name].state == "conflict":
                     continue
-                parts = await asyncio.to_thread(self._hunks, step)
+                parts = await asyncio.to_thread(hunks_under, self._blobs, step.after, step.before)
                 change = _conflicting(
                     name, self._journal.store.state.turn.number, step, conflict.reason, parts
                 )
@@ -233,7 +232,7 @@ class UndoHistory:
 
     def _target(self, step: FileStep) -> tuple[Write | Conflict, WriteTarget | None]:
         now = self._now(step)
-        before, after_text = self._texts(step)
+        before, after_text = texts_under(self._blobs, step.before, step.after)
         decided = undo(step, before, after_text, OnDisk(now.text, now.md5))
         changed = None not in (step.mode, step.mode_after) and step.mode != step.mode_after
         mode = step.mode if now.text is None or (changed and now.mode == step.mode_after) else None
@@ -254,13 +253,6 @@ class UndoHistory:
             return Preview(diff_of(step.path, now.text or "", now.text or ""), decided.reason)
         diff = diff_of(step.path, now.text or "", decided.text or "")
         return Preview(diff, "", decided.merged, goes=decided.text is None)
-
-    def _hunks(self, step: FileStep) -> tuple[Hunk, ...]:
-        before, after_text = self._texts(step)
-        return hunks(after_text or "", before or "")
-
-    def _texts(self, step: FileStep) -> tuple[str | None, str | None]:
-        return text_under(self._blobs, step.before), text_under(self._blobs, step.after)
 
     def _stored(self, key: str) -> TextFile:
         return decode(self._blobs.get(key))
@@ -402,7 +394,7 @@ class Overwrites:
         ]
 
     def _lacks(self, step: FileStep, now: str | None) -> bool:
-        before, after = text_under(self._blobs, step.before), text_under(self._blobs, step.after)
+        before, after = texts_under(self._blobs, step.before, step.after)
         if before is None or after is None or now is None or now == before:
             return False
         try:

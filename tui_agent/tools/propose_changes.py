@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tui_agent.answers.values import CHANGE_ENTRY, CHANGE_SECTION, CHANGE_WORDS, ChangeRequest, Refusal
 from tui_agent.context.blocks import item, name, restored
 from tui_agent.context.known_files import MAX_BYTES, table_row
-from tui_agent.edits.change import UNNAMED, Change, text_under
+from tui_agent.edits.change import UNNAMED, Change, text_under, texts_under
 from tui_agent.edits.merge import joined, rebased
 from tui_agent.edits.proposals import CHANGES_NOTHING, Seen
 from tui_agent.edits.proposals import propose as propose_change
@@ -63,15 +63,11 @@ async def rebased_on_current(context: ToolContext, change: Change) -> Change:
     if md5 == change.base:
         return change
     try:
-        return await asyncio.to_thread(_rebased, context, change, text, md5)
+        blobs = context.core.blobs
+        base, new = await asyncio.to_thread(texts_under, blobs, change.base, change.new)
+        return await asyncio.to_thread(rebased, change, base or "", new or "", text, md5, blobs.hold_text)
     except EditFailed:
         return change
-
-
-def _rebased(context: ToolContext, change: Change, now: str | None, md5: str) -> Change:
-    base = decode(context.core.blobs.get(change.base)).text if change.base else ""
-    new = decode(context.core.blobs.get(change.new)).text if change.new else ""
-    return rebased(change, base, new, now, md5, context.core.blobs.hold_text)
 
 
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
