@@ -14,7 +14,7 @@ from tui_agent.context.known_files import KnownFile
 from tui_agent.edits.change import Change, Checkpoint, Hunk, Pick, hunks, texts_under
 from tui_agent.edits.merge import MERGED
 from tui_agent.edits.resolve import Conflict, OnDisk, Write, apply, picked
-from tui_agent.errors import EditFailed, FileError, Outdated, PathRefused, TuiAgentError
+from tui_agent.errors import EditFailed, FileError, Outdated, PathRefused, SessionError, TuiAgentError
 from tui_agent.files.batch import StillWritten
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import LOOKS_SECRET
@@ -286,6 +286,14 @@ class Applier:
 
 def _paths(change: Change) -> list[str]:
     return [path for path in (change.path, change.rename_to) if path]
+
+
+def apply_named(review: ReviewSlice, name: str) -> Checkpoint:
+    """Raises `SessionError`."""
+    found = next((point for point in review.checkpoints if point.id == name), None)
+    if found is None:
+        raise SessionError(f"There is no apply {name}", "choose one from the list")
+    return found
 
 
 def next_name(review: ReviewSlice) -> str:

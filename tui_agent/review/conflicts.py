@@ -32,7 +32,7 @@ from tui_agent.edits.merge import (
     reworked,
     with_texts,
 )
-from tui_agent.edits.resolve import place
+from tui_agent.edits.resolve import place, skip
 from tui_agent.errors import EditFailed, SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.text import encode
@@ -224,11 +224,6 @@ def merge_two_changes(
         alone = replace(change, state="pending", rival="", reason=SETTLED)
         return [given_up(rival, f"that of {named(change)} was kept"), e.ChangeReworked(alone)]
     text = merged_with_choices(shown.regions, sides, by_hand)
-    joined = _one_of_both(change, rival, text, now, blobs)
-    return [given_up(rival, f"joined into {change.id}"), e.ChangeReworked(joined)]
-
-
-def _one_of_both(change: Change, rival: Change, text: str, now: CurrentFile, blobs: Blobs) -> Change:
     base = text_under(blobs, rival.base) or ""
     rename_to = (rival.rename_to or change.rename_to) if rival.base else ""
     both = replace(
@@ -244,11 +239,10 @@ def _one_of_both(change: Change, rival: Change, text: str, now: CurrentFile, blo
         ask=rival.ask or change.ask,
     )
     one = with_texts(both, base, text, blobs.put_text)
-    if now.md5 == rival.base:
-        return one
-    return rebased(one, base, text, now.text, now.md5, blobs.put_text)
+    if now.md5 != rival.base:
+        one = rebased(one, base, text, now.text, now.md5, blobs.put_text)
+    return [given_up(rival, f"joined into {change.id}"), e.ChangeReworked(one)]
 
 
 def given_up(change: Change, why: str) -> e.ChangeMoved:
-    hunks = tuple("skipped" if hunk == "pending" else hunk for hunk in change.hunks)
-    return e.ChangeMoved(change.id, "applied" if "applied" in hunks else "skipped", hunks, why)
+    return e.ChangeMoved(change.id, *skip(change), why)

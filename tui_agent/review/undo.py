@@ -43,7 +43,7 @@ from tui_agent.files.blobs import Blobs
 from tui_agent.files.text import TextFile, decode
 from tui_agent.log.core import Core
 from tui_agent.log.journal import Journal
-from tui_agent.review.apply import next_name
+from tui_agent.review.apply import apply_named, next_name
 from tui_agent.review.crash_repair import batch_name
 from tui_agent.review.writer import (
     CurrentFile,
@@ -94,9 +94,7 @@ class UndoHistory:
         return self._journal.store.state.known
 
     async def preview(self, name: str) -> list[Preview]:
-        point = next((point for point in self._review.checkpoints if point.id == name), None)
-        if point is None:
-            raise SessionError(f"There is no apply {name}", "choose one from the list")
+        point = apply_named(self._review, name)
         steps = _steps(point, undone=not point.undone)
         return await asyncio.to_thread(lambda: [self._preview(step) for step in steps])
 

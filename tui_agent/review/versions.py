@@ -15,6 +15,7 @@ from tui_agent.files.masking import hits
 from tui_agent.files.text import decode, md5
 from tui_agent.git.client import CommitPlan
 from tui_agent.log.journal import Journal
+from tui_agent.review.apply import apply_named
 from tui_agent.review.writer import Writer
 from tui_agent.store import events as e
 from tui_agent.store.state import State
@@ -62,7 +63,7 @@ class Versions:
         if version == LAST_COMMIT and not self._is_repository():
             raise _no_repository()
         now = await self._writer.current(path)
-        revision = LAST_COMMIT if version == LAST_COMMIT else self._point(version).commit
+        revision = LAST_COMMIT if version == LAST_COMMIT else apply_named(self.state.review, version).commit
         if not revision:
             raise SessionError(f"{version} is not kept in git", "compare with another")
         then = await self._workspace.repository.file_at(revision, path)
@@ -115,12 +116,6 @@ class Versions:
     async def for_model(self, plan: CommitPlan) -> str:
         diff, cut = await self._workspace.repository.commit_diff(plan.paths)
         return await asyncio.to_thread(for_model, plan.paths, diff, cut, self._workspace.gate)
-
-    def _point(self, name: str) -> Checkpoint:
-        found = next((point for point in self.state.review.checkpoints if point.id == name), None)
-        if found is None:
-            raise SessionError(f"There is no apply {name}", "choose one from the list")
-        return found
 
     def _note(self, event: e.Event, state: State) -> None:
         if isinstance(event, e.CheckpointMade) and self._is_repository():
