@@ -355,13 +355,13 @@ class Review:
     async def undo(self, checkpoint: str = "") -> None:
         await self._look()
         async with self._alone():
-            await self._looked_at_again(lambda: self._history.undo(checkpoint))
+            await self._looked_at_again(lambda: self._history.move(checkpoint, redo=False))
 
     @call(changes=True)
     async def redo(self, checkpoint: str = "") -> None:
         await self._look()
         async with self._alone():
-            await self._looked_at_again(lambda: self._history.redo(checkpoint))
+            await self._looked_at_again(lambda: self._history.move(checkpoint, redo=True))
 
     @call(changes=False)
     def versions(self) -> list[Version]:

@@ -76,15 +76,6 @@ class UndoHistory:
         self._blobs = blobs
         self._writer = writer
 
-    async def undo(self, name: str) -> None:
-        """Undoes the last apply by default. Raises `EditFailed` on a conflict, which is added to the review."""
-        point = _named(self._review, name, undone=False)
-        await self._move(point, undone=not point.undone)
-
-    async def redo(self, name: str) -> None:
-        point = _named(self._review, name, undone=True)
-        await self._move(point, undone=not point.undone)
-
     @property
     def _review(self) -> ReviewSlice:
         return self._journal.store.state.review
@@ -95,7 +86,7 @@ class UndoHistory:
 
     async def preview(self, name: str) -> list[Preview]:
         point = apply_named(self._review, name)
-        steps = _steps(point, undone=not point.undone)
+        steps = _steps(point)
         return await asyncio.to_thread(lambda: [self._preview(step) for step in steps])
 
     async def revert(self, changes: Sequence[Change], picks: Sequence[Pick]) -> None:
@@ -167,8 +158,20 @@ class UndoHistory:
                         return step.mode
         return None
 
-    async def _move(self, point: Checkpoint, undone: bool) -> None:
-        steps = _steps(point, undone)
+    async def move(self, name: str, *, redo: bool) -> None:
+        """Undoes the last apply by default, or applies the last undone one again. Raises `EditFailed` on a
+        conflict, which is added to the review.
+        """
+        points = self._review.checkpoints
+        if name:
+            found = [point for point in points if point.undone is redo and point.id == name]
+        else:
+            found = [point for point in points if (point.undone != point.takes_back) is redo]
+        if not found:
+            word, remedy = ("redo", "undo an apply first") if redo else ("undo", "apply a change first")
+            raise SessionError(f"There is nothing to {word}", remedy)
+        point = found[-1]
+        undone, steps = not point.undone, _steps(point)
         results = await asyncio.to_thread(lambda: [(step, *self._target(step)) for step in steps])
         conflicts = [(step, decided) for step, decided, _ in results if isinstance(decided, Conflict)]
         if conflicts:
@@ -192,6 +195,11 @@ class UndoHistory:
         def events(done: WriteOutcome) -> list[e.Lasting]:
             word = "undone" if undone else "applied again"
             paths = ", ".join(step.path for step in steps)
+            without = undone != point.takes_back
+            states = taken_back if without else applied_again
+            changes = [
+                self._review.change(name) for name in dict.fromkeys(pick.change for pick in point.picks)
+            ]
             return [
                 e.CheckpointUndone(
                     point.id,
@@ -200,8 +208,8 @@ class UndoHistory:
                     done.folders,
                     {step.path: step.mode for step in done.steps if step.mode is not None},
                 ),
-                *self._changes(point, undone != point.takes_back),
-                *self._news(done, undone=undone != point.takes_back),
+                *(e.ChangeMoved(one.id, *states(one, point.picks)) for one in changes if one is not None),
+                *self._news(done, undone=without),
                 e.ModelOwesNews(f"An applied change to {paths} was {word} by the person."),
             ]
 
@@ -255,17 +263,10 @@ class UndoHistory:
     def _stored(self, key: str) -> TextFile:
         return decode(self._blobs.get(key))
 
-    def _changes(self, point: Checkpoint, undone: bool) -> list[e.Lasting]:
-        names = dict.fromkeys(pick.change for pick in point.picks)
-        found = [change for name in names if (change := self._review.change(name)) is not None]
-        states = taken_back if undone else applied_again
-        return [e.ChangeMoved(change.id, *states(change, point.picks)) for change in found]
 
-
-def _steps(point: Checkpoint, undone: bool) -> tuple[FileStep, ...]:
-    if undone:
-        return point.files
-    return tuple(step.reversed for step in point.files)
+def _steps(point: Checkpoint) -> tuple[FileStep, ...]:
+    """What undoing an apply, or applying it again, does."""
+    return tuple(step.reversed for step in point.files) if point.undone else point.files
 
 
 def _conflicting(name: str, turn: int, step: FileStep, reason: str, parts: tuple[Hunk, ...]) -> Change:
@@ -293,20 +294,6 @@ def _picks_of(change: Change, states: Sequence[HunkState]) -> list[Pick]:
     return [Pick(change.id, number) for number in numbers] or [Pick(change.id)]
 
 
-def _named(review: ReviewSlice, name: str, undone: bool) -> Checkpoint:
-    word = "redo" if undone else "undo"
-    points = [point for point in review.checkpoints if point.undone is undone]
-    last = [point for point in review.checkpoints if (point.undone != point.takes_back) is undone]
-    if not name and last:
-        return last[-1]
-    found = next((point for point in points if point.id == name), None)
-    if found is None:
-        raise SessionError(
-            f"There is nothing to {word}", "undo an apply first" if undone else "apply a change first"
-        )
-    return found
-
-
 #: Seconds after an apply; later, such a text is its author's decision.
 LOOKED_FOR = 600.0
 WITHOUT_IT = "another program saved the file without it"
@@ -329,7 +316,7 @@ class Overwrites:
     def look_later(self, paths: Iterable[str]) -> None:
         """Checks files that a program may have changed, after the current decision."""
         if recent := [path for path in paths if path in self._until]:
-            task = asyncio.get_running_loop().create_task(self._look(recent))
+            task = asyncio.get_running_loop().create_task(self.look(recent))
             self._looking.add(task)
             task.add_done_callback(self._looking.discard)
 
@@ -337,17 +324,14 @@ class Overwrites:
         for task in self._looking:
             task.cancel()
 
-    async def _look(self, paths: Iterable[str]) -> None:
-        async with self._deciding:
-            await self.look(paths)
-
     async def look(self, paths: Iterable[str]) -> None:
-        for path in paths:
-            if self._until.get(path, 0.0) < time.monotonic():
-                self._until.pop(path, None)
-            elif events := await asyncio.to_thread(self._news, path):
-                self._until.pop(path, None)
-                await self._journal.record(*events)
+        async with self._deciding:
+            for path in paths:
+                if self._until.get(path, 0.0) < time.monotonic():
+                    self._until.pop(path, None)
+                elif events := await asyncio.to_thread(self._news, path):
+                    self._until.pop(path, None)
+                    await self._journal.record(*events)
 
     def _news(self, path: str) -> list[e.Lasting]:
         points, review = self._lacking(path), self._journal.store.state.review
@@ -382,13 +366,12 @@ class Overwrites:
             now = self._writer.read_current(path).text
         except TuiAgentError:
             return []
-        points = [
+        return [
             point
             for point in self._journal.store.state.review.checkpoints
             if not point.undone and not point.takes_back
-        ]
-        return [
-            point for point in points for step in point.files if step.path == path and self._lacks(step, now)
+            for step in point.files
+            if step.path == path and self._lacks(step, now)
         ]
 
     def _lacks(self, step: FileStep, now: str | None) -> bool:
