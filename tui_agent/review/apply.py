@@ -88,15 +88,17 @@ class Applier:
                     await self._say_why([change], result)
                     raise result
         if refused:
-            reasons = [str(error).removeprefix(f"{change.path}: ") for change, error in refused]
             events: list[e.Lasting] = []
-            for (change, error), reason in zip(refused, reasons, strict=True):
+            for change, error in refused:
                 if change.state != "failed":
+                    reason = str(error).removeprefix(f"{change.path}: ")
                     events.append(e.ChangeMoved(change.id, "conflict", reason=reason))
                     events.append(e.ModelOwesNews(f"{change.called} could not be applied: {error.what}."))
             await self._journal.record(*events)
             names = ", ".join(change.path for change, _ in refused)
-            raise EditFailed(f"Nothing was written, {names} conflicts", reasons[0])
+            first, error = refused[0]
+            reason = str(error).removeprefix(f"{first.path}: ")
+            raise EditFailed(f"Nothing was written, {names} conflicts", reason)
         if resolved:
             try:
                 await self._write(resolved)
@@ -166,14 +168,10 @@ class Applier:
         base, new = texts_under(self._blobs, change.base, change.new)
         decided = apply(change, base, new, OnDisk(now.text, now.md5), picks)
         if isinstance(decided, Conflict):
-            raise EditFailed(
-                f"{decided.path}: {decided.reason}",
-                CHOOSE_A_SIDE,
-            )
-        targets = [WriteTarget(now, None)]
+            raise EditFailed(f"{decided.path}: {decided.reason}", CHOOSE_A_SIDE)
         if not decided.rename_to:
             targets = [WriteTarget(now, decided.text, executable=change.executable)]
-        if decided.rename_to:
+        else:
             there = self._writer.read_current(decided.rename_to)
             if there.text is not None:
                 raise EditFailed(f"{decided.rename_to} already exists", "choose another name")
@@ -181,7 +179,7 @@ class Applier:
             moved = WriteTarget(
                 there, decided.text, mode=now.mode, like=now.path, executable=change.executable
             )
-            targets.append(moved)
+            targets = [WriteTarget(now, None), moved]
         in_part: tuple[Hunk, ...] = ()
         known = self._journal.store.state.known.files.get(change.path)
         if known is not None and known.shown:
@@ -228,7 +226,6 @@ class Applier:
         ]
         for target in item.targets:
             told += self._known(target, after[target.now.path], item)
-        change = item.change
         merged = ", merged with what had changed since" if item.write.merged else ""
         merged += ", edited by hand by the person first" if change.by_hand else ""
         if len(item.hunks) == len(change.hunks):
@@ -255,9 +252,18 @@ class Applier:
         else:
             before = state.known.files.get(change.path if path == change.rename_to else path)
             whole = before is not None and before.whole
-        entry = replace(self._entry(path, written, item), whole=whole, modified_turn=turn)
-        entry = as_written(entry, target, self._workspace.root)
-        knows = item.as_proposed and self._base_seen(item) and is_within_view(item.in_part, entry.shown)
+        files, source = state.known.files, state.known.files.get(change.path)
+        entry = files.get(path) or KnownFile(path, "", 0, 0, language=language(path))
+        if change.kind == "create" and item.as_proposed:
+            entry = replace(entry, md5=written, seen_turn=turn)
+        elif path == change.rename_to and path not in files and source is not None:
+            entry = replace(source, path=path)
+        entry = as_written(replace(entry, whole=whole, modified_turn=turn), target, self._workspace.root)
+        base_seen = change.kind == "create" or source is None or not source.seen_turn
+        if not base_seen and source is not None:
+            proposed = {other.new for other in state.review.changes if other.path == change.path}
+            base_seen = change.base in {source.md5, source.hash, *proposed}
+        knows = item.as_proposed and base_seen and is_within_view(item.in_part, entry.shown)
         if entry.shown:
             entry = replace(
                 entry,
@@ -265,23 +271,6 @@ class Applier:
                 shown=within(view_after(entry.shown, item.in_part), entry.lines),
             )
         return [*told, e.KnownFileEdited(entry, knows, time.time())]
-
-    def _base_seen(self, item: ResolvedDecision) -> bool:
-        change, state = item.change, self._journal.store.state
-        before = state.known.files.get(change.path)
-        if before is None or not before.seen_turn or change.kind == "create":
-            return True
-        proposed = {other.new for other in state.review.changes if other.path == change.path}
-        return change.base in {before.md5, before.hash, *proposed}
-
-    def _entry(self, path: str, written: str, item: ResolvedDecision) -> KnownFile:
-        known, change = self._journal.store.state.known.files, item.change
-        entry = known.get(path) or KnownFile(path, "", 0, 0, language=language(path))
-        if change.kind == "create" and item.as_proposed:
-            return replace(entry, md5=written, seen_turn=self._journal.store.state.turn.number)
-        if path == change.rename_to and path not in known and change.path in known:
-            return replace(known[change.path], path=path)
-        return entry
 
 
 def _paths(change: Change) -> list[str]:

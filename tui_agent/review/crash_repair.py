@@ -62,7 +62,10 @@ def _settle(folder: Path, data: Path, root: Path) -> list[str]:
     said: list[str] = []
     for name in (SAVE, BATCH):
         place = _root_of(folder, name)
-        if place is None or not _overlap(place, root):
+        if place is None:
+            continue
+        here, there = Path(os.path.realpath(root)), Path(os.path.realpath(place))
+        if not here.is_relative_to(there) and not there.is_relative_to(here):
             continue
         gate = Gate(place)
         try:
@@ -93,8 +96,3 @@ def _root_of(folder: Path, name: str) -> Path | None:
     entry = None if journal.root else directory.read_entry(folder)
     root = Path(os.fsdecode(journal.root)) if journal.root else Path(entry.workspace) if entry else None
     return root if root is not None and root.is_absolute() and root.is_dir() else None
-
-
-def _overlap(one: Path, other: Path) -> bool:
-    one, other = Path(os.path.realpath(one)), Path(os.path.realpath(other))
-    return one.is_relative_to(other) or other.is_relative_to(one)

@@ -72,10 +72,6 @@ class WriteTarget(Struct, frozen=True):
         return FileStep(self.now.path, self.now.md5, self.after, self.now.mode, mode)
 
     @property
-    def changes_mode(self) -> bool:
-        return self.executable is not None or self.mode not in (None, self.now.mode)
-
-    @property
     def in_buffer(self) -> bool:
         return self.now.unsaved and self.text is not None
 
@@ -239,7 +235,9 @@ class Writer:
             on_disk = [
                 _step(replace(target, text=target.now.stored.text, hashed="") if target.in_buffer else target)
                 for target in targets
-                if not target.in_buffer or target.changes_mode
+                if not target.in_buffer
+                or target.executable is not None
+                or target.mode not in (None, target.now.mode)
             ]
             if not on_disk:
                 record()
@@ -263,14 +261,12 @@ class Writer:
         done = []
         for target in targets:
             step = written.get(target.now.path)
-            if (
-                step is not None
-                and step.data is not None
-                and target.executable
-                and target.step.mode_after is None
-            ):
+            if step is None or step.data is None:
+                done.append(target)
+                continue
+            if target.executable and target.step.mode_after is None:
                 target = replace(target, mode=mode_on_disk(self._workspace.gate, step.path))
-            if step is None or step.data is None or target.in_buffer or step.expected == target.now.disk:
+            if target.in_buffer or step.expected == target.now.disk:
                 done.append(target)
                 continue
             stored = decode(step.data, step.path)
@@ -323,9 +319,12 @@ def _step(target: WriteTarget) -> Step:
     base = now.stored.text if now.unsaved else now.text
 
     def merged(there: bytes) -> bytes | None:
-        stored = decode(there, now.path)
-        both = _both(base or "", stored.text, text)
-        return None if both is None else encode(stored, both)
+        stored, before = decode(there, now.path), base or ""
+        parts = sorted((*hunks(before, stored.text), *hunks(before, text)), key=lambda part: part.start)
+        if all(part.start + len(part.removed) < later.start for part, later in pairwise(parts)):
+            return encode(stored, compose(before, parts, range(len(parts))))  # without a process
+        both = merge(before, stored.text, text)
+        return None if both.conflicts else encode(stored, both.text)
 
     return Step(
         now.path,
@@ -345,11 +344,3 @@ def is_overwritten(before: str, after: str, now: str) -> bool:
 
 def _lines(before: str, after: str) -> int:
     return sum(len(part.removed) + len(part.added) for part in hunks(before, after))
-
-
-def _both(base: str, one: str, other: str) -> str | None:
-    parts = sorted((*hunks(base, one), *hunks(base, other)), key=lambda part: part.start)
-    if all(part.start + len(part.removed) < later.start for part, later in pairwise(parts)):
-        return compose(base, parts, range(len(parts)))
-    both = merge(base, one, other)
-    return None if both.conflicts else both.text
