@@ -342,7 +342,6 @@ def cause_of(
 
 
 def missing_programs(output: str) -> list[str]:
-    """Returns programs that a shell, make or a runner did not find."""
     found = (next(filter(None, one.groups())) for one in _MISSING.finditer(output[-_MOST_LINES * 80 :]))
     return list(dict.fromkeys(found))
 

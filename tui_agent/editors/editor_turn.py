@@ -223,7 +223,6 @@ class EditorTurn:
         return chosen if chosen in known else ""
 
     async def repeat(self, message: ChatMessage) -> None:
-        """Shows a message of an earlier turn."""
         if (ran := message.command) is not None:
             title = f"Check {message.check.name}" if message.check else ran.command
             await self._call(title, "execute", text=ran.output, ok=ran.ok)
@@ -276,7 +275,6 @@ class EditorTurn:
         )
 
     def _new_call(self) -> str:
-        """An id that no call of the session has."""
         return f"call {next(_NUMBERS)}"
 
     async def _end_call(self, name: str, *, ok: bool) -> None:

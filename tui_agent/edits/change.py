@@ -86,7 +86,6 @@ class Change(Struct, frozen=True):
 
     @property
     def is_open(self) -> bool:
-        """Whether the change or a hunk awaits a decision."""
         return self.state in OPEN_STATES
 
     @property
@@ -182,7 +181,6 @@ def same_hunk(hunk: Hunk, others: Sequence[Hunk]) -> int | None:
 
 
 def compose(base: str, parts: Sequence[Hunk], chosen: Collection[int]) -> str:
-    """As `git apply` would."""
     lines = split(base)
     result: list[str] = []
     at = 0

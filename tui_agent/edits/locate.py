@@ -35,7 +35,6 @@ _CLOSING = (")", "]", "}")
 
 
 def one_by_one(count: int) -> tuple[Part, ...]:
-    """Ties equally numbered lines."""
     return tuple((number, number + 1, number, number + 1) for number in range(count))
 
 

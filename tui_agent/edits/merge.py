@@ -29,9 +29,7 @@ class MergeResult(Struct, frozen=True):
 
 
 def union(base: str, ours: str, theirs: str) -> str:
-    """Keeps the lines of both sides, common ones once. Blocking. Raises `ChildFailed` without git,
-    `EditFailed` for binary content.
-    """
+    """Keeps the lines of both sides, common ones once; otherwise as `merge`."""
     if ours == theirs:
         return ours
     return _merged(base, ours, theirs, "--union").text

@@ -155,7 +155,6 @@ def propose(
 
 
 def is_excerpt(request: ChangeRequest, base_text: str | None) -> bool:
-    """Whether fenced content is a part of the existing file."""
     if not request.fenced or request.labelled or request.content is None or not (base_text or "").strip():
         return False
     base = base_text or ""

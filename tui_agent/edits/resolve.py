@@ -96,7 +96,6 @@ def _rewritten(
     rename_to: str,
     clash: str,
 ) -> Write | Conflict:
-    """Merges the step from the change's hunks to `states` into the file; `clash` is the reason of a conflict."""
     here = place(change)
     if disk.text is None:
         return Conflict(here, "the file no longer exists")

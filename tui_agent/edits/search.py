@@ -20,8 +20,6 @@ Place = tuple[int, int]
 
 
 class Occurrence(NamedTuple):
-    """Characters `start` to `end` of a line."""
-
     row: int
     start: int
     end: int

@@ -83,7 +83,6 @@ class Hook(Struct, frozen=True):
         return one_line(f"{named}: {it.command}")
 
     def fits(self, *names: str) -> bool:
-        """Whether it runs for one of these names."""
         matcher = self.settings.matcher
         if matcher in ("", "*") or self.settings.event not in MATCHED:
             return True
@@ -291,9 +290,7 @@ _OF_CALLS = ("PreToolUse", "PermissionRequest")
 
 
 class HookResult(Struct, frozen=True):
-    """The answer of one hook.
-
-    - failed: the reason why the answer does not count, as the end of a sentence.
+    """- failed: the reason why the answer does not count, as the end of a sentence.
     - blocked: the reason for blocking; "" if it does not block.
     - verdict: `allow`, `ask` or "" for a call.
     - updated: replaces the input of a call.
@@ -381,7 +378,6 @@ async def run_hook(hook: Hook, fields: Mapping[str, Any], folder: Path, root: Pa
 
 
 def answer_of(event: str, status: int, printed: str, errors: str) -> HookResult:
-    """Interprets an exit status and the output."""
     if status == BLOCKS:
         return HookResult(blocked=errors[:MAX_TEXT] or "no reason was given")
     if status:

@@ -70,8 +70,8 @@ def need_sdk() -> None:
 
 
 class ServerProcess:
-    """Calls servers of one folder. `keep` is the folder of long results, `asked` answers questions of
-    servers.
+    """Calls servers of one folder; raises `ServerFailed`. `keep` is the folder of long results, `asked`
+    answers questions of servers.
     """
 
     def __init__(self, folder: Path, keep: Path, asked: Answer | None = None) -> None:
@@ -80,28 +80,24 @@ class ServerProcess:
         self.child = ChildProcess(WORKER, name="servers", env=for_servers(), on_event=self._on_question)
 
     async def offer(self, server: ToolServer) -> ServerOffer:
-        """Raises ServerFailed."""
         return msgspec.convert(await self._ask("offer", server, {}, OFFER_SECONDS), ServerOffer)
 
     async def call(
         self, server: ToolServer, tool: str, arguments: dict[str, Any], seconds: float
     ) -> CalledResult:
-        """Raises ServerFailed."""
         params = {"tool": tool, "arguments": arguments, "timeout": seconds}
         return msgspec.convert(await self._ask("call", server, params), CalledResult)
 
     async def read(self, server: ToolServer, uri: str, seconds: float) -> CalledResult:
-        """A resource. Raises ServerFailed."""
         params = {"uri": uri, "timeout": seconds}
         return msgspec.convert(await self._ask("read", server, params, seconds + OFFER_SECONDS), CalledResult)
 
     async def prompt(self, server: ToolServer, name: str, arguments: dict[str, str], seconds: float) -> str:
-        """Raises ServerFailed."""
         params = {"name": name, "arguments": arguments, "timeout": seconds}
         return str(await self._ask("prompt", server, params, seconds + OFFER_SECONDS))
 
     async def login(self, server: ToolServer, pasted: asyncio.Queue[str]) -> AsyncGenerator[str, None]:
-        """Yields the page to open, if a login is needed; an address in `pasted` ends it. Raises ServerFailed."""
+        """Yields the page to open, if a login is needed; an address in `pasted` ends it."""
 
         async def paste() -> None:
             await self.child.ask("paste", {"text": await pasted.get()}, BEYOND)

@@ -272,7 +272,6 @@ class RunningServer:
         await asyncio.wait([self._task])
 
     async def failed(self, error: BaseException, doing: str) -> ServerFailed:
-        """Returns the error of a call in one sentence."""
         program = self._program
         if program is not None and not program.fault and not isinstance(error, TimeoutError):
             await asyncio.wait([asyncio.create_task(program.process.wait())], timeout=NOTICED_WITHIN)

@@ -115,7 +115,6 @@ class Applier:
             await self._journal.record(*(e.ChangeMoved(one.id, one.state, reason=why) for one in said))
 
     async def would_write(self, changes: Sequence[Change]) -> tuple[list[WriteTarget], list[str]]:
-        """Includes guarded changes, and a sentence per unplaceable change."""
         targets: dict[str, WriteTarget] = {}
         missing: list[str] = []
         for result in await asyncio.to_thread(lambda: [self._resolved(change, ()) for change in changes]):

@@ -214,7 +214,7 @@ def merge_two_changes(
     now: CurrentFile,
     blobs: Blobs,
 ) -> list[e.Event]:
-    """Blocking. Raises `EditFailed` if the rival has changed since `seen`, or the number of sides is wrong."""
+    """Blocking. Raises `EditFailed` as `ConflictResolver.resolve`."""
     shown = view_of_two(change, rival, blobs)
     if len(shown.conflicts) != len(sides) or (seen and seen != shown.now):
         raise EditFailed(f"{change.path} has changed meanwhile", "look at the conflict again")

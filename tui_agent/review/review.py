@@ -405,7 +405,6 @@ class Review:
 
     @call(changes=False)
     async def heal(self) -> list[str]:
-        """Returns a sentence per repair."""
         return await self._writer.heal(recorded_names(self.state.review))
 
     @asynccontextmanager

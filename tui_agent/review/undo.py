@@ -159,9 +159,7 @@ class UndoHistory:
         return None
 
     async def move(self, name: str, *, redo: bool) -> None:
-        """Undoes the last apply by default, or applies the last undone one again. Raises `EditFailed` on a
-        conflict, which is added to the review.
-        """
+        """The last apply by default. Raises `EditFailed` on a conflict, which is added to the review."""
         points = self._review.checkpoints
         if name:
             found = [point for point in points if point.undone is redo and point.id == name]
@@ -265,7 +263,6 @@ class UndoHistory:
 
 
 def _steps(point: Checkpoint) -> tuple[FileStep, ...]:
-    """What undoing an apply, or applying it again, does."""
     return tuple(step.reversed for step in point.files) if point.undone else point.files
 
 

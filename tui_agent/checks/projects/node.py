@@ -215,7 +215,6 @@ def package_globs(project: Project) -> list[str]:
 
 
 def everywhere(manager: str, script: str, project: Project) -> str:
-    """Returns the command that runs a script in each package that has it."""
     match manager:
         case "pnpm":
             # Sorted, it would leave out packages that use a failed one.

@@ -334,7 +334,6 @@ class RecipeFile:
                         body = known[1]
 
     def target(self, name: str) -> RecipeTarget:
-        """Returns the commands of a target and its dependencies."""
         found: list[PlainCommand] = []
         named: set[str] = set()
         more = away = False
