@@ -58,23 +58,7 @@ class Project:
             return {}
 
     def sections(self, name: str) -> dict[str, dict[str, str]]:
-        """Returns the keys and (multi-line) values of a file in `setup.cfg` format, by section."""
-        found: dict[str, dict[str, str]] = {}
-        section: dict[str, str] = {}
-        key = ""
-        for line in self.lines(name).splitlines():
-            if head := _SECTION.match(line):
-                section, key = found.setdefault(head[1].strip(), {}), ""
-            elif line.lstrip()[0] in "#;":
-                continue
-            elif line[0] in " \t":
-                if key:
-                    section[key] += f"\n{line.strip()}"
-            else:
-                key, _, value = line.partition("=")
-                key = key.strip()
-                section[key] = value.strip()
-        return found
+        return sections(self.text(name))
 
     def has(self, *names: str) -> bool:
         return any(stat.S_ISREG(self._mode(name)) for name in names)
@@ -118,6 +102,26 @@ class Project:
             for name in sorted(names)[:MOST_NAMES]:
                 if any(fnmatchcase(name, glob) for glob in globs):
                     yield name if here == "." else f"{here}/{name}"
+
+
+def sections(text: str) -> dict[str, dict[str, str]]:
+    """Returns the keys and (multi-line) values of a text in `setup.cfg` format, by section."""
+    found: dict[str, dict[str, str]] = {}
+    section: dict[str, str] = {}
+    key = ""
+    for line in written_lines(text).splitlines():
+        if head := _SECTION.match(line):
+            section, key = found.setdefault(head[1].strip(), {}), ""
+        elif line.lstrip()[0] in "#;":
+            continue
+        elif line[0] in " \t":
+            if key:
+                section[key] += f"\n{line.strip()}"
+        else:
+            key, _, value = line.partition("=")
+            key = key.strip()
+            section[key] = value.strip()
+    return found
 
 
 def written_lines(text: str) -> str:

@@ -94,7 +94,7 @@ def node_checks(project: Project) -> Iterator[PlainCommand]:
     covered = scripts.get(tests, "")
     if tests:
         yield PlainCommand("node tests", "test", _run(manager, tests, scripts))
-    elif is_workspace(project):
+    elif package_globs(project):
         yield PlainCommand("node tests", "test", everywhere(manager, "test", project))
     elif runner := next((one for one in _RUNNERS if one in table(package.get("devDependencies"))), ""):
         yield PlainCommand("node tests", runner, f"{executes(manager)} {_RUNNERS[runner]}")
@@ -193,10 +193,6 @@ def _calls(script: str, name: str, programs: tuple[str, ...]) -> bool:
 def executes(manager: str) -> str:
     """Returns the words that run a program of the project's packages without downloads."""
     return {"pnpm": "pnpm exec", "yarn": "yarn run", "bun": "bun run"}.get(manager, "npx --no-install")
-
-
-def is_workspace(project: Project) -> bool:
-    return bool(package_globs(project))
 
 
 def package_globs(project: Project) -> list[str]:

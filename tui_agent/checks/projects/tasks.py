@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tui_agent.checks.projects.files import MOST_READ, Project, table, words
+from tui_agent.checks.projects.files import MOST_READ, Project, sections, table, words
 from tui_agent.checks.projects.node import node_scripts
 from tui_agent.checks.projects.runners import PlainCommand, plain
 from tui_agent.files.lazy_regex import late
@@ -460,7 +460,7 @@ def _tox(project: Project) -> Iterator[str]:
     legacy = python.get("legacy_tox_ini")
     found = project.sections("tox.ini")
     if isinstance(legacy, str):
-        found = {**found, **sections_of(legacy)}
+        found = {**found, **sections(legacy[:MOST_READ])}
     for name in sorted(found, key=lambda name: name != "testenv"):
         if _ENVIRONMENT.match(name):
             folder = found[name].get("changedir") or found[name].get("change_dir") or ""
@@ -479,12 +479,6 @@ def _tox(project: Project) -> Iterator[str]:
                     more = [one for one in command if isinstance(one, dict)]
                     said += [word for one in more for word in words(one.get("default"))]
                     yield shlex.join(said)
-
-
-def sections_of(text: str) -> dict[str, dict[str, str]]:
-    inner = Project.__new__(Project)
-    inner.texts = {"": text[:MOST_READ]}
-    return inner.sections("")
 
 
 def _without_braces(line: str) -> str:

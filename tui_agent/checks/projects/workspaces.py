@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
@@ -36,15 +36,19 @@ def narrowed(command: str, project: Project, paths: Iterable[str]) -> str:
     """
     paths = list(paths)
     if _CARGO.match(command) and re.search(r" --(?:workspace|all)(?= |$)", command):
-        return _changed(command, _cargo_packages(project), paths, _cargo)
-    if command.startswith(("go test ./", "go vet ./")) and project.has("go.work"):
-        return _changed(command, _go_packages(project), paths, _go)
-    if package_globs(project) and (script := _script_of_all(command, project)):
-        manager = package_manager(project)
-        packages = _node_packages(project)
-        return _changed(
-            command, packages, paths, lambda _, found: _node(project, manager, script, found) or command
-        )
+        if found := _affected(paths, _cargo_packages(project)):
+            named = " ".join(f"-p {package.name}" for package in found)
+            return re.sub(r" --(?:workspace|all)(?= |$)", f" {named}", command, count=1)
+    elif command.startswith(("go test ./", "go vet ./")) and project.has("go.work"):
+        if found := _affected(paths, _go_packages(project)):
+            said = [word for word in command.split() if not word.startswith("./")]
+            return " ".join([*said, *(go_packages(package.folder) for package in found)])
+    elif (
+        package_globs(project)
+        and (script := _script_of_all(command, project))
+        and (found := _affected(paths, _node_packages(project)))
+    ):
+        return _node(project, package_manager(project), script, found) or command
     return command
 
 
@@ -62,26 +66,20 @@ def in_all_packages(command: str, project: Project) -> str:
     return _node(project, manager, script, packages) if packages else ""
 
 
-def _changed(
-    command: str, packages: list[Package], paths: list[str], name: Callable[[str, list[Package]], str]
-) -> str:
-    affected = affected_by(paths, packages)
-    if affected is None or not affected or len(affected) > MOST_NAMED or len(affected) == len(packages):
-        return command
-    return name(command, affected)
-
-
-def affected_by(paths: Iterable[str], packages: list[Package]) -> list[Package] | None:
-    """Returns the packages of these files and all dependents; None if a file is in no package."""
+def _affected(paths: Iterable[str], packages: list[Package]) -> list[Package]:
+    """Returns the packages of these files and all dependents; none if a file is in no package, or if they are
+    all or too many.
+    """
     wanted: set[str] = set()
     for path in paths:
         inside = [one for one in packages if one.folder and path.startswith(f"{one.folder}/")]
         if not inside:
-            return None
+            return []
         wanted.add(max(inside, key=lambda one: len(one.folder)).name)
     while more := {one.name for one in packages if one.name not in wanted and one.needs & wanted}:
         wanted |= more
-    return [one for one in packages if one.name in wanted]
+    found = [one for one in packages if one.name in wanted]
+    return found if len(found) <= MOST_NAMED and len(found) < len(packages) else []
 
 
 def _folders(project: Project, globs: Iterable[str], manifest: str) -> list[str]:
@@ -133,11 +131,6 @@ def _cargo_packages(project: Project) -> list[Package]:
     return found
 
 
-def _cargo(command: str, packages: list[Package]) -> str:
-    named = " ".join(f"-p {package.name}" for package in packages)
-    return re.sub(r" --(?:workspace|all)(?= |$)", f" {named}", command, count=1)
-
-
 # ── Go ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -151,11 +144,6 @@ def _go_packages(project: Project) -> list[Package]:
         needs = re.findall(r"^(?:require)?[ \t]{0,40}([\w.~/-]+)\s+v\S+", text, re.MULTILINE)
         found.append(Package(name[1].strip('"'), folder, frozenset(needs)))
     return found
-
-
-def _go(command: str, packages: list[Package]) -> str:
-    said = [word for word in command.split() if not word.startswith("./")]
-    return " ".join([*said, *(go_packages(package.folder) for package in packages)])
 
 
 # ── npm, pnpm, yarn ──────────────────────────────────────────────────────────────────────────────────────
