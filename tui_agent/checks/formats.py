@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 from tui_agent.files.lazy_regex import late
@@ -41,7 +40,6 @@ _COUNTED: Mapping[str, str] = {
     }.items()
     for word in words.split()
 } | {"expectedfailures": "left", "unexpectedsuccesses": "failed"}
-_MARK = late("<[NS]>")
 _PATH = r"([\w./@+-]{1,400})"
 _LINE = late(r" \(line \d{1,9}\)$")
 SPACES = late(r"\s{1,400}")
@@ -72,20 +70,15 @@ class RunnerFormat:
     ) -> None:
         """`each`: every match of `summary` is one failure."""
         self.name = name
-        self._summary, self._failures, self._uncounted = summary, failures, uncounted
+        self._summary, *self._failures = (late(_marked(one), re.MULTILINE) for one in (summary, *failures))
+        self._uncounted = late(_marked(uncounted), re.MULTILINE) if uncounted else None
         self._adds, self._sign, self._after, self._each = adds, sign, after, each
-
-    @cached_property
-    def _expressions(self) -> tuple[re.Pattern[str], list[re.Pattern[str]], list[re.Pattern[str]]]:
-        summary, *failures = map(_compiled, (self._summary, *self._failures))
-        return summary, failures, [_compiled(self._uncounted)] if self._uncounted else []
 
     def read(self, output: str) -> Outcome | None:
         """Returns None for another runner's output."""
         if self._sign and self._sign not in output:
             return None
-        summary, failures, uncounted = self._expressions
-        runs = list(summary.finditer(output))
+        runs = list(self._summary.finditer(output))
         if not runs:
             return None
         if self._each:
@@ -95,16 +88,18 @@ class RunnerFormat:
         passed = [one[0] for one in counted if one[0] is not None]
         failed = sum(one[1] for one in counted)
         begin = output.find(self._after)
-        names = names_of(match for pattern in failures for match in pattern.finditer(output, begin))
+        names = names_of(match for pattern in self._failures for match in pattern.finditer(output, begin))
         if len(names) > failed:  # some print a failure at once and again at the end
             names = tuple(dict.fromkeys(names))
-        more = dict.fromkeys(names_of(match for pattern in uncounted for match in pattern.finditer(output)))
+        more = dict.fromkeys(names_of(self._uncounted.finditer(output)) if self._uncounted else ())
         names = (*names, *more)[:MOST_FAILURES]
         return Outcome(sum(passed) if passed else None, failed + len(more), names)
 
 
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(_MARK.sub(lambda mark: _PIECES[mark[0]], pattern), re.MULTILINE)
+def _marked(pattern: str) -> str:
+    for mark, piece in _PIECES.items():
+        pattern = pattern.replace(mark, piece)
+    return pattern
 
 
 def _numbers(run: re.Match[str]) -> tuple[int | None, int]:
