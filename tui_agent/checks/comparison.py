@@ -101,13 +101,11 @@ def still_there(first: Difference, now: Finding, before: Finding) -> tuple[Diffe
     again = difference(now, before)
     if not first.new_names:
         return again, ()
-    new, gone = (
-        tuple(name for name in first.new_names if name in again.new_names),
-        tuple(name for name in first.new_names if name not in again.new_names),
-    )
+    new = tuple(name for name in first.new_names if name in again.new_names)
+    gone = tuple(name for name in first.new_names if name not in again.new_names)
     if now.ok:
         return Difference(0, first.old, (), first.old_names), gone
-    if not now.ok and not now.failures:
+    if not now.failures:
         return first, ()  # a broken run proves nothing
     if not again.new_names:
         return again if again.new else Difference(0, first.old, (), first.old_names), gone

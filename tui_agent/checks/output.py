@@ -80,10 +80,12 @@ def wrong_lines(output: str) -> tuple[str, ...]:
     )
 
 
+def _ends(output: str) -> str:
+    return output if len(output) <= 2 * MOST_READ else f"{output[:MOST_READ]}\n{output[-MOST_READ:]}"
+
+
 def _plain(output: str) -> str:
-    if len(output) > 2 * MOST_READ:
-        output = f"{output[:MOST_READ]}\n{output[-MOST_READ:]}"
-    output = _ANSI.sub("", _LINE_START.sub("\r", output)).replace("\r\n", "\n")
+    output = _ANSI.sub("", _LINE_START.sub("\r", _ends(output))).replace("\r\n", "\n")
     if "\r" in output:
         output = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in output.split("\n"))
     return output
@@ -225,10 +227,8 @@ def places(output: str, find: Callable[[str], str]) -> list[Place]:
 def _located(output: str) -> Iterator[tuple[str, int]]:
     if report := json_report(output):
         yield from ((_cleaned(one.path), one.line) for one in report.failed if one.path and one.line)
-    if len(output) > 2 * MOST_READ:
-        output = f"{output[:MOST_READ]}\n{output[-MOST_READ:]}"
     above = ""
-    for text in _CSI.sub("", output).split("\n"):
+    for text in _CSI.sub("", _ends(output)).split("\n"):
         text = text.rstrip()
         if above and (position := _POSITION.match(text)):
             yield above, whole_number(position["line"])
