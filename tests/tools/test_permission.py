@@ -220,7 +220,7 @@ PROBE = Tool(
     run=SEARCH_TOOL.run,
     acts=True,
     targets=lambda call: tuple(str(entry) for entry in call.entries),
-    shown=lambda call: " ".join(map(str, call.entries)),
+    line=lambda call: " ".join(map(str, call.entries)),
 )
 
 

@@ -83,5 +83,5 @@ TOOL = Tool(
     preview=_preview,
     approves=lambda call: "\n".join(hosts(call)),
     offered=lambda context: context.core.settings.tools.web,
-    shown=lambda call: ", ".join(_addresses(call)),
+    line=lambda call: ", ".join(_addresses(call)),
 )

@@ -51,10 +51,6 @@ def sorted_by(root: Path, paths: Sequence[str], key: Callable[[os.stat_result], 
     return [path for _, path in sorted((key_of(path), path) for path in paths)]
 
 
-def _globs(call: Invocation) -> tuple[str, ...]:
-    return tuple(str(entry["glob"]) for entry in call.entries)
-
-
 TOOL = Tool(
     name="find_files",
     key="findFiles",
@@ -71,6 +67,5 @@ TOOL = Tool(
     place=55,
     run=run,
     seconds=30.0,
-    targets=_globs,
-    shown=lambda call: ", ".join(_globs(call)),
+    targets=lambda call: tuple(str(entry["glob"]) for entry in call.entries),
 )

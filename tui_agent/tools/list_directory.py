@@ -132,10 +132,6 @@ def _entry(root: Path, name: str) -> tuple[str, str, int]:
     return name, "link" if stat.S_ISLNK(status.st_mode) else "file", status.st_size
 
 
-def _paths(call: Invocation) -> tuple[str, ...]:
-    return tuple(request.path for request in call.entries)
-
-
 TOOL = Tool(
     name="list_directory",
     key="directoryRequests",
@@ -158,6 +154,5 @@ TOOL = Tool(
     place=40,
     run=run,
     seconds=60.0,
-    targets=_paths,
-    shown=lambda call: ", ".join(_paths(call)),
+    targets=lambda call: tuple(request.path for request in call.entries),
 )

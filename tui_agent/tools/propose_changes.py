@@ -331,5 +331,5 @@ TOOL = Tool(
     targets=lambda call: tuple(
         path for entry in call.entries for path in (entry.path, entry.rename_to or "") if path
     ),
-    shown=lambda call: ", ".join(dict.fromkeys(entry.path for entry in call.entries)),
+    line=lambda call: ", ".join(dict.fromkeys(entry.path for entry in call.entries)),
 )

@@ -467,5 +467,5 @@ TOOL = Tool(
     place=30,
     run=run,
     targets=lambda call: tuple(pattern for action in call.entries for pattern in action.patterns),
-    shown=lambda call: ", ".join(action.name or action.patterns[0] for action in call.entries),
+    line=lambda call: ", ".join(action.name or action.patterns[0] for action in call.entries),
 )

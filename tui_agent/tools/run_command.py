@@ -158,5 +158,5 @@ TOOL = Tool(
     circumstances=_circumstances,
     exact=True,
     preview=_exactly,
-    shown=lambda call: "; ".join(_commands(call)),
+    line=lambda call: "; ".join(_commands(call)),
 )

@@ -182,5 +182,5 @@ TOOL = Tool(
     run=run,
     seconds=60.0,
     targets=lambda call: tuple(request.glob or "**" for request in call.entries),
-    shown=lambda call: ", ".join(f"“{request.pattern}”" for request in call.entries),
+    line=lambda call: ", ".join(f"“{request.pattern}”" for request in call.entries),
 )

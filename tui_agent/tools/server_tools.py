@@ -199,7 +199,7 @@ def as_tool(listed: ListedTool, place: int = PLACE) -> Tool:
         circumstances=partial(_circumstances, listed.server),
         targets=_arguments_of,
         preview=_preview,
-        shown=lambda call: _arguments_of(call)[0][:200],
+        line=lambda call: _arguments_of(call)[0][:200],
     )
 
 
@@ -278,7 +278,6 @@ def _describe(off: frozenset[str]) -> Tool:
         place=PLACE,
         run=run,
         targets=_names,
-        shown=lambda call: ", ".join(_names(call)),
     )
 
 
@@ -334,7 +333,6 @@ def _call(off: frozenset[str], as_calls: bool) -> Tool:
         run=run,
         acts=True,
         targets=_names,
-        shown=lambda call: ", ".join(_names(call)),
     )
 
 

@@ -129,5 +129,4 @@ TOOL = Tool(
     answers=False,
     parallel=False,
     targets=lambda call: tuple(task.id for task in call.entries),
-    shown=lambda call: ", ".join(task.id for task in call.entries),
 )

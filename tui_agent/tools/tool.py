@@ -79,8 +79,8 @@ class Progress:
     costs: dict[tuple[str, str], int] = field(default_factory=dict)
 
 
-async def _no_warning(text: str) -> None:
-    """Shows nothing."""
+async def unheard(said: object) -> None:
+    """Discards events of steps that run only for their result, and warnings."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +105,7 @@ class SessionCalls:
     resources: Callable[[str], Awaitable[tuple[str, str]]] | None = None
     servers: ServerCalls | None = None
     hooks: CallHooks | None = None
-    notify: Callable[[str], Awaitable[None]] = _no_warning
+    notify: Callable[[str], Awaitable[None]] = unheard
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,9 +130,9 @@ class ToolContext:
     def turn(self) -> int:
         return self.core.state.turn.number
 
-
-async def unheard(event: Event) -> None:
-    """Discards events of steps that run only for their result."""
+    def unsaved_text(self, path: str) -> str | None:
+        buffer = self.core.state.buffers.get(path)
+        return buffer.text if buffer is not None and buffer.unsaved else None
 
 
 #: Decision of a rule or a tool about a call.
@@ -262,8 +262,11 @@ class Tool:
     preview: Callable[[Invocation], str] = exactly
     #: The part that an approval covers, if less than the preview, which then names it.
     approves: Callable[[Invocation], str] | None = None
-    #: Short description for one line of the chat.
-    shown: Callable[[Invocation], str] = lambda call: ""
+    #: One line for the chat; the targets if None.
+    line: Callable[[Invocation], str] | None = None
+
+    def shown(self, call: Invocation) -> str:
+        return self.line(call) if self.line is not None else ", ".join(self.targets(call))
 
     @property
     def function(self) -> Function:

@@ -17,10 +17,6 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     return ToolResult("\n\n".join(sections), amount="read")
 
 
-def _names(call: Invocation) -> tuple[str, ...]:
-    return tuple(str(entry["name"]) for entry in call.entries)
-
-
 TOOL = Tool(
     name="use_skill",
     key="useSkills",
@@ -38,7 +34,6 @@ TOOL = Tool(
     place=58,
     run=run,
     seconds=30.0,
-    targets=_names,
+    targets=lambda call: tuple(str(entry["name"]) for entry in call.entries),
     offered=lambda context: bool(context.core.state.skills),
-    shown=lambda call: ", ".join(_names(call)),
 )
