@@ -96,17 +96,20 @@ def hooked_calls(tool: str, entries: tuple[Any, ...], root: Path) -> Iterator[Ho
                 yield HookedCall(shown, words, tool)
             case dict() if tool == "call_tool":
                 name, arguments = str(entry.get("name", "")), entry.get("arguments") or {}
-                yield HookedCall(_of_server(name), arguments if isinstance(arguments, dict) else {}, name)
+                yield HookedCall(f"mcp__{name}", arguments if isinstance(arguments, dict) else {}, name)
             case dict() if "__" in tool:
-                yield HookedCall(_of_server(tool), entry, tool)
+                yield HookedCall(f"mcp__{tool}", entry, tool)
+            case dict() if tool == "run_command":
+                words = {"command": entry.get("command", ""), "description": entry.get("why", "")}
+                yield HookedCall(shown, words, tool)
+            case dict() if tool == "find_files":
+                yield HookedCall(shown, {"pattern": entry.get("glob", "")}, tool)
+            case dict() if tool == "use_skill":
+                yield HookedCall(shown, {"skill": entry.get("name", ""), **entry}, tool)
             case dict():
-                yield HookedCall(shown, _renamed(tool, entry), tool)
+                yield HookedCall(shown, entry, tool)
             case _:
                 yield HookedCall(shown, {"entry": str(entry)}, tool)
-
-
-def _of_server(name: str) -> str:
-    return f"mcp__{name}"
 
 
 def _change(change: ChangeRequest, root: Path, own: str) -> HookedCall:
@@ -154,14 +157,3 @@ def with_input(tool: str, entry: Any, before: dict[str, Any], after: dict[str, A
         case dict() if "__" in tool:
             return after
     raise ValueError("a call of this kind takes no changed input of this form")
-
-
-def _renamed(tool: str, entry: dict[str, Any]) -> dict[str, Any]:
-    match tool:
-        case "run_command":
-            return {"command": entry.get("command", ""), "description": entry.get("why", "")}
-        case "find_files":
-            return {"pattern": entry.get("glob", "")}
-        case "use_skill":
-            return {"skill": entry.get("name", ""), **entry}
-    return entry
