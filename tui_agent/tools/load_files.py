@@ -48,21 +48,16 @@ MOST_QUESTIONS = 3
 
 async def load(context: ToolContext, path: str, loaded_by: LoadedBy, action: str = "") -> LoadedFile:
     """Reads the unsaved buffer, or the disk. Raises `PathRefused` and `FileError`."""
-    buffer = context.core.state.buffers.get(path)
-    newer = buffer.text if buffer is not None and buffer.unsaved else None
+    newer = context.unsaved_text(path)
     judged = await asyncio.to_thread(
         find_secrets_in_file, context.core.workspace.gate, path, MAX_BYTES, newer
     )
     decisions = context.core.state.secrets
     text, hidden = judged.shown(decisions)
 
-    def without_values() -> str:
+    def loaded() -> LoadedFile:
         context.secrets.begin(decisions)
-        return context.secrets.masked(text)
-
-    clean = await asyncio.to_thread(without_values)
-
-    def kept() -> LoadedFile:
+        clean = context.secrets.masked(text)
         return LoadedFile(
             path=path,
             md5=context.core.blobs.hold(judged.data),
@@ -76,7 +71,7 @@ async def load(context: ToolContext, path: str, loaded_by: LoadedBy, action: str
             inode=inode_of(context.core.workspace.root / path),
         )
 
-    return await asyncio.to_thread(kept)
+    return await asyncio.to_thread(loaded)
 
 
 def known_file(file: LoadedFile, turn: int, before: KnownFile | None) -> KnownFile:
@@ -281,7 +276,10 @@ async def named_fit(
     fitting, out, rest = list(fitting), list(rest[most:]), rest[:most]
     if not rest:
         return fitting, out
-    left = free_room(context) - sum(await costs_of(context, (*held, *fitting)))
+    state = context.core.state
+    taken = state.conversation.head_tokens + cost(len(state.turn.request), 0)
+    taken += sum(message.tokens - message.files for message in state.conversation.messages)
+    left = window_of(state) - taken - sum(await costs_of(context, (*held, *fitting)))
     for file in rest:
         (tokens,) = await costs_of(context, [file])
         if tokens > left:
@@ -302,18 +300,18 @@ def part_notice(part: LoadedFile) -> e.NoticeGiven:
     return e.NoticeGiven("info", f"{part.path}: the model sees lines {lines} of {part.lines:,}")
 
 
-def free_room(context: ToolContext) -> int:
-    state = context.core.state
-    taken = state.conversation.head_tokens
-    taken += sum(message.tokens - message.files for message in state.conversation.messages)
-    return window_of(state) - taken - cost(len(state.turn.request), 0)
-
-
 async def shortened(context: ToolContext, file: LoadedFile, room: int) -> LoadedFile | None:
     """Prefers `lines`; None if it would be too short."""
     if room < LEAST_PART:
         return None
-    wanted = wanted_of(context, file)
+    state, name = context.core.state, file.path.rpartition("/")[2]
+    request = state.turn.request
+    slot = next((one for one in state.plan.actions if one.action.name == file.action), None)
+    about = [slot.action.reason, slot.action.name] if slot else []
+    todos = [f"{todo.text} {todo.details}" for todo in state.todos if not todo.done]
+    lines = file.ranges or (slot.action.lines if slot else ()) or plans.ranges_in(request, name)
+    hits = tuple(context.progress.hits.get(file.path, ()))
+    wanted = file_contents.PortionRequest(tuple(lines), hits, " ".join([request, *about, *todos]))
     measured = await asyncio.to_thread(file_contents.Portions, file.text, wanted)
     listed = () if wanted.ranges else await asyncio.to_thread(_outline, file)
     best: LoadedFile | None = None
@@ -335,18 +333,6 @@ async def shortened(context: ToolContext, file: LoadedFile, room: int) -> Loaded
             listed = listed[: len(listed) // 2]
             size *= 0.9 * room / tokens
     return best
-
-
-def wanted_of(context: ToolContext, file: LoadedFile) -> file_contents.PortionRequest:
-    state = context.core.state
-    request = state.turn.request
-    slot = next((one for one in state.plan.actions if one.action.name == file.action), None)
-    about = [slot.action.reason, slot.action.name] if slot else []
-    todos = [f"{todo.text} {todo.details}" for todo in state.todos if not todo.done]
-    name = file.path.rpartition("/")[2]
-    ranges = file.ranges or (slot.action.lines if slot else ()) or plans.ranges_in(request, name)
-    hits = tuple(context.progress.hits.get(file.path, ()))
-    return file_contents.PortionRequest(tuple(ranges), hits, " ".join([request, *about, *todos]))
 
 
 def _outline(file: LoadedFile) -> tuple[str, ...]:

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from tui_agent.answers.values import TodoItem
 from tui_agent.store import events as e
 from tui_agent.store.state import Todo
 from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult
 
 
-async def add_todos(context: ToolContext, items: Sequence[TodoItem], emit: Emit) -> None:
+async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     before = context.core.state.todos
     texts = {todo.text for todo in before}
     added = tuple(
         Todo(f"t{context.turn}.{number}", item.text, item.ai_text, item.done, context.turn)
-        for number, item in enumerate({item.text: item for item in items}.values(), len(before) + 1)
+        for number, item in enumerate({item.text: item for item in call.entries}.values(), len(before) + 1)
         if item.text not in texts
     )
     if added:
         await emit(e.TodosAdded(added))
-
-
-async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
-    await add_todos(context, call.entries, emit)
     todos = context.core.state.todos
     left = sum(not todo.done for todo in todos)
     return ToolResult(
