@@ -16,7 +16,7 @@ from tui_agent.edits.merge import joined, rebased
 from tui_agent.edits.proposals import CHANGES_NOTHING, Seen
 from tui_agent.edits.proposals import propose as propose_change
 from tui_agent.errors import EditFailed, FileError, PathRefused, TuiAgentError
-from tui_agent.files.gate import LOOKS_SECRET, SecretFinding, find_secrets_in_file, read_for_person
+from tui_agent.files.gate import LOOKS_SECRET, find_secrets_in_file, read_for_person
 from tui_agent.files.masking import MASK
 from tui_agent.files.names import without_case
 from tui_agent.files.operating_system import OTHER_NAMES, has_other_names
@@ -25,17 +25,7 @@ from tui_agent.store import events as e
 from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult
 
 
-def current_secrets(context: ToolContext, path: str) -> SecretFinding | None:
-    buffer = context.core.state.buffers.get(path)
-    newer = buffer.text if buffer is not None and buffer.unsaved else None
-    try:
-        return find_secrets_in_file(context.core.workspace.gate, path, MAX_BYTES, newer)
-    except TuiAgentError:
-        return None
-
-
 async def text_on_disk(context: ToolContext, path: str) -> tuple[str, str] | None:
-    buffer = context.core.state.buffers.get(path)
     try:
         data = await asyncio.to_thread(read_for_person, context.core.workspace.gate, path, MAX_BYTES)
     except PathRefused:
@@ -44,8 +34,7 @@ async def text_on_disk(context: ToolContext, path: str) -> tuple[str, str] | Non
         if context.core.workspace.gate.place(path, "read").exists:
             raise
         return None
-    newer = buffer.text if buffer is not None and buffer.unsaved else None
-    return await asyncio.to_thread(_store_text, context, data, newer)
+    return await asyncio.to_thread(_store_text, context, data, context.unsaved_text(path))
 
 
 def _store_text(context: ToolContext, data: bytes, newer: str | None) -> tuple[str, str]:
@@ -178,7 +167,9 @@ async def _change(
                 raise EditFailed(
                     f"{request.path} looks like a secret and was not shown to you", "ask for it first"
                 )
-        _check_no_mask(request, base)
+        if (base is None or MASK not in base[0]) and any(MASK in text for text in request.texts):
+            why = f"{MASK} stands for a secret that was not shown to you, and is never written to a file"
+            raise EditFailed(why, "leave those places as they are, and edit around them")
         change = await _proposed(context, turn, number, request, todo, base)
         _check_masks(context, change, base)
         may_come_back = True
@@ -213,14 +204,6 @@ async def _under_its_name_now(context: ToolContext, request: ChangeRequest) -> C
     return replace(request, path=path, then=tuple(replace(step, path=path) for step in request.then))
 
 
-def _check_no_mask(request: ChangeRequest, base: tuple[str, str] | None) -> None:
-    if base is not None and MASK in base[0]:
-        return
-    if any(MASK in text for text in request.texts):
-        why = f"{MASK} stands for a secret that was not shown to you, and is never written to a file"
-        raise EditFailed(why, "leave those places as they are, and edit around them")
-
-
 def _check_masks(context: ToolContext, change: Change, base: tuple[str, str] | None) -> None:
     entry = context.core.state.known.entry(change.path)
     if entry is None or not entry.masked or base is None:
@@ -232,28 +215,24 @@ def _check_masks(context: ToolContext, change: Change, base: tuple[str, str] | N
 
 
 def _as_shown(context: ToolContext, change: Change) -> Change:
-    change = _without_secrets(context, change)
-    if context.part:
-        return change
-    place = context.core.workspace.root / context.core.workspace.gate.place(change.path, "write").path
-    if change.ask or change.state == "failed" or not has_other_names(place):
+    """Asks about a file with a secret or other names; a failed change quotes nothing of a secret one."""
+    place = context.core.workspace.gate.place(change.path, "write")
+    entry = context.core.state.known.entry(change.path)
+    if change.state == "failed":
+        if not place.secret and not (entry is not None and entry.masked):
+            newer = context.unsaved_text(change.path)
+            try:
+                judged = find_secrets_in_file(context.core.workspace.gate, change.path, MAX_BYTES, newer)
+            except TuiAgentError:
+                return change
+            if judged.choice(context.core.state.secrets) == "send":
+                return change
+        return replace(change, reason=change.reason.partition("\n")[0])
+    if place.secret:
+        return replace(change, ask=change.ask or LOOKS_SECRET, reason=change.reason or LOOKS_SECRET)
+    if change.ask or context.part or not has_other_names(context.core.workspace.root / place.path):
         return change
     return replace(change, ask=OTHER_NAMES, reason=change.reason or OTHER_NAMES)
-
-
-def _without_secrets(context: ToolContext, change: Change) -> Change:
-    entry = context.core.state.known.entry(change.path)
-    secret = context.core.workspace.gate.place(change.path, "write").secret
-    if change.state == "failed" and entry is not None and entry.masked:
-        secret = True
-    judged = None if secret or change.state != "failed" else current_secrets(context, change.path)
-    if judged is not None and judged.choice(context.core.state.secrets) != "send":
-        secret = True
-    if not secret:
-        return change
-    if change.state == "failed":
-        return replace(change, reason=change.reason.partition("\n")[0])
-    return replace(change, ask=change.ask or LOOKS_SECRET, reason=change.reason or LOOKS_SECRET)
 
 
 async def _proposed(
@@ -287,7 +266,13 @@ async def _proposed(
 async def _base(context: ToolContext, request: ChangeRequest) -> tuple[str, str] | None:
     for path in filter(None, (request.path, request.rename_to)):
         context.core.workspace.gate.place(path, "write")
-    seen = _seen_version(context, request)
+    known = context.core.state.known
+    names, entry = known.names(request.path), known.entry(request.path)
+    versions = [touch.md5 for touch in known.touches if touch.path in names and touch.md5]
+    if not versions and entry is not None:
+        versions = [entry.md5]
+    named = request.base_hash.strip().lower()
+    seen = next((md5 for md5 in reversed(versions) if md5.startswith(named)), (versions or [""])[-1])
     now = await text_on_disk(context, request.path)
     if now is None and request.content is not None:
         return None  # Whole content creates a missing file, for example after an undo.
@@ -295,19 +280,6 @@ async def _base(context: ToolContext, request: ChangeRequest) -> tuple[str, str]
         data = await asyncio.to_thread(context.core.blobs.get, seen)
         return decode(data).text, seen
     return now
-
-
-def _seen_version(context: ToolContext, request: ChangeRequest) -> str:
-    known = context.core.state.known
-    names = known.names(request.path)
-    versions = [touch.md5 for touch in known.touches if touch.path in names and touch.md5]
-    if not versions:
-        entry = known.entry(request.path)
-        return entry.md5 if entry else ""
-    named = request.base_hash.strip().lower()
-    if not named:
-        return versions[-1]
-    return next((md5 for md5 in reversed(versions) if md5.startswith(named)), versions[-1])
 
 
 TOOL = Tool(
