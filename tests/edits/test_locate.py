@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tui_agent.answers.values import ChangeRequest, EditHunk
 from tui_agent.edits import forms
-from tui_agent.edits.locate import RUNGS, locate, lower
+from tui_agent.edits.locate import RUNGS, locate, lowest
 from tui_agent.edits.source_text import SourceText, cuts
 from tui_agent.errors import Ambiguous, EditFailed
 
@@ -135,7 +135,7 @@ def test_each_rung_finds_the_place_and_changes_nothing_else(
 
 def test_the_rungs_are_named_in_their_order() -> None:
     assert list(dict.fromkeys(case[0] for case in LADDER)) == list(RUNGS)
-    assert lower("exact", "near") == lower("near", "") == "near"
+    assert lowest("exact", "near") == lowest("near", "") == "near"
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tui_agent.answers.values import ChangeRequest, EditHunk
 from tui_agent.edits import fuzzy_match, indent, locate, preconditions
 from tui_agent.edits.change import ChangeKind
 from tui_agent.edits.lines import BOM, ended_like, plain
-from tui_agent.edits.locate import Replacement, lower
+from tui_agent.edits.locate import Replacement, lowest
 from tui_agent.edits.merge import merge
 from tui_agent.edits.source_text import Match, SourceText
 from tui_agent.errors import Ambiguous, EditFailed
@@ -51,7 +51,7 @@ def place(base: str, hunks: Sequence[EditHunk], in_order: bool, threshold: float
         made = sorted(_chosen(places), key=_span)
         if any(one.end > other.start for one, other in pairwise(made)):
             raise EditFailed("two hunks of the diff change the same lines", "send them as one hunk")
-        rung = _lowest(made)
+        rung = lowest(*(one.rung for one in made))
         final_newline = next(
             (hunk.final_newline for hunk in reversed(hunks) if hunk.final_newline is not None), None
         )
@@ -59,13 +59,6 @@ def place(base: str, hunks: Sequence[EditHunk], in_order: bool, threshold: float
         source, made, rung = _one_by_one(source, hunks, threshold)
     text = _finished(source, made, final_newline)
     return text[: len(source.bom)] + ended_like(base.removeprefix("\ufeff"), text[len(source.bom) :]), rung
-
-
-def _lowest(made: Sequence[Replacement]) -> str:
-    rung = ""
-    for one in made:
-        rung = lower(rung, one.rung)
-    return rung
 
 
 def _finished(source: SourceText, made: Sequence[Replacement], final_newline: bool | None = None) -> str:
@@ -112,7 +105,7 @@ def _one_by_one(
             here = [one]
         for one in here:
             insort(made, one, key=_start)
-        rung = lower(rung, _lowest(here))
+        rung = lowest(rung, *(one.rung for one in here))
     return source, made, rung
 
 
@@ -291,20 +284,19 @@ def _below_anchors(source: SourceText, hunk: EditHunk, matches: list[Match]) -> 
                     "copy the line after `@@` from the file, or leave it out",
                 )
             first = line + 1
-        inside = [match for match in matches if match.end > first]
-        return inside or _elsewhere(hunk)
-    below = [match for match in matches if match.end > scope[0]]
-    inside = [match for match in below if match.first < scope[1]]
-    if not inside:
-        preconditions.check_undone_within(source, hunk, scope)
-    return inside or below or _elsewhere(hunk)
-
-
-def _elsewhere(hunk: EditHunk) -> list[Match]:
-    raise EditFailed(
-        f"{hunk.name} is not below `{hunk.anchors[-1][:80]}`",
-        "copy the line after `@@` from the file, or leave it out",
-    )
+        found = [match for match in matches if match.end > first]
+    else:
+        below = [match for match in matches if match.end > scope[0]]
+        found = [match for match in below if match.first < scope[1]]
+        if not found:
+            preconditions.check_undone_within(source, hunk, scope)
+            found = below
+    if not found:
+        raise EditFailed(
+            f"{hunk.name} is not below `{hunk.anchors[-1][:80]}`",
+            "copy the line after `@@` from the file, or leave it out",
+        )
+    return found
 
 
 def _block(source: SourceText, anchors: Sequence[str]) -> tuple[int, int] | None:
@@ -430,7 +422,7 @@ def _further(request: ChangeRequest, base: str | None, text: str | None, rung: s
                     "send one change of that place",
                 )
             text = merged.text
-        rung = lower(rung, needed)
+        rung = lowest(rung, needed)
     return text, rung
 
 

@@ -241,8 +241,3 @@ def hint(source: SourceText, search: str) -> str:
 def lines_from(source: SourceText, first: int, end: int) -> str:
     shown = range(first, min(end, first + _SHOWN))
     return "\n".join(f"{at + 1}: {source.lines[at][:_WIDEST]}" for at in shown)
-
-
-def shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
-    pairs = enumerate(zip(ours, theirs, strict=False))
-    return next((number for number, (one, other) in pairs if one != other), min(len(ours), len(theirs)))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 
 from msgspec import Struct
 from msgspec.structs import replace as with_
@@ -277,8 +278,8 @@ class Replacement(Struct, frozen=True):
 _Rung = Callable[[SourceText, EditHunk, float], Iterator[Match]]
 
 
-def lower(first: str, second: str) -> str:
-    return max(first, second, key=lambda rung: RUNGS.index(rung) if rung else -1)
+def lowest(*rungs: str) -> str:
+    return max(rungs, key=lambda rung: RUNGS.index(rung) if rung else -1, default="")
 
 
 def locate(source: SourceText, wanted: EditHunk, threshold: float = 0.9) -> Replacement:
@@ -380,7 +381,8 @@ def _carried_over(source: SourceText, match: Match) -> Replacement:
 
 
 def _shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
-    return sum(len(line) + 1 for line in ours[: fuzzy_match.shared(ours, theirs)])
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(ours, theirs, strict=False))
+    return sum(len(line) + 1 for line, _ in same)
 
 
 def _exact(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator[Match]:

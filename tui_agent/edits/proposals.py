@@ -148,9 +148,9 @@ def propose(
                 "send it with the characters themselves",
             )
     except EditFailed as error:
-        return _moved(change, "failed", str(error))
+        return replace(change, state="failed", reason=str(error))
     if request.executable is None and proposal.kind == "edit" and proposal.new_text == base_text:
-        return _moved(change, "failed", CHANGES_NOTHING)
+        return replace(change, state="failed", reason=CHANGES_NOTHING)
     return _ready(change, request, proposal, base_text, put_text, seen)
 
 
@@ -177,20 +177,18 @@ def _ready(
     seen: Seen,
 ) -> Change:
     base = base_text or ""
-    new = "" if proposal.kind == "delete" else base if proposal.new_text is None else proposal.new_text
+    deletes = proposal.kind == "delete"
+    new = "" if deletes else base if proposal.new_text is None else proposal.new_text
     parts = hunks(base, new)
     added, removed = counts(parts)
     ask = request.offered
-    if proposal.kind != "delete":
+    if not deletes:
         ask = _why_ask(request, base_text, new, seen) or _suspects_omission(request, parts)
     only_drops = bool(new.strip()) and not request.offered and seen == "whole"
-    return Change(
-        id=change.id,
-        turn=change.turn,
-        path=change.path,
+    return replace(
+        change,
         kind=proposal.kind,
-        base=change.base,
-        new="" if proposal.kind == "delete" else put_text(new),
+        new="" if deletes else put_text(new),
         rename_to=proposal.rename_to,
         rung=proposal.rung,
         hunks=("pending",) * len(parts),
@@ -198,9 +196,8 @@ def _ready(
         removed=removed,
         reason=ask,
         ask=ask,
-        todo=change.todo,
         drops=dropped_lines(request, base, new) if ask and only_drops else 0,
-        executable=request.executable if proposal.kind != "delete" else None,
+        executable=None if deletes else request.executable,
     )
 
 
@@ -261,7 +258,3 @@ def dropped_lines(request: ChangeRequest, base: str, new: str) -> int:
         return 0
     dropped, total = _dropped(base, new)
     return dropped if 2 * dropped > total else 0
-
-
-def _moved(change: Change, state: Literal["failed"], reason: str) -> Change:
-    return replace(change, state=state, reason=reason)
