@@ -312,10 +312,12 @@ def cause_of(
     if how != "exit":
         return None
     lines = [line[:_WIDEST] for line in output.splitlines()[-_MOST_LINES:]]
+    names = (path.rpartition("/")[2] for path in emptied)
+    empty = [*emptied, *(name for name in names if len(name) > 4 and "." in name)]
     found: dict[Kind, int] = {}
     for line in lines:
         kind = next((kind for kind, sign in _SIGNS if sign.search(line)), None)
-        if kind is None and any(_names(line, path) for path in emptied):
+        if kind is None and any(name in line for name in empty):
             kind = "emptied"
         if kind is not None:
             found[kind] = found.get(kind, 0) + 1
@@ -350,8 +352,3 @@ _MISSING = late(
     r"|exec: \"([\w./+-]{1,80})\": executable file not found|^spawn ([\w./+-]{1,80}) ENOENT",
     re.MULTILINE,
 )
-
-
-def _names(line: str, path: str) -> bool:
-    name = path.rpartition("/")[2]
-    return path in line or (len(name) > 4 and "." in name and name in line)

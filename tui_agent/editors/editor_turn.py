@@ -115,8 +115,7 @@ class EditorTurn:
             case {"type": "delta", "text": str(text)}:
                 await self._say(text)
             case {"type": "thought", "text": str(text)}:
-                block = s.TextContentBlock(text=text, type="text")
-                await self._update(s.AgentThoughtChunk(content=block, session_update="agent_thought_chunk"))
+                await self._update(_thought(text))
             case {"type": "notice", "level": "warning" | "error", "text": str(text)}:
                 await self._say(f"\n\n_{text}_\n\n")
             case {"type": "plan", "actions": [*actions]} if actions:
@@ -229,8 +228,7 @@ class EditorTurn:
         if message.kind not in ("person", "agent"):
             return
         if message.reasoning:
-            thought = s.TextContentBlock(text=message.reasoning, type="text")
-            await self._update(s.AgentThoughtChunk(content=thought, session_update="agent_thought_chunk"))
+            await self._update(_thought(message.reasoning))
         for call in message.calls:
             await self._call(f"{call.name} {call.shown}", _KINDS.get(call.name, "other"), ok=call.ok)
         text = message.text or message.summary
@@ -289,3 +287,8 @@ class EditorTurn:
 
     async def _update(self, update: Any) -> None:
         await self._client.session_update(session_id=self._link.id, update=update)
+
+
+def _thought(text: str) -> s.AgentThoughtChunk:
+    block = s.TextContentBlock(text=text, type="text")
+    return s.AgentThoughtChunk(content=block, session_update="agent_thought_chunk")

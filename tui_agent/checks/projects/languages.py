@@ -35,7 +35,10 @@ def other_checks(project: Project) -> Iterator[PlainCommand]:
     if project.has("Cargo.toml"):
         in_all = " --workspace" if table(project.toml("Cargo.toml").get("workspace")) else ""
         yield PlainCommand("rust tests", "cargo", f"cargo test --quiet --no-fail-fast{in_all}")
-    yield from _go(project)
+    if (modules := go_modules(project)) or project.has("go.mod"):
+        yield PlainCommand("go tests", "go", f"go test {' '.join(map(go_packages, modules or ['']))}")
+    if project.has(".golangci.yml", ".golangci.yaml", ".golangci.toml"):
+        yield PlainCommand("golangci-lint", "golangci-lint", "golangci-lint run", GO)
     yield from _c(project)
     if project.has("pom.xml"):
         program = "./mvnw" if project.has("mvnw") else "mvn"
@@ -71,16 +74,6 @@ def other_checks(project: Project) -> Iterator[PlainCommand]:
         yield PlainCommand("dart tests", "test", "flutter test" if flutter else "dart test")
     if project.has("Project.toml") and project.has("test/runtests.jl"):
         yield PlainCommand("julia tests", "julia", "julia --project=. -e 'using Pkg; Pkg.test()'")
-
-
-def _go(project: Project) -> Iterator[PlainCommand]:
-    modules = go_modules(project)
-    if modules:
-        yield PlainCommand("go tests", "go", f"go test {' '.join(map(go_packages, modules))}")
-    elif project.has("go.mod"):
-        yield PlainCommand("go tests", "go", "go test ./...")
-    if project.has(".golangci.yml", ".golangci.yaml", ".golangci.toml"):
-        yield PlainCommand("golangci-lint", "golangci-lint", "golangci-lint run", GO)
 
 
 def go_packages(folder: str) -> str:
