@@ -15,7 +15,7 @@ import re
 import secrets
 import time
 from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -282,6 +282,20 @@ class RunningServer:
         remedy = "then try again" if "mcp login" in why else more
         return ServerFailed(f"The server {self.server.name} {doing}: {why}", remedy)
 
+    @asynccontextmanager
+    async def doing(
+        self, what: str, limit: AbstractAsyncContextManager[object], late: str
+    ) -> AsyncGenerator[None]:
+        """Raises ServerFailed: the server `what`, if it is over `limit` because of `late`."""
+        try:
+            async with limit:
+                yield
+        except Exception as error:
+            _log.debug("a call of %s failed", self.server.name, exc_info=True)
+            if isinstance(error, TimeoutError):
+                error = TimeoutError(late)
+            raise await self.failed(error, what) from None
+
     async def _run(self) -> None:
         """Holds the connection. The SDK's contexts are entered and left in this one task."""
         try:
@@ -303,7 +317,7 @@ class RunningServer:
             _log.debug("the server %s failed", self.server.name, exc_info=error)
             if not self._ready.done():
                 if isinstance(error, TimeoutError):
-                    error = TimeoutError(f"it did not answer within {START_SECONDS:g} s")
+                    error = TimeoutError(_late(START_SECONDS))
                 self._ready.set_exception(await self.failed(error, "cannot be used"))
                 self._ready.exception()  # A cancelled caller does not retrieve it.
             if isinstance(error, asyncio.CancelledError):
@@ -323,6 +337,10 @@ class RunningServer:
         except (OSError, ValueError) as error:
             raise RuntimeError(f"{settings.command} cannot be started ({_reason(error)})") from None
         return transports.transport(self._program)
+
+
+def _late(seconds: float) -> str:
+    return f"it did not answer within {seconds:g} s"
 
 
 def _reason(error: BaseException) -> str:
@@ -347,48 +365,19 @@ class WorkerMethods:
         self.questions = Questions(announce)
         self._pasted: asyncio.Future[str] | None = None
 
-    async def _use(self, params: dict[str, Any]) -> RunningServer:
-        server = msgspec.convert(params["server"], ToolServer)
-        running = self._running.get(server.name)
-        if running is not None and (running.ended or running.server != server):
-            await running.end()
-            running = None
-        if running is None:
-            now = time.monotonic()
-            starts = [at for at in self._starts.get(server.name, []) if now - at < WITHIN]
-            if len(starts) >= MOST_STARTS:
-                raise ServerFailed(
-                    f"The server {server.name} ended {MOST_STARTS} times within a minute",
-                    f"`tui-agent mcp test {server.name}` shows why",
-                )
-            self._starts[server.name] = [*starts, now]
-            running = self._running[server.name] = RunningServer(server, params["folder"], self.questions)
-        return running
-
     async def offer(self, params: dict[str, Any], send: Send) -> Any:
-        running = await self._use(params)
-        client = await running.client()
-        try:
-            async with asyncio.timeout(START_SECONDS):
-                raw = await _listed(client)
-        except Exception as error:
-            _log.debug("listing failed", exc_info=True)
-            if isinstance(error, TimeoutError):
-                error = TimeoutError(f"it did not list its tools within {START_SECONDS:g} s")
-            raise await running.failed(error, "cannot be used") from None
+        running, client = await self._connected(params)
+        late = f"it did not list its tools within {START_SECONDS:g} s"
+        async with running.doing("cannot be used", asyncio.timeout(START_SECONDS), late):
+            raw = await _listed(client)
         return await asyncio.to_thread(checked_offer, running.server.name, raw)
 
     async def call(self, params: dict[str, Any], send: Send) -> Any:
         running, client = await self._connected(params)
         name, seconds = params["tool"], params["timeout"]
-        try:
-            async with self.questions.clock(running.server.name, seconds):
-                result = await client.call_tool(name, params["arguments"])
-        except Exception as error:
-            _log.debug("a call failed", exc_info=True)
-            if isinstance(error, TimeoutError):
-                error = TimeoutError(f"it did not answer within {seconds:g} s")
-            raise await running.failed(error, f"did not do {one_line(name)[:80]}") from None
+        clock = self.questions.clock(running.server.name, seconds)
+        async with running.doing(f"did not do {one_line(name)[:80]}", clock, _late(seconds)):
+            result = await client.call_tool(name, params["arguments"])
         text = await asyncio.to_thread(text_of, result.content, result.structured_content)
         found = await asyncio.to_thread(kept, text, params["keep"], running.server.name)
         pictures = await asyncio.to_thread(pictures_of, result.content, params["keep"], running.server.name)
@@ -396,23 +385,17 @@ class WorkerMethods:
 
     async def read(self, params: dict[str, Any], send: Send) -> Any:
         running, client = await self._connected(params)
-        try:
-            async with asyncio.timeout(params["timeout"]):
-                result = await client.read_resource(params["uri"])
-        except Exception as error:
-            raise await running.failed(error, f"did not give {one_line(params['uri'])[:120]}") from None
+        seconds, doing = params["timeout"], f"did not give {one_line(params['uri'])[:120]}"
+        async with running.doing(doing, asyncio.timeout(seconds), _late(seconds)):
+            result = await client.read_resource(params["uri"])
         text = "\n".join(map(resource_text, result.contents))
         return await asyncio.to_thread(kept, text, params["keep"], running.server.name)
 
     async def prompt(self, params: dict[str, Any], send: Send) -> str:
         running, client = await self._connected(params)
-        try:
-            async with asyncio.timeout(params["timeout"]):
-                result = await client.get_prompt(params["name"], params["arguments"])
-        except Exception as error:
-            raise await running.failed(
-                error, f"did not give the prompt {one_line(params['name'])[:80]}"
-            ) from None
+        seconds, doing = params["timeout"], f"did not give the prompt {one_line(params['name'])[:80]}"
+        async with running.doing(doing, asyncio.timeout(seconds), _late(seconds)):
+            result = await client.get_prompt(params["name"], params["arguments"])
         return text_of([message.content for message in result.messages], None)[:WHOLE]
 
     async def login(self, params: dict[str, Any], send: Send) -> None:
@@ -461,7 +444,21 @@ class WorkerMethods:
             await running.end()
 
     async def _connected(self, params: dict[str, Any]) -> tuple[RunningServer, Client]:
-        running = await self._use(params)
+        server = msgspec.convert(params["server"], ToolServer)
+        running = self._running.get(server.name)
+        if running is not None and (running.ended or running.server != server):
+            await running.end()
+            running = None
+        if running is None:
+            now = time.monotonic()
+            starts = [at for at in self._starts.get(server.name, []) if now - at < WITHIN]
+            if len(starts) >= MOST_STARTS:
+                raise ServerFailed(
+                    f"The server {server.name} ended {MOST_STARTS} times within a minute",
+                    f"`tui-agent mcp test {server.name}` shows why",
+                )
+            self._starts[server.name] = [*starts, now]
+            running = self._running[server.name] = RunningServer(server, params["folder"], self.questions)
         return running, await running.client()
 
 
