@@ -101,9 +101,7 @@ def is_inside(path: str | Path, root: Path) -> bool:
     return os.path.commonpath([os.path.realpath(path), root]) == str(root)
 
 
-def entries(
-    folder: Path, depth: int = MAX_DEPTH, *, links: bool = True, without: frozenset[str] = frozenset()
-) -> Iterator[Path]:
+def entries(folder: Path, depth: int = MAX_DEPTH, *, without: frozenset[str] = frozenset()) -> Iterator[Path]:
     """Yields files below a folder, sorted, at most `MAX_LISTED`; follows linked folders once each."""
     left = [MAX_LISTED]
     seen: set[str] = set()
@@ -123,8 +121,7 @@ def entries(
             left[0] -= 1
             if left[0] < 0:
                 return
-            # `entry.is_dir` raises for a circular link.
-            if os.path.isdir(entry) if links else entry.is_dir(follow_symlinks=False):
+            if os.path.isdir(entry):  # `entry.is_dir` raises for a circular link.
                 yield from walk(at / entry.name, deep - 1)
             else:
                 yield at / entry.name

@@ -69,7 +69,12 @@ def narrowing(written: Iterable[str]) -> Narrowing:
     left_out = []
     for name in written:
         found = _RULE.fullmatch(name.strip())
-        tool = _tool(found[1]) if found else None
+        written_tool = found[1] if found else ""
+        server = written_tool.removeprefix("mcp__")
+        if server and server != written_tool:
+            tool = server if "__" in server else f"{server}__*"
+        else:
+            tool = TOOLS.get(written_tool.lower())
         if found is None or tool is None:
             left_out.append(name.strip())
             continue
@@ -79,13 +84,6 @@ def narrowing(written: Iterable[str]) -> Narrowing:
         before = tools.get(tool)
         tools[tool] = () if not pattern or before == () else (*(before or ()), pattern)
     return Narrowing(tools, tuple(left_out))
-
-
-def _tool(written: str) -> str | None:
-    server = written.removeprefix("mcp__")
-    if server != written and server:
-        return server if "__" in server else f"{server}__*"
-    return TOOLS.get(written.lower())
 
 
 def model_of(written: str, configured: Sequence[str]) -> str | None:
