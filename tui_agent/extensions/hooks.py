@@ -387,9 +387,25 @@ def answer_of(event: str, status: int, printed: str, errors: str) -> HookResult:
     if not printed.startswith("{"):
         return HookResult(context=printed[:MAX_TEXT] if event in _PLAIN_TEXT else "")
     try:
-        return _answer(event, msgspec.json.decode(printed, type=_Answer))
+        found = msgspec.json.decode(printed, type=_Answer)
     except (msgspec.DecodeError, RecursionError) as error:
         return HookResult(failed=f"printed JSON that cannot be used ({one_line(str(error))[:200]})")
+    own = found.hook_specific_output or _Specific()
+    given = own.decision or _Decision()
+    none = "no reason was given"
+    reason = (own.permission_decision_reason or given.message or found.reason or none)[:MAX_TEXT]
+    decision = own.permission_decision or given.behavior or found.decision or ""
+    verdict = {"allow": "allow", "approve": "allow", "ask": "ask"}.get(decision, "")
+    blocked = reason if decision in ("block", "deny") else ""
+    stop = "" if found.continue_ else (found.stop_reason or none)[:MAX_TEXT]
+    return HookResult(
+        blocked=blocked,
+        verdict=verdict if event in _OF_CALLS else "",
+        updated=(own.updated_input or given.updated_input) if event in _OF_CALLS else None,
+        context=(own.additional_context or found.additional_context or "")[:MAX_TEXT],
+        message=(found.system_message or "")[:MAX_TEXT],
+        stop=stop or (blocked if given.interrupt else ""),
+    )
 
 
 class _Decision(Struct, rename="camel"):
@@ -415,22 +431,3 @@ class _Answer(Struct, rename="camel"):
     reason: str | None = None
     additional_context: str | None = None
     hook_specific_output: _Specific | None = None
-
-
-def _answer(event: str, found: _Answer) -> HookResult:
-    own = found.hook_specific_output or _Specific()
-    given = own.decision or _Decision()
-    none = "no reason was given"
-    reason = (own.permission_decision_reason or given.message or found.reason or none)[:MAX_TEXT]
-    decision = own.permission_decision or given.behavior or found.decision or ""
-    verdict = {"allow": "allow", "approve": "allow", "ask": "ask"}.get(decision, "")
-    blocked = reason if decision in ("block", "deny") else ""
-    stop = "" if found.continue_ else (found.stop_reason or none)[:MAX_TEXT]
-    return HookResult(
-        blocked=blocked,
-        verdict=verdict if event in _OF_CALLS else "",
-        updated=(own.updated_input or given.updated_input) if event in _OF_CALLS else None,
-        context=(own.additional_context or found.additional_context or "")[:MAX_TEXT],
-        message=(found.system_message or "")[:MAX_TEXT],
-        stop=stop or (blocked if given.interrupt else ""),
-    )
