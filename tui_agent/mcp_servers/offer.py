@@ -8,6 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -121,13 +123,16 @@ def _words(text: Any) -> str:
 def _fault_of(schema: Any) -> str:
     if not isinstance(schema, dict) or schema.get("type", "object") != "object":
         return "its schema is not that of an object"
-    if _depth(schema) > MAX_DEPTH:
+    levels = list(islice(_levels(schema), MAX_DEPTH + 1))
+    if len(levels) > MAX_DEPTH:
         return "its schema is nested too deeply"
     size = len(json.dumps(schema))
     if size > MAX_SCHEMA:
         return f"its schema has {size:,} characters, more than {MAX_SCHEMA:,}"
-    if any(not reference.startswith("#") for reference in _references(schema)):
-        return "its schema refers to another document"
+    for table in (one for level in levels for one in level if isinstance(one, dict)):
+        named = [table.get(key) for key in ("$ref", "$dynamicRef", "$recursiveRef", "$schema")]
+        if any(isinstance(reference, str) and not reference.startswith("#") for reference in named):
+            return "its schema refers to another document"
     import jsonschema_rs
 
     try:
@@ -146,35 +151,15 @@ def _cleaned(value: Any, key: str = "") -> Any:
     return clean(value) if isinstance(value, str) and key in ("description", "title", "$comment") else value
 
 
-def _references(value: Any) -> list[str]:
-    found: list[str] = []
+def _levels(value: Any) -> Iterator[list[Any]]:
     level = [value]
     while level:
-        inner: list[Any] = []
-        for one in level:
-            if isinstance(one, dict):
-                found += [
-                    str(part)
-                    for key, part in one.items()
-                    if key in ("$ref", "$dynamicRef", "$recursiveRef", "$schema") and isinstance(part, str)
-                ]
-                inner += one.values()
-            elif isinstance(one, list):
-                inner += one
-        level = inner
-    return found
-
-
-def _depth(value: Any) -> int:
-    level, depth = [value], 0
-    while level and depth <= MAX_DEPTH:
+        yield level
         level = [
             part
             for one in level
             for part in (one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
         ]
-        depth += 1
-    return depth
 
 
 def stored_offer(cache: Path, digest: str) -> ServerOffer | None:
