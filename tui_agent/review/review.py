@@ -97,18 +97,14 @@ async def change_of(
     ran = bool((now.mode or 0) & 0o100)
     runs = one.executable if kind != "delete" and one.executable != ran else None
     change = replace(named, kind=kind, executable=runs)
+    return await asyncio.to_thread(_on_base, change, base, now, new, blobs)
+
+
+def _on_base(change: Change, base: str | None, now: CurrentFile, new: str, blobs: Blobs) -> Change:
     if base is None or base == now.md5:
-        return await asyncio.to_thread(_based, change, now, new, blobs)
-    return await asyncio.to_thread(_merged, change, base, now, new, blobs)
-
-
-def _based(change: Change, now: CurrentFile, new: str, blobs: Blobs) -> Change:
-    text = now.text or ""
-    base = "" if now.text is None else blobs.put(encode(now.stored, text))
-    return with_texts(replace(change, base=base), text, new, blobs.put_text)
-
-
-def _merged(change: Change, base: str, now: CurrentFile, new: str, blobs: Blobs) -> Change:
+        text = now.text or ""
+        base = "" if now.text is None else blobs.put(encode(now.stored, text))
+        return with_texts(replace(change, base=base), text, new, blobs.put_text)
     kind: ChangeKind = change.kind if base or change.kind == "delete" else "create"
     before = text_under(blobs, base) or ""
     change = with_texts(replace(change, base=base, kind=kind), before, new, blobs.put_text)
