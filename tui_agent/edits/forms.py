@@ -121,18 +121,15 @@ def _places_of(
     if len(matches) != repeats:
         matches = [locate.only(hunk, matches)]
     here = [locate.placed(source, match) for match in matches]
-    if any(_touches(one, made) for one in here):
-        raise EditFailed(
-            f"{hunk.name} is of lines that an edit before it changes in another way",
-            "send one edit of that place",
-        )
+    for one in here:
+        after = bisect_right(made, one.start, key=_start)
+        touches_above = after > 0 and made[after - 1].end > one.start
+        if touches_above or (after < len(made) and made[after].start < one.end):
+            raise EditFailed(
+                f"{hunk.name} is of lines that an edit before it changes in another way",
+                "send one edit of that place",
+            )
     return here
-
-
-def _touches(one: Replacement, made: Sequence[Replacement]) -> bool:
-    after = bisect_right(made, one.start, key=_start)
-    before = after > 0 and made[after - 1].end > one.start
-    return before or (after < len(made) and made[after].start < one.end)
 
 
 class _Candidates(Struct, frozen=True):

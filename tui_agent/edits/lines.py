@@ -50,7 +50,13 @@ def matches(old: Sequence[str], new: Sequence[str]) -> list[Match]:
             found.append((i, j, 1))
             start, at = i + 1, j + 1
         waiting.append((start, end, at, to))
-    return _joined(sorted(found))
+    runs: list[Match] = []
+    for i, j, length in sorted(found):
+        if runs and runs[-1][0] + runs[-1][2] == i and runs[-1][1] + runs[-1][2] == j:
+            runs[-1] = (runs[-1][0], runs[-1][1], runs[-1][2] + length)
+        else:
+            runs.append((i, j, length))
+    return runs
 
 
 def changes(old: Sequence[str], new: Sequence[str]) -> Iterator[Stretch]:
@@ -132,16 +138,6 @@ def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
         result.append(pairs[number])
         number = below[number]
     return result[::-1]
-
-
-def _joined(found: list[Match]) -> list[Match]:
-    result: list[Match] = []
-    for i, j, length in found:
-        if result and result[-1][0] + result[-1][2] == i and result[-1][1] + result[-1][2] == j:
-            result[-1] = (result[-1][0], result[-1][1], result[-1][2] + length)
-        else:
-            result.append((i, j, length))
-    return result
 
 
 def shortest_matches(old: Sequence[str], new: Sequence[str], most: int) -> list[Match] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -64,7 +64,16 @@ class Search:
         for row in range(start[0], min(last + 1, len(lines))):
             line = lines[row]
             begin, stop = start[1] if row == start[0] else 0, end_column if row == last else len(line)
-            found += (Occurrence(row, *span) for span in self._spans(line, begin, stop, deadline))
+            if self._words and self._words not in (line if self._case else line.lower()):
+                continue
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise _too_long()
+            try:
+                matches = self._compiled.finditer(line, begin, stop, timeout=left, concurrent=True)
+                found += (Occurrence(row, *match.span()) for match in matches)
+            except TimeoutError as error:
+                raise _too_long() from error
             if len(found) > MOST:
                 return Occurrences(tuple(found[:MOST]), more=True)
         return Occurrences(tuple(found))
@@ -91,18 +100,6 @@ class Search:
                 at = occurrence.end
             changed[row] = "".join((*parts, line[at:]))
         return changed
-
-    def _spans(self, line: str, begin: int, stop: int, deadline: float) -> Iterator[tuple[int, int]]:
-        if self._words and self._words not in (line if self._case else line.lower()):
-            return
-        left = deadline - time.monotonic()
-        try:
-            if left <= 0:
-                raise TimeoutError
-            for match in self._compiled.finditer(line, begin, stop, timeout=left, concurrent=True):
-                yield match.span()
-        except TimeoutError as error:
-            raise _too_long() from error
 
     def _replacement_for(self, line: str, occurrence: Occurrence, template: str, deadline: float) -> str:
         if not self._expression:

@@ -217,7 +217,15 @@ class Writer:
     async def _write_and_say(
         self, wait: Wait, name: str, targets: Sequence[WriteTarget], events: Events, leaves: Iterable[str]
     ) -> WriteOutcome:
-        targets = await asyncio.to_thread(lambda: [self._stored(target) for target in targets])
+        put = self._blobs.put_unsynced
+        targets = await asyncio.to_thread(
+            lambda: [
+                target
+                if target.text is None
+                else replace(target, hashed=put(encode(target.now.stored, target.text)))
+                for target in targets
+            ]
+        )
         loop = asyncio.get_running_loop()
         done = WriteOutcome(tuple(targets))
 
@@ -250,11 +258,6 @@ class Writer:
         async with self._open_files.files_at_rest:
             await asyncio.to_thread(write)
         return done
-
-    def _stored(self, target: WriteTarget) -> WriteTarget:
-        if target.text is None:
-            return target
-        return replace(target, hashed=self._blobs.put_unsynced(encode(target.now.stored, target.text)))
 
     def _outcome(self, targets: Sequence[WriteTarget], batch: BatchResult) -> WriteOutcome:
         written = {step.path: step for step in batch.steps}

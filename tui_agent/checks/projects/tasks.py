@@ -307,12 +307,6 @@ class RecipeFile:
         self._rules: dict[str, tuple[list[str], list[str]]] = {}
         self._variables: dict[str, str] = {}
         self._scripts = node_scripts(project)
-        self._read(text)
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._rules and any(self._rules[name])
-
-    def _read(self, text: str) -> None:
         body: list[str] = []
         head = _RECIPE if self.program == "just" else _RULE
         for line in re.sub(r"\\\n", " ", text).splitlines():
@@ -332,6 +326,9 @@ class RecipeFile:
                     else:
                         known[0].extend(needs)
                         body = known[1]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._rules and any(self._rules[name])
 
     def target(self, name: str) -> RecipeTarget:
         found: list[PlainCommand] = []
