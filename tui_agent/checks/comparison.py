@@ -17,10 +17,7 @@ from tui_agent.files.lazy_regex import LazyRegex, late
 
 
 class Finding(Struct, frozen=True):
-    """Results of one run of a check.
-
-    - status: exit status.
-    - passed, failed: counts; None if unknown.
+    """- passed, failed: counts; None if unknown.
     - failures: names, repeated for each failure.
     - lines: normalized error lines, to compare runs of an unknown runner.
     """

@@ -46,15 +46,14 @@ SPACES = late(r"\s{1,400}")
 
 
 class RunnerFormat:
-    """One runner's summary and failures.
-
-    - summary: expression with a group `counts` of numbers and words, or groups `passed`, `failed`, `left`
+    """- summary: expression with a group `counts` of numbers and words, or groups `passed`, `failed`, `left`
       (omitted) or `total`. Each match is one run.
     - adds: sum the runs; by default the last one counts.
     - failures: expressions whose joined groups are the name, or whose group `list` has one name per line.
     - uncounted: the same for failures missing from the counts, such as unreadable files.
     - sign: text required in the output.
     - after: text that precedes the failures.
+    - each: every match of `summary` is one failure.
     """
 
     def __init__(
@@ -68,7 +67,6 @@ class RunnerFormat:
         after: str = "",
         each: bool = False,
     ) -> None:
-        """`each`: every match of `summary` is one failure."""
         self.name = name
         self._summary, *self._failures = (late(_marked(one), re.MULTILINE) for one in (summary, *failures))
         self._uncounted = late(_marked(uncounted), re.MULTILINE) if uncounted else None

@@ -1,4 +1,4 @@
-"""The agent for an editor, over the Agent Client Protocol (agentclientprotocol.com), with the official SDK.
+"""The agent for an editor, over the Agent Client Protocol (agentclientprotocol.com).
 
 Each session is a process without a terminal, so it outlives the editor and can be attached in a terminal.
 Changes of a turn are proposed to the editor with their diffs, one by one, and written when it agrees.

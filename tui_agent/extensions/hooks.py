@@ -291,7 +291,7 @@ _OF_CALLS = ("PreToolUse", "PermissionRequest")
 
 class HookResult(Struct, frozen=True):
     """- failed: the reason why the answer does not count, as the end of a sentence.
-    - blocked: the reason for blocking; "" if it does not block.
+    - blocked: the reason, or "".
     - verdict: `allow`, `ask` or "" for a call.
     - updated: replaces the input of a call.
     - context: text for the model; message: text for the user.

@@ -215,8 +215,7 @@ def read_agents(
     places: Sequence[ExtensionFolder], trusted: TrustedFiles, models: Sequence[str]
 ) -> tuple[list[AgentPrompt], list[Problem]]:
     """Returns all agents in order of precedence, and problems: unusable files, and omitted tools and models.
-
-    `models` are those that the user has configured. Blocking.
+    Blocking.
     """
     found: dict[str, AgentPrompt] = {}
     problems: list[Problem] = []

@@ -1,7 +1,6 @@
 """Program of the process that holds the SDK: it starts servers when they are first needed, and calls them.
 
-Methods: `offer`, `call`, `read`, `prompt`, `login`, `paste`, `answer`, `end`. Run as `python -m
-tui_agent.mcp_servers.worker`.
+Run as `python -m tui_agent.mcp_servers.worker`.
 """
 
 from __future__ import annotations
