@@ -304,7 +304,7 @@ class Review:
         await self._look()
         async with self._alone():
             picks = await self._as_seen(picks)
-            changes = [self._named(name) for name in dict.fromkeys(pick.change for pick in picks)]
+            changes = self._picked(picks)
             skipped = [change for change in changes if is_skipped(change, picks)]
             await self._journal.record(
                 *(e.ChangeMoved(change.id, *unskipped(change, picks)) for change in skipped)
@@ -440,7 +440,7 @@ class Review:
                 self._refuse_broken(broken, f"skip {ids}, or ask the model again")
                 raise SessionError("Nothing is pending", "ask the model for a change first")
             return list(review.open)
-        changes = [self._named(name) for name in dict.fromkeys(pick.change for pick in picks)]
+        changes = self._picked(picks)
         for change in changes:
             if not change.is_open and change.state not in ("conflict", "failed"):
                 raise SessionError(f"{change.path} is {change.state}", "only a pending change can be decided")
@@ -465,6 +465,9 @@ class Review:
                 "look at it as it is now, then decide",
             )
         return Pick(pick.change, number)
+
+    def _picked(self, picks: Sequence[Pick]) -> list[Change]:
+        return [self._named(name) for name in dict.fromkeys(pick.change for pick in picks)]
 
     def _named(self, change_id: str) -> Change:
         change = self.state.review.change(change_id)

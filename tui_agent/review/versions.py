@@ -66,8 +66,7 @@ class Versions:
         revision = LAST_COMMIT if version == LAST_COMMIT else apply_named(self.state.review, version).commit
         if not revision:
             raise SessionError(f"{version} is not kept in git", "compare with another")
-        then = await self._workspace.repository.file_at(revision, path)
-        before = "" if then is None else decode(then, path).text
+        before = await self._text_at(revision, path)
         return await asyncio.to_thread(diff_of, path, before, now.text or "")
 
     async def commit_plan(self) -> CommitPlan:
@@ -97,9 +96,12 @@ class Versions:
 
     async def commit_file(self, path: str) -> Diff:
         """Raises `FileError`."""
-        data = await self._workspace.repository.file_at(LAST_COMMIT, path)
-        before = "" if data is None else decode(data, path).text
+        before = await self._text_at(LAST_COMMIT, path)
         return await asyncio.to_thread(diff_of, path, before, await self._writer.on_disk(path))
+
+    async def _text_at(self, revision: str, path: str) -> str:
+        data = await self._workspace.repository.file_at(revision, path)
+        return "" if data is None else decode(data, path).text
 
     async def commit(self, message: str, plan: CommitPlan) -> str:
         """Runs hooks. Raises `FileError` with git's reason."""
