@@ -120,16 +120,20 @@ def _change(change: ChangeRequest, root: Path, own: str) -> HookedCall:
         return HookedCall("Edit", {**path, "delete": True}, own)
     if change.content is not None:
         return HookedCall("Write", {**path, "content": change.content}, own)
-    edits = [{"old_string": edit.old, "new_string": edit.new} for edit in (*change.edits, *change.diff)]
+    edits = _edits(change)
     if len(edits) == 1 and not change.then:
         return HookedCall("Edit", {**path, **edits[0]}, own)
     for step in change.then:
-        edits += [{"old_string": edit.old, "new_string": edit.new} for edit in (*step.edits, *step.diff)]
+        edits += _edits(step)
         if step.content is not None:
             edits.append({"old_string": "", "new_string": step.content})
     # Scripts of today know no call with several edits: they find all texts where that of one edit is.
     whole = {key: "\n".join(edit[key] for edit in edits) for key in ("old_string", "new_string")}
     return HookedCall("Edit", {**path, **whole, "edits": edits}, own)
+
+
+def _edits(step: ChangeRequest) -> list[dict[str, str]]:
+    return [{"old_string": edit.old, "new_string": edit.new} for edit in (*step.edits, *step.diff)]
 
 
 def with_input(tool: str, entry: Any, before: dict[str, Any], after: dict[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tui_agent.context.blocks import item, name
 from tui_agent.files.numbers import amount
-from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult
+from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult, counted
 from tui_agent.workspace.patterns import InvalidPattern, compile_pattern
 
 #: Default number of listed paths, and maximum number of examined ones.
@@ -34,9 +34,7 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
             lines.append(f"… {found.count - len(lines):,} more")
         sections.append(f"{title}\n" + ("\n".join(lines) or "none"))
         count += found.count
-    return ToolResult(
-        "\n\n".join(sections), ok=bool(count), amount="1 file" if count == 1 else f"{count:,} files"
-    )
+    return ToolResult("\n\n".join(sections), ok=bool(count), amount=counted(count, "file"))
 
 
 def sorted_by(root: Path, paths: Sequence[str], key: Callable[[os.stat_result], float]) -> list[str]:

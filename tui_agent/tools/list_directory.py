@@ -16,19 +16,18 @@ from tui_agent.context.prompt import MAX_DEPTH, MAX_ENTRIES, MAX_REQUESTS, Direc
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.gate import Gate
 from tui_agent.store import events as e
-from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult
+from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult, counted
 from tui_agent.workspace.index import Index
 from tui_agent.workspace.listing import is_text
 
 
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     listings, left_out = await list_directories(context, call.entries, emit)
-    shown = sum(len(listing.entries) for listing in listings)
     return ToolResult(
         left_out,
         listings=listings,
         ok=not left_out and not any(listing.error for listing in listings),
-        amount="1 entry" if shown == 1 else f"{shown:,} entries",
+        amount=counted(sum(len(listing.entries) for listing in listings), "entry", "entries"),
         details="\n".join(
             listing.error or f"{listing.path}: {', '.join(name for name, _, _ in listing.entries)}"
             for listing in listings

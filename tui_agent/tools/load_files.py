@@ -115,7 +115,6 @@ async def with_decision(
 
 async def ask_about_secret(context: ToolContext, found: UndecidedSecret, emit: Emit) -> None:
     """The answer applies to the exact bytes."""
-    assert context.ask is not None
     taken = {slot.action.name for slot in context.core.state.plan.actions}
     name, number = f"Secret in {found.path}", 1
     while name in taken:
@@ -124,8 +123,7 @@ async def ask_about_secret(context: ToolContext, found: UndecidedSecret, emit: E
     await emit(e.ActionsAdded((FileAction(name, (found.path,), "is sent only with your consent"),)))
     async with context.progress.asking:
         await emit(e.QuestionAsked(name, OFFERED, f"{found.what}. What may the model see?"))
-        while (answer := await context.ask(name, OFFERED)).action != name:
-            context.progress.pending.append(answer)
+        answer = await context.answer(name, OFFERED)
     choices: dict[str, SecretChoice] = {"mask": "mask", "send": "send"}
     await emit(e.SecretDecided(found.path, found.digest, choices.get(answer.path, "leave"), name))
 

@@ -75,8 +75,7 @@ async def permitted(
             return None
     async with context.progress.asking:
         await emit(e.PermissionAsked(call.id, tool.name, tool.shown(call), preview, digest))
-        while (answer := await context.ask(call.id, OFFERED)).action != call.id:
-            context.progress.pending.append(answer)
+        answer = await context.answer(call.id, OFFERED)
     reason = " ".join(answer.patterns)
     chosen: PermissionAnswer = next((one for one in OFFERED if one == answer.path), "no")
     await emit(e.PermissionDecided(msgspec.structs.replace(decision, answer=chosen, reason=reason)))

@@ -22,7 +22,7 @@ from tui_agent.files.names import without_case
 from tui_agent.files.operating_system import OTHER_NAMES, has_other_names
 from tui_agent.files.text import decode, encode
 from tui_agent.store import events as e
-from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult
+from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult, counted
 
 
 async def text_on_disk(context: ToolContext, path: str) -> tuple[str, str] | None:
@@ -114,8 +114,9 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     lines += [f"- {name(change.path)}" for change in placed]
     if call.is_wire and others:
         lines += ["Not taken:", *(f"- {name(change.path)}: {item(change.reason)}" for change in others)]
-    files = "1 file" if len(placed) == 1 else f"{len(placed)} files"
-    amount = f"{files}, +{sum(c.added for c in placed)} −{sum(c.removed for c in placed)}"
+    amount = (
+        f"{counted(len(placed), 'file')}, +{sum(c.added for c in placed)} −{sum(c.removed for c in placed)}"
+    )
     return ToolResult(
         "\n".join(lines) or "Nothing is proposed.", ok=not others, amount=amount, resend=tuple(resend)
     )

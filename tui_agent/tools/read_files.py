@@ -35,7 +35,7 @@ from tui_agent.tools.find_files import sorted_by
 from tui_agent.tools.load_files import add_fitting_files, in_part, load_files, named_fit, read_files, that_fit
 from tui_agent.tools.permission import refusal_of_path
 from tui_agent.tools.search_text import search_text
-from tui_agent.tools.tool import Emit, Invocation, LoadedFiles, Tool, ToolContext, ToolResult
+from tui_agent.tools.tool import Emit, Invocation, LoadedFiles, Tool, ToolContext, ToolResult, counted
 from tui_agent.workspace.patterns import escape
 
 NEAREST_SHOWN = 5
@@ -411,7 +411,7 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
         fact = f"{refused:,} of {len(call.entries):,} requests are ignored: a call can make {MOST_ACTIONS}."
         loaded = loaded.plus(LoadedFiles(facts=(fact,)))
     lines, count = sum(file.lines for file in loaded.files), len(loaded.files)
-    files = f"{count} file{'' if count == 1 else 's'}, {lines:,} line{'' if lines == 1 else 's'}"
+    files = f"{counted(count, 'file')}, {counted(lines, 'line')}"
     names = {action.name for action in actions}
     out = sum(len(slot.left_out) for slot in context.core.state.plan.actions if slot.action.name in names)
     more = f"{out} without room" if out else ""

@@ -19,7 +19,7 @@ from tui_agent.files.masking import hits_masked
 from tui_agent.files.text import TextFile, decode
 from tui_agent.store.events import PhaseChanged
 from tui_agent.tools.permission import refusal_of_path
-from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult
+from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult, counted
 
 MAX_PLACES = 50
 #: A larger file is searched last, up to `MOST_LARGE` bytes in total.
@@ -36,11 +36,10 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     found = [await search_text(context, request) for request in call.entries]
     for path, line in (hit for one in found for hit in one.hits):
         context.progress.hits.setdefault(path, []).append(line)
-    places = sum(len(one.places) for one in found)
     return ToolResult(
         "\n\n".join(one.section for one in found),
         ok=not any(one.error for one in found),
-        amount="1 place" if places == 1 else f"{places} places",
+        amount=counted(sum(len(one.places) for one in found), "place"),
     )
 
 

@@ -91,7 +91,6 @@ class _Asking:
         self._number = 0
 
     async def ask(self, title: str, answers: tuple[tuple[str, str], ...], *, typed: bool) -> tuple[str, str]:
-        assert self._context.ask is not None
         self._number += 1
         what = f"{self._server} asks: {one_line(self._message)[:300]}"
         call = f"server_{self._server}_{self._context.turn}_{id(self)}_{self._number}"
@@ -100,8 +99,7 @@ class _Asking:
         async with self._context.progress.asking:
             await self._emit(e.PermissionAsked(call, "", what, shown, digest, answers, typed))
             offered = [key for key, _ in answers]
-            while (answer := await self._context.ask(call, offered)).action != call:
-                self._context.progress.pending.append(answer)
+            answer = await self._context.answer(call, offered)
             kept = "no" if answer.path in ("", "no", DECLINE) else "once"
             decision = PermissionDecision(digest, self._server, one_line(self._message)[:100], answer=kept)
             await self._emit(e.PermissionDecided(decision))

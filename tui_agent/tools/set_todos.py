@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tui_agent.store import events as e
 from tui_agent.store.state import Todo
-from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult
+from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult, counted
 
 
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
@@ -20,13 +20,9 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     todos = context.core.state.todos
     left = sum(not todo.done for todo in todos)
     return ToolResult(
-        f"The list has {_count(len(todos))}, {left} of them open.",
-        amount=_count(len(call.entries)),
+        f"The list has {counted(len(todos), 'todo')}, {left} of them open.",
+        amount=counted(len(call.entries), "todo"),
     )
-
-
-def _count(todos: int) -> str:
-    return "1 todo" if todos == 1 else f"{todos} todos"
 
 
 TOOL = Tool(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tui_agent.answers.values import SubTaskRequest
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask, faults, together
-from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult
+from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult, counted
 
 TOO_DEEP = "sub-tasks may not be split further here (subtasks.max_depth): do the work itself"
 
@@ -24,7 +24,7 @@ async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
     return ToolResult(
         "\n".join([*told, *refused]) or "These sub-tasks are proposed already.",
         ok=not refused,
-        amount="1 sub-task" if len(taken) == 1 else f"{len(taken)} sub-tasks",
+        amount=counted(len(taken), "sub-task"),
     )
 
 

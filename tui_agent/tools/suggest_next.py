@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult
+from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult, counted
 
 
 async def run(call: Invocation, context: ToolContext, emit: Emit) -> ToolResult:
-    count = len(call.entries)
-    return ToolResult("Offered to the person.", amount="1 choice" if count == 1 else f"{count} choices")
+    return ToolResult("Offered to the person.", amount=counted(len(call.entries), "choice"))
 
 
 TOOL = Tool(

@@ -130,6 +130,13 @@ class ToolContext:
     def turn(self) -> int:
         return self.core.state.turn.number
 
+    async def answer(self, name: str, offered: Sequence[str]) -> Decision:
+        """Asks the user, and keeps decisions about other actions for later."""
+        assert self.ask is not None
+        while (answer := await self.ask(name, offered)).action != name:
+            self.progress.pending.append(answer)
+        return answer
+
     def unsaved_text(self, path: str) -> str | None:
         buffer = self.core.state.buffers.get(path)
         return buffer.text if buffer is not None and buffer.unsaved else None
@@ -206,6 +213,10 @@ class ToolResult(Struct, frozen=True):
 
 def error(sentence: str) -> ToolResult:
     return ToolResult(f"Error: {sentence}", ok=False, amount="failed")
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    return f"1 {noun}" if count == 1 else f"{count:,} {plural or f'{noun}s'}"
 
 
 class CallContext(Struct, frozen=True):
