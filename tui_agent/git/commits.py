@@ -21,7 +21,7 @@ from tui_agent.files import private
 from tui_agent.files.gate import Gate
 from tui_agent.files.git_folder import read_regular
 from tui_agent.files.private import temporary_folder
-from tui_agent.git.process import Result
+from tui_agent.git.process import Result, listed
 from tui_agent.git.repository import (
     AUTHOR,
     LONG_SECONDS,
@@ -32,8 +32,8 @@ from tui_agent.git.repository import (
     ignored,
     opened,
     persons_settings,
+    submodules,
     withheld_filters,
-    without_submodules,
 )
 
 _AROUND_A_COMMIT: Final = (
@@ -138,8 +138,7 @@ def commit(root: str, message: str, files: Mapping[str, str], hooks: Mapping[str
     )
     if not done.ok:
         if new:
-            gone = b"".join(os.fsencode(path) + b"\0" for path in new)
-            git(root, "update-index", "--force-remove", "-z", "--stdin", feed=gone)
+            git(root, "update-index", "--force-remove", "-z", "--stdin", feed=listed(new))
         return {"commit": "", "error": _why(done)}
     return {"commit": git(root, "rev-parse", "HEAD").text, "error": ""}
 
@@ -160,8 +159,7 @@ def _why_not(repository: Repository, files: Mapping[str, str], hooks: Mapping[st
         same = git(root, "diff", *_PLAIN, "--quiet", "HEAD", "--", *_literal(paths)).ok
         if same and not _untracked(root, paths):
             return "nothing has changed"
-    feed = b"".join(os.fsencode(path) + b"\0" for path in paths)
-    words = git(root, "check-attr", "-z", "--stdin", "filter", feed=feed).out.split(b"\0")
+    words = git(root, "check-attr", "-z", "--stdin", "filter", feed=listed(paths)).out.split(b"\0")
     names = {
         os.fsdecode(value): os.fsdecode(path) for path, value in zip(words[::3], words[2::3], strict=False)
     }
@@ -209,7 +207,7 @@ def _changed(repository: Repository) -> Iterator[tuple[str, str]]:
 
 def _untracked(root: str, paths: Sequence[str]) -> list[str]:
     told = git(root, "ls-files", "-z", "--others", "--exclude-standard", "--", *_literal(paths))
-    return [os.fsdecode(name) for name in told.out.split(b"\0") if name]
+    return [os.fsdecode(name) for name in told.names]
 
 
 def _literal(paths: Sequence[str]) -> list[str]:
@@ -236,11 +234,13 @@ def tree_on_disk(repository: Repository, written: Sequence[str] = (), *, untrack
         for fresh in (False, True):
             if fresh and not _from_head(repository, index):
                 return ""
-            _add(repository, index, ".", *without_submodules(repository.root, index), update=True)
+            # git would open submodules and use their configuration.
+            inner = (f":(exclude,literal){path}" for path in submodules(repository.root, index))
+            _add(repository, index, ".", *inner, update=True)
             if untracked:
                 _add(repository, index, *(f":(literal){path}" for path in _others(repository, index)))
-            feed = b"".join(os.fsencode(path) + b"\0" for path in written)
-            _with(repository, index, "update-index", "--add", "--remove", "-z", "--stdin", feed=feed)
+            adding = ("update-index", "--add", "--remove", "-z", "--stdin")
+            _with(repository, index, *adding, feed=listed(written))
             told = _with(repository, index, "write-tree", "--missing-ok")
             if told.ok:
                 return told.text
@@ -270,7 +270,7 @@ def _from_head(repository: Repository, index: str) -> bool:
 
 def _others(repository: Repository, index: str) -> list[str]:
     told = _with(repository, index, "ls-files", "-z", "--others", "--exclude-standard")
-    found = [os.fsdecode(path) for path in told.out.split(b"\0") if path and not path.endswith(b"/")]
+    found = [os.fsdecode(path) for path in told.names if not path.endswith(b"/")]
     paths = Gate(Path(repository.root)).without_secrets(found)
     return [path for path in paths if _size(os.path.join(repository.root, path)) <= LARGEST_UNTRACKED]
 

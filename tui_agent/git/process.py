@@ -12,7 +12,7 @@ import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import IO, Final
 
@@ -59,6 +59,16 @@ class Result(Struct, frozen=True):
     @property
     def text(self) -> str:
         return self.out.decode(errors="replace").strip()
+
+    @property
+    def names(self) -> list[bytes]:
+        """Of output with `-z`."""
+        return [name for name in self.out.split(b"\0") if name]
+
+
+def listed(paths: Iterable[str]) -> bytes:
+    """Standard input for `-z --stdin`."""
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)
 
 
 #: Starts a command with folder, environment and standard input. Raises OSError.

@@ -33,7 +33,7 @@ from tui_agent.files.git_folder import (
 from tui_agent.files.names import is_text
 from tui_agent.files.numbers import whole_number
 from tui_agent.files.private import temporary_folder
-from tui_agent.git.process import Result, Start, find_git, run_git
+from tui_agent.git.process import Result, Start, find_git, listed, run_git
 from tui_agent.processes.environment import avoid_programs_in
 
 _SECONDS: Final = 10.0
@@ -253,13 +253,13 @@ _CHECK_IGNORE = ("check-ignore", "-z", "--stdin")
 
 def _listed(paths: Sequence[str]) -> bytes:
     # git fails for all paths if one has a colon and a special character at its beginning.
-    return b"".join(b"./%s\0" % os.fsencode(path) for path in paths)
+    return listed(f"./{path}" for path in paths)
 
 
 def _named(told: Result) -> set[str] | None:
     if told.status not in (0, 1):
         return None
-    return {os.fsdecode(path[2:]) for path in told.out.split(b"\0") if path}
+    return {os.fsdecode(path[2:]) for path in told.names}
 
 
 def ignored(repository: Repository, paths: Sequence[str], *, untracked: bool = False) -> set[str] | None:
@@ -318,11 +318,11 @@ def ignored_by(
 
 def _with_tracked(root: str, paths: Iterable[str]) -> set[str]:
     """Returns tracked files, and folders that contain one."""
-    listed, found = sorted(paths), set[str]()
-    for at in range(0, len(listed), _MOST_ARGUMENTS):
-        some = listed[at : at + _MOST_ARGUMENTS]
+    ordered, found = sorted(paths), set[str]()
+    for at in range(0, len(ordered), _MOST_ARGUMENTS):
+        some = ordered[at : at + _MOST_ARGUMENTS]
         told = git(root, "--literal-pathspecs", "ls-files", "-z", "--", *some)
-        names = [name for name in told.out.split(b"\0") if name] if told.ok else []
+        names = told.names if told.ok else []
         within = {os.fsdecode(one) for name in names for one in (name, *_parents(name))}
         found |= within.intersection(some)
     return found
@@ -330,7 +330,7 @@ def _with_tracked(root: str, paths: Iterable[str]) -> set[str]:
 
 def tracked(root: str, paths: Sequence[str]) -> list[str]:
     told = git(root, "--literal-pathspecs", "ls-files", "-z", "--", *paths)
-    found = {os.fsdecode(name) for name in told.out.split(b"\0")} if told.ok else set()
+    found = set(map(os.fsdecode, told.names)) if told.ok else set()
     return [path for path in paths if path in found]
 
 
@@ -341,11 +341,11 @@ def ignored_apart(repository: Repository, paths: Sequence[str]) -> set[str]:
     told = git(repository.root, "ls-files", "-z", "--stage")
     if not told.ok:
         return set(paths)
-    entries = [line.partition(b"\t") for line in told.out.split(b"\0")]
-    submodules = {name for mode, _, name in entries if mode.startswith(b"160000 ")}
+    entries = [line.partition(b"\t") for line in told.names]
+    inner = {name for mode, _, name in entries if mode.startswith(b"160000 ")}
     tracked = {name for _, _, name in entries}
     names = {path: os.fsencode(path) for path in paths}
-    inside = {path for path, name in names.items() if any(up in submodules for up in _parents(name))}
+    inside = {path for path, name in names.items() if any(up in inner for up in _parents(name))}
     others = [path for path, name in names.items() if path not in inside and name not in tracked]
     found = ignored(repository, others, untracked=True) if others else set()
     return inside | (set(others) if found is None else found)
@@ -355,7 +355,7 @@ def _untracked(repository: Repository, paths: Sequence[str]) -> list[str] | None
     told = git(repository.root, "ls-files", "-z", "-t")
     if not told.ok:
         return None
-    tracked = set(told.out.split(b"\0"))
+    tracked = set(told.names)
     names = {os.fsencode(path): path for path in paths}
     folders = {parent for name in names for parent in _parents(name)}
     if any(b"H " + folder in tracked for folder in folders):
@@ -375,7 +375,7 @@ def ignored_folders(repository: Repository) -> set[str]:
         *("ls-files", "-z", "--others", "--ignored", "--exclude-standard"),
         *("--directory", "--no-empty-directory"),
     )
-    empty_of_others = [os.fsdecode(path[:-1]) for path in told.out.split(b"\0") if path.endswith(b"/")]
+    empty_of_others = [os.fsdecode(path[:-1]) for path in told.names if path.endswith(b"/")]
     # git also lists folders whose files all happen to be ignored
     return (ignored(repository, empty_of_others, untracked=True) or set()) if empty_of_others else set()
 
@@ -385,7 +385,7 @@ def ignored_folders_without_repository(root: str, depth: int = 0) -> set[str]:
     told = git_without_repository(
         root, "status", "--porcelain", "-z", "--ignored=matching", "--untracked-files=all"
     )
-    folders = [line for line in told.out.split(b"\0") if line.endswith(b"/")]
+    folders = [line for line in told.names if line.endswith(b"/")]
     found = {os.fsdecode(line[3:-1]) for line in folders if line.startswith(b"!! ")}
     for line in folders if depth < MAX_DEPTH else ():
         if line.startswith(b"?? "):
@@ -401,11 +401,9 @@ def ignored_folders_without_repository(root: str, depth: int = 0) -> set[str]:
     return found
 
 
-def without_submodules(root: str, index: str = "") -> list[str]:
-    """Pathspecs without submodules: git would open them and use their configuration."""
-    listed = git(root, "ls-files", "--stage", "-z", index=index).out.split(b"\0")
-    paths = (os.fsdecode(line.partition(b"\t")[2]) for line in listed if line.startswith(b"160000 "))
-    return [f":(exclude,literal){path}" for path in paths]
+def submodules(root: str, index: str = "") -> list[str]:
+    told = git(root, "ls-files", "--stage", "-z", index=index)
+    return [os.fsdecode(line.partition(b"\t")[2]) for line in told.names if line.startswith(b"160000 ")]
 
 
 def _started(

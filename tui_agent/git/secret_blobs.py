@@ -213,7 +213,7 @@ def staged(folder: GitFolder, known: SecretNames) -> dict[bytes, tuple[str, bool
     `known`.
     """
     found: dict[bytes, tuple[str, bool]] = {}
-    for line in run(folder, "ls-files", "--stage", "-z").out.split(b"\0"):
+    for line in run(folder, "ls-files", "--stage", "-z").names:
         head, _, path = line.partition(b"\t")
         mode, _, rest = head.partition(b" ")
         if path and mode not in (_SUBMODULE, _LINK):

@@ -33,7 +33,7 @@ from tui_agent.files.operating_system import read_start, remove_folder, sentence
 from tui_agent.files.private import make_private, replace_private
 from tui_agent.git.commits import commit_of, tree_on_disk
 from tui_agent.git.process import Result
-from tui_agent.git.repository import LONG_SECONDS, Repository, find_repository, git
+from tui_agent.git.repository import LONG_SECONDS, Repository, find_repository, git, submodules
 
 _NAME: Final = ".seed"
 _INDEX: Final = ".seed.index"
@@ -261,9 +261,7 @@ def _add(repository: Repository, commit: str, folder: str) -> dict[str, Any]:
     _check(folder, fill(parent, commit, folder))
     root = os.path.join(folder, repository.prefix).rstrip("/")
     os.makedirs(root, exist_ok=True)
-    listed = git(root, "ls-files", "--stage", "-z").out.split(b"\0")
-    submodules = [os.fsdecode(line.partition(b"\t")[2]) for line in listed if line.startswith(b"160000 ")]
-    return {"root": root, "submodules": submodules}
+    return {"root": root, "submodules": submodules(root)}
 
 
 def _is_of(entry: str, folder: str) -> bool:

@@ -275,4 +275,4 @@ def _last_with(repository: Repository, path: str) -> str:
 
 def _in_commit(repository: Repository, commit: str, paths: Sequence[str]) -> set[str]:
     told = git(repository.root, "ls-tree", "-z", "--name-only", commit, "--", *paths)
-    return {os.fsdecode(path) for path in told.out.split(b"\0") if path}
+    return set(map(os.fsdecode, told.names))
