@@ -12,7 +12,6 @@ import pytest
 
 from tui_agent.edits import merge
 from tui_agent.files import private, staging
-from tui_agent.git import commits
 from tui_agent.log import storage
 
 HUGE = "9" * 30
@@ -36,7 +35,7 @@ def test_a_name_of_somebody_else_is_left_alone(system: Path, owner: str) -> None
             made[-1].mkdir()
         except OSError:
             made.pop()  # no name is as long
-    commits.sweep()
+    private.sweep()
     assert all(folder.is_dir() for folder in made)
 
 
@@ -47,7 +46,7 @@ def test_what_a_process_that_ended_left_is_removed(system: Path) -> None:
     ended, odd = place / "4194304-abc", place / f"{HUGE}-x"
     ended.mkdir()
     odd.mkdir()
-    commits.sweep()
+    private.sweep()
     assert kept.is_dir() and odd.is_dir() and not ended.exists()
 
 
@@ -69,7 +68,7 @@ def test_a_killed_process_leaves_no_folder_to_the_next(
             os._exit(1)
     assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
     assert sum(path.is_dir() for path in system.rglob("*")) == 3, "the place, and two folders in it"
-    commits.sweep()
+    private.sweep()
     assert list(system.rglob("*")) == [Path(private.own_place())]
 
 

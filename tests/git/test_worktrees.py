@@ -11,9 +11,8 @@ from support.faults import tree
 from support.repositories import git, repository
 
 from tui_agent.errors import FileError
-from tui_agent.files.private import own_place
+from tui_agent.files.private import own_place, sweep
 from tui_agent.git import worktrees
-from tui_agent.git.commits import sweep
 from tui_agent.git.worktrees import (
     add_worktree,
     remove_worktree,

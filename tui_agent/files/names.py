@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import unicodedata
 
-from tui_agent.files.text import escaped, hidden
+from tui_agent.files.text import escaped, hidden, md5
 
 OWN_FOLDER = ".tui-agent"
 #: Limit of Linux and macOS, in bytes.
@@ -33,9 +32,7 @@ def plain(text: str) -> str:
     kept = re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")[:40]
     if kept and kept == text:
         return kept
-    return (
-        f"{kept}-{hashlib.md5(text.encode('utf-8', 'surrogatepass'), usedforsecurity=False).hexdigest()[:8]}"
-    )
+    return f"{kept}-{md5(text.encode('utf-8', 'surrogatepass'))[:8]}"
 
 
 def is_text(name: str) -> bool:

@@ -7,20 +7,18 @@ if the filter is trusted.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from tui_agent.files import private
 from tui_agent.files.gate import Gate
 from tui_agent.files.git_folder import read_regular
 from tui_agent.files.private import temporary_folder
+from tui_agent.files.text import md5
 from tui_agent.git.process import Result, listed
 from tui_agent.git.repository import (
     AUTHOR,
@@ -66,7 +64,7 @@ def find_hooks(root: str) -> dict[str, str]:
 
 def _content(place: str) -> str:
     try:
-        return hashlib.md5(read_regular(place, _MOST), usedforsecurity=False).hexdigest()
+        return md5(read_regular(place, _MOST))
     except OSError:
         status = os.stat(place)
         return f"{status.st_size} {status.st_mtime_ns}"
@@ -173,17 +171,13 @@ def _seen(place: str) -> str:
     try:
         status = os.lstat(place)
         if stat.S_ISLNK(status.st_mode):
-            return _hash(os.fsencode(os.readlink(place)))
+            return md5(os.fsencode(os.readlink(place)))
         if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_READ:
             return f"{status.st_size} {status.st_mtime_ns}"
         with open(os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            return _hash(file.read())
+            return md5(file.read())
     except OSError:
         return ""
-
-
-def _hash(data: bytes) -> str:
-    return hashlib.md5(data, usedforsecurity=False).hexdigest()
 
 
 def _changed(repository: Repository) -> Iterator[tuple[str, str]]:
@@ -232,8 +226,12 @@ def tree_on_disk(repository: Repository, written: Sequence[str] = (), *, untrack
         if os.path.isfile(theirs):
             shutil.copy2(theirs, index)  # its mtime limits the files that git compares
         for fresh in (False, True):
-            if fresh and not _from_head(repository, index):
-                return ""
+            if fresh:  # from HEAD: an index with conflicts cannot be written
+                if os.path.exists(index):
+                    os.unlink(index)
+                head = git(repository.root, "rev-parse", "--verify", "--quiet", "HEAD")
+                if not _with(repository, index, "read-tree", "HEAD" if head.ok else "--empty").ok:
+                    return ""
             # git would open submodules and use their configuration.
             inner = (f":(exclude,literal){path}" for path in submodules(repository.root, index))
             _add(repository, index, ".", *inner, update=True)
@@ -253,19 +251,6 @@ def commit_of(root: str, tree: str, message: str) -> str:
     parent = ("-p", head.text) if head.ok else ()
     made = git(root, *AUTHOR, "commit-tree", tree, *parent, "-m", message)
     return made.text if made.ok else ""
-
-
-def sweep() -> None:
-    with suppress(OSError):
-        private.sweep()
-
-
-def _from_head(repository: Repository, index: str) -> bool:
-    """Restarts from HEAD: an index with conflicts cannot be written."""
-    if os.path.exists(index):
-        os.unlink(index)
-    head = git(repository.root, "rev-parse", "--verify", "--quiet", "HEAD")
-    return _with(repository, index, "read-tree", "HEAD" if head.ok else "--empty").ok
 
 
 def _others(repository: Repository, index: str) -> list[str]:

@@ -13,6 +13,7 @@ import msgspec
 
 from tui_agent.errors import ChildFailed
 from tui_agent.files.operating_system import remove_folder
+from tui_agent.files.private import sweep
 from tui_agent.git.client import MissingFile
 from tui_agent.git.commits import (
     commit,
@@ -22,7 +23,6 @@ from tui_agent.git.commits import (
     forget_checkpoints,
     is_kept,
     make_checkpoint,
-    sweep,
 )
 from tui_agent.git.repository import (
     find_repository,
@@ -239,7 +239,8 @@ async def _to_its_end(folder: str, work: Callable[..., Any], *arguments: Any) ->
 
 
 def build(announce: Announce) -> Mapping[str, Handler]:
-    sweep()
+    with suppress(OSError):
+        sweep()
     return {
         "list": list_paths,
         "watch": watch,
