@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
-from tui_agent.files.operating_system import read_start
+from tui_agent.files.operating_system import home_folder, read_start
 
 #: Fingerprint of the repository whose filters the user trusted.
 TRUSTED_FILTERS: Final = "TUI_AGENT_TRUSTED_FILTERS"
@@ -97,8 +97,7 @@ def repository_around(folder: str) -> str:
     found = find_git_folder(folder)
     if found is None or found.work_tree in ("/", folder):
         return ""
-    home = os.path.realpath(os.environ.get("HOME") or "/nonexistent")
-    return "" if f"{home}/".startswith(f"{found.work_tree}/") else found.work_tree
+    return "" if f"{home_folder()}/".startswith(f"{found.work_tree}/") else found.work_tree
 
 
 def git_folder_elsewhere(folder: str) -> str:

@@ -14,7 +14,7 @@ import signal
 import stat
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -68,6 +68,11 @@ def read_start(path: str | os.PathLike[str], most: int = -1) -> bytes:
         raise OSError(errno.EINVAL, "it is not a regular file", os.fspath(path))
     with os.fdopen(descriptor, "rb") as file:
         return file.read(most)
+
+
+def home_folder(environ: Mapping[str, str] = os.environ) -> str:
+    """Without links; a path that does not exist if unknown."""
+    return os.path.realpath(environ.get("HOME") or "/nonexistent")
 
 
 #: Age in seconds from which a stamp is trusted.

@@ -30,6 +30,7 @@ from tui_agent.files.folder_scan import (
     version_of,
 )
 from tui_agent.files.names import is_git
+from tui_agent.files.operating_system import home_folder
 from tui_agent.files.sensitive_paths import is_sample, is_secret, is_store
 
 Why = Literal["name", "link", "origin", "content", "closed"]
@@ -380,7 +381,7 @@ def _files_at(place: str, cut: int) -> list[str]:
 
 
 def _around(root: str) -> frozenset[Identity]:
-    home = os.path.realpath(os.environ.get("HOME") or "/nonexistent")
+    home = home_folder()
     places, found, left = [home], set(), MOST_AROUND
     above = os.path.dirname(root)
     while above not in ("/", home):

@@ -16,6 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 from tui_agent.files.git_folder import MOST_CONFIG, format_config, parse_config, read_regular
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.masking import hits, hits_masked, masked
+from tui_agent.files.operating_system import home_folder
 from tui_agent.sandbox.inside.main import PROXY_PORT
 
 _PASSED = ("PATH", "LANG", "LANGUAGE", "TERM", "COLORTERM", "TZ", "USER", "LOGNAME", "SHELL", "VIRTUAL_ENV")
@@ -363,7 +364,7 @@ def caches(home: str, environ: Mapping[str, str], others: Sequence[str]) -> list
 
 def programs(environ: Mapping[str, str]) -> list[str]:
     wanted = [sys.base_prefix, sys.prefix, *(environ[name] for name in NAMED if environ.get(name))]
-    home = os.path.realpath(environ.get("HOME") or "/nonexistent")
+    home = home_folder(environ)
     for path in environ.get("PATH", "").split(":"):
         above = os.path.dirname(path.rstrip("/"))
         whole = os.path.basename(path) in ("bin", "sbin") and (above != home or is_below(home, SYSTEM))

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO, Literal
 
-from tui_agent.files.operating_system import read_start
+from tui_agent.files.operating_system import home_folder, read_start
 from tui_agent.files.sensitive_paths import is_secret, stores_in
 from tui_agent.processes.background import pause
 from tui_agent.sandbox import environment
@@ -401,7 +401,7 @@ def plan(
     - folder: private folder of this run, for methods that need one.
     """
     environ = dict(os.environ) if environ is None else environ
-    root, home = str(workspace), os.path.realpath(environ.get("HOME") or "/nonexistent")
+    root, home = str(workspace), home_folder(environ)
     if why := unfit(root, environ).get(isolated):
         raise NoView("workspace", 0, why)
     limits = limits or fitting(Limits())
@@ -469,7 +469,7 @@ def _sockets() -> list[str]:
 
 def unfit(root: str, environ: Mapping[str, str] = os.environ) -> dict[Isolated, str]:
     """Returns unsuitable isolation methods, with reasons. Blocking, briefly."""
-    if root in ("/", os.path.realpath(environ.get("HOME") or "/nonexistent")):
+    if root in ("/", home_folder(environ)):
         return dict.fromkeys(
             ("overlay", "bubblewrap", "landlock", "sandbox-exec"), f"{root} is too much for a view"
         )
