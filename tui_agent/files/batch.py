@@ -29,6 +29,7 @@ from tui_agent.files.journal import (
 from tui_agent.files.names import display_path, without_case
 from tui_agent.files.operating_system import (
     AT_ONCE,
+    as_file_error,
     file_error,
     read_start,
     several_at_once,
@@ -104,10 +105,8 @@ def write_batch(
             written(BatchResult(tuple(batch.steps), batch.plan.made))
         if record is None:
             remove_folders(gate, batch.plan.leaves)
-            try:
+            with as_file_error(journal, "removed"):
                 forget(journal)
-            except OSError as error:
-                raise file_error(error, journal, "removed") from error
         else:
             record()
     except BaseException as error:
@@ -162,10 +161,12 @@ class _Batch:
             raise
 
     def keep(self, sync: bool = True) -> None:
-        try:
+        with as_file_error(self.journal, "written"):
             keep(self.journal, self.plan, sync=sync)
-        except OSError as error:
-            raise file_error(error, self.journal, "written") from error
+
+    def _replan(self, at: int, entry: BatchEntry) -> None:
+        self.plan = replace(self.plan, entries=(*self.plan.entries[:at], entry, *self.plan.entries[at + 1 :]))
+        self.keep(sync=False)
 
     def write(self, waits: Callable[[str], None]) -> None:
         """Stages all files first, so that a full disk shows before the first change; then moves, then
@@ -209,12 +210,12 @@ class _Batch:
         """Stores the current content in the blobs, or `in_journal`, which saves a sync."""
         step = self.steps[at]
         with self.gate.find(step.path, "write") as spot:
-            try:
+            with as_file_error(step.path, "read"):
                 seen = self._current_state(at, spot, step.expected)
                 step = self.steps[at]
                 staging.check_writable(spot)
                 if step.data is None:
-                    refuse_link(spot, "removed")
+                    refuse_link(spot)
                 there = staging.content(spot) if seen.md5 else None
                 if (
                     there is not None
@@ -223,8 +224,6 @@ class _Batch:
                     raise Outdated(
                         f"{display_path(step.path)} is being changed by another program", "try again"
                     )
-            except OSError as error:
-                raise file_error(error, step.path, "read") from error
             after = "" if step.data is None else md5(step.data)
             return entry_of(spot, seen.md5, after, there if in_journal else None)
 
@@ -252,26 +251,23 @@ class _Batch:
 
     def _stage(self, at: int, sync: bool = True, swept: set[str] | None = None) -> None:
         entry, step = self.plan.entries[at], self.steps[at]
-        try:
-            with self.gate.find(entry.path, "write") as spot:
-                spot.make_parents()
-                folder = os.path.dirname(entry.path)
-                if swept is not None and folder not in swept:
-                    swept.add(folder)
-                    staging.sweep(spot.folder)
-                with self.gate.find(step.like, "write") if step.like else nullcontext() as source:
-                    staging.stage(
-                        spot,
-                        entry.temporary,
-                        step.data or b"",
-                        spot.status,
-                        step.mode,
-                        sync=sync,
-                        source=source,
-                        executable=step.executable,
-                    )
-        except OSError as error:
-            raise file_error(error, entry.path, "written") from error
+        with as_file_error(entry.path, "written"), self.gate.find(entry.path, "write") as spot:
+            spot.make_parents()
+            folder = os.path.dirname(entry.path)
+            if swept is not None and folder not in swept:
+                swept.add(folder)
+                staging.sweep(spot.folder)
+            with self.gate.find(step.like, "write") if step.like else nullcontext() as source:
+                staging.stage(
+                    spot,
+                    entry.temporary,
+                    step.data or b"",
+                    spot.status,
+                    step.mode,
+                    sync=sync,
+                    source=source,
+                    executable=step.executable,
+                )
 
     def _move_into_place(self, at: int) -> None:
         """Merges and retries if another program wrote first. After a lost race against periodic saves, the
@@ -293,39 +289,40 @@ class _Batch:
                         f"{display_path(path)} was written by another program at each of {attempt + 1} tries",
                         "wait until that is done, then try again",
                     ) from error
-                _wait_for_change(self.gate.root / path)
+                place, deadline = self.gate.root / path, time.monotonic() + NEXT_SAVE
+                before = stamp_of(place)
+                while stamp_of(place) == before and time.monotonic() < deadline:
+                    time.sleep(0.0005)
                 self._fit(at)
         if attempt:
             entry = self.plan.entries[at]
-            try:
-                with self.gate.find(entry.path, "write") as spot:
-                    staging.sync_file(spot)
-            except OSError as error:
-                raise file_error(error, entry.path, "written") from error
+            with as_file_error(entry.path, "written"), self.gate.find(entry.path, "write") as spot:
+                staging.sync_file(spot)
             if entry.content is not None:
                 self.blobs.put(entry.content)
             self.keep()
 
     def _land_once(self, at: int) -> None:
         entry = self.plan.entries[at]
-        try:
-            with self.gate.find(entry.path, "write") as spot, writing(spot.folder):
-                if entry.before:
-                    staging.set_aside(spot, entry.aside)
-                seen = check_expected(spot, entry.before)
-                old = open_checked(spot) if seen.md5 else None
-                try:
-                    if entry.after:
-                        staging.rename_into_place(spot, entry.temporary, seen, sync=False)
-                    elif seen.md5:
-                        staging.remove(spot, seen, sync=False)
-                    if old is not None:
-                        self._look_back(at, spot, old, seen)
-                finally:
-                    if old is not None:
-                        os.close(old)
-        except OSError as error:
-            raise file_error(error, entry.path, "written") from error
+        with (
+            as_file_error(entry.path, "written"),
+            self.gate.find(entry.path, "write") as spot,
+            writing(spot.folder),
+        ):
+            if entry.before:
+                staging.set_aside(spot, entry.aside)
+            seen = check_expected(spot, entry.before)
+            old = open_checked(spot) if seen.md5 else None
+            try:
+                if entry.after:
+                    staging.rename_into_place(spot, entry.temporary, seen, sync=False)
+                elif seen.md5:
+                    staging.remove(spot, seen, sync=False)
+                if old is not None:
+                    self._look_back(at, spot, old, seen)
+            finally:
+                if old is not None:
+                    os.close(old)
 
     def _look_back(self, at: int, spot: PathHandle, old: int, seen: FileState) -> None:
         """Merges data that an editor wrote through its open descriptor of the old file. Raises
@@ -339,8 +336,7 @@ class _Batch:
         data = None if step.merged is None or step.data is None else step.merged(there)
         after = entry.after if data is None else md5(data)
         new = replace(entry, before=md5(there), after=after, content=there, landed=entry.after)
-        self.plan = replace(self.plan, entries=(*self.plan.entries[:at], new, *self.plan.entries[at + 1 :]))
-        self.keep(sync=False)
+        self._replan(at, new)
         if data is None:
             raise WrittenInPlace(
                 f"{display_path(entry.path)} was written by another program while it was replaced",
@@ -363,16 +359,8 @@ class _Batch:
         )
         with self.gate.find(old.path, "write") as spot:
             staging.discard(spot.folder, old.temporary)
-        entries = (*self.plan.entries[:at], new, *self.plan.entries[at + 1 :])
-        self.plan = replace(self.plan, entries=entries)
-        self.keep(sync=False)
+        self._replan(at, new)
         self._stage(at, sync=False)
-
-
-def _wait_for_change(path: Path) -> None:
-    before, deadline = stamp_of(path), time.monotonic() + NEXT_SAVE
-    while stamp_of(path) == before and time.monotonic() < deadline:
-        time.sleep(0.0005)
 
 
 def _undo(gate: Gate, journal: Path, blobs: Blobs, plan: BatchJournal, cause: BaseException) -> None:
@@ -395,7 +383,7 @@ def heal(gate: Gate, journal: Path, blobs: Blobs, *, recorded: Collection[str] =
     plan, damaged = _read(journal)
     if plan is None:
         return damaged
-    try:
+    with as_file_error(journal, "settled"):
         if plan.name and plan.name in recorded:
             remove_folders(gate, plan.leaves)
             said = []
@@ -404,8 +392,6 @@ def heal(gate: Gate, journal: Path, blobs: Blobs, *, recorded: Collection[str] =
             untouched = f"A batch was interrupted before it changed a file: {names}."
             said = roll_back(gate, blobs, plan) or [untouched]
         forget(journal)
-    except OSError as error:
-        raise file_error(error, journal, "settled") from error
     return said
 
 

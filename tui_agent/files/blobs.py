@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tui_agent.errors import FileError
-from tui_agent.files.operating_system import file_error, read_start
+from tui_agent.files.operating_system import as_file_error, file_error, read_start
 from tui_agent.files.private import sync_new, write_private
 from tui_agent.files.text import md5
 
@@ -57,7 +57,7 @@ class Blobs:
     def put_unsynced(self, data: bytes) -> str:
         """Like `put`, but durable only after `settle`, which must precede durable references."""
         key = md5(data)
-        try:
+        with as_file_error(self.folder, "written"):
             there = self._read(key)
             if there is None or md5(there) != key:
                 self._write(key, data)
@@ -66,8 +66,6 @@ class Blobs:
                 raise FileError(f"two contents share the hash {key}", "change a byte of either")
             else:
                 self._kept_again(key, data)
-        except OSError as error:
-            raise file_error(error, self.folder, "written") from error
         self._held.pop(key, None)
         return key
 
@@ -85,12 +83,9 @@ class Blobs:
 
     def sync(self) -> None:
         """Like `settle`, but raises FileError."""
-        with self._settling:
-            try:
-                if waiting := list(self._unsynced):
-                    self._sync(waiting)
-            except OSError as error:
-                raise file_error(error, self.folder, "written") from error
+        with self._settling, as_file_error(self.folder, "written"):
+            if waiting := list(self._unsynced):
+                self._sync(waiting)
 
     def sync_later(self) -> Callable[[], None]:
         """Defers the sync of held contents. Call the returned function before storing references to them."""
@@ -133,10 +128,8 @@ class Blobs:
 
     def get(self, key: str) -> bytes:
         """Raises FileError if missing or damaged."""
-        try:
+        with as_file_error(self._path(key), "read"):
             data = self._held.get(key) or self._read(key)
-        except OSError as error:
-            raise file_error(error, self._path(key), "read") from error
         if data is None:
             raise FileError(f"content {key or '(no key)'} is not in the store", "read the file again")
         if md5(data) != key:

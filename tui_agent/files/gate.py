@@ -29,7 +29,7 @@ from tui_agent.files.names import (
     same_letters,
     without_case,
 )
-from tui_agent.files.operating_system import file_error, sentence
+from tui_agent.files.operating_system import as_file_error, sentence
 from tui_agent.files.secret_files import SecretFiles
 from tui_agent.files.sensitive_paths import governs, is_secret
 from tui_agent.files.text import TextFile, decode, encode
@@ -429,25 +429,21 @@ def read_for_person(gate: Gate, path: str, limit: int) -> bytes:
 
 
 def _opened(spot: PathHandle, path: str) -> FileIO:
-    try:
+    with as_file_error(path, "read"):
         return FileIO(open_checked(spot))
-    except OSError as error:
-        raise file_error(error, path, "read") from error
 
 
 def _content(file: FileIO, path: str, limit: int) -> bytes:
     size = os.fstat(file.fileno()).st_size
     if size > limit:
         raise _too_large(path, size, limit)
-    try:
+    with as_file_error(path, "read"):
         descriptor = file.fileno()
         chunks, left = [], limit + 1
         while left and (chunk := os.read(descriptor, min(left, _CHUNK))):
             chunks.append(chunk)
             left -= len(chunk)
         data = b"".join(chunks)
-    except OSError as error:
-        raise file_error(error, path, "read") from error
     if len(data) > limit:
         raise _too_large(path, len(data), limit)
     return data

@@ -58,6 +58,15 @@ def file_error(error: OSError, path: str | os.PathLike[str], doing: str) -> File
     return FileError(f"{display_path(os.fspath(path))} could not be {doing}, {why}", remedy)
 
 
+@contextmanager
+def as_file_error(path: str | os.PathLike[str], doing: str) -> Generator[None]:
+    """Raises `file_error` of an OSError."""
+    try:
+        yield
+    except OSError as error:
+        raise file_error(error, path, doing) from error
+
+
 def read_start(path: str | os.PathLike[str], most: int = -1) -> bytes:
     """Without `most`, reads the whole file. Raises OSError, also for a pipe, a device or a folder; never
     blocks.

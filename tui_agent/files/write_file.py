@@ -7,8 +7,6 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 from tui_agent.errors import Outdated, PathRefused
@@ -16,7 +14,7 @@ from tui_agent.files import staging
 from tui_agent.files.gate import Gate, PathHandle
 from tui_agent.files.journal import entry_of, noted
 from tui_agent.files.names import display_path
-from tui_agent.files.operating_system import file_error, writing
+from tui_agent.files.operating_system import as_file_error, writing
 from tui_agent.files.staging import FileState
 from tui_agent.files.text import md5
 
@@ -38,9 +36,9 @@ def write_file(
 
     Raises Outdated, PathRefused, or FileError; the file is then unchanged.
     """
-    with gate.find(path, "write") as spot, _as_file_error(path, "written" if data is not None else "removed"):
+    with gate.find(path, "write") as spot, as_file_error(path, "written" if data is not None else "removed"):
         if data is None:
-            refuse_link(spot, "removed")
+            refuse_link(spot)
             with writing(spot.folder):
                 seen = check_expected(spot, expected)
                 if seen.md5:
@@ -88,18 +86,10 @@ def check_expected(spot: PathHandle, expected: str | None) -> FileState:
     )
 
 
-def refuse_link(spot: PathHandle, doing: str) -> None:
+def refuse_link(spot: PathHandle) -> None:
     """Raises PathRefused for a link: removing it or its target would be a guess."""
     if spot.is_link:
         raise PathRefused(
-            f"{display_path(spot.path)} is a link and was not {doing}",
+            f"{display_path(spot.path)} is a link and was not removed",
             f"name the file itself, {display_path(spot.real)}",
         )
-
-
-@contextmanager
-def _as_file_error(path: str, doing: str) -> Generator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise file_error(error, path, doing) from error

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from tui_agent.errors import ChildFailed, FileError, Interrupted, TuiAgentError
 from tui_agent.files.gate import Gate, read
-from tui_agent.files.operating_system import file_error, remove_folder, sentence
+from tui_agent.files.operating_system import as_file_error, remove_folder, sentence
 from tui_agent.files.private import make_private
 from tui_agent.files.write_file import mode_on_disk, write_file
 from tui_agent.processes.child import ChildProcess
@@ -176,7 +176,8 @@ class WorkCopies:
         try:
             await self._child.ask("git_worktree_remove", about)
         except ChildFailed:  # the next start unregisters it
-            await asyncio.to_thread(_remove, folder)
+            with as_file_error(folder, "removed"):
+                await asyncio.to_thread(remove_folder, str(folder))
         finally:
             self._tidy_later(folder.parent)
 
@@ -221,13 +222,6 @@ class WorkCopies:
             await asyncio.wait([copying])
             raise
         return WorkCopy(str(folder), str(folder), "copy")
-
-
-def _remove(folder: Path) -> None:
-    try:
-        remove_folder(str(folder))
-    except OSError as error:
-        raise file_error(error, folder, "removed") from error
 
 
 def _copy_missing(gate: Gate, root: Path, paths: Sequence[str]) -> tuple[str, ...]:
