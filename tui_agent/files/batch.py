@@ -34,6 +34,7 @@ from tui_agent.files.operating_system import (
     read_start,
     several_at_once,
     stamp_of,
+    sync_and_close,
     wait_for_writers,
     writing,
 )
@@ -297,7 +298,7 @@ class _Batch:
         if attempt:
             entry = self.plan.entries[at]
             with as_file_error(entry.path, "written"), self.gate.find(entry.path, "write") as spot:
-                staging.sync_file(spot)
+                sync_and_close(open_checked(spot))
             if entry.content is not None:
                 self.blobs.put(entry.content)
             self.keep()

@@ -172,6 +172,14 @@ def sync(descriptor: int) -> None:
     os.fsync(descriptor)
 
 
+def sync_and_close(descriptor: int) -> None:
+    """Raises OSError."""
+    try:
+        sync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def several_at_once(work: Callable[[Item], object], items: Sequence[Item]) -> None:
     """Calls concurrently, so that a slow disk's latency counts once. Raises the first exception after all
     have ended.

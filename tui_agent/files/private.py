@@ -88,20 +88,12 @@ def sync_new(*paths: Path) -> None:
 
 
 def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        operating_system.sync(descriptor)
-    finally:
-        os.close(descriptor)
+    operating_system.sync_and_close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
 
 
 def sync_folder(folder: Path) -> None:
     """Raises OSError."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        operating_system.sync(descriptor)
-    finally:
-        os.close(descriptor)
+    operating_system.sync_and_close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
 
 
 def _make(folder: Path) -> None:

@@ -154,19 +154,8 @@ def rename_into_place(spot: PathHandle, temporary: str, seen: FileState, *, sync
 
 
 def sync_staged(folder: int, temporary: str) -> None:
-    descriptor = os.open(temporary, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
-    try:
-        operating_system.sync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def sync_file(spot: PathHandle) -> None:
-    descriptor = open_checked(spot)
-    try:
-        operating_system.sync(descriptor)
-    finally:
-        os.close(descriptor)
+    how = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+    operating_system.sync_and_close(os.open(temporary, how, dir_fd=folder))
 
 
 def remove(spot: PathHandle, seen: FileState, *, sync: bool = True) -> None:
