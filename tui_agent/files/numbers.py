@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from datetime import UTC, datetime
 
 LONGEST_NUMBER, LONGEST_DATE = 32, 64
@@ -25,24 +24,22 @@ def whole_number(text: str | bytes | None, default: int = 0, *, least: int = 0, 
     return number if least <= number <= most else default
 
 
-def based_number(text: str | None, base: int, default: int = 0, *, most: int = LARGEST) -> int:
-    """Like `whole_number`, without sign and prefix."""
+def based_number(text: str | None, base: int) -> int:
+    """Like `whole_number`, without sign and prefix; 0 if invalid."""
     digits = text or ""
     if len(digits) > LONGEST_NUMBER or not (digits.isascii() and digits.isalnum()):
-        return default
+        return 0
     if digits[1:2] in ("x", "X", "o", "O"):
-        return default
+        return 0
     try:
         number = int(digits, base)
     except ValueError:
-        return default
-    return number if number <= most else default
+        return 0
+    return number if number <= LARGEST else 0
 
 
-def real_number(
-    text: str | bytes | None, default: float = 0.0, *, least: float = 0.0, most: float = float(LARGEST)
-) -> float:
-    """Accepts a point and an exponent."""
+def real_number(text: str | bytes | None, default: float = 0.0) -> float:
+    """Accepts a point and an exponent; not a negative number."""
     digits = text.decode("latin-1") if isinstance(text, bytes) else text or ""
     digits = digits.strip()
     if len(digits) > LONGEST_NUMBER or not digits.isascii() or "_" in digits:
@@ -51,7 +48,7 @@ def real_number(
         number = float(digits)
     except ValueError:
         return default
-    return number if math.isfinite(number) and least <= number <= most else default
+    return number if 0.0 <= number <= float(LARGEST) else default
 
 
 def seconds_of(date: str | None) -> float | None:
