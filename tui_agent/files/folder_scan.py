@@ -20,6 +20,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct
+
 from tui_agent.files.masking import hits, may_hold_key
 from tui_agent.files.names import is_git
 from tui_agent.files.sensitive_paths import is_secret, is_store, stores_in
@@ -226,7 +228,7 @@ _NO_TEXT = (
 _TICK = 50_000_000
 
 
-class FolderScan:
+class FolderScan(Struct, eq=False):
     """Scan of a folder. `changed` identifies the folder's version; None if it cannot.
 
     - named: paths of secrets by name
@@ -241,35 +243,18 @@ class FolderScan:
     - closed: our own files without read permission
     """
 
-    __slots__ = (
-        *(
-            "changed",
-            "kind",
-            "named",
-            "folders",
-            "links",
-            "several",
-            "others",
-            "sizes",
-            "searched",
-            "waiting",
-        ),
-        *("keys", "closed"),
-    )
-
-    def __init__(self, kind: Kind) -> None:
-        self.changed: tuple[int, int, int] | None = None
-        self.kind: Kind = kind
-        self.named: list[str] = []
-        self.folders: list[str] = []
-        self.links: list[str] = []
-        self.several: list[tuple[str, Identity, int]] = []
-        self.others: list[tuple[str, int]] = []
-        self.sizes: dict[str, int] = {}
-        self.searched: dict[str, int] = {}
-        self.waiting: dict[str, int] = {}
-        self.keys: dict[str, Keys] = {}
-        self.closed: set[str] = set()
+    kind: Kind
+    changed: tuple[int, int, int] | None = None
+    named: list[str] = []
+    folders: list[str] = []
+    links: list[str] = []
+    several: list[tuple[str, Identity, int]] = []
+    others: list[tuple[str, int]] = []
+    sizes: dict[str, int] = {}
+    searched: dict[str, int] = {}
+    waiting: dict[str, int] = {}
+    keys: dict[str, Keys] = {}
+    closed: set[str] = set()
 
     def rescan_modified(self, place: str) -> None:
         """Raises OSError."""

@@ -38,7 +38,7 @@ MAX_LINKS = 40
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class PathHandle:
+class PathHandle(Struct, eq=False):
     """A path's open parent folder and the state of the entry. Close it after use.
 
     `name` is relative to `folder`. `parts` are the real components below the root with links resolved;
@@ -47,27 +47,14 @@ class PathHandle:
     are the paths of all followed links.
     """
 
-    __slots__ = ("folder", "is_link", "links", "missing", "name", "parts", "spelled", "status")
-
-    def __init__(
-        self,
-        folder: int,
-        name: str,
-        parts: tuple[str, ...],
-        spelled: tuple[str, ...],
-        status: os.stat_result | None,
-        missing: tuple[str, ...],
-        is_link: bool,
-        links: tuple[str, ...],
-    ) -> None:
-        self.folder = folder
-        self.name = name
-        self.parts = parts
-        self.spelled = spelled
-        self.status = status
-        self.missing = missing
-        self.is_link = is_link
-        self.links = links
+    folder: int
+    name: str
+    parts: tuple[str, ...]
+    spelled: tuple[str, ...]
+    status: os.stat_result | None
+    missing: tuple[str, ...]
+    is_link: bool
+    links: tuple[str, ...]
 
     @property
     def path(self) -> str:
