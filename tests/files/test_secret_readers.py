@@ -267,3 +267,25 @@ def test_files_at_a_place_are_named_below_the_folder(tmp_path: Path, monkeypatch
     assert found == {"a": ["a"], "d": ["d/b", "d/e/c"], "leads": ["leads"], "missing": []}
     monkeypatch.setattr(secret_files, "MOST_LINKED", 0)
     assert secret_files._files_at(f"{tmp_path}/d", cut) == ["d/b"]
+
+
+@pytest.mark.parametrize("answers", [0, 1])
+def test_keys_are_found_although_the_searching_child_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: int
+) -> None:
+    for name in "abc":
+        (tmp_path / f"{name}.txt").write_text(f"key = {TOKEN}{name}\n")
+    monkeypatch.setattr(secret_files, "CHILD_FROM", 1)
+    monkeypatch.setattr(secret_files, "BATCH", 1)
+    asked: list[object] = []
+    search = secret_files.KeySearch.keys_in
+
+    def ended(child: secret_files.KeySearch, paths: list[str]) -> object:
+        asked.append(paths)
+        if len(asked) > answers:
+            child.close()
+        return search(child, paths)
+
+    monkeypatch.setattr(secret_files.KeySearch, "keys_in", ended)
+    found = secret_files.SecretFiles(tmp_path).found()
+    assert [one.path for one in found] == ["a.txt", "b.txt", "c.txt"]

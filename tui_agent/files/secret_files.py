@@ -19,6 +19,7 @@ from msgspec import Struct
 from tui_agent.files.folder_scan import (
     FolderScan,
     Identity,
+    Keys,
     KeySearch,
     Kind,
     ModifiedFolders,
@@ -281,10 +282,11 @@ class SecretFiles:
                     return
                 batch = waiting[at : at + BATCH]
                 places = [os.path.join(self.root, folder, name) for folder, name in batch]
+                found: dict[str, Keys] | None = None
                 if child is not None:
                     with suppress(OSError):
                         found = child.keys_in(places)
-                else:
+                if found is None:  # without a child, or it has ended
                     found = {place: keys for place in places if (keys := keys_in(place))}
                 with self._walking:
                     for (folder, name), place in zip(batch, places, strict=True):
