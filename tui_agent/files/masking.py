@@ -39,7 +39,7 @@ class Hit(Struct, frozen=True):
 
 class _Form(Struct, frozen=True):
     what: str
-    pattern: str
+    pattern: re.Pattern[str]
     fits: Callable[[str], bool] = lambda found: True
     #: Accepts matches to mask although they may be no key or a truncated one.
     cut: Callable[[str], bool] = lambda found: True
@@ -129,13 +129,13 @@ def _forms() -> tuple[_Form, ...]:
         return text
 
     return (
-        _Form("a private key", _PRIVATE_KEY, _is_private_key, _is_part_of_key),
+        _Form("a private key", re.compile(_PRIVATE_KEY), _is_private_key, _is_part_of_key),
         *(
-            _Form(one.what, pattern(each), checks[one.check])
+            _Form(one.what, re.compile(pattern(each)), checks[one.check])
             for one in table.formats
             for each in one.patterns
         ),
-        _Form("a signed web token", _SIGNED, _is_signed),
+        _Form("a signed web token", re.compile(_SIGNED), _is_signed),
     )
 
 
@@ -143,9 +143,15 @@ def hits(text: str, *, cut: bool = False) -> list[Hit]:
     """Returns secrets by format, in order, without overlap. About one second per 30 MB: call it in a thread.
     With `cut`, also returns matches too short or too plain to be keys.
     """
-    found = sorted(_found(text, cut), key=lambda hit: (hit.start, -hit.end))
+    found: list[Hit] = []
+    for form in _forms():
+        for match in _matches(form.pattern, text):
+            secret = match.lastgroup or 0
+            before = text[match.start() - 1 : match.start()]
+            if (form.cut if cut else form.fits)(match[secret]) and not before.isalnum():
+                found.append(Hit(match.start(secret), match.end(secret), form.what))
     kept: list[Hit] = []
-    for hit in found:
+    for hit in sorted(found, key=lambda hit: (hit.start, -hit.end)):
         if not kept or hit.start >= kept[-1].end:
             kept.append(hit)
     return kept
@@ -188,15 +194,6 @@ def hits_masked(text: str, found: Sequence[Hit]) -> str:
     return "".join([*parts, text[at:]])
 
 
-def _found(text: str, cut: bool) -> Iterator[Hit]:
-    for form in _forms():
-        for match in _matches(_compiled(form.pattern), text):
-            secret = match.lastgroup or 0
-            before = text[match.start() - 1 : match.start()]
-            if (form.cut if cut else form.fits)(match[secret]) and not before.isalnum():
-                yield Hit(match.start(secret), match.end(secret), form.what)
-
-
 def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
     """Like `finditer`, with one call per piece, because a call blocks other threads."""
     at = begin = 0
@@ -210,11 +207,6 @@ def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
                 yield whole
                 at = whole.end()
         begin = end
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
 
 
 Span = tuple[int, int]
@@ -275,10 +267,17 @@ def _each_masked(value: Any, environment: Mapping[str, str] | None) -> Any:
 def masked_pieces(pieces: Sequence[str], environment: Mapping[str, str] | None = None) -> list[str]:
     """Masks the pieces as one text, for secrets that span several; returns as many pieces."""
     spans = secret_spans("".join(pieces), environment)
-    clean, start = [], 0
+    clean, offset = [], 0
     for piece in pieces:
-        clean.append(_without(piece, start, spans))
-        start += len(piece)
+        parts, at = [], 0
+        for start, end in ((start - offset, end - offset) for start, end in spans):
+            if end > 0 and start < len(piece):
+                parts.append(piece[at : max(start, 0)])
+                if start >= 0:
+                    parts.append(MASK)
+                at = min(end, len(piece))
+        clean.append("".join([*parts, piece[at:]]))
+        offset += len(piece)
     return clean
 
 
@@ -308,15 +307,3 @@ def joined_spans(spans: Iterable[Span]) -> list[Span]:
         else:
             joined.append((start, end))
     return joined
-
-
-def _without(piece: str, offset: int, spans: Iterable[Span]) -> str:
-    parts, at = [], 0
-    for start, end in ((start - offset, end - offset) for start, end in spans):
-        if end <= 0 or start >= len(piece):
-            continue
-        parts.append(piece[at : max(start, 0)])
-        if start >= 0:
-            parts.append(MASK)
-        at = min(end, len(piece))
-    return "".join([*parts, piece[at:]])

@@ -140,10 +140,31 @@ class SecretFiles:
         with self._searching:
             waiting = self._walk()
             self.progress = (0, len(waiting))
+            child = None
             try:
-                self._search(waiting)
+                if len(waiting) >= CHILD_FROM:
+                    with suppress(OSError):
+                        child = KeySearch()
+                for at in range(0, len(waiting), BATCH):
+                    if self._closed:
+                        return
+                    batch = waiting[at : at + BATCH]
+                    places = [os.path.join(self.root, folder, name) for folder, name in batch]
+                    found: dict[str, Keys] | None = None
+                    if child is not None:
+                        with suppress(OSError):
+                            found = child.keys_in(places)
+                    if found is None:  # without a child, or it has ended
+                        found = {place: keys for place in places if (keys := keys_in(place))}
+                    with self._walking:
+                        for (folder, name), place in zip(batch, places, strict=True):
+                            if (entry := self._folders.get(folder)) is not None:
+                                entry.was_searched(name, found.get(place))
+                    self.progress = (at + len(batch), len(waiting))
             finally:
                 self.progress = (0, 0)
+                if child is not None:
+                    child.close()
 
     def found(self) -> tuple[SecretFile, ...]:
         """Scans, then returns every secret by path. Blocking."""
@@ -234,17 +255,14 @@ class SecretFiles:
                 folders += [(_joined(folder, name), kind_below(kind, name)) for name in entry.folders]
             self._know_bytes(fresh)
             waiting = [(folder, name) for folder, entry in self._folders.items() for name in entry.waiting]
-            self._begin_to_watch()
+            searched = sum(len(entry.searched) for entry in self._folders.values())
+            if not self._watch and searched >= WATCHED_FROM:
+                with suppress(OSError):
+                    self._watch = ModifiedFolders()
+                    for folder in self._folders:
+                        self._watch.add(os.path.join(self.root, folder), folder)
+                    # Files written until now are checked once more.
             return waiting
-
-    def _begin_to_watch(self) -> None:
-        if self._watch or sum(len(entry.searched) for entry in self._folders.values()) < WATCHED_FROM:
-            return
-        with suppress(OSError):
-            self._watch = ModifiedFolders()
-            for folder in self._folders:
-                self._watch.add(os.path.join(self.root, folder), folder)
-            # Files written until now are checked once more.
 
     def _know_bytes(self, folders: Collection[str]) -> None:
         """Hashes the secrets and finds files with the same bytes: among all files if a secret is new."""
@@ -270,32 +288,6 @@ class SecretFiles:
     def _bytes_of(self, path: str) -> bytes | None:
         data = read_text(os.path.join(self.root, path))
         return data if data is not None and len(data) >= SMALLEST_TOLD else None
-
-    def _search(self, waiting: list[tuple[str, str]]) -> None:
-        child = None
-        try:
-            if len(waiting) >= CHILD_FROM:
-                with suppress(OSError):
-                    child = KeySearch()
-            for at in range(0, len(waiting), BATCH):
-                if self._closed:
-                    return
-                batch = waiting[at : at + BATCH]
-                places = [os.path.join(self.root, folder, name) for folder, name in batch]
-                found: dict[str, Keys] | None = None
-                if child is not None:
-                    with suppress(OSError):
-                        found = child.keys_in(places)
-                if found is None:  # without a child, or it has ended
-                    found = {place: keys for place in places if (keys := keys_in(place))}
-                with self._walking:
-                    for (folder, name), place in zip(batch, places, strict=True):
-                        if (entry := self._folders.get(folder)) is not None:
-                            entry.was_searched(name, found.get(place))
-                self.progress = (at + len(batch), len(waiting))
-        finally:
-            if child is not None:
-                child.close()
 
     # ── links ────────────────────────────────────────────────────────────────────────────────────────────
 
