@@ -101,6 +101,7 @@ def commit_plan(root: str, first: Sequence[str]) -> dict[str, Any]:
 
 
 def commit_diff(root: str, paths: Sequence[str]) -> dict[str, Any]:
+    """{diff, cut}"""
     told = b""
     if paths:
         told = git(root, "diff", *_PLAIN, "--relative", "HEAD", "--", *_literal(paths)).out
@@ -301,6 +302,7 @@ def make_checkpoint(root: str, session: str, name: str, paths: Sequence[str]) ->
 
 
 def forget_checkpoints(root: str, session: str, names: Sequence[str] | None = None) -> int:
+    """Returns the number of deleted checkpoints (`names` None: all)."""
     if not _NAME.fullmatch(session):
         return 0
     told = git(root, "for-each-ref", "--format=%(refname)", f"{REFS}/{session}/")

@@ -84,11 +84,10 @@ async def list_paths(params: dict[str, Any], send: Send) -> None:
 
 
 async def watch(params: dict[str, Any], send: Send) -> None:
-    """{root, poll} → items of `Watcher.run`, until cancelled."""
+    """{root} → items of `Watcher.run`, until cancelled."""
     from tui_agent.workspace.watcher import Watcher
 
-    watcher = Watcher(params["root"], poll=bool(params.get("poll")))
-    async with aclosing(watcher.run()) as items:
+    async with aclosing(Watcher(params["root"]).run()) as items:
         async for item in items:
             await send(item)
 
@@ -108,11 +107,6 @@ async def renamed(params: dict[str, Any], send: Send) -> dict[str, str]:
     return await asyncio.to_thread(find_renamed, params["root"], gone)
 
 
-async def git_status(params: dict[str, Any], send: Send) -> dict[str, Any]:
-    """{root} → the fields of `GitStatus`."""
-    return await asyncio.to_thread(read_status, params["root"])
-
-
 async def ignored_paths(params: dict[str, Any], send: Send) -> list[str]:
     """{root, paths, folders, rules} → paths ignored by git, or by ignore files without a repository."""
     root, paths = params["root"], params["paths"]
@@ -124,29 +118,12 @@ async def ignored_paths(params: dict[str, Any], send: Send) -> list[str]:
     return sorted(found)
 
 
-async def tracked_paths(params: dict[str, Any], send: Send) -> list[str]:
-    """{root, paths} → the tracked paths."""
-    return await asyncio.to_thread(tracked, params["root"], params["paths"])
-
-
 async def imports(params: dict[str, Any], send: Send) -> list[dict[str, Any]]:
     """{language, text} → the fields of each `Import`."""
     from tui_agent.workspace.syntax_trees import read_imports
 
     found = await asyncio.to_thread(read_imports, params["language"], params["text"])
     return msgspec.to_builtins(found)
-
-
-async def git_checkpoint(params: dict[str, Any], send: Send) -> str:
-    """{root, session, name, paths} → a private commit of the work tree, or ""."""
-    return await asyncio.to_thread(
-        make_checkpoint, params["root"], params["session"], params["name"], params["paths"]
-    )
-
-
-async def git_forget(params: dict[str, Any], send: Send) -> int:
-    """{root, session, names} → number of deleted checkpoints (names null: all)."""
-    return await asyncio.to_thread(forget_checkpoints, params["root"], params["session"], params["names"])
 
 
 async def git_file(params: dict[str, Any], send: Send) -> str | bool | None:
@@ -157,28 +134,6 @@ async def git_file(params: dict[str, Any], send: Send) -> str | bool | None:
     if found is not None:
         return b64encode(found).decode()
     return None if revision == "HEAD" or await asyncio.to_thread(is_kept, root, revision) else False
-
-
-async def git_commit_plan(params: dict[str, Any], send: Send) -> dict[str, Any]:
-    """{root, first} → see `commit_plan`."""
-    return await asyncio.to_thread(commit_plan, params["root"], params["first"])
-
-
-async def git_commit_diff(params: dict[str, Any], send: Send) -> dict[str, Any]:
-    """{root, paths} → {diff, cut}, see `commit_diff`."""
-    return await asyncio.to_thread(commit_diff, params["root"], params["paths"])
-
-
-async def git_commit(params: dict[str, Any], send: Send) -> dict[str, str]:
-    """{root, message, files, hooks} → {commit, error}."""
-    return await asyncio.to_thread(
-        commit, params["root"], params["message"], params["files"], params["hooks"]
-    )
-
-
-async def git_snapshot(params: dict[str, Any], send: Send) -> str:
-    """{root} → a commit of the folder without a ref, or ""."""
-    return await asyncio.to_thread(take_snapshot, params["root"])
 
 
 async def git_worktrees_prepare(params: dict[str, Any], send: Send) -> None:
@@ -238,6 +193,15 @@ async def _to_its_end(folder: str, work: Callable[..., Any], *arguments: Any) ->
         _at_work.pop(folder, None)
 
 
+def _in_thread(work: Callable[..., Any], *names: str) -> Handler:
+    """Calls `work` with these parameters, in this order."""
+
+    async def handle(params: dict[str, Any], send: Send) -> Any:
+        return await asyncio.to_thread(work, *(params[name] for name in names))
+
+    return handle
+
+
 def build(announce: Announce) -> Mapping[str, Handler]:
     with suppress(OSError):
         sweep()
@@ -245,21 +209,21 @@ def build(announce: Announce) -> Mapping[str, Handler]:
         "list": list_paths,
         "watch": watch,
         "watch_layer": watch_layer,
-        "git_status": git_status,
-        "git_checkpoint": git_checkpoint,
-        "git_forget": git_forget,
+        "git_status": _in_thread(read_status, "root"),
+        "git_checkpoint": _in_thread(make_checkpoint, "root", "session", "name", "paths"),
+        "git_forget": _in_thread(forget_checkpoints, "root", "session", "names"),
         "git_file": git_file,
-        "git_commit_plan": git_commit_plan,
-        "git_commit_diff": git_commit_diff,
-        "git_commit": git_commit,
-        "git_snapshot": git_snapshot,
+        "git_commit_plan": _in_thread(commit_plan, "root", "first"),
+        "git_commit_diff": _in_thread(commit_diff, "root", "paths"),
+        "git_commit": _in_thread(commit, "root", "message", "files", "hooks"),
+        "git_snapshot": _in_thread(take_snapshot, "root"),
         "git_worktrees_prepare": git_worktrees_prepare,
         "git_worktree_add": git_worktree_add,
         "git_worktree_remove": git_worktree_remove,
         "git_worktrees_tidy": git_worktrees_tidy,
         "git_worktrees_remove": git_worktrees_remove,
         "ignored": ignored_paths,
-        "tracked": tracked_paths,
+        "tracked": _in_thread(tracked, "root", "paths"),
         "imports": imports,
         "renamed": renamed,
     }
