@@ -12,7 +12,7 @@ import os
 import stat
 import threading
 import time
-from collections.abc import AsyncGenerator, Callable, Collection, Generator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
 from concurrent.futures import Future
 from contextlib import aclosing
 from functools import partial
@@ -259,11 +259,11 @@ class _Unreadable(Exception):
 
 
 class Watcher:
-    """`poll` forces polling; `watch` is replaceable in tests."""
+    """`watch` is replaceable in tests."""
 
-    def __init__(self, root: str, *, poll: bool = False, watch: Watch = watch) -> None:
+    def __init__(self, root: str, *, watch: Watch = watch) -> None:
         self._root = root
-        self._polling = poll
+        self._polling = False
         self._watch = watch
 
     async def run(self) -> AsyncGenerator[dict[str, Any], None]:
@@ -329,29 +329,23 @@ class Watcher:
         except (OSError, RuntimeError) as error:
             raise _failed(error) from error
 
-    def _watches(self, plan: WatchPlan) -> list[Callable[[threading.Event], Generator[Raw, None, None]]]:
-        parts = ((plan.single, False), (plan.whole, True))
-        return [partial(self._of, sorted(folders), recursive) for folders, recursive in parts if folders]
-
-    def _of(
-        self, folders: Collection[str], recursive: bool, stop: threading.Event
-    ) -> Generator[Raw, None, None]:
-        """Yields batches, empty after each `STEP` without events; the first one confirms the watch."""
-        return self._watch(
-            *folders,
+    def _watches(self, plan: WatchPlan) -> list[Watch]:
+        """Each yields batches, empty after each `STEP` without events; the first one confirms the watch."""
+        watch = partial(
+            self._watch,
             watch_filter=None,
             debounce=DEBOUNCE,
             step=STEP,
-            stop_event=stop,
             rust_timeout=1,
             yield_on_timeout=True,
             debug=False,
             raise_interrupt=False,
             force_polling=self._polling,
             poll_delay_ms=POLL_DELAY,
-            recursive=recursive,
             ignore_permission_denied=True,
         )
+        parts = ((plan.single, False), (plan.whole, True))
+        return [partial(watch, *sorted(folders), recursive=whole) for folders, whole in parts if folders]
 
 
 async def watch_folder(path: str) -> AsyncGenerator[list[str] | None, None]:
@@ -403,7 +397,7 @@ class _Listeners:
 
     def __init__(
         self,
-        watches: list[Callable[[threading.Event], Generator[Raw, None, None]]],
+        watches: list[Watch],
         loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._loop = loop
@@ -430,11 +424,9 @@ class _Listeners:
     def close(self) -> None:
         self._stop.set()
 
-    def _listen(
-        self, watches: Callable[[threading.Event], Generator[Raw, None, None]], begun: Future[None]
-    ) -> None:
+    def _listen(self, watch: Watch, begun: Future[None]) -> None:
         try:
-            for batch in watches(self._stop):
+            for batch in watch(stop_event=self._stop):
                 if not begun.done():
                     begun.set_result(None)
                 if batch:
