@@ -210,7 +210,7 @@ def _by_content(
                 hashes[path] = _hash(os.path.join(root, path))
             if hashes[path] not in one.hashes:
                 continue
-            if repository is None or len(_in_commit(repository, "HEAD", [one.path, path])) != 2:
+            if repository is None or len(_in_head(repository, [one.path, path])) != 2:
                 found[one.path] = path
                 break
     return found
@@ -229,7 +229,7 @@ def _by_git(
     repository: Repository, candidates: Mapping[str, os.stat_result], gone: Sequence[MissingFile]
 ) -> dict[str, str]:
     """Returns renames detected by git between the last commit with a file and the current folder."""
-    there = _in_commit(repository, "HEAD", [one.path for one in gone])
+    there = _in_head(repository, [one.path for one in gone])
     bases: dict[str, list[MissingFile]] = {}
     for one in gone:
         base = "HEAD" if one.path in there else _last_with(repository, one.path)
@@ -273,6 +273,6 @@ def _last_with(repository: Repository, path: str) -> str:
     return f"{told.text}^" if told.ok and told.text else ""
 
 
-def _in_commit(repository: Repository, commit: str, paths: Sequence[str]) -> set[str]:
-    told = git(repository.root, "ls-tree", "-z", "--name-only", commit, "--", *paths)
+def _in_head(repository: Repository, paths: Sequence[str]) -> set[str]:
+    told = git(repository.root, "ls-tree", "-z", "--name-only", "HEAD", "--", *paths)
     return set(map(os.fsdecode, told.names))

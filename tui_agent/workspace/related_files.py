@@ -173,6 +173,7 @@ def _python(path: str, one: Import, index: Index) -> Iterator[str]:
 
 
 def _python_bases(path: str, level: int, index: Index) -> Iterator[str]:
+    """Yields the package of a relative import, otherwise each parent folder possibly on the path."""
     folder = posixpath.dirname(path)
     if level:
         above = folder.split("/") if folder else []
@@ -183,7 +184,7 @@ def _python_bases(path: str, level: int, index: Index) -> Iterator[str]:
     while folder:
         folder = posixpath.dirname(folder)
         roots.append(folder)
-    roots.reverse()  # Yields the package of a relative import, otherwise each parent folder possibly on the path.
+    roots.reverse()  # the project root first, the script's folder last
     yield from dict.fromkeys(
         [*(_join(root, "src") for root in roots if index.has_folder(_join(root, "src"))), *roots]
     )
@@ -194,9 +195,6 @@ def _module(place: str, index: Index) -> str:
         return ""
     names = (f"{place}.py", f"{place}/__init__.py", f"{place}.pyi")
     return next((name for name in names if index.contains(name)), "")
-
-
-# the project root first, the script's folder last
 
 
 def _script(path: str, module: str, places: ImportRoots) -> Iterator[str]:

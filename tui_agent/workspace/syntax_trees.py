@@ -106,9 +106,7 @@ def read_imports(language: str, text: str) -> tuple[Import, ...]:
         return ()
     found: list[tuple[int, Import]] = []
     for name, nodes in QueryCursor(query).captures(tree.root_node).items():
-        reader = _READERS.get(name)
-        if reader:
-            found += [(node.start_byte, one) for node in nodes for one in reader(node)]
+        found += [(node.start_byte, one) for node in nodes for one in _imports(name, node)]
     found.sort(key=lambda item: item[0])
     return tuple(dict.fromkeys(one for _, one in found))[:MOST_IMPORTS]
 
@@ -148,27 +146,30 @@ def _text(node: Node | None) -> str:
     return node.text.decode(errors="replace") if node is not None and node.text else ""
 
 
-def _python_import(node: Node) -> Iterator[Import]:
-    for child in node.children_by_field_name("name"):
-        dotted = child.child_by_field_name("name") if child.type == "aliased_import" else child
-        yield Import(_text(dotted))
-
-
-def _python_from(node: Node) -> Iterator[Import]:
-    module = node.child_by_field_name("module_name")
-    written = _text(module)
-    level = len(written) - len(written.lstrip("."))
-    names = []
-    for child in node.children_by_field_name("name"):
-        plain = child.child_by_field_name("name") if child.type == "aliased_import" else child
-        names.append(_text(plain))
-    yield Import("".join(written.lstrip(".").split()), tuple(names), level)
-
-
-def _quoted(node: Node) -> Iterator[Import]:
-    written = _text(node)[1:-1]
-    if written:
-        yield Import(written)
+def _imports(capture: str, node: Node) -> Iterator[Import]:
+    match capture:
+        case "import" | "from":
+            names = [
+                _text(child.child_by_field_name("name") if child.type == "aliased_import" else child)
+                for child in node.children_by_field_name("name")
+            ]
+            if capture == "import":
+                yield from map(Import, names)
+                return
+            written = _text(node.child_by_field_name("module_name"))
+            level = len(written) - len(written.lstrip("."))
+            yield Import("".join(written.lstrip(".").split()), tuple(names), level)
+        case "source" if written := _text(node)[1:-1]:
+            yield Import(written)
+        case "use":
+            yield from map(Import, _rust_paths(node))
+        case "mod":
+            yield Import(_text(node), inner=True)
+        case "java":
+            names = ("*",) if any(child.type == "asterisk" for child in node.children) else ()
+            for child in node.named_children:
+                if child.type in ("scoped_identifier", "identifier"):
+                    yield Import(_text(child), names)
 
 
 def _rust_paths(node: Node, before: str = "") -> Iterator[str]:
@@ -190,19 +191,3 @@ def _rust_paths(node: Node, before: str = "") -> Iterator[str]:
             yield join(_text(node.named_children[0]) if node.named_children else "")
         case _:
             yield join(_text(node))
-
-
-def _java(node: Node) -> Iterator[Import]:
-    for child in node.named_children:
-        if child.type in ("scoped_identifier", "identifier"):
-            yield Import(_text(child), ("*",) if any(c.type == "asterisk" for c in node.children) else ())
-
-
-_READERS: Final[dict[str, Callable[[Node], Iterator[Import]]]] = {
-    "import": _python_import,
-    "from": _python_from,
-    "source": _quoted,
-    "use": lambda node: map(Import, _rust_paths(node)),
-    "mod": lambda node: iter([Import(_text(node), inner=True)]),
-    "java": _java,
-}

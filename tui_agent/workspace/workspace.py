@@ -96,7 +96,7 @@ class Workspace:
         self._watched = watched
         self.repository = GitClient(self._child, self.root)
         self.copies = WorkCopies(self._child, self.gate, self.index)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: set[asyncio.Task[object]] = set()
         self._indexed = asyncio.Event()
         self._listed_at = 0.0
         self._following = False
@@ -227,7 +227,7 @@ class Workspace:
                 listed = await self._list_without(error)
             self._listed(listed)
         if listed.status is None:
-            self._spawn(self._refresh_status())
+            self._spawn(self.git_status())
 
     def _listed(self, listed: PathListing) -> None:
         self._take(listed)
@@ -262,11 +262,11 @@ class Workspace:
         for _ in range(MOST_WATCHES):
             try:
                 async for item in self._child.stream("watch", {"root": str(self.root)}):
-                    await self._on_watch_event(item)
+                    self._on_watch_event(item)
             except ChildFailed as error:
                 self._on_watch("failed", str(error))
 
-    async def _on_watch_event(self, item: dict[str, Any]) -> None:
+    def _on_watch_event(self, item: dict[str, Any]) -> None:
         if "state" in item:
             self._on_watch(item["state"], item["why"])
             if item["newest"] > self._listed_at - CLOCKS_APART:
@@ -296,12 +296,9 @@ class Workspace:
 
     def _ask_status(self) -> None:
         self._status_timer = None
-        self._spawn(self._refresh_status())
+        self._spawn(self.git_status())
 
-    async def _refresh_status(self) -> None:
-        await self.git_status()
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, work: Coroutine[Any, Any, object]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
