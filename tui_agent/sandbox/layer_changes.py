@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import IO, Any, Literal, NamedTuple, Self
+from typing import IO, Any, Literal, Self
 
 import msgspec
 
@@ -94,18 +94,6 @@ class _LayerReport(msgspec.Struct, frozen=True):
     left: dict[str, tuple[int, list[str]]]
 
 
-class _Asked(NamedTuple):
-    """The folder `path` below a descriptor; other fields as in `LayerReader`."""
-
-    path: str
-    below: int | None
-    plan: ViewPlan
-    since: float
-    files: Copied | None = None
-    apart: Sequence[str] = ()
-    paths: Sequence[str] | None = None
-
-
 class LayerReader:
     """Process that reads a layer, started ahead of time while a long command runs; ends with the `async
     with` block.
@@ -139,60 +127,70 @@ class LayerReader:
     async def of_layer(self, layers: int, plan: ViewPlan, since: float, apart: Sequence[str] = ()) -> Read:
         """`since` is the Unix time of the view. Omits git's files, caches, and paths below `apart`."""
         path = f"{len(plan.overlays) - 1}/u"
-        if (_beside(plan) or not _seeded(plan)) and await asyncio.to_thread(_is_empty, path, layers, apart):
+        if (plan.isolated == "overlay" or not _seeded(plan)) and await asyncio.to_thread(
+            _is_empty, path, layers, apart
+        ):
             return (), ""
-        return await self._read(_Asked(path, layers, plan, since, apart=apart))
+        return await self._read(path, layers, plan, since, apart=apart)
 
     async def of_paths(self, layers: int, plan: ViewPlan, since: float, paths: Sequence[str]) -> Read:
         """Like `of_layer`, but only these paths."""
-        return await self._read(_Asked(f"{len(plan.overlays) - 1}/u", layers, plan, since, paths=paths))
+        return await self._read(f"{len(plan.overlays) - 1}/u", layers, plan, since, paths=paths)
 
     async def of_copy(self, plan: ViewPlan, files: Copied, since: float, apart: Sequence[str] = ()) -> Read:
         """`files` are the original files. Omits paths below `apart`."""
-        return await self._read(_Asked(plan.root, None, plan, since, files, apart))
+        return await self._read(plan.root, None, plan, since, files=files, apart=apart)
 
-    async def _read(self, wanted: _Asked) -> Read:
+    async def _read(
+        self,
+        path: str,
+        below: int | None,
+        plan: ViewPlan,
+        since: float,
+        *,
+        files: Copied | None = None,
+        apart: Sequence[str] = (),
+        paths: Sequence[str] | None = None,
+    ) -> Read:
+        """Reads the folder `path` below a descriptor."""
+        asked = {
+            # A seed counts as the original; an "owned" one equals the file.
+            "seeds": {
+                seed.path: (seed.kind, seed.content, seed.mode)
+                for seed in plan.seeds
+                if seed.overlay in ("", plan.workspace) and seed.kind != "owned"
+            },
+            "root": plan.workspace,
+            "since": since,
+            "budget": tuple(BUDGET),
+            "files": None if files is None else dict(files),
+            "apart": list(apart),
+            "paths": None if paths is None else list(paths),
+            "beside": plan.isolated == "overlay",
+        }
         try:
             assert self._starting is not None
             self._needed.set()
             await self._starting
             async with asyncio.timeout(_PATIENCE):
-                return await self._asked(wanted)
+                assert self._line is not None
+                contents = tempfile.TemporaryFile()  # noqa: SIM115
+                await asyncio.to_thread(lambda: (marshal.dump(asked, contents), contents.flush()))
+                flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+                layer = os.open(path, flags, dir_fd=below)
+                try:
+                    socket.send_fds(self._line, [b"read"], [contents.fileno(), layer])
+                finally:
+                    os.close(layer)
+                answer = await asyncio.get_running_loop().sock_recv(self._line, 1 << 12)
+                at, size = ast.literal_eval(answer.decode())
+                return await asyncio.to_thread(_read_report, contents, at, size)
         except TimeoutError:
             why = f"it took more than {_PATIENCE:.0f} s"
         except (OSError, ValueError, SyntaxError, EOFError, TypeError, msgspec.ValidationError) as error:
             why = error.strerror or "" if isinstance(error, OSError) else ""
         why = why or "the process that reads it ended before it was done"
         return (), f"The written files are not listed: {why}"
-
-    async def _asked(self, wanted: _Asked) -> Read:
-        assert self._line is not None
-        contents = tempfile.TemporaryFile()  # noqa: SIM115
-        asked = {
-            # A seed counts as the original; an "owned" one equals the file.
-            "seeds": {
-                seed.path: (seed.kind, seed.content, seed.mode)
-                for seed in wanted.plan.seeds
-                if seed.overlay in ("", wanted.plan.workspace) and seed.kind != "owned"
-            },
-            "root": wanted.plan.workspace,
-            "since": wanted.since,
-            "budget": tuple(BUDGET),
-            "files": None if wanted.files is None else dict(wanted.files),
-            "apart": list(wanted.apart),
-            "paths": None if wanted.paths is None else list(wanted.paths),
-            "beside": _beside(wanted.plan),
-        }
-        await asyncio.to_thread(lambda: (marshal.dump(asked, contents), contents.flush()))
-        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-        layer = os.open(wanted.path, flags, dir_fd=wanted.below)
-        try:
-            socket.send_fds(self._line, [b"read"], [contents.fileno(), layer])
-        finally:
-            os.close(layer)
-        answer = await asyncio.get_running_loop().sock_recv(self._line, 1 << 12)
-        at, size = ast.literal_eval(answer.decode())
-        return await asyncio.to_thread(_read_report, contents, at, size)
 
     async def _start(self) -> None:
         with suppress(TimeoutError):
@@ -217,10 +215,6 @@ async def start_apart(command: Sequence[str], line: socket.socket) -> asyncio.su
         cwd="/",
         start_new_session=True,
     )
-
-
-def _beside(plan: ViewPlan) -> bool:
-    return plan.isolated == "overlay"
 
 
 def _seeded(plan: ViewPlan) -> bool:
