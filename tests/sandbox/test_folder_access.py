@@ -88,14 +88,14 @@ def test_a_removed_file_takes_empty_folders_above_with_it(root: Path) -> None:
 def test_a_folder_is_listed_in_order_and_has_attributes(root: Path) -> None:
     for name in "zbc":
         (root / "d" / name).touch()
-    os.setxattr(root / "d", "user.test", b"y")
+    os.setxattr(root / "d", "user.overlay.opaque", b"y")
     with FolderAccess(str(root)) as folder:
         assert folder.names("d") == folder.listing("d") == ["a", "b", "c", "e", "z"]
         assert folder.names("d/a") == folder.names("missing") == []
         with pytest.raises(OSError):
             folder.listing("d/a")
-        assert folder.attribute("d", "user.test") == b"y"
-        assert folder.attribute("d", "user.other") == folder.attribute("link", "user.test") == b""
+        assert folder.is_opaque("d")
+        assert not folder.is_opaque("d/e") and not folder.is_opaque("link")
         assert folder.target("d/a") is None
         with pytest.raises(OSError) as refused:
             folder.open("d/e")
@@ -108,7 +108,7 @@ def test_no_descriptor_is_left(root: Path) -> None:
         with WritableFolder(str(root)) as folder:
             folder.names("d/e")
             folder.status("d/a")
-            folder.attribute("d", "user.test")
+            folder.is_opaque("d")
             folder.replace("d/a", b"1", 0o600)
             folder.read("d/a", 5)
             folder.remove("d/a")

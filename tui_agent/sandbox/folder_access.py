@@ -71,15 +71,15 @@ class FolderAccess:
         finally:
             os.close(descriptor)
 
-    def attribute(self, path: str, name: str) -> bytes:
-        """Returns b"" if missing."""
+    def is_opaque(self, path: str) -> bool:
+        """Whether a folder of a layer replaces the lower one."""
         with suppress(OSError, AttributeError):
             descriptor = self._listed(path)
             try:
-                return os.getxattr(descriptor, name)
+                return os.getxattr(descriptor, "user.overlay.opaque") == b"y"
             finally:
                 os.close(descriptor)
-        return b""
+        return False
 
     def target(self, path: str) -> str | None:
         """Returns the unresolved target of a link; None for others."""

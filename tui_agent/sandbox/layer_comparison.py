@@ -163,8 +163,7 @@ class Comparison:
         while "/" in path:
             path = path.rpartition("/")[0]
             if (there := self._layer.status(path)) is not None:
-                opaque = self._layer.attribute(path, "user.overlay.opaque") == b"y"
-                return opaque or not stat.S_ISDIR(there.st_mode)
+                return self._layer.is_opaque(path) or not stat.S_ISDIR(there.st_mode)
         return False
 
     def of_copy(self, files: Mapping[str, tuple[int, int, int]]) -> list[ChangedEntry]:
@@ -250,7 +249,7 @@ class Comparison:
         self._next("entry", folder, again)
 
     def _folder(self, path: str, opaque: bool) -> None:
-        opaque = opaque or (path != "" and self._layer.attribute(path, "user.overlay.opaque") == b"y")
+        opaque = opaque or (path != "" and self._layer.is_opaque(path))
         try:
             names = self._layer.listing(path)
         except OSError:
