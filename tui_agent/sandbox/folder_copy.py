@@ -7,7 +7,6 @@ import ctypes
 import fcntl
 import os
 import secrets
-import shutil
 import stat
 import sys
 import time
@@ -24,7 +23,7 @@ from tui_agent.sandbox.layer_changes import LayerReader
 from tui_agent.sandbox.namespace_view import View
 from tui_agent.sandbox.run import FolderRunner, RunResult
 from tui_agent.sandbox.view_plan import NoView, Seed, ViewPlan
-from tui_agent.workspace.copies import clone
+from tui_agent.workspace.copies import copy_content
 
 MOST_FILES, MOST_BYTES = 20_000, 1 << 30
 #: Readable entries of /proc; no process information.
@@ -111,7 +110,12 @@ def make_copy(plan: ViewPlan) -> dict[str, tuple[int, int, int]]:
     """
     hidden = {f"{plan.workspace}/{seed.path}" for seed in plan.seeds if seed.kind in ("hidden", "gone")}
     masked = {*plan.masks, *hidden, plan.folder}
-    _check_size(plan.workspace, masked)
+    size = 0
+    for files, (_, entry) in enumerate(_below(plan.workspace, masked), 1):
+        size += entry.stat(follow_symlinks=False).st_size
+        if files > MOST_FILES or size > MOST_BYTES:
+            why = f"a copy would be of more than {MOST_FILES:,} files or {MOST_BYTES >> 30} GB"
+            raise NoView("copy", 0, why)
     for place in (plan.root, *plan.places.values()):
         os.mkdir(place, 0o700)
     for path, entry in _below(plan.workspace, masked):
@@ -129,15 +133,6 @@ def make_copy(plan: ViewPlan) -> dict[str, tuple[int, int, int]]:
 
 def state_of(status: os.stat_result) -> tuple[int, int, int]:
     return status.st_size, status.st_mtime_ns, status.st_mode
-
-
-def _check_size(root: str, masked: set[str]) -> None:
-    size = 0
-    for files, (_, entry) in enumerate(_below(root, masked), 1):
-        size += entry.stat(follow_symlinks=False).st_size
-        if files > MOST_FILES or size > MOST_BYTES:
-            why = f"a copy would be of more than {MOST_FILES:,} files or {MOST_BYTES >> 30} GB"
-            raise NoView("copy", 0, why)
 
 
 def _below(folder: str, masked: set[str], prefix: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
@@ -174,8 +169,7 @@ def _copy_file(source: str, target: str) -> None:
         if clonefile(os.fsencode(source), os.fsencode(target), 0) == 0:
             return
     with open(source, "rb") as given, open(target, "xb") as taken:
-        if not clone(taken.fileno(), given.fileno()):
-            shutil.copyfileobj(given, taken, 1 << 20)
+        copy_content(given, taken)
 
 
 def _plant(root: str, seed: Seed) -> None:

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import IO, Literal
 
 import msgspec
 from msgspec import Struct
@@ -102,9 +102,14 @@ def _copy(source: str, target: str) -> None:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             return
-        if not clone(taken.fileno(), descriptor):
-            shutil.copyfileobj(given, taken, 1 << 20)
+        copy_content(given, taken)
         os.fchmod(taken.fileno(), stat.S_IMODE(status.st_mode))
+
+
+def copy_content(source: IO[bytes], target: IO[bytes]) -> None:
+    """Shares the file's blocks if possible."""
+    if not clone(target.fileno(), source.fileno()):
+        shutil.copyfileobj(source, target, 1 << 20)
 
 
 def clone(target: int, source: int) -> bool:
