@@ -94,17 +94,14 @@ class HiddenFiles:
                 seeds.append(Seed(path, "hidden"))
             else:
                 hidden.pop(path, None)
-                text = in_letters(content)
-                clean = hits_masked(text, hits(text))
+                text = clean = in_letters(content)
                 if not _fits((path,), revealed):
-                    clean = self._without_values(path, clean, masked)
-                    seeds.append(
-                        Seed(path, "file", content)
-                        if clean == text
-                        else Seed(path, "hidden", clean.encode(errors="replace"))
-                    )
-                else:
-                    seeds.append(Seed(path, "file", content))
+                    clean = self._without_values(path, hits_masked(text, hits(text)), masked)
+                seeds.append(
+                    Seed(path, "file", content)
+                    if clean == text
+                    else Seed(path, "hidden", clean.encode(errors="replace"))
+                )
         return [*self.seeds([*hidden.values()]), *seeds]
 
     def _comes_from(

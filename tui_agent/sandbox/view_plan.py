@@ -216,7 +216,12 @@ def _scan(folder: str, entry: _Look, tools: Sequence[str], private: bool, *, dee
                     closed.append(one.path)
                 else:
                     is_open = True
-            elif private and not mode & 0o001 and not _leads_to(one.path, tools):
+            elif (
+                private
+                and not mode & 0o001
+                and not is_below(one.path, tools)
+                and not any(is_below(tool, [one.path]) for tool in tools)
+            ):
                 entry.found.append(one.path)
             elif one.name not in _NAMELESS:
                 (waiting if deep else entry.folders).append(one.path)
@@ -234,10 +239,6 @@ def _has_credentials(path: str) -> bool:
         return _CREDENTIALS.search(read_start(path, _MOST_CONFIG)) is not None
     except OSError:
         return False
-
-
-def _leads_to(folder: str, tools: Sequence[str]) -> bool:
-    return is_below(folder, tools) or any(is_below(tool, [folder]) for tool in tools)
 
 
 #: Visible even if one is a user's home.

@@ -82,14 +82,18 @@ def memory(size, mode):
     return new_mount("tmpfs", options, NO_SUID | NO_DEVICES)
 
 
+def map_own_ids(user, group):
+    write("/proc/self/setgroups", "deny")
+    write("/proc/self/uid_map", f"{user} {user} 1")
+    write("/proc/self/gid_map", f"{group} {group} 1")
+
+
 def map_users():
     """Enters new namespaces with unchanged user ids: all for root, otherwise the own one."""
     if os.geteuid():
         user, group = os.geteuid(), os.getegid()
         call("new namespaces", libc.unshare, NEW_SPACES)
-        write("/proc/self/setgroups", "deny")
-        write("/proc/self/uid_map", f"{user} {user} 1")
-        write("/proc/self/gid_map", f"{group} {group} 1")
+        map_own_ids(user, group)
         return
     ours, waits = os.pipe()
     outside, pid = os.getpid(), os.fork()

@@ -50,11 +50,11 @@ from tui_agent.sandbox.inside.kernel import (
     drop_capabilities,
     libc,
     loopback_up,
+    map_own_ids,
     map_users,
     prctl,
     received,
     syscall,
-    write,
 )
 from tui_agent.sandbox.inside.mounts import ViewMounts
 
@@ -112,9 +112,7 @@ def own_processes():
     except Failed:
         return 0
     if user:
-        write("/proc/self/setgroups", "deny")
-        write("/proc/self/uid_map", f"{user} {user} 1")
-        write("/proc/self/gid_map", f"{group} {group} 1")
+        map_own_ids(user, group)
     first = os.fork()
     if first:
         return first
