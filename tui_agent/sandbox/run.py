@@ -232,13 +232,6 @@ class Run:
             return await self.within(runner, argv, variables)
 
     async def within(self, runner: Runner, argv: Sequence[str], variables: Mapping[str, str]) -> RunResult:
-        ended, seconds = await self._follow(runner, argv, variables)
-        how: How = self._stopping or ended.over or "exit"
-        return await runner.with_changes(RunResult(ended.status, how, seconds, self.output, left=ended.left))
-
-    async def _follow(
-        self, runner: Runner, argv: Sequence[str], variables: Mapping[str, str]
-    ) -> tuple[RunnerResult, float]:
         loop = asyncio.get_running_loop()
         reading, writing = os.pipe()
         os.set_blocking(reading, False)
@@ -287,13 +280,14 @@ class Run:
             # All writers have exited: only buffered output is left.
             with suppress(TimeoutError):
                 await asyncio.wait_for(closed.wait(), 1.0)
-            return ended, seconds
         finally:
             for timer in (due, limit):
                 if timer is not None:
                     timer.cancel()
             loop.remove_reader(reading)
             os.close(reading)
+        how: How = self._stopping or ended.over or "exit"
+        return await runner.with_changes(RunResult(ended.status, how, seconds, self.output, left=ended.left))
 
 
 INTERRUPTED = 0.3
