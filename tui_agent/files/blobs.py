@@ -55,7 +55,7 @@ class Blobs:
         return key
 
     def put_unsynced(self, data: bytes) -> str:
-        """Like `put`, but durable only after `settle`, which must precede durable references."""
+        """Like `put`, but durable only after `sync`, which must precede durable references."""
         key = md5(data)
         with as_file_error(self.folder, "written"):
             there = self._read(key)
@@ -82,7 +82,7 @@ class Blobs:
                         self._hold(key, data, file_error(error, self.folder, "written"))
 
     def sync(self) -> None:
-        """Like `settle`, but raises FileError."""
+        """Like `sync_pending`, but raises FileError."""
         with self._settling, as_file_error(self.folder, "written"):
             if waiting := list(self._unsynced):
                 self._sync(waiting)

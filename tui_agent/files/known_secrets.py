@@ -128,7 +128,7 @@ class KnownSecrets:
             self.look(decisions)
 
     def masked(self, text: str) -> str:
-        """Masks the last known values; `untold` then reports matches."""
+        """Masks the last known values; `pending_notice` then reports matches."""
         clean, names = self._values.masked(text)
         self._met |= names
         return clean

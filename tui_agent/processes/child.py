@@ -200,7 +200,7 @@ class Connection:
         self._overhearing = asyncio.create_task(self._overhear(), name=f"{name}: standard error")
 
     async def call(self, method: str, params: dict[str, Any]) -> tuple[int, asyncio.Queue[Reply]]:
-        """Replies arrive in the returned queue, with a `Failure` if the child dies."""
+        """Replies arrive in the returned queue, with a `CallFailed` if the child dies."""
         self._last_id += 1
         id, queue = self._last_id, asyncio.Queue[Reply]()
         line = serve.encode(serve.Call(id, method, params))

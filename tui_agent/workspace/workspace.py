@@ -146,7 +146,6 @@ class Workspace:
         return self._listing.locked() or self._status_lock.locked() or self._status_timer is not None
 
     async def refresh(self) -> None:
-        """Lists again and refreshes the git status."""
         async with self._listing, self._status_lock:
             for _ in range(MOST_LISTINGS):
                 revision = self.index.revision
