@@ -158,18 +158,12 @@ def _copy_entry(plan: ViewPlan, path: str, entry: os.DirEntry[str]) -> None:
                 there = plan.root + there[len(plan.workspace) :]
             os.symlink(there, target)
         elif stat.S_ISREG(status.st_mode):
-            _copy_file(entry.path, target)
+            clonefile = ctypes.CDLL(None).clonefile if sys.platform == "darwin" else None
+            if clonefile is None or clonefile(os.fsencode(entry.path), os.fsencode(target), 0):
+                with open(entry.path, "rb") as given, open(target, "xb") as taken:
+                    copy_content(given, taken)
             os.chmod(target, stat.S_IMODE(status.st_mode))
             os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
-
-
-def _copy_file(source: str, target: str) -> None:
-    if sys.platform == "darwin":
-        clonefile = ctypes.CDLL(None).clonefile
-        if clonefile(os.fsencode(source), os.fsencode(target), 0) == 0:
-            return
-    with open(source, "rb") as given, open(target, "xb") as taken:
-        copy_content(given, taken)
 
 
 def _plant(root: str, seed: Seed) -> None:
