@@ -17,7 +17,7 @@ from tui_agent.workspace.listing import FEW, without
 from tui_agent.workspace.patterns import Alternative, Pattern
 
 if TYPE_CHECKING:
-    from frizbee import Haystacks, Matcher
+    from frizbee import Haystacks
 
 
 #: Paths copied at once; holds the GIL for two milliseconds.
@@ -42,11 +42,13 @@ class Picker:
 
     def find(self, paths: Sequence[str], query: str, limit: int) -> list[str]:
         """Returns paths that match every word of `query`, best first."""
+        import frizbee
+
+        patterns = [frizbee.Pattern(word) for word in query.split()]
+        matcher = frizbee.Matcher.from_patterns(patterns, max_items=FINALISTS + MOST_GONE, casing="ignore")
         with self._lock:
-            haystacks = self._filled(paths)
-            found = [
-                (match.score, self._paths[match.index]) for match in _matcher(query).match_list(haystacks)
-            ]
+            matches = matcher.match_list(self._filled(paths))
+            found = [(match.score, self._paths[match.index]) for match in matches]
             found = [(score, path) for score, path in found if path not in self._gone]
         words = query.lower().split()
         ranked: list[tuple[int, int, str]] = []
@@ -87,13 +89,6 @@ class Picker:
             portion = new[at : at + PORTION]
             haystacks.extend(portion)
             self._paths.extend(portion)
-
-
-def _matcher(query: str) -> Matcher:
-    from frizbee import Matcher, Pattern
-
-    words = [Pattern(word) for word in query.split()]
-    return Matcher.from_patterns(words, max_items=FINALISTS + MOST_GONE, casing="ignore")
 
 
 #: Names compared per call; holds the GIL for a few milliseconds.

@@ -7,6 +7,7 @@ import os
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -75,24 +76,16 @@ def _files(root: str) -> Iterator[str]:
     waiting = [""]
     while waiting:
         folder = waiting.pop()
-        folders, files = _entries(os.path.join(root, folder))
-        yield from (folder + name for name in files)
-        waiting += [f"{folder}{name}/" for name in folders if name not in CONTROL_FOLDERS | _BULKY_FOLDERS]
-
-
-def _entries(folder: str) -> tuple[list[str], list[str]]:
-    folders: list[str] = []
-    files: list[str] = []
-    try:
-        with os.scandir(folder) as entries:
+        folders: list[str] = []
+        files: list[str] = []
+        with suppress(OSError), os.scandir(os.path.join(root, folder)) as entries:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(entry.name)
                 elif os.path.isfile(entry):  # `entry.is_file` raises for a circular link.
                     files.append(entry.name)
-    except OSError:
-        pass
-    return folders, files
+        yield from (folder + name for name in files)
+        waiting += [f"{folder}{name}/" for name in folders if name not in CONTROL_FOLDERS | _BULKY_FOLDERS]
 
 
 class PathListing(Struct, frozen=True):

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
 from concurrent.futures import Future
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from functools import partial
 from typing import Any, Final, Literal
 
@@ -84,7 +84,10 @@ def make_plan(root: str, repository: Repository | None) -> WatchPlan:
     whole = {
         _absolute(root, folder) for folder in folders.keys() - mixed if not folder or _parent(folder) in mixed
     }
-    signs = _git_folders(repository) if repository else set()
+    signs: set[str] = set()
+    if repository:
+        beside = (os.path.join(repository.common_dir, "info"), os.path.join(repository.git_dir, "logs"))
+        signs = {repository.git_dir, *filter(os.path.isdir, beside)}
     seen = {_absolute(root, folder): stamp for folder, stamp in folders.items()}
     seen |= {place: stamp_of(place) for place in (*(_absolute(root, path) for path in ignore_files), *signs)}
     return WatchPlan(frozenset(single | signs), frozenset(whole), frozenset(signs), seen)
@@ -103,11 +106,19 @@ def _folders(root: str, ignored: set[str]) -> tuple[dict[str, Stamp | None], set
         folder = waiting.pop()
         place = _absolute(root, folder)
         folders[folder] = stamp_of(place)
-        below, links, files = _entries(place)
-        count += len(files)
         prefix = folder + "/" if folder else ""
-        if IGNORE_FILE in files:
-            ignore_files.append(prefix + IGNORE_FILE)
+        below: list[str] = []
+        links = False
+        with suppress(OSError), os.scandir(place) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    below.append(entry.name)
+                elif entry.is_symlink():
+                    links = links or entry.is_dir()
+                else:
+                    count += 1
+                    if entry.name == IGNORE_FILE:
+                        ignore_files.append(prefix + IGNORE_FILE)
         kept = [name for name in below if name not in CONTROL_FOLDERS and prefix + name not in ignored]
         waiting += [prefix + name for name in kept]
         if links or len(kept) < len(below):
@@ -123,29 +134,6 @@ def _parent(folder: str) -> str:
 
 def _absolute(root: str, folder: str) -> str:
     return os.path.join(root, folder) if folder else root
-
-
-def _git_folders(repository: Repository) -> set[str]:
-    beside = (os.path.join(repository.common_dir, "info"), os.path.join(repository.git_dir, "logs"))
-    return {repository.git_dir, *filter(os.path.isdir, beside)}
-
-
-def _entries(folder: str) -> tuple[list[str], bool, list[str]]:
-    folders: list[str] = []
-    files: list[str] = []
-    links = False
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    folders.append(entry.name)
-                elif entry.is_symlink():
-                    links = links or entry.is_dir()
-                else:
-                    files.append(entry.name)
-    except OSError:
-        pass
-    return folders, links, files
 
 
 Kind = Literal["added", "changed", "deleted"]
