@@ -350,7 +350,6 @@ class _Batch:
         self.steps[at] = replace(step, data=data, expected=md5(there))
 
     def _fit(self, at: int) -> None:
-        """Prepares another attempt with the file's present content, which the journal then lists too."""
         old = self.plan.entries[at]
         new = replace(
             self._entry(at, in_journal=True),

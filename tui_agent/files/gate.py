@@ -260,7 +260,6 @@ class ResolvedPath(Struct, frozen=True):
 
     @property
     def governing(self) -> bool:
-        """Whether the path or its link target controls programs."""
         return governs(self.path) or governs(self.real)
 
 

@@ -223,7 +223,6 @@ class Connection:
             self.process.stdin.write(serve.encode(serve.Cancel(id)))
 
     async def close(self) -> None:
-        """Closes standard input, waits for the child to exit, then terminates it."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         try:

@@ -240,7 +240,6 @@ class BorrowedLayer:
             self._layer.merge(self, _upper(layers, plan), plan, self._began, names)
 
     def discard(self) -> None:
-        """Discards a layer that no view can use."""
         self._layer._discard(self.lock)
         self.known = None
 

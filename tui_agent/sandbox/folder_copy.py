@@ -183,7 +183,6 @@ def _plant(root: str, seed: Seed) -> None:
 
 
 def landlock_rules(plan: ViewPlan) -> dict[str, list[str]]:
-    """Permits unmasked system programs, and the run's folder."""
     readable: list[str] = []
     listed: list[str] = []
     environments = [f"{plan.workspace}/{name}" for name in VIRTUAL]

@@ -152,7 +152,6 @@ class LayerReader:
         apart: Sequence[str] = (),
         paths: Sequence[str] | None = None,
     ) -> Read:
-        """Reads the folder `path` below a descriptor."""
         asked = {
             # A seed counts as the original; an "owned" one equals the file.
             "seeds": {

@@ -121,7 +121,6 @@ def _answer(value: int, result: int) -> list[bytes]:
 
 
 def _inspect(number: int, *steps: bytes, last: int) -> list[bytes]:
-    """Decides about a call by its arguments."""
     return [_step(_EQUAL, number, 0, len(steps) + 1), *steps, _step(_RETURN, last)]
 
 

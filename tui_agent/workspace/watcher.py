@@ -287,7 +287,6 @@ class Watcher:
                 ears.close()
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> tuple[Repository | None, WatchPlan, _Listeners, str]:
-        """Plans again if a folder was removed in between."""
         _check_folder(self._root)
         for attempt in range(MOST_PLANS):
             repository = find_repository(self._root)

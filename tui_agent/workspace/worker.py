@@ -194,8 +194,6 @@ async def _to_its_end(folder: str, work: Callable[..., Any], *arguments: Any) ->
 
 
 def _in_thread(work: Callable[..., Any], *names: str) -> Handler:
-    """Calls `work` with these parameters, in this order."""
-
     async def handle(params: dict[str, Any], send: Send) -> Any:
         return await asyncio.to_thread(work, *(params[name] for name in names))
 
