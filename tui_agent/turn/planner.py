@@ -52,9 +52,15 @@ async def plan(
     await context.core.workspace.ready()
     if context.calls.look is not None:
         await context.calls.look()
-    carried_on = _batch_action(context, request)
+    goes_on = memory.asks_to_go_on(request, context.turn)
+    batches = context.core.state.batches
+    batch = next((one for one in batches if goes_on or request.strip() == one.request.strip()), None)
+    carried_on: list[FileAction] = []
+    if batch is not None:
+        words = f"carried on: {batch.done} of {batch.total} files are done"
+        carried_on = [FileAction(batch.name, (batch.pattern,), words, all=True, batch=batch.id)]
     made, doubt = Plan(), ""
-    if not carried_on or _continues_batch(context, request):
+    if batch is None or goes_on:
         made, doubt = await make_plan(context, request, emit, typed)
     if made.source == "model":
         files = await asyncio.to_thread(completed, made.files, context.core.workspace.index)
@@ -82,18 +88,6 @@ async def plan(
     return Draft(request, loaded=loaded, listings=listings, doubt=doubt)
 
 
-def _continues_batch(context: TurnContext, request: str) -> bool:
-    return memory.asks_to_go_on(request, context.turn)
-
-
-def _batch_action(context: TurnContext, request: str) -> list[FileAction]:
-    for batch in context.core.state.batches:
-        if _continues_batch(context, request) or request.strip() == batch.request.strip():
-            words = f"carried on: {batch.done} of {batch.total} files are done"
-            return [FileAction(batch.name, (batch.pattern,), words, all=True, batch=batch.id)]
-    return []
-
-
 async def make_plan(
     context: TurnContext, request: str, emit: Emit, typed: str | None = None
 ) -> tuple[Plan, str]:
@@ -110,8 +104,17 @@ async def make_plan(
             passing = isinstance(error, (TimedOut, Overloaded))
             if planner.model == context.core.state.model.name and lasting and not passing:
                 return words.plan, _no_plan(planner.model, error.what)
-            await _notify_no_plan(planner.model, error.what, emit)
-    return (words.plan if made is None else _with_mentions(made, words.plan, request)), ""
+            await emit(e.NoticeGiven("warning", _no_plan(planner.model, error.what)))
+    if made is None:
+        return words.plan, ""
+    patterns = {pattern for action in made.files for pattern in action.patterns}
+    missing = tuple(
+        action
+        for action in words.plan.files
+        if any(f"@{pattern}" in request for pattern in (action.name, action.patterns[0]))
+        and action.patterns[0] not in patterns
+    )
+    return replace(made, files=(*missing, *made.files)), ""
 
 
 async def _planner(context: TurnContext, words: RequestReading, request: str) -> ModelRequest | None:
@@ -154,7 +157,8 @@ async def _ask_planner(context: TurnContext, request: str, planner: ModelRequest
         if made.files or made.directories or not made.faults:
             return _bounded(made)
         if attempt == MOST_ANSWERS:
-            await _notify_no_plan(planner.model, f"its answer is not a plan: {made.faults[0]}", emit)
+            why = f"its answer is not a plan: {made.faults[0]}"
+            await emit(e.NoticeGiven("warning", _no_plan(planner.model, why)))
         faults = "\n".join(f"- {fault}" for fault in made.faults[:MOST_FAULTS])
         again = f"That plan cannot be read:\n{faults}\nAnswer once more, with the JSON object alone."
         messages = (
@@ -239,21 +243,6 @@ def _bounded(plan: Plan) -> Plan:
         directories=plan.directories[:MAX_ACTIONS],
         faults=(*plan.faults, fault),
     )
-
-
-def _with_mentions(plan: Plan, words: Plan, request: str) -> Plan:
-    patterns = {pattern for action in plan.files for pattern in action.patterns}
-    missing = tuple(
-        action
-        for action in words.files
-        if any(f"@{pattern}" in request for pattern in (action.name, action.patterns[0]))
-        and action.patterns[0] not in patterns
-    )
-    return replace(plan, files=(*missing, *plan.files)) if missing else plan
-
-
-async def _notify_no_plan(planner: str, why: str, emit: Emit) -> None:
-    await emit(e.NoticeGiven("warning", _no_plan(planner, why)))
 
 
 def _no_plan(planner: str, why: str) -> str:
