@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -72,7 +71,15 @@ async def run_calls(
     if last:
         others = [call for call in others if call.name not in tools or _faulty(call)]
     if others:
-        done = await _at_once(context, tools, others, emit)
+        tasks = [
+            asyncio.create_task(_answer(context, tools.get(call.name), call, emit, number))
+            for number, call in enumerate(others)
+        ]
+        try:
+            done = await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
         results.update(zip((call.id for call in others), done, strict=True))
     answered = []
     for call in calls:
@@ -124,32 +131,15 @@ def _faulty(call: Invocation) -> bool:
     return bool(call.fault) and not call.entries
 
 
-async def _at_once(
-    context: TurnContext, tools: dict[str, Tool], calls: Sequence[Invocation], emit: Emit
-) -> list[ToolResult]:
-    tasks = [
-        asyncio.create_task(_answer_or_refuse(context, tools.get(call.name), call, number, emit))
-        for number, call in enumerate(calls)
-    ]
-    try:
-        return list(await asyncio.gather(*tasks))
-    finally:
-        for task in tasks:
-            task.cancel()
-
-
-async def _answer_or_refuse(
-    context: TurnContext, tool: Tool | None, call: Invocation, number: int, emit: Emit
+async def _answer(
+    context: TurnContext, tool: Tool | None, call: Invocation, emit: Emit, number: int = 0
 ) -> ToolResult:
+    """`number` counts concurrent calls from 0."""
     if tool is None or _faulty(call):
         return await _call_events(tool, call, ToolResult(call.fault, ok=False, amount="not done"), 0.0, emit)
     if number >= MOST_CALLS:
         result = error(f"at most {MOST_CALLS} calls are answered in one reply: ask again for this.")
         return await _call_events(tool, call, result, 0.0, emit)
-    return await _answer(context, tool, call, emit)
-
-
-async def _answer(context: TurnContext, tool: Tool, call: Invocation, emit: Emit) -> ToolResult:
     hooks = context.calls.hooks
     hooked = await hooks.before(call.id, call.name, call.entries) if hooks else None
     if changed := hooked is not None and hooked.entries is not None:
