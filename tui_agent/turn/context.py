@@ -33,8 +33,6 @@ from tui_agent.store.conversation import SentMessage
 from tui_agent.tools.tool import ToolContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tui_agent.answers.schema import Function, Schema
     from tui_agent.tools.tool import Tool
 

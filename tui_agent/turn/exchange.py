@@ -87,12 +87,13 @@ _PROBE = 48
 
 
 class Repetition:
-    """A text of up to `LONGEST` characters repeated without gaps. `limit` is the maximum number of equal
+    """A text of up to `LONGEST_BLOCK` characters repeated without gaps. `limit` is the maximum number of equal
     lines; 0 disables it.
     """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
+        self._kept = max(limit * REPEATED_LETTERS, LONGEST_BLOCK * max(2, limit // BLOCKS))
         self._text = ""
         self._new = 0
 
@@ -104,8 +105,7 @@ class Repetition:
         if self._new < SEARCH_STEP:
             return False
         self._new = 0
-        self._text = self._text[-self._most :]
-        text = self._text
+        text = self._text = self._text[-self._kept :]
         before = text.rfind(text[-_PROBE:], 0, len(text) - 1)
         period = len(text) - _PROBE - before
         if before < 0 or period > LONGEST_BLOCK:
@@ -113,10 +113,6 @@ class Repetition:
         needed = max(self._limit * REPEATED_LETTERS, period * max(2, self._limit // BLOCKS))
         tail = text[-needed:]
         return len(text) >= needed and tail[period:] == tail[:-period]
-
-    @property
-    def _most(self) -> int:
-        return max(self._limit * REPEATED_LETTERS, LONGEST_BLOCK * max(2, self._limit // BLOCKS))
 
 
 #: Characters of a response; the rest is not read.

@@ -19,12 +19,8 @@ def pasted_line(text: str, taken: Collection[str]) -> str:
     size, lines = len(text.encode("utf-8", "replace")), text.count("\n") + (not text.endswith("\n"))
     shown = f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
     line = f"[pasted {shown}, {lines:,} line{'' if lines == 1 else 's'}"
-    number = next(number for number in range(1, len(taken) + 2) if _numbered(line, number) not in taken)
-    return _numbered(line, number)
-
-
-def _numbered(line: str, number: int) -> str:
-    return f"{line}]" if number == 1 else f"{line} ({number})]"
+    names = (f"{line}]", *(f"{line} ({number})]" for number in range(2, len(taken) + 2)))
+    return next(name for name in names if name not in taken)
 
 
 async def with_pastes(context: TurnContext, text: str) -> str:

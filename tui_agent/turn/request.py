@@ -378,7 +378,19 @@ class _Newest:
             editor_blocks=self._new_blocks | self._gone_blocks,
             mode=ASK if query and self.asks else ASK_ENDED if self._before.asks and not self.asks else "",
         )
-        return prompt.user_text(_in_brief(news) if draft.brief else news, self._in_view)
+        if draft.brief:
+            facts = tuple(shortened(fact, BRIEF) for fact in news.facts[-MOST_IN_BRIEF:])
+            missing = len(news.facts) - len(facts)
+            news = replace(
+                news,
+                facts=(f"{missing} older facts are skipped.", *facts) if missing else facts,
+                rows=news.rows[-MOST_IN_BRIEF:],
+                memory=shortened(news.memory, MOST_IN_BRIEF * BRIEF),
+                sub_tasks=shortened(news.sub_tasks, MOST_IN_BRIEF * BRIEF),
+                found=shortened(news.found, MOST_IN_BRIEF * BRIEF),
+                listings=(),
+            )
+        return prompt.user_text(news, self._in_view)
 
     def _row(self, path: str) -> str:
         """A reloaded file keeps its mark in the message that contains it."""
@@ -388,31 +400,14 @@ class _Newest:
         if before is None:
             return table_row(entry, turn)
         marked = replace(
-            entry, freshness=before.freshness, modified_turn=before.modified_turn, written_known=False
+            entry,
+            freshness=before.freshness,
+            modified_turn=before.modified_turn,
+            written_known=False,
+            renamed_to=before.renamed_to,
         )
-        marked = replace(marked, renamed_to=before.renamed_to)
-        return table_row(
-            marked,
-            turn,
-            again=(
-                any(file.path == path for file in self._all.bundled)
-                or any(
-                    file.path == path and self._in_view.reference(file) in (None, {"attached": True})
-                    for file in self._all.asked_for
-                )
-            ),
+        again = any(file.path == path for file in self._all.bundled) or any(
+            file.path == path and self._in_view.reference(file) in (None, {"attached": True})
+            for file in self._all.asked_for
         )
-
-
-def _in_brief(news: prompt.MessageParts) -> prompt.MessageParts:
-    facts = tuple(shortened(fact, BRIEF) for fact in news.facts[-MOST_IN_BRIEF:])
-    missing = len(news.facts) - len(facts)
-    return replace(
-        news,
-        facts=(f"{missing} older facts are skipped.", *facts) if missing else facts,
-        rows=news.rows[-MOST_IN_BRIEF:],
-        memory=shortened(news.memory, MOST_IN_BRIEF * BRIEF),
-        sub_tasks=shortened(news.sub_tasks, MOST_IN_BRIEF * BRIEF),
-        found=shortened(news.found, MOST_IN_BRIEF * BRIEF),
-        listings=(),
-    )
+        return table_row(marked, turn, again)
