@@ -93,10 +93,10 @@ def _marked(message: dict[str, Any], mark: dict[str, Any]) -> dict[str, Any]:
 def _content(turn: UserTurn) -> Any:
     if not turn.images:
         return turn.content
-    text = [{"type": "text", "text": turn.content}] if isinstance(turn.content, str) and turn.content else []
-    parts = text if isinstance(turn.content, str) else list(turn.content)
-    urls = [f"data:{image['media_type']};base64,{image['data']}" for image in turn.images]
-    return [*parts, *({"type": "image_url", "image_url": {"url": url}} for url in urls)]
+    parts = turn.content
+    if isinstance(parts, str):
+        parts = [{"type": "text", "text": parts}] if parts else []
+    return [*parts, *({"type": "image_url", "image_url": {"url": url}} for url in turn.urls)]
 
 
 def _assistant_message(turn: ReplyTurn, rules: Rules) -> list[dict[str, Any]]:

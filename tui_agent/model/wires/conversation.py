@@ -39,6 +39,15 @@ class UserTurn(Struct, frozen=True):
     images: tuple[dict[str, str], ...] = ()
     mark: bool = False
 
+    @property
+    def text(self) -> str:
+        return text_of({"role": "user", "content": self.content})
+
+    @property
+    def urls(self) -> list[str]:
+        """Of the images, with their data."""
+        return [f"data:{image['media_type']};base64,{image['data']}" for image in self.images]
+
 
 class CallAnswer(Struct, frozen=True):
     id: str
@@ -106,7 +115,11 @@ def conversation(
                 system.append(str(message.get("content") or ""))
             case "assistant":
                 close()
-                said = _user_turn(message) if words else _reply_turn(message, ids, origin)
+                if words:
+                    calls = (f"[called {call.name}]\n{call.arguments}" for call in calls_of(message))
+                    said = ReplyTurn((TextPart("\n\n".join(filter(None, (text_of(message), *calls)))),))
+                else:
+                    said = _reply_turn(message, ids, origin)
                 if said.parts:
                     turns.append(said)
                 open_calls = {call.id: call.name for call in said.calls}
@@ -125,11 +138,6 @@ def conversation(
                     turns.append(UserTurn(message.get("content") or "", images, mark))
     close()
     return Conversation("\n\n".join(filter(None, system)), tuple(_spaced(turns, rules)))
-
-
-def _user_turn(message: Message) -> ReplyTurn:
-    calls = (f"[called {call.name}]\n{call.arguments}" for call in calls_of(message))
-    return ReplyTurn((TextPart("\n\n".join(filter(None, (text_of(message), *calls)))),))
 
 
 def _reply_turn(message: Message, ids: _Ids, origin: Origin) -> ReplyTurn:
@@ -175,12 +183,6 @@ class _Ids:
         return digest[: self._rules.call_id_length]
 
 
-def whole_text(turn: UserTurn) -> str:
-    if isinstance(turn.content, str):
-        return turn.content
-    return "".join(part.get("text", "") for part in turn.content if isinstance(part, dict))
-
-
 def cache_marks(messages: Sequence[Message]) -> frozenset[int]:
     """The end of the previous request, which is already cached, and the end of this one. The system prompt
     has its own mark.
@@ -189,6 +191,11 @@ def cache_marks(messages: Sequence[Message]) -> frozenset[int]:
     ends = {replies[-1] - 1} if replies else set()
     ends.add(len(messages) - 1)
     return frozenset(place for place in ends if place > 0 and messages[place]["role"] in ("user", "tool"))
+
+
+def described(function: dict[str, Any]) -> dict[str, Any]:
+    """Its name, and its description if any."""
+    return {key: function[key] for key in ("name", "description") if function.get(key)}
 
 
 #: OpenAI's method, llama.cpp's older one, vLLM's older one, none; "" is untested.

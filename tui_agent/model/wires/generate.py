@@ -12,7 +12,7 @@ from typing import Any
 from tui_agent.model.client import Chunk, EndReason, ModelRequest, UsageChunk
 from tui_agent.model.parts import CallPart, Part, TextPart, ThinkingPart
 from tui_agent.model.rules import Rules, accepts_temperature, effort_parameters
-from tui_agent.model.wires.conversation import CallAnswer, Conversation, ReplyTurn, UserTurn, whole_text
+from tui_agent.model.wires.conversation import CallAnswer, Conversation, ReplyTurn, UserTurn, described
 from tui_agent.model.wires.messages import arguments
 from tui_agent.model.wires.reader import Rendered, ReplyReader, count, items, mapping
 
@@ -60,14 +60,9 @@ def render(
 
 
 def _tool(function: dict[str, Any]) -> dict[str, Any]:
-    described = {"description": function["description"]} if function.get("description") else {}
-    effort_parameters = function.get("parameters")
-    schema = (
-        {"parametersJsonSchema": effort_parameters}
-        if effort_parameters and effort_parameters.get("properties")
-        else {}
-    )
-    return {"name": function["name"], **described, **schema}
+    parameters = function.get("parameters")
+    schema = {"parametersJsonSchema": parameters} if parameters and parameters.get("properties") else {}
+    return {**described(function), **schema}
 
 
 def _contents(turns: Sequence[UserTurn | CallAnswer | ReplyTurn], rules: Rules) -> list[dict[str, Any]]:
@@ -77,19 +72,18 @@ def _contents(turns: Sequence[UserTurn | CallAnswer | ReplyTurn], rules: Rules) 
     for turn in turns:
         match turn:
             case UserTurn():
-                text = whole_text(turn)
-                pictures = [
-                    {"inlineData": {"mimeType": it["media_type"], "data": it["data"]}} for it in turn.images
-                ]
-                contents.append({"role": "user", "parts": [*([{"text": text}] if text else []), *pictures]})
+                parts: list[dict[str, Any]] = [{"text": turn.text}] if turn.text else []
+                for image in turn.images:
+                    inline = {"mimeType": image["media_type"], "data": image["data"]}
+                    parts.append({"inlineData": inline})
+                contents.append({"role": "user", "parts": parts})
             case CallAnswer(id, name, content):
                 answer: dict[str, Any] = {"name": name, "response": {"result": content}}
                 if id in native_ids:
                     answer["id"] = native_ids[id]
-                if isinstance(before, CallAnswer):
-                    contents[-1]["parts"].append({"functionResponse": answer})
-                else:
-                    contents.append({"role": "user", "parts": [{"functionResponse": answer}]})
+                if not isinstance(before, CallAnswer):
+                    contents.append({"role": "user", "parts": []})
+                contents[-1]["parts"].append({"functionResponse": answer})
             case ReplyTurn():
                 own = {call.id: mapping(call.native).get("id") for call in turn.calls}
                 native_ids |= {id: own_id for id, own_id in own.items() if own_id}

@@ -14,7 +14,7 @@ from typing import Any
 from tui_agent.model.client import Chunk, EndReason, ModelRequest, UsageChunk
 from tui_agent.model.parts import CallPart, Part, TextPart, ThinkingPart
 from tui_agent.model.rules import Rules, accepts_temperature, effort_parameters
-from tui_agent.model.wires.conversation import CallAnswer, Conversation, ReplyTurn, UserTurn, whole_text
+from tui_agent.model.wires.conversation import CallAnswer, Conversation, ReplyTurn, UserTurn, described
 from tui_agent.model.wires.reader import Place, Rendered, ReplyReader, count, mapping
 
 PATH = "/v1/messages"
@@ -62,11 +62,15 @@ def render(
     if talk.system:
         body["system"] = [{"type": "text", "text": talk.system, _MARK: mark}]
     if request.tools:
-        body["tools"] = [_tool(tool["function"]) for tool in request.tools]
-    asked = effort_parameters(rules, request.effort, limit)
-    if rules.effort == "budget" and not _may_think(talk.turns):
-        asked = {}
-    body |= asked
+        body["tools"] = [
+            {
+                **described(tool["function"]),
+                "input_schema": tool["function"].get("parameters") or {"type": "object"},
+            }
+            for tool in request.tools
+        ]
+    if rules.effort != "budget" or _may_think(talk.turns):
+        body |= effort_parameters(rules, request.effort, limit)
     if shape is not None:
         output = {"type": "json_schema", "schema": accepted_schema(shape)}
         body["output_config"] = {**body.get("output_config", {}), "format": output}
@@ -98,15 +102,6 @@ def accepted_schema(schema: Any) -> Any:
     return schema
 
 
-def _tool(function: dict[str, Any]) -> dict[str, Any]:
-    described = {"description": function["description"]} if function.get("description") else {}
-    return {
-        "name": function["name"],
-        **described,
-        "input_schema": function.get("parameters") or {"type": "object"},
-    }
-
-
 def _may_think(turns: Sequence[UserTurn | CallAnswer | ReplyTurn]) -> bool:
     if not turns or not isinstance(turns[-1], CallAnswer):
         return True
@@ -133,7 +128,7 @@ def _messages(
                     {"type": "tool_result", "tool_use_id": id, **text, **({_MARK: mark} if marked else {})}
                 ]
             case UserTurn():
-                text = whole_text(turn)
+                text = turn.text
                 blocks: list[dict[str, Any]] = [{"type": "text", "text": text}] if text.strip() else []
                 for image in turn.images:
                     source = {"type": "base64", "media_type": image["media_type"], "data": image["data"]}

@@ -18,8 +18,8 @@ from tui_agent.model.wires.conversation import (
     Conversation,
     ReplyTurn,
     UserTurn,
+    described,
     is_strict,
-    whole_text,
 )
 from tui_agent.model.wires.reader import Place, Rendered, ReplyReader, count, items, mapping
 
@@ -47,12 +47,7 @@ def render(
                     for item in items
                     if item
                 ]
-    body: dict[str, Any] = {
-        "model": model,
-        "input": given,
-        "stream": True,
-        "store": False,
-    }
+    body: dict[str, Any] = {"model": model, "input": given, "stream": True, "store": False}
     if instructions := talk.system or rules.instructions:
         body["instructions"] = instructions
     if request.tools:
@@ -75,16 +70,9 @@ def render(
 
 
 def _tool(function: dict[str, Any]) -> dict[str, Any]:
-    described = {"description": function["description"]} if function.get("description") else {}
-    effort_parameters = function.get("parameters") or {"type": "object", "properties": {}}
+    parameters = function.get("parameters") or {"type": "object", "properties": {}}
     # the default, strict, does not suit our schemas
-    return {
-        "type": "function",
-        "name": function["name"],
-        **described,
-        "parameters": effort_parameters,
-        "strict": False,
-    }
+    return {"type": "function", **described(function), "parameters": parameters, "strict": False}
 
 
 def _may_go_back(part: ThinkingPart) -> bool:
@@ -92,13 +80,12 @@ def _may_go_back(part: ThinkingPart) -> bool:
 
 
 def _content(turn: UserTurn) -> Any:
-    text = whole_text(turn)
+    text = turn.text
     if not turn.images:
         return text
-    urls = [f"data:{image['media_type']};base64,{image['data']}" for image in turn.images]
     return [
         *([{"type": "input_text", "text": text}] if text else []),
-        *({"type": "input_image", "image_url": url} for url in urls),
+        *({"type": "input_image", "image_url": url} for url in turn.urls),
     ]
 
 
