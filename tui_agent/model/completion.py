@@ -199,16 +199,13 @@ async def complete(
             except _PartRefused as error:
                 refused = error.part
                 if refused in _VALUES and request.purpose == "main":  # other requests use no configured value
-                    value = f"temperature {request.temperature:g}" if error.part == "temperature" else ""
-                    value = (
-                        value
-                        or f"effort {level_of(model_table.rules_for(request.model), request.effort) or request.effort}"
-                    )
-                    told.append(
-                        LeftOutChunk(
-                            f"{request.model} is asked without {value}, which its provider rejects ({error.detail})"
-                        )
-                    )
+                    if refused == "temperature":
+                        value = f"temperature {request.temperature:g}"
+                    else:
+                        level = level_of(model_table.rules_for(request.model), request.effort)
+                        value = f"effort {level or request.effort}"
+                    words = f"{request.model} is asked without {value}, which its provider rejects ({error.detail})"
+                    told.append(LeftOutChunk(words))
         if not refused:
             return
         tried.add(request, refused)
@@ -228,7 +225,9 @@ async def _attempt(transport: Transport, request: ModelRequest) -> AsyncGenerato
     watch(wire)
     shape = None if "schema" in request.without else request.schema
     try:
-        stream = await _open(transport, request, wire, shape)
+        async with asyncio.timeout(None) as limit:  # preparing the first request has no limit
+            _extend(limit, wire, request.timeout)
+            stream = await transport.open(request, wire, shape)
     except (ModelError, AttemptFailed):
         raise
     except Exception as error:
@@ -254,7 +253,7 @@ async def _attempt(transport: Transport, request: ModelRequest) -> AsyncGenerato
             # An interrupted reply with content ends as `cut`; otherwise its error is raised. An overloaded
             # server raises `AttemptFailed` with that end.
             meaning = _meaning(error, request, wire)
-            if not stream.reader.has_content:
+            if not reader.has_content:
                 raise (AttemptFailed(meaning) if meaning.again else meaning.error) from error
             why = meaning.error.what
             if wire.error is not None or wire.broken or meaning.connection:
@@ -274,7 +273,7 @@ async def _attempt(transport: Transport, request: ModelRequest) -> AsyncGenerato
 
 
 def _raise_refusal(error: Exception, request: ModelRequest, wire: Wire) -> None:
-    part = next(iter(_refused(error, request, wire)), "")
+    part = _refused(error, request, wire)
     if part == "schema" and request.schema_form:
         raise SchemaRefused(
             f"The server of {request.model} does not take the schema", "ask it without"
@@ -349,40 +348,35 @@ def _extend(limit: asyncio.Timeout, wire: Wire, seconds: float) -> None:
     wire.on_keep_alive = kept_alive
 
 
-async def _open(
-    transport: Transport, request: ModelRequest, wire: Wire, shape: dict[str, Any] | None
-) -> IncomingReply:
-    async with asyncio.timeout(None) as limit:  # preparing the first request has no limit
-        _extend(limit, wire, request.timeout)
-        return await transport.open(request, wire, shape)
-
-
-def _refused(error: Exception, request: ModelRequest, wire: Wire) -> list[str]:
-    """After a local server's internal error, also suspects the schema."""
+def _refused(error: Exception, request: ModelRequest, wire: Wire) -> str:
+    """The optional part that the server rejects, or "". After a local server's internal error, also suspects
+    the schema.
+    """
     status = wire.error.status if wire.error else getattr(error, "status_code", 0)
     has_schema = request.schema is not None or "guided_json" in request.options
     if isinstance(_meaning(error, request, wire).error, ContextTooLong):
-        return []
-    if (
-        request.schema_form and has_schema and wire.error and status == 500
-    ):  # litellm fabricates other statuses
-        return ["schema"]
+        return ""
+    # litellm fabricates other statuses
+    if request.schema_form and has_schema and wire.error and status == 500:
+        return "schema"
     if status not in (400, 422, 403, 404):
-        return []
+        return ""
     words = f"{error} {wire.error.body if wire.error else ''}"
+    invalid = status in (400, 422)
     present = {
-        "schema": has_schema and status in (400, 422),
+        "schema": has_schema and invalid,
         "summary": status in (400, 403, 404),
-        "items": status in (400, 422) and any(map(_has_items, request.messages)),
-        "calls": status in (400, 422) and any(map(calls_of, request.messages)),
-        "effort": status in (400, 422),
-        "temperature": status in (400, 422) and request.temperature is not None,
+        "items": invalid and any(map(_has_items, request.messages)),
+        "calls": invalid and any(map(calls_of, request.messages)),
+        "effort": invalid,
+        "temperature": invalid and request.temperature is not None,
     }
-    return [
+    fitting = (
         part
         for part, sign in OPTIONAL
         if present[part] and part not in request.without and sign.search(words)
-    ]
+    )
+    return next(fitting, "")
 
 
 def _cut(stream: IncomingReply, why: str) -> EndChunk:
