@@ -102,25 +102,19 @@ async def _cached(route: Route) -> Listing:
 
 
 async def _fetched(client: httpx.AsyncClient, route: Route) -> tuple[ListedModel, ...]:
-    form, found, left = route.rules.listing, {}, MOST_BYTES
-    query: dict[str, str] = {"anthropic": {"limit": str(_PAGE)}, "gemini": {"pageSize": str(_PAGE)}}.get(
-        form, {}
-    )
-    rules = route.rules
+    rules, found, left = route.rules, {}, MOST_BYTES
+    queries = {"anthropic": {"limit": str(_PAGE)}, "gemini": {"pageSize": str(_PAGE)}}
+    query: dict[str, str] = queries.get(rules.listing, {})
+    base = (rules.list_address if route.own and rules.list_address else route.address).rstrip("/")
+    version = "/v1" if rules.listing == "anthropic" and not base.endswith("/v1") else ""
     key = f"Bearer {route.key}" if rules.auth == "Authorization" else route.key
     given = {header: value for header, of in rules.variables.items() if (value := os.environ.get(of))}
     headers = {rules.auth: key, **rules.headers, **given, "Accept": "application/json"}
     for _ in range(MOST_PAGES):
         pieces, size = [], 0
-        base = (rules.list_address if route.own and rules.list_address else route.address).rstrip("/")
-        url = (
-            f"{base}/v1/models"
-            if rules.listing == "anthropic" and not base.endswith("/v1")
-            else f"{base}/models"
-        )
         async with client.stream(
             "GET",
-            url,
+            f"{base}{version}/models",
             params=query,
             headers=headers,
             timeout=TIMEOUT_SECONDS,
@@ -135,7 +129,7 @@ async def _fetched(client: httpx.AsyncClient, route: Route) -> tuple[ListedModel
         body = b"".join(pieces)
         left -= len(body)
         page = await asyncio.to_thread(msgspec.json.decode, body)
-        found |= {one.name: one for one in model_listing.models_in(form, page)}
+        found |= {one.name: one for one in model_listing.models_in(rules.listing, page)}
         if len(found) >= MOST_MODELS:
             break
         match page:

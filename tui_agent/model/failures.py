@@ -97,17 +97,16 @@ def is_error(body: Mapping[str, Any]) -> bool:
 
 def status_of(body: Any) -> int:
     """The HTTP status equivalent to an error within a stream."""
-    error = body.get("error") if isinstance(body, dict) else body
-    named = [error] if isinstance(error, dict) else []
-    named += [body] if isinstance(body, dict) else []
-    for one in named:
+    error = body.get("error") if isinstance(body, dict) else None
+    for one in (error, body):
+        if not isinstance(one, dict):
+            continue
         for key in ("status", "status_code", "code", "type"):
             value = one.get(key)
             if isinstance(value, str):
                 value = _STATUS_OF.get(value.lower()) or whole_number(value)
-            as_status = value if isinstance(value, int) and 400 <= value <= 599 else 0
-            if status := as_status:
-                return status
+            if isinstance(value, int) and 400 <= value <= 599:
+                return value
     if isinstance(body, dict) and (code := _minimax(body)):
         return _STATUS_OF_MINIMAX.get(code, 500)
     return 529 if re.search(r"(?i)overloaded|at capacity|too busy", str(body)) else 500

@@ -10,7 +10,7 @@ import os
 import time
 from collections import ChainMap
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
@@ -140,21 +140,16 @@ class LocalModels:
         if place is None:
             return await self.inner.abilities(model)
         async with self._examining.setdefault(place, asyncio.Lock()):
-            return await self._abilities(model, place)
-
-    async def _abilities(self, model: str, place: _Place) -> Abilities:
-        server = await self._server(place)
-        if server is None:
-            return await self.inner.abilities(model)
-        # An unidentified server with a key may be a gateway to a paid provider, so it gets no trial request.
-        # On this machine a placeholder key does not count: many clients demand one.
-        keyed = bool(place.key) and not (servers.is_here(place.address) and servers.is_no_key(place.key))
-        kind = server.kind or ("gateway" if keyed else "local")
-        if not server.schema and kind != "gateway":
-            try:
-                server = await self._try_out(place, server)
-            except ModelError:
-                pass  # the request reports the error
+            server = await self._server(place)
+            if server is None:
+                return await self.inner.abilities(model)
+            # An unidentified server with a key may be a gateway to a paid provider, so it gets no trial request.
+            # On this machine a placeholder key does not count: many clients demand one.
+            keyed = bool(place.key) and not (servers.is_here(place.address) and servers.is_no_key(place.key))
+            kind = server.kind or ("gateway" if keyed else "local")
+            if not server.schema and kind != "gateway":
+                with suppress(ModelError):  # the request reports the error
+                    server = await self._try_out(place, server)
         schema = server.schema in ("json_schema", "json_object", "guided_json")
         if not server.kind:
             known = await self.inner.abilities(model)

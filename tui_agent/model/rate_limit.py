@@ -40,24 +40,20 @@ class Allowance:
 
     def __init__(self, most: int = 0) -> None:
         self._most = most
-        self._made = 0
+        self.made = 0
         self._reserved = 0
         self.told = False
 
     @property
-    def made(self) -> int:
-        return self._made
-
-    @property
     def why(self) -> str:
         """Why no more requests are allowed, or ""."""
-        if not self._most or self._made < self._most:
+        if not self._most or self.made < self._most:
             return ""
-        made = "1 request" if self._made == 1 else f"{self._made} requests"
+        made = "1 request" if self.made == 1 else f"{self.made} requests"
         return f"This prompt has made {made}, the limit of limits.requests"
 
     def renew(self) -> None:
-        self._made, self.told = 0, False
+        self.made, self.told = 0, False
 
     def reserve(self) -> None:
         """Call before the request is announced. Raises `LimitReached`."""
@@ -74,7 +70,7 @@ class Allowance:
     def _count(self) -> None:
         if why := self.why:
             raise LimitReached(why, RAISE_REQUESTS, "limits.requests")
-        self._made += 1
+        self.made += 1
 
 
 class PacedModel:

@@ -6,6 +6,7 @@ client id, headers and token address are litellm's (litellm/llms/github_copilot)
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import AsyncGenerator
 from urllib.parse import urlsplit
@@ -23,7 +24,7 @@ from tui_agent.model.login.flow import (
     SlowDown,
     WebAnswer,
 )
-from tui_agent.model.login.services import COPILOT, base, is_replaced
+from tui_agent.model.login.services import BASES, COPILOT, base
 from tui_agent.model.login.store import Login
 
 _CLIENT = "Iv1.b507a08c87ecfe98"
@@ -111,4 +112,4 @@ def _own_address(api: object) -> str:
         return ""
     parts = urlsplit(api)
     own = parts.scheme == "https" and f".{parts.hostname}".endswith(_HOSTS)
-    return api.rstrip("/") if own or is_replaced("copilot") else ""
+    return api.rstrip("/") if own or os.environ.get(BASES["copilot"]) else ""

@@ -88,7 +88,3 @@ BASES = {
 def base(name: str, otherwise: str) -> str:
     """Without a trailing slash."""
     return (os.environ.get(BASES[name]) or otherwise).rstrip("/")
-
-
-def is_replaced(name: str) -> bool:
-    return bool(os.environ.get(BASES[name]))
