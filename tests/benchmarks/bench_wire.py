@@ -18,8 +18,8 @@ from support.strict.serving import Response, StrictRequest
 from terminal import Terminal
 
 from tui_agent.model.child_model import ChildModel
-from tui_agent.model.client import CallChunk, EndChunk, Message, ModelRequest
-from tui_agent.model.parts import message_of
+from tui_agent.model.client import CallChunk, EndChunk, ModelRequest
+from tui_agent.model.parts import Message, message_of
 
 MODEL = "gpt-5.4"
 ROUNDS = 10

@@ -17,8 +17,8 @@ from support.strict import Call, Reply, Say, StrictServer, View
 from tui_agent.errors import ModelError
 from tui_agent.model import certificates, httpcore_patch
 from tui_agent.model.child_model import ChildModel
-from tui_agent.model.client import CallChunk, EndChunk, Message, ModelRequest, TextChunk
-from tui_agent.model.parts import message_of
+from tui_agent.model.client import CallChunk, EndChunk, ModelRequest, TextChunk
+from tui_agent.model.parts import Message, message_of
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), needs_openssl]
 TOOL = {

@@ -8,7 +8,6 @@ import pytest
 from msgspec.structs import replace
 
 from tui_agent.model.rules import (
-    Effort,
     EffortForm,
     Rules,
     accepts_temperature,
@@ -17,6 +16,7 @@ from tui_agent.model.rules import (
     level_of,
     rules_of,
 )
+from tui_agent.settings.schema import Effort
 
 FULL = Rules(effort="reasoning_effort", levels=("none", "low", "medium", "high", "max"), auto="medium")
 GAPS = Rules(effort="reasoning_effort", levels=("low", "high"), auto="high")

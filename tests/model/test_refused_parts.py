@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 
-from tui_agent.model.client import Abilities, EndChunk, LeftOutChunk, Message, ModelRequest, UsageChunk
+from tui_agent.model.client import Abilities, EndChunk, LeftOutChunk, ModelRequest, UsageChunk
 from tui_agent.model.completion import Refusals, complete
 from tui_agent.model.direct_client import RejectedRequest
 from tui_agent.model.event_stream import Wire
 from tui_agent.model.failures import ServerError
-from tui_agent.model.parts import CallPart, Origin, ThinkingPart, message_of
-from tui_agent.model.rules import Effort, Rules
+from tui_agent.model.parts import CallPart, Message, Origin, ThinkingPart, message_of
+from tui_agent.model.rules import Rules
 from tui_agent.model.wires.chat import ChatReader
 from tui_agent.model.wires.reader import ReplyReader
+from tui_agent.settings.schema import Effort
 
 REPLY = message_of([ThinkingPart("Why."), CallPart("c", "read", "{}")], Origin("chat", "x", "m"))
 LOOP: tuple[Message, ...] = (

@@ -10,16 +10,8 @@ import msgspec
 import pytest
 
 from tui_agent.model import model_table, rules
-from tui_agent.model.rules import (
-    LEVELS,
-    Effort,
-    Rules,
-    effort_parameters,
-    family_of,
-    level_of,
-    providers,
-    rules_of,
-)
+from tui_agent.model.rules import LEVELS, Rules, effort_parameters, family_of, level_of, providers, rules_of
+from tui_agent.settings.schema import Effort
 
 RAW: dict[str, Any] = tomllib.loads(rules.PATH.read_text("utf-8"))
 #: (provider, entry); "" for entries of models at any provider.

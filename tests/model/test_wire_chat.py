@@ -20,11 +20,10 @@ from support.rendering import (
     user,
 )
 
-from tui_agent.model.client import Message
 from tui_agent.model.model_table import route
-from tui_agent.model.parts import CallPart, TextPart, ThinkingPart
-from tui_agent.model.rules import Effort
+from tui_agent.model.parts import CallPart, Message, TextPart, ThinkingPart
 from tui_agent.model.wires.chat import NO_THINKING
+from tui_agent.settings.schema import Effort
 
 SERVER = "lm_studio/x"
 DEEPSEEK = "deepseek/deepseek-v4-pro"

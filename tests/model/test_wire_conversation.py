@@ -7,8 +7,7 @@ import re
 import pytest
 from support.rendering import CALL, SYSTEM, USER, body, origin_of, reply, result, user
 
-from tui_agent.model.client import Message
-from tui_agent.model.parts import CallPart, Origin, TextPart, ThinkingPart
+from tui_agent.model.parts import CallPart, Message, Origin, TextPart, ThinkingPart
 from tui_agent.model.rules import Rules, rules_of
 from tui_agent.model.wires.conversation import (
     NO_RESULT,

@@ -7,18 +7,10 @@ from typing import Any
 import pytest
 from support.rendering import CALL, READ, STRICT, USER, body, fed, origin_of, reply, result, user, way
 
-from tui_agent.model.client import (
-    CallChunk,
-    EndReason,
-    Message,
-    ModelRequest,
-    ReasoningChunk,
-    TextChunk,
-    UsageChunk,
-)
+from tui_agent.model.client import CallChunk, EndReason, ModelRequest, ReasoningChunk, TextChunk, UsageChunk
 from tui_agent.model.direct_client import render
 from tui_agent.model.event_stream import BrokenStream
-from tui_agent.model.parts import CallPart, Part, TextPart, ThinkingPart
+from tui_agent.model.parts import CallPart, Message, Part, TextPart, ThinkingPart
 from tui_agent.model.wires import reader as reading
 from tui_agent.model.wires.conversation import NO_RESULT
 from tui_agent.model.wires.generate import NO_SIGNATURE, GenerateReader

@@ -19,10 +19,9 @@ from support.rendering import (
     user,
 )
 
-from tui_agent.model.client import Message
-from tui_agent.model.parts import CallPart, TextPart, ThinkingPart
-from tui_agent.model.rules import Effort
+from tui_agent.model.parts import CallPart, Message, TextPart, ThinkingPart
 from tui_agent.model.wires.messages import accepted_schema
+from tui_agent.settings.schema import Effort
 
 SONNET = "anthropic/claude-sonnet-4-5"
 ADAPTIVE = "anthropic/claude-opus-4-6"

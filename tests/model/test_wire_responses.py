@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from support.rendering import CALL, READ, STRICT, USER, body, fed, origin_of, reply, result, user
 
-from tui_agent.model.client import CallChunk, EndReason, Message, ReasoningChunk, TextChunk, UsageChunk
+from tui_agent.model.client import CallChunk, EndReason, ReasoningChunk, TextChunk, UsageChunk
 from tui_agent.model.event_stream import BrokenStream
-from tui_agent.model.parts import CallPart, Origin, Part, TextPart, ThinkingPart
+from tui_agent.model.parts import CallPart, Message, Origin, Part, TextPart, ThinkingPart
 from tui_agent.model.wires import reader as reading
 from tui_agent.model.wires.responses import ResponsesReader
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tui_agent.model.client import Chunk, Message, ModelRequest
+from tui_agent.model.client import Chunk, ModelRequest
 from tui_agent.model.direct_client import render
 from tui_agent.model.model_table import Route, route
-from tui_agent.model.parts import CallPart, Origin, Part, message_of
+from tui_agent.model.parts import CallPart, Message, Origin, Part, message_of
 from tui_agent.model.rules import providers, rules_of
 from tui_agent.model.wires.reader import ReplyReader
 

@@ -129,8 +129,6 @@ class JsonScan:
             found.append(Delta(_PART[self._key], joined(text)))
 
 
-__all__ = ["Delta", "StructuredReader"]
-
 _AT_START = re.compile(r"\[?\s{0,9}(?:`{3,4}(?:json[c5]?)?[ \t]{0,9}\r?\n\s{0,99})?\[?\s{0,9}\{")
 _MAY_START = re.compile(r"\[?\s{0,9}(?:`{0,4}|`{3,4}[jsonc5]{0,5}[ \t]{0,9}\r?\n?\s{0,99})\[?\s{0,9}")
 _IN_PROSE = re.compile(r"\{\s{0,40}[\"'](?:" + "|".join(KEYS) + r")[\"']\s{0,9}:")

@@ -15,6 +15,7 @@ from msgspec import Struct
 from tui_agent.context import editor, file_contents, instructions, known_files
 from tui_agent.context.blocks import cell, inert, item, name
 from tui_agent.files.text import size_in_words
+from tui_agent.model.parts import Message
 from tui_agent.workspace.index import Index
 
 #: Approximate: the outline's size need only be bounded.
@@ -75,7 +76,6 @@ def _table(listing: DirectoryListing) -> str:
     return f"{title}\n| Name | Type | Size |\n| --- | --- | --- |\n{rows}\n{count}"
 
 
-Message = dict[str, Any]
 Dialect = Literal["tools", "structured"]
 SUMMARY = "# Summary of the conversation so far\nIt replaces the older messages, which are no longer shown."
 LEFT_OUT = "# The older messages of this conversation are no longer shown"

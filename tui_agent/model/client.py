@@ -11,10 +11,8 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from msgspec import Struct
 
 from tui_agent.model.parts import Message, Origin, Part
-from tui_agent.model.rules import Effort
 from tui_agent.processes.serve import Send
-
-__all__ = ["Message"]
+from tui_agent.settings.schema import Effort
 
 Pass = Literal["plan", "main", "condense", "subtask", "draft"]
 #: `cut`: the stream ended early. `length`: the output limit was reached.

@@ -21,7 +21,6 @@ from tui_agent.model.client import (
     Chunk,
     EndChunk,
     LeftOutChunk,
-    Message,
     ModelRequest,
     ProgressChunk,
     ReasoningChunk,
@@ -30,7 +29,7 @@ from tui_agent.model.client import (
 )
 from tui_agent.model.event_stream import BrokenStream, Wire, watch
 from tui_agent.model.failures import Failure
-from tui_agent.model.parts import Origin, calls_of
+from tui_agent.model.parts import Message, Origin, calls_of
 from tui_agent.model.provider_errors import AttemptFailed, Meaning, broke_off, explain, timed_out
 from tui_agent.model.rules import level_of
 from tui_agent.model.wires.reader import ReplyReader

@@ -18,7 +18,7 @@ from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
 from tui_agent.model.client import Chunk, EndChunk, RetryChunk
 from tui_agent.model.event_stream import BrokenStream, Wire
-from tui_agent.model.failures import SAID_CHARACTERS, Failure, FailureKind
+from tui_agent.model.failures import Failure, FailureKind
 from tui_agent.model.login.services import needed
 from tui_agent.model.model_table import provider_of, suggestion
 from tui_agent.model.request_errors import over_account, refusal_of
@@ -159,7 +159,6 @@ def _url_of(error: BaseException) -> str:
         return ""
 
 
-__all__ = ["SAID_CHARACTERS", "Meaning", "broke_off", "explain", "timed_out"]
 _TIMEOUT = {"TimeoutError", "TimeoutException", "Timeout", "APITimeoutError"}
 
 

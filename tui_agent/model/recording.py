@@ -36,7 +36,6 @@ from tui_agent.model.client import (
     CanReach,
     Chunk,
     EndChunk,
-    Message,
     Model,
     ModelRequest,
     Pass,
@@ -46,7 +45,7 @@ from tui_agent.model.client import (
     UsageChunk,
     estimate,
 )
-from tui_agent.model.parts import text_of
+from tui_agent.model.parts import Message, text_of
 
 VERSION = 1
 T = TypeVar("T")
@@ -221,8 +220,6 @@ def without_secrets(chunks: Sequence[Timed]) -> list[Timed]:
             clean[number] = (seconds, msgspec.structs.replace(chunk, **{field: piece}))
     return clean
 
-
-__all__ = ["RecordedModel", "Recorder"]
 
 SPEED = "TUI_AGENT_REPLAY_SPEED"
 READING_PAUSE_SECONDS = 0.06

@@ -19,7 +19,6 @@ from msgspec import Struct
 from tui_agent.settings.schema import Effort
 
 PATH = Path(__file__).with_name("rules.toml")
-__all__ = ["Effort"]
 WireName = Literal["chat", "responses", "messages", "generate", "litellm"]
 #: Effort levels, ascending; some are specific to providers.
 LEVELS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")

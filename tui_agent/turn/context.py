@@ -25,8 +25,8 @@ from tui_agent.files.gate import (
 )
 from tui_agent.files.operating_system import Stamp, is_settled, read_start, stamp_of
 from tui_agent.files.text import decode, md5
-from tui_agent.model.client import Message
 from tui_agent.model.local import ProviderFiles
+from tui_agent.model.parts import Message
 from tui_agent.model.rate_limit import Allowance
 from tui_agent.settings.loading import RESPONSE_SCHEMA
 from tui_agent.store.conversation import SentMessage

@@ -34,8 +34,17 @@ from tui_agent.errors import EmptyReply, ModelError, TuiAgentError
 from tui_agent.files.numbers import whole_number
 from tui_agent.files.text import decode
 from tui_agent.model import model_table
-from tui_agent.model.client import Message, ModelRequest
-from tui_agent.model.parts import CallPart, TextPart, ThinkingPart, calls_of, message_of, parts_of, text_of
+from tui_agent.model.client import ModelRequest
+from tui_agent.model.parts import (
+    CallPart,
+    Message,
+    TextPart,
+    ThinkingPart,
+    calls_of,
+    message_of,
+    parts_of,
+    text_of,
+)
 from tui_agent.settings.loading import SYSTEM
 from tui_agent.store import events as e
 from tui_agent.store.conversation import SentMessage
@@ -103,7 +112,6 @@ def last_request(state: State) -> str:
     return next((text for text in reversed(state.input.history) if not asks_to_go_on(text, 2)), "")
 
 
-Dialect = Literal["tools", "structured"]
 SMALL = "small:"
 #: The common models' cost of a large image, in tokens.
 IMAGE_TOKENS = 1_600
@@ -244,7 +252,7 @@ async def _system(
     context: TurnContext, contexts: Sequence[ContextFile], working: Sequence[LoadedFile]
 ) -> Message:
     state = context.core.state
-    dialect = cast(Dialect, state.model.protocol)
+    dialect = cast(prompt.Dialect, state.model.protocol)
     place = prompt.Environment(
         root=str(context.core.workspace.root),
         start_folder=context.start_folder,

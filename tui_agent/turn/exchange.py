@@ -18,7 +18,6 @@ from tui_agent.model.client import (
     Chunk,
     EndChunk,
     LeftOutChunk,
-    Message,
     ModelRequest,
     ProgressChunk,
     ReasoningChunk,
@@ -27,6 +26,7 @@ from tui_agent.model.client import (
     TextChunk,
     UsageChunk,
 )
+from tui_agent.model.parts import Message
 from tui_agent.model.rate_limit import RAISE_REQUESTS
 from tui_agent.store import events as e
 from tui_agent.store.conversation import OpenRequest, Purpose, Usage

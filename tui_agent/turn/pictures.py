@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from tui_agent.errors import FileError, ModelError, PathRefused
 from tui_agent.files.text import escaped
-from tui_agent.model.client import Message
+from tui_agent.model.parts import Message
 from tui_agent.processes.environment import for_any
 from tui_agent.store import events as e
 from tui_agent.tools.tool import Emit

@@ -26,8 +26,8 @@ from tui_agent.errors import (
     TimedOut,
     Unreachable,
 )
-from tui_agent.model.client import Message, ModelRequest
-from tui_agent.model.parts import text_of
+from tui_agent.model.client import ModelRequest
+from tui_agent.model.parts import Message, text_of
 from tui_agent.planning.built_in_planner import MAX_ACTIONS, RequestReading, read_words
 from tui_agent.planning.chain import completed
 from tui_agent.settings.loading import PLANNING, PLANNING_SCHEMA

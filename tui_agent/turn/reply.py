@@ -35,8 +35,8 @@ from tui_agent.errors import (
     TuiAgentError,
     Unreachable,
 )
-from tui_agent.model.client import CallChunk, Chunk, Message, ReasoningChunk, TextChunk
-from tui_agent.model.parts import CallPart, Part, TextPart, message_of
+from tui_agent.model.client import CallChunk, Chunk, ReasoningChunk, TextChunk
+from tui_agent.model.parts import CallPart, Message, Part, TextPart, message_of
 from tui_agent.model.servers import sizes_in
 from tui_agent.store import events as e
 from tui_agent.tools.load_files import window_of

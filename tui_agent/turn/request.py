@@ -17,8 +17,8 @@ from tui_agent.context.known_files import table_row
 from tui_agent.context.memory import shortened
 from tui_agent.context.prompt import DirectoryListing, as_sent
 from tui_agent.edits.change import Change, proposing_tasks
-from tui_agent.model.client import Message, ModelRequest
-from tui_agent.model.parts import calls_of
+from tui_agent.model.client import ModelRequest
+from tui_agent.model.parts import Message, calls_of
 from tui_agent.store.conversation import ConversationSlice, SentMessage
 from tui_agent.store.events import RequestSent
 from tui_agent.store.files import with_unsaved
