@@ -252,11 +252,11 @@ SENTENCES: list[tuple[Callable[[str], str], str, str]] = [
     (names.in_sure_label, "`a.py`", "a.py"),
     (names.in_sure_label, "File: a.py", "a.py"),
     (names.in_sure_label, "a.py:", ""),
-    (names.mentioned, "In `src/a.py`, replace:", "src/a.py"),
-    (names.mentioned, "In `a.py` and `b.py`:", ""),
-    (names.mentioned, "In src/a.py:", ""),
-    (names.mentioned, f"`a.py`{' ' * 594}", "a.py"),
-    (names.mentioned, f"`a.py`{' ' * 595}", ""),
+    (names.in_any_label, "In `src/a.py`, replace:", "src/a.py"),
+    (names.in_any_label, "In `a.py` and `b.py`:", ""),
+    (names.in_any_label, "In src/a.py:", ""),
+    (names.in_any_label, f"`a.py`{' ' * 594}", "a.py"),
+    (names.in_any_label, f"`a.py`{' ' * 595}", ""),
 ]
 
 

@@ -25,7 +25,7 @@ def structured(text: str, cut: bool = False) -> Reply:
 
 def tools(text: str, cut: bool = False) -> Reply:
     reader = ToolsReader(RESPONSE, FUNCTIONS)
-    reader.text(text)
+    reader.feed(text)
     return reader.finish(cut)
 
 
@@ -162,7 +162,7 @@ def test_a_renamed_file_is_edited_under_its_new_name() -> None:
 
 def test_a_change_in_the_text_that_is_not_among_the_called_ones_is_told() -> None:
     reader = ToolsReader(RESPONSE, FUNCTIONS)
-    reader.text(f"I also changed this:\n\n```python extra.py\nx = 1\n```\n\n```diff\n{DIFF}```\n")
+    reader.feed(f"I also changed this:\n\n```python extra.py\nx = 1\n```\n\n```diff\n{DIFF}```\n")
     changes = [{"path": "src/app.py", "diff": DIFF}]
     reader.call(CallChunk(0, "c", "propose_changes", json.dumps({"changes": changes})))
     after, said = applied(reader.finish(False), FILES)

@@ -17,11 +17,11 @@ from tui_agent.answers.values import ChangeRequest, EditHunk, Ledger, Reply
 
 def read(text: str, dialect: str, cut: bool = False, size: int = 7, seen: bool = False) -> Reply:
     tools, structured = ToolsReader(RESPONSE, FUNCTIONS), StructuredReader(RESPONSE, FUNCTIONS)
-    reader, feed = (tools, tools.text) if dialect == "tools" else (structured, structured.feed)
+    reader = tools if dialect == "tools" else structured
     shown = "".join(
         delta.text
         for at in range(0, len(text), size)
-        for delta in feed(text[at : at + size])
+        for delta in reader.feed(text[at : at + size])
         if delta.part == "message"
     )
     if "get(url" in text and not seen:

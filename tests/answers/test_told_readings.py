@@ -40,7 +40,7 @@ def structured(text: str, cut: bool) -> tuple[Reply, str]:
 
 def tools(text: str, cut: bool) -> tuple[Reply, str]:
     reader = ToolsReader(RESPONSE, FUNCTIONS)
-    shown = in_pieces(text, reader.text)
+    shown = in_pieces(text, reader.feed)
     return reader.finish(cut), shown
 
 

@@ -25,7 +25,7 @@ CHANGES = {
 def read(*calls: tuple[str, str], text: str = "", cut: bool = False, size: int = 9) -> Reply:
     reader = ToolsReader(RESPONSE, FUNCTIONS)
     if text:
-        reader.text(text)
+        reader.feed(text)
     for index, (name, arguments) in enumerate(calls):
         reader.call(CallChunk(index, id=f"id{index}", name=name))
         for at in range(0, len(arguments), size):
@@ -65,7 +65,7 @@ def test_every_function_is_read() -> None:
 
 def test_text_streams_as_the_message() -> None:
     reader = ToolsReader(RESPONSE, FUNCTIONS)
-    assert [delta.text for piece in ("Hel", "lo \ud83d", "\ude00") for delta in reader.text(piece)] == [
+    assert [delta.text for piece in ("Hel", "lo \ud83d", "\ude00") for delta in reader.feed(piece)] == [
         "Hel",
         "lo ",
         "😀",
@@ -206,6 +206,6 @@ def test_an_id_of_an_earlier_reply_is_given_to_one_call_only() -> None:
 
 def test_the_words_of_a_reply_in_our_form_are_said_where_calls_are_native() -> None:
     reader = ToolsReader(RESPONSE, FUNCTIONS, calls_as_text=False)
-    reader.text('{"summary": "It fetches pages.", "message": "From two hosts."}')
+    reader.feed('{"summary": "It fetches pages.", "message": "From two hosts."}')
     reply = reader.finish(False)
     assert (reply.summary, reply.message) == ("It fetches pages.", "From two hosts.")

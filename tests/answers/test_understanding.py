@@ -38,9 +38,9 @@ def asked(changes: Any, dialect: str, **beside: Any) -> Reply:
 def read(text: str, dialect: str = "tools", as_text: bool = True, size: int = 5) -> Reply:
     tools = ToolsReader(RESPONSE, FUNCTIONS, calls_as_text=as_text)
     structured = StructuredReader(RESPONSE, FUNCTIONS)
-    reader, feed = (tools, tools.text) if dialect == "tools" else (structured, structured.feed)
+    reader = tools if dialect == "tools" else structured
     for at in range(0, len(text), size):
-        feed(text[at : at + size])
+        reader.feed(text[at : at + size])
     return reader.finish(False)
 
 
@@ -170,7 +170,7 @@ def test_the_second_object_of_a_call_is_read(arguments: str) -> None:
 def test_edits_in_the_text_for_another_place_are_told() -> None:
     def said(text: str) -> Reply:
         reader = ToolsReader(RESPONSE, FUNCTIONS)
-        reader.text(text)
+        reader.feed(text)
         reader.call(CallChunk(0, "c", "propose_changes", J({"changes": [EDITS]})))
         return reader.finish(False)
 
@@ -197,7 +197,7 @@ def test_replies_in_a_list_are_all_read() -> None:
 def test_a_call_in_the_text_beside_one_of_the_provider_is_read_or_offered() -> None:
     for as_text in (True, False):
         reader = ToolsReader(RESPONSE, FUNCTIONS, calls_as_text=as_text)
-        reader.text(READ["Hermes"])
+        reader.feed(READ["Hermes"])
         reader.call(CallChunk(0, "c", "propose_changes", J({"changes": [EDITS]})))
         reply = reader.finish(False)
         assert [change.path for change in reply.changes] == (["m.py", "api.py"] if as_text else ["m.py"])

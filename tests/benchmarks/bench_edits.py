@@ -83,7 +83,7 @@ def read_json() -> None:
 def read_prose(text: str) -> None:
     reader = ToolsReader(RESPONSE, TOOL_FUNCTIONS)
     for at in range(0, len(text), 40):
-        reader.text(text[at : at + 40])
+        reader.feed(text[at : at + 40])
     assert reader.finish(False).changes
 
 

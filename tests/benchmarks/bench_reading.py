@@ -99,7 +99,7 @@ def place(content: str) -> None:
 def read_prose(text: str) -> None:
     reader = ToolsReader(RESPONSE, FUNCTIONS)
     for at in range(0, len(text), PIECE):
-        reader.text(text[at : at + PIECE])
+        reader.feed(text[at : at + PIECE])
     reader.finish(False)
 
 

@@ -59,7 +59,7 @@ def _changes(change: ChangeRequest, base: str) -> bool:
 
 def _in_calls(text: str) -> Reply:
     reader = ToolsReader(RESPONSE, FUNCTIONS)
-    reader.text(text)
+    reader.feed(text)
     return reader.finish(False)
 
 

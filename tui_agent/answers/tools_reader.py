@@ -77,7 +77,7 @@ class ToolsReader:
         self._calls_in_text = CallFilter(self._functions)
         self.thought = ""
 
-    def text(self, piece: str) -> list[Delta]:
+    def feed(self, piece: str) -> list[Delta]:
         self._text.append(piece)
         piece = self._thoughts.feed(piece)
         thought = self._thoughts.new_thought()

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from tui_agent.answers import file_names
 from tui_agent.answers.structured_reader import StructuredReader
 from tui_agent.answers.tools_reader import ToolsReader
-from tui_agent.answers.values import ChangeRequest, Delta, Reply, ShownText
+from tui_agent.answers.values import ChangeRequest, Reply, ShownText
 from tui_agent.edits import forms
 from tui_agent.edits.change import text_under
 from tui_agent.errors import (
@@ -336,7 +336,7 @@ class _ReplyAnswer(Answer):
         letters = self.letters - before
         match chunk:
             case TextChunk(text):
-                shown = [e.ReplyStreamed(delta.part, delta.text) for delta in self._read(text)]
+                shown = [e.ReplyStreamed(delta.part, delta.text) for delta in self.reader.feed(text)]
                 hidden = letters - sum(len(event.text) for event in shown)
                 begun = "" if self._tools else self._writing.take(text)
                 return [*shown, self._hidden(hidden, begun)] if hidden > 0 or begun else [*shown]
@@ -354,13 +354,6 @@ class _ReplyAnswer(Answer):
     @property
     def thoughts(self) -> str:
         return "\n\n".join(part for part in (self.reasoning, self.reader.thought.strip()) if part)
-
-    def _read(self, text: str) -> list[Delta]:
-        match self.reader:
-            case ToolsReader() as reader:
-                return reader.text(text)
-            case StructuredReader() as reader:
-                return reader.feed(text)
 
     def is_worth_keeping(self) -> bool:
         """Whether it contains complete changes."""
