@@ -107,9 +107,7 @@ async def _fetched(client: httpx.AsyncClient, route: Route) -> tuple[ListedModel
     query: dict[str, str] = queries.get(rules.listing, {})
     base = (rules.list_address if route.own and rules.list_address else route.address).rstrip("/")
     version = "/v1" if rules.listing == "anthropic" and not base.endswith("/v1") else ""
-    key = f"Bearer {route.key}" if rules.auth == "Authorization" else route.key
-    given = {header: value for header, of in rules.variables.items() if (value := os.environ.get(of))}
-    headers = {rules.auth: key, **rules.headers, **given, "Accept": "application/json"}
+    headers = {rules.auth: route.credential, **rules.headers, **route.headers, "Accept": "application/json"}
     for _ in range(MOST_PAGES):
         pieces, size = [], 0
         async with client.stream(

@@ -120,7 +120,7 @@ class DirectTransport:
         }
         headers_of = {header: value for header, what in rules.per_request.items() if (value := values[what])}
         headers = {
-            rules.auth: f"Bearer {route.key}" if rules.auth == "Authorization" else route.key,
+            rules.auth: route.credential,
             "Content-Type": "application/json",
             "Accept": "application/json",
             **rules.headers,

@@ -282,6 +282,11 @@ class Route(Struct, frozen=True):
             return self.rules.wire
         return self.rules.wire_elsewhere
 
+    @property
+    def credential(self) -> str:
+        """The value of the key's header."""
+        return f"Bearer {self.key}" if self.rules.auth == "Authorization" else self.key
+
     def origin(self, wire: str) -> Origin:
         return Origin(wire, self.provider, family_of(self.provider, self.model))
 
