@@ -176,7 +176,14 @@ def _action_for(reference: Reference, request: str, index: Index, namesakes: lis
             path = by_suffix(text, index)
             return _file(reference, path, (path,), "the traceback names it", True) if path else None
         case "glob":
-            return _glob(reference)
+            text = re.sub(r"^(?:\./)+", "", text)
+            anywhere = f"**/{text}"
+            if "/" in text:
+                patterns = (text,) if text.startswith("**/") else (text, anywhere)
+            else:
+                patterns = (anywhere,)
+            action = FileAction(text, patterns, "the pattern is written so", all=True)
+            return FoundAction(reference.at, action, True)
         case "alias":
             parts = [part for part in text.split("/") if part]
             source = "src" if index.has_folder("src") else ""
@@ -209,14 +216,6 @@ def _file(
 ) -> FoundAction:
     action = FileAction(name, patterns, reason, fallback == "ask_user", fallback)
     return FoundAction(reference.at, action, sure)
-
-
-def _glob(reference: Reference) -> FoundAction:
-    text = re.sub(r"^(?:\./)+", "", reference.text)
-    patterns = (
-        (text,) if text.startswith("**/") else (f"**/{text}",) if "/" not in text else (text, f"**/{text}")
-    )
-    return FoundAction(reference.at, FileAction(text, patterns, "the pattern is written so", all=True), True)
 
 
 def _mention(reference: Reference, request: str, index: Index, namesakes: list[str]) -> FoundAction | None:
