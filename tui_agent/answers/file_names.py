@@ -311,8 +311,10 @@ def in_sure_label(line: str) -> str:
 _SURE = re.compile(r"(?i)\b(?:file|path|datei|fichier|archivo|arquivo)|\]\(|文件|檔案|ファイル|файл|파일")
 
 
-def mentioned(line: str) -> str:
-    """Returns the only path marked as code: "In `src/a.py`, replace:"."""
+def in_any_label(line: str) -> str:
+    """Returns the name in a label, or the only path marked as code: "In `src/a.py`, replace:"."""
+    if path := in_label(line):
+        return path
     if len(line) > 2 * _LONGEST:
         return ""
     found = {plain(span) for span in _CODE_SPAN.findall(line) if is_path(span) and has_extension(span)}

@@ -22,7 +22,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from tui_agent.answers.examples import Fences
-from tui_agent.files.lazy_regex import late
+from tui_agent.files.lazy_regex import LazyRegex, late
 from tui_agent.files.numbers import LONGEST_NUMBER, based_number
 
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
@@ -87,6 +87,12 @@ def _joined(text: str) -> str:
         else:
             return _one(_LONE.sub("\ufffd", text))
     return text
+
+
+def past(pattern: re.Pattern[str] | LazyRegex, text: str, at: int) -> int:
+    """Returns the offset after a match at `at`, or `at`."""
+    match = pattern.match(text, at)
+    return match.end() if match else at
 
 
 MAX_DEPTH = 64
@@ -168,7 +174,7 @@ class _Reader:
     def read(self) -> PartialJson:
         try:
             for _ in range(MOST_TOKENS):
-                self.at = self._skip()
+                self.at = past(_SPACE, self.text, self.at)
                 if self.at >= len(self.text):
                     return self._so_far(-1)
                 value, done = self._step(self.text[self.at])
@@ -177,10 +183,6 @@ class _Reader:
         except _Mistake:
             pass
         return self._so_far(self.at)
-
-    def _skip(self) -> int:
-        match = _SPACE.match(self.text, self.at)
-        return match.end() if match else self.at
 
     def _step(self, sign: str) -> tuple[Any, bool]:
         if sign in "{[":
@@ -236,8 +238,7 @@ class _Reader:
             raise _Mistake
         key = match[0] if match.re is _WORD else _inside(match)
         after = self.at
-        self.at = match.end()
-        self.at = self._skip()
+        self.at = past(_SPACE, self.text, match.end())
         if self.text[self.at : self.at + 1] != ":":
             if self.at < len(self.text):
                 self.at = after
@@ -370,12 +371,12 @@ def read_at(text: str, start: int) -> ReadObject:
     except (ValueError, RecursionError):
         result = read(text, start)
     else:
-        end = _tail(text, end)
+        end = past(_TAIL, text, end)
         return ReadObject(value, isinstance(value, dict), before, text[end:].strip(), begin=begin, end=end)
     if not isinstance(result.value, dict):
         return ReadObject({}, before=before)
     if result.whole:
-        end = _tail(text, result.end)
+        end = past(_TAIL, text, result.end)
         return ReadObject(result.value, True, before, text[end:].strip(), begin=begin, end=end)
     faults: tuple[str, ...] = ()
     repaired: dict[str, Any] = {}
@@ -397,8 +398,8 @@ def value_at(text: str, at: int) -> tuple[Any, int]:
 
 def decoded(text: str, strict: bool = False) -> Any:
     """Raises ValueError or RecursionError."""
-    value, end = _Decoder(text, _STRICT if strict else _LOOSE).read(_blank(text, 0))
-    if _blank(text, end) < len(text):
+    value, end = _Decoder(text, _STRICT if strict else _LOOSE).read(past(_BLANK, text, 0))
+    if past(_BLANK, text, end) < len(text):
         raise ValueError("more than one value")
     return value
 
@@ -422,7 +423,7 @@ class _Decoder:
             value, length = self.decoder.raw_decode(text[at : at + _WINDOW])
             return value, at + length
         result: Any = {} if sign == "{" else []
-        end, at = "}" if sign == "{" else "]", _blank(text, at + 1)
+        end, at = "}" if sign == "{" else "]", past(_BLANK, text, at + 1)
         if text[at : at + 1] == end:
             return result, at + 1
         slicing = end == "]"
@@ -437,21 +438,21 @@ class _Decoder:
             key = ""
             if end == "}":
                 key, at = self.decoder.raw_decode(text, at)
-                at = _blank(text, at)
+                at = past(_BLANK, text, at)
                 if not isinstance(key, str) or text[at : at + 1] != ":":
                     raise ValueError("no key")
-                at = _blank(text, at + 1)
+                at = past(_BLANK, text, at + 1)
             value, at = self.read(at, depth + 1)
             if end == "}":
                 add_merging(result, key, value)
             else:
                 result.append(value)
-            at = _blank(text, at)
+            at = past(_BLANK, text, at)
             if text[at : at + 1] == end:
                 return result, at + 1
             if text[at : at + 1] != ",":
                 raise ValueError("no comma")
-            at = _blank(text, at + 1)
+            at = past(_BLANK, text, at + 1)
         raise ValueError("too many values")
 
     def _several(self, at: int) -> tuple[list[Any], int]:
@@ -465,18 +466,8 @@ class _Decoder:
             except (ValueError, RecursionError):
                 continue
             self.values += len(values)
-            return values, _blank(self.text, cut + len(end))
+            return values, past(_BLANK, self.text, cut + len(end))
         return [], at
-
-
-def _blank(text: str, at: int) -> int:
-    space = _BLANK.match(text, at)
-    return space.end() if space else at
-
-
-def _tail(text: str, end: int) -> int:
-    tail = _TAIL.match(text, end)
-    return tail.end() if tail else end
 
 
 def _guess(text: str) -> dict[str, Any]:

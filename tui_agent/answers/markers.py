@@ -44,6 +44,11 @@ def resembles_block(line: str) -> bool:
     return _OPENS_ANY.match(line) is not None
 
 
+def resembles_change(line: str) -> bool:
+    """Whether it begins a block, a hunk or an envelope."""
+    return resembles_block(line) or unified.begins_hunk(line) or begins_envelope(line)
+
+
 def has_marker(line: str) -> bool:
     """Also accepts markers of merge conflicts."""
     return _ANY.match(line) is not None
@@ -429,9 +434,6 @@ class Findings:
         self.items: list[Item] = []
         self.dropped: set[str] = set()
 
-    def say(self, sentence: str) -> None:
-        self.items.append(sentence)
-
     def refuse(self, path: str, why: str) -> None:
         self.items.append(Refusal(path, why))
 
@@ -439,7 +441,7 @@ class Findings:
         if self.cut:
             whose = f" for {path}" if path else ""
             self.dropped.add(path)
-            self.say(f"{what[:1].upper()}{what[1:]}{whose} is incomplete and was discarded.")
+            self.items.append(f"{what[:1].upper()}{what[1:]}{whose} is incomplete and was discarded.")
         else:
             self.refuse(path, f"{what} was not finished")
 
@@ -455,7 +457,7 @@ class Findings:
     def envelope(self, lines: Sequence[str], at: int, closes: Closes | None) -> int:
         found, end, ended = envelope(lines, at + 1, len(lines), closes=closes)
         if not ended:
-            self.say(f"A patch in the answer does not end with {END}; its last file is discarded.")
+            self.items.append(f"A patch in the answer does not end with {END}; its last file is discarded.")
             last, found = found[-1:], found[:-1]
             self.dropped.update(one.path for one in last)
             if not self.cut:

@@ -106,8 +106,9 @@ def read_plan(text: str, planning: dict[str, Any] | None = None) -> Plan:
     """Reads `{"actions": […]}`, or the older `{"filesToLoad": […]}`. Never raises: unreadable parts become
     faults. `planning` is the schema.
     """
-    read = lenient_json.find_object(text, ("actions", "filesToLoad", "files"))
-    items = next((read.value[key] for key in ("actions", "filesToLoad", "files") if key in read.value), None)
+    keys = ("actions", "filesToLoad", "files")
+    read = lenient_json.find_object(text, keys)
+    items = next((read.value[key] for key in keys if key in read.value), None)
     if not isinstance(items, list):
         return Plan(source="model", faults=(*read.faults, "The plan contains no list of actions."))
     faults = list(read.faults)
@@ -193,8 +194,7 @@ def _add_file(item: dict[str, Any], number: int, files: list[FileAction], faults
         return
     if len(patterns) > MAX_PATTERNS:
         faults.append(f"{name} has {len(patterns)} patterns; the first {MAX_PATTERNS} are used.")
-    required = item.get("required")
-    required = required is True
+    required = item.get("required") is True
     # `120-180`, or the first and the last line as numbers
     value = item.get("lines")
     written = value if isinstance(value, list) else [] if value is None else [value]

@@ -117,7 +117,7 @@ class _Fence:
 
     def _diff(self) -> int:
         found, end = unified.read(self.lines, self.at + 1, closes=self.closes)
-        named = self.named or file_names.in_label(self.label) or file_names.mentioned(self.label)
+        named = self.named or file_names.in_any_label(self.label)
         closed = end < len(self.text)
         last = (found[-1].path if found else "") or named
         if not closed:
@@ -140,7 +140,7 @@ class _Fence:
 
     def _blocks(self) -> int:
         """Reads search/replace blocks; a line between them may name the next file."""
-        path = self.named or file_names.in_label(self.label) or file_names.mentioned(self.label)
+        path = self.named or file_names.in_any_label(self.label)
         found: list[markers.Block] = []
         at = self.begin
         while at < len(self.text) and not self.closes(at):
@@ -247,7 +247,7 @@ class _Fence:
             line = self.text.all[number].strip()
             if number >= end or self.language in _OUTPUT:
                 return
-            if markers.resembles_block(line) or unified.begins_hunk(line) or markers.begins_envelope(line):
+            if markers.resembles_change(line):
                 what = f"“{line[:60]}” in a code block looks like a change in an unsupported format"
                 self.findings.refuse(file_names.in_sure_label(self.label), what)
                 return
@@ -380,7 +380,7 @@ class _Scan:
             line = self.lines.all[below]
             goes_on = not any(begin.startswith(line) for begin in ("@@ ", "diff --git ", "--- "))
         if self.findings.cut and not goes_on:
-            self.findings.say("The diff in the answer was not finished; its last file is discarded.")
+            self.findings.items.append("The diff in the answer was not finished; its last file is discarded.")
             found = found[:-1]
         self.findings.sections(found)
         return max(end, at + 1)
@@ -395,7 +395,7 @@ class _Scan:
             if block.open or below == len(self.lines) or not markers.begins_block(self.lines.all[below]):
                 break
             at = below
-        self.findings.blocks(file_names.in_label(label) or file_names.mentioned(label), found)
+        self.findings.blocks(file_names.in_any_label(label), found)
         return at + 1 if block.open else block.end
 
     def _say_what_resembles(self, at: int, line: str) -> None:
@@ -407,12 +407,7 @@ class _Scan:
             self.findings.refuse(file_names.plain(header[1].rstrip()), why)
         elif fence and (file_names.in_info(fence[3]) or fence[3].strip().lower() in _DIFFS):
             self.findings.refuse("", "it is quoted")
-        elif (
-            markers.resembles_block(bare)
-            or unified.begins_hunk(bare)
-            or bare.startswith("diff --git ")
-            or markers.begins_envelope(bare)
-        ):
+        elif markers.resembles_change(bare) or bare.startswith("diff --git "):
             what = f"“{bare[:60].strip()}” looks like a change in an unsupported format"
             self.findings.refuse(file_names.in_sure_label(self._label(at)), what)
 

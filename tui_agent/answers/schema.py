@@ -288,10 +288,10 @@ def _says_nothing(key: str, value: Any, entry: Mapping[str, Any], same: Mapping[
 _OTHER_NAMES = {
     name: ours
     for ours, names in {
-        "path": ("path", "file", "filename", "fileName", "filePath", "filepath", "targetFile"),
-        "search": ("search", "old", "oldStr", "oldString", "oldText", "find", "original"),
-        "replace": ("replace", "new", "newStr", "newString", "newText", "replacement", "replaceWith"),
-        "content": ("newContent", "fileContent", "fullContent"),
+        "path": ("path", *_NEAR["path"]),
+        "search": ("search", *_NEAR_EDIT["search"]),
+        "replace": ("replace", *_NEAR_EDIT["replace"]),
+        "content": _NEAR["content"],
     }.items()
     for name in names
 }

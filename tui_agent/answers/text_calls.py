@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from tui_agent.answers import lenient_json
 from tui_agent.answers.examples import Fences, is_example, surrounding_text
+from tui_agent.answers.lenient_json import past
 from tui_agent.answers.schema import by_path, camel, near_names
 from tui_agent.answers.thinking_tags import without_end
 from tui_agent.files.lazy_regex import late
@@ -179,21 +180,21 @@ def _explicit(text: str, opening: re.Match[str], names: Collection[str]) -> tupl
     tag = opening["tag"] or opening["tag_inside"]
     if opening["function"] is not None or (tag and _FUNCTION.match(text, at)):
         found_one = _parameters(text, at)
-        return None if found_one is None else ([found_one[0]], _closed(text, found_one[1]))
+        return None if found_one is None else ([found_one[0]], past(_CLOSING, text, found_one[1]))
     if opening["harmony"]:
         read = _value(text, at)
-        return None if read is None else ([_call(opening["harmony"], read[0])], _closed(text, read[1]))
+        return None if read is None else ([_call(opening["harmony"], read[0])], past(_CLOSING, text, read[1]))
     calls: list[TextCall] = []
     while True:
         named = _NAMED.match(text, at) if opening["mistral"] else None
-        read = _value(text, named.end() if named else _after_space(text, at))
+        read = _value(text, named.end() if named else past(_SPACE, text, at))
         found = None
         if read is not None:
             found = [_call(named[1], read[0])] if named else _calls(read[0], None)
         if read is None or not found:
             break
         calls += found
-        at = _closed(text, read[1])
+        at = past(_CLOSING, text, read[1])
     return (calls, at) if calls else None
 
 
@@ -209,7 +210,7 @@ def _parameters(text: str, at: int) -> tuple[TextCall, int] | None:
         if end < 0:
             return None
         raw = text[parameter.end() : end]
-        read = _value(text, _after_space(text, parameter.end())) if raw.lstrip()[:1] in ("[", "{") else None
+        read = _value(text, past(_SPACE, text, parameter.end())) if raw.lstrip()[:1] in ("[", "{") else None
         values[parameter[1]] = read[0] if read and read[1] <= end else raw.removesuffix("\n")
         at = end + len("</parameter>")
     end = text.find("</function>", at)
@@ -313,12 +314,11 @@ def _values(text: str, fences: Fences, taken: Sequence[tuple[int, int]]) -> Iter
         group = [(max(match.start("sign") if closes else match.start(), floor), read[1], read[0])]
         while (
             len(group) <= _MOST_VALUES
-            and (more := _value(text, _after_space(text, group[-1][1]))) is not None
+            and (more := _value(text, past(_SPACE, text, group[-1][1]))) is not None
         ):
             group.append((group[-1][1], more[1], more[0]))
         begin, end, value = group.pop()
-        closing = _FENCE_END.match(text, end) if fence else None
-        at = floor = closing.end() if closing else end
+        at = floor = past(_FENCE_END, text, end) if fence else end
         yield from group
         yield begin, floor, value
 
@@ -331,16 +331,6 @@ def _value(text: str, at: int) -> tuple[Any, int] | None:
     except (ValueError, RecursionError):
         read = lenient_json.read(text, at)
         return (read.value, read.end) if read.whole else None
-
-
-def _after_space(text: str, at: int) -> int:
-    space = _SPACE.match(text, at)
-    return space.end() if space else at
-
-
-def _closed(text: str, at: int) -> int:
-    closing = _CLOSING.match(text, at)
-    return closing.end() if closing else at
 
 
 def _call(name: str, arguments: Any) -> TextCall:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
 
 from msgspec import Struct
 
 from tui_agent.answers import unified
+from tui_agent.answers.lenient_json import past
 from tui_agent.answers.markers import TAGS
 from tui_agent.answers.values import Ledger
 from tui_agent.files.lazy_regex import LazyRegex, late
@@ -73,12 +73,7 @@ def _end_of(opening: re.Match[str]) -> re.Pattern[str] | LazyRegex:
         if opening[sign]:
             return re.compile(end)
     kind = next(kind for kind in ("angle", "square", "triangle", "bar", "plain") if opening[kind])
-    return _end_of_tag(kind, opening[kind].lower().removesuffix("_start"))
-
-
-@lru_cache(100)
-def _end_of_tag(kind: str, name: str) -> re.Pattern[str]:
-    name = re.escape(name)
+    name = re.escape(opening[kind].lower().removesuffix("_start"))
     ends = {"angle": rf"<[ \t]?/[ \t]?{name}\s*>", "square": rf"\[/{name}\]", "triangle": rf"◁/{name}▷"}
     other = rf"<[|｜](?:end[_▁](?:of[_▁])?|/){name}[|｜]>|<[|｜]{name}_end[|｜]>|</{name}>"
     return re.compile(ends.get(kind, other), re.IGNORECASE)
@@ -122,8 +117,7 @@ class ThoughtFilter:
                 self._thoughts.append(held[at : end.start()])
                 at, self._ends = end.end(), None
                 self._count += 1
-            space = _SPACE.match(held, at)
-            bare = space.end() if space else at
+            bare = past(_SPACE, held, at)
             passed.append(held[at:bare])
             at = bare
             opening = _THOUGHT.match(held, at) if self._count < _MOST_LEADING else None
