@@ -45,7 +45,6 @@ def resembles_block(line: str) -> bool:
 
 
 def resembles_change(line: str) -> bool:
-    """Whether it begins a block, a hunk or an envelope."""
     return resembles_block(line) or unified.begins_hunk(line) or begins_envelope(line)
 
 

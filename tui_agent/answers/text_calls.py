@@ -101,8 +101,6 @@ class TextCall(Struct, frozen=True):
 
 
 class TextReply(Struct, frozen=True):
-    """`shown` as for calls."""
-
     value: dict[str, Any]
     shown: bool = False
 

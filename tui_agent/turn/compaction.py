@@ -282,7 +282,6 @@ class _RequestReducer:
     async def _rebuild(
         self, why: Why, ranked: Sequence[tuple[KnownFile, int]], most: int = sys.maxsize
     ) -> None:
-        """Changes nothing if the request would then exceed `most` tokens."""
         context, state, own = self._context, self._state, self._earlier.blobs
         before = state.conversation.messages[1:]
         pending = {change.path for change in state.review.open}

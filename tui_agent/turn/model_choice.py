@@ -19,12 +19,9 @@ UNKNOWN_WINDOW = 32_000
 
 
 def chosen_model(settings: Settings, name: str, abilities: Abilities) -> ModelChosen:
-    """`auto` selects the dialect `tools` if the model supports function calls."""
-    protocol: Literal["tools", "structured"]
-    if settings.protocol == "auto":
+    protocol: Literal["auto", "tools", "structured"] = settings.protocol
+    if protocol == "auto":
         protocol = "tools" if abilities.tools else "structured"
-    else:
-        protocol = settings.protocol
     return ModelChosen(
         name=name,
         # With one slot, a planner request would evict the conversation from the server's cache; an unknown
@@ -76,7 +73,6 @@ def with_effort(effort: Effort | None, message: str) -> str:
 
 
 def split_effort(text: str) -> tuple[Effort | None, str]:
-    """The effort is None without a prefix."""
     found = _WRITTEN.match(text)
     return (cast("Effort", found[1].lower()), text[found.end() :]) if found else (None, text)
 

@@ -356,7 +356,6 @@ class _ReplyAnswer(Answer):
         return "\n\n".join(part for part in (self.reasoning, self.reader.thought.strip()) if part)
 
     def is_worth_keeping(self) -> bool:
-        """Whether it contains complete changes."""
         return bool(self.reader.finish(cut=True).changes)
 
     def finish(self, model: str) -> Reply:

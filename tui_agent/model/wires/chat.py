@@ -100,7 +100,6 @@ def _content(turn: UserTurn) -> Any:
 
 
 def _assistant_message(turn: ReplyTurn, rules: Rules) -> list[dict[str, Any]]:
-    """Omits a reply of thinking only."""
     if not turn.text and not turn.calls:
         return []
     message: dict[str, Any] = {"role": "assistant", "content": turn.text or None}

@@ -90,7 +90,6 @@ def _content(turn: UserTurn) -> Any:
 
 
 def _item(part: Part, later: Sequence[Part]) -> dict[str, Any] | None:
-    """Omits reasoning without a subsequent item."""
     native = mapping(part.native)
     match part:
         case ThinkingPart():
