@@ -60,7 +60,7 @@ class FindBar(Vertical):
         self._session = session
         self.display = False
         self._mode: FindMode = "find"
-        self._editor: Editor | None = None
+        self.editor: Editor | None = None
         self._switched: set[str] = set()
         self._selected: tuple[Place, Place] | None = None
         self._search: Search | None = None
@@ -85,13 +85,9 @@ class FindBar(Vertical):
         yield Static("", id="find-note", markup=False)
         yield HintLine()
 
-    @property
-    def editor(self) -> Editor | None:
-        return self._editor
-
     def open_for(self, mode: FindMode, editor: Editor) -> None:
-        fresh = self._editor is not editor or "line" in (mode, self._mode)
-        self._mode, self._editor, self.display = mode, editor, True
+        fresh = self.editor is not editor or "line" in (mode, self._mode)
+        self._mode, self.editor, self.display = mode, editor, True
         selected = editor.selected_text
         words = self.query_one("#find-words", Input)
         if fresh:
@@ -117,9 +113,9 @@ class FindBar(Vertical):
             self.search_again(here=True)
 
     def close(self) -> None:
-        if self._editor is not None:
-            self._editor.colours.mark(())
-        self._editor, self._found, self._gone, self.display = None, Occurrences(), None, False
+        if self.editor is not None:
+            self.editor.colours.mark(())
+        self.editor, self._found, self._gone, self.display = None, Occurrences(), None, False
 
     def _leave(self) -> None:
         self.query_one("#find-with", KeptInput).give_up()
@@ -132,7 +128,7 @@ class FindBar(Vertical):
             return
         self._switched ^= {name}
         self._show_hints()
-        if self._editor is not None:
+        if self.editor is not None:
             self.search_again(here=True)
 
     def busy(self, event: events.Event) -> asyncio.Future[None] | None:
@@ -141,7 +137,7 @@ class FindBar(Vertical):
             return None
         if isinstance(event, events.Key) and (event.is_printable or event.key == "backspace"):
             return None
-        if self._stale and self._doing is None and self._editor is not None:
+        if self._stale and self._doing is None and self.editor is not None:
             self.search_again()
         return self._doing
 
@@ -152,8 +148,8 @@ class FindBar(Vertical):
             **dict.fromkeys(("up", "shift+enter"), partial(self._step, forward=False)),
             **dict.fromkeys(("tab", "shift+tab"), self._next_line),
         }
-        if self._editor is not None and self._mode != "line":
-            calls |= {"ctrl+z": self._editor.undo, "ctrl+y": self._editor.redo}
+        if self.editor is not None and self._mode != "line":
+            calls |= {"ctrl+z": self.editor.undo, "ctrl+y": self.editor.redo}
         if call := calls.get(event.key):
             event.stop()
             event.prevent_default()
@@ -161,7 +157,7 @@ class FindBar(Vertical):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
-        if self._editor is None or self._mode == "line":
+        if self.editor is None or self._mode == "line":
             return
         if event.input.id == "find-words":
             self.search_again(here=True)
@@ -174,8 +170,8 @@ class FindBar(Vertical):
         if self._mode == "line":
             line, _, column = event.value.strip().partition(":")
             row, place = whole_number(line), whole_number(column, 0 if column else 1)
-            if self._editor and row and place:
-                self._editor.go_to_line(row, place)
+            if self.editor and row and place:
+                self.editor.go_to_line(row, place)
                 self._leave()
             else:
                 self._say("A line, or line:column", "$warning")
@@ -185,15 +181,15 @@ class FindBar(Vertical):
             self._step()
 
     def _next_line(self) -> None:
-        if self._editor is None or self._mode == "line":
+        if self.editor is None or self._mode == "line":
             return
         if self._mode == "find":
-            self.open_for("replace", self._editor)
+            self.open_for("replace", self.editor)
         words, other = self.query_one("#find-words", Input), self.query_one("#find-with", Input)
         (other if self.screen.focused is words else words).focus()
 
     def text_changed(self) -> None:
-        if self._editor is None or self._mode == "line":
+        if self.editor is None or self._mode == "line":
             return
         self._stale = True
         if self._again is not None:
@@ -203,7 +199,7 @@ class FindBar(Vertical):
     def search_again(self, here: bool = False) -> None:
         """With `here`, selects the first match after the cursor."""
         self._stale, self._goes = True, self._goes or here
-        if self._doing is None and self._editor is not None:
+        if self._doing is None and self.editor is not None:
             self._do(self._find())
 
     def _do(self, call: Coroutine[Any, Any, None]) -> None:
@@ -229,7 +225,7 @@ class FindBar(Vertical):
         self.run_worker(told())
 
     async def _find(self) -> None:
-        while self._stale and (editor := self._editor) is not None:
+        while self._stale and (editor := self.editor) is not None:
             self._stale = False
             self._search, self._found = None, Occurrences()
             editor.colours.mark(())
@@ -238,11 +234,13 @@ class FindBar(Vertical):
                 if words := self.query_one("#find-words", Input).value:
                     case, expression = "find_case" in self._switched, "find_regex" in self._switched
                     search = Search(words, case=case, expression=expression)
-                    lines, (start, end) = list(editor.lines), self._scope
+                    chosen = self._selected if "find_selection" in self._switched else None
+                    start, end = chosen or ((0, 0), None)
+                    lines = list(editor.lines)
                     self._found = await asyncio.to_thread(search.occurrences, lines, start, end)
                     self._search = search
             finally:
-                if self._goes and not self._stale and editor is self._editor:
+                if self._goes and not self._stale and editor is self.editor:
                     begun = self._gone[0] if self._gone and self._gone[1] == editor.place else editor.place
                     if self._found.found:
                         self._select(bisect_left(self._found.found, min(begun)))
@@ -250,26 +248,20 @@ class FindBar(Vertical):
                         editor.select(begun[1], begun[0])
                     self._goes, self._gone, self._due = False, (begun, editor.place), True
                     self._say("")
-            if not self._stale and editor is self._editor:
+            if not self._stale and editor is self.editor:
                 editor.colours.mark(self._found.found)
                 self._show_count()
 
     @property
-    def _scope(self) -> tuple[Place, Place | None]:
-        if "find_selection" in self._switched and self._selected is not None:
-            return self._selected
-        return (0, 0), None
-
-    @property
     def _current(self) -> Occurrence | None:
-        if self._editor is None:
+        if self.editor is None:
             return None
-        return self._found.exactly(*sorted(self._editor.place))
+        return self._found.exactly(*sorted(self.editor.place))
 
     def _step(self, forward: bool = True) -> None:
-        if self._editor is None or self._mode == "line" or not self._found.found:
+        if self.editor is None or self._mode == "line" or not self._found.found:
             return
-        place = min(self._editor.place)
+        place = min(self.editor.place)
         at = bisect_left(self._found.found, place)
         if forward:
             at += self._current is not None
@@ -282,12 +274,12 @@ class FindBar(Vertical):
 
     def _select(self, at: int) -> None:
         row, start, end = self._found.found[at % len(self._found.found)]
-        if self._editor is not None:
-            self._editor.select((row, start), (row, end))
+        if self.editor is not None:
+            self.editor.select((row, start), (row, end))
 
     async def _replace(self) -> None:
         """Replaces the selected match and selects the next; without one it only selects."""
-        editor, search, here = self._editor, self._search, self._current
+        editor, search, here = self.editor, self._search, self._current
         if editor is None or search is None or editor.read_only:
             return
         if here is None:
@@ -315,7 +307,7 @@ class FindBar(Vertical):
             await asyncio.wait([self._doing])
         if self._stale:
             await self._find()
-        editor, search, found = self._editor, self._search, self._found.found
+        editor, search, found = self.editor, self._search, self._found.found
         if self._mode != "replace" or editor is None or search is None or not found or editor.read_only:
             return
         if self._found.more:
@@ -330,7 +322,7 @@ class FindBar(Vertical):
 
     def _put_all(self, editor: Editor, lines: list[str], changed: dict[int, str], words: str) -> None:
         first, last = min(changed), max(changed)
-        if editor is not self._editor or list(editor.lines) != lines:
+        if editor is not self.editor or list(editor.lines) != lines:
             self._say("The text has changed meanwhile: search again", "$warning")
             return
         new = [changed.get(row, lines[row]) for row in range(first, last + 1)]
@@ -342,7 +334,7 @@ class FindBar(Vertical):
     async def _preview(self) -> None:
         while self._due and self._mode == "replace":
             self._due = False
-            editor, search, here = self._editor, self._search, self._current
+            editor, search, here = self.editor, self._search, self._current
             if editor is None or search is None or here is None:
                 self._say("")
             elif editor.read_only:

@@ -69,15 +69,24 @@ class Places:
             case "n" | "N" if not rest:
                 return self._found(text, at, count, self._backward != (sign == "N"))
             case "*" | "#" if not rest:
-                word, start = _word_at(text, at)
-                self._search, self._backward, self._whole = word, sign == "#", True
-                return self._found(text, start, count, self._backward)
+                words = re.compile(r"\w+").finditer(text, *line_at(text, at))
+                word = next((word for word in words if word.end() > at), None)
+                if word is None:
+                    raise LookupError("There is no word here")
+                self._search, self._backward, self._whole = word[0], sign == "#", True
+                return self._found(text, word.start(), count, self._backward)
             case "m" if rest:
                 line = text.rfind("\n", 0, at) + 1
                 self._marks[rest] = text.count("\n", 0, line), at - line
                 return at
+            case "`" | "'" if rest not in ("", *self._marks):
+                raise LookupError(f"There is no mark {rest}")
             case "`" | "'" if rest:
-                return self._marked(text, rest, by_column=sign == "`")
+                row, column = self._marks[rest]
+                lines = text.split("\n")
+                row = min(row, len(lines) - 1)
+                start = sum(len(line) + 1 for line in lines[:row])
+                return start + min(column, len(lines[row])) if sign == "`" else indent_of(text, start)
         return None
 
     def _found(self, text: str, at: int, count: int, backward: bool) -> int:
@@ -95,26 +104,6 @@ class Places:
             else:
                 at = next((place for place in places if place > at), places[0])
         return at
-
-    def _marked(self, text: str, name: str, *, by_column: bool) -> int:
-        if name not in self._marks:
-            raise LookupError(f"There is no mark {name}")
-        row, column = self._marks[name]
-        lines = text.split("\n")
-        row = min(row, len(lines) - 1)
-        indent = len(lines[row]) - len(lines[row].lstrip(" \t"))
-        return sum(len(line) + 1 for line in lines[:row]) + (
-            min(column, len(lines[row])) if by_column else indent
-        )
-
-
-def _word_at(text: str, at: int) -> tuple[str, int]:
-    start = text.rfind("\n", 0, at) + 1
-    end = text.find("\n", at)
-    for word in re.finditer(r"\w+", text[start : len(text) if end < 0 else end]):
-        if start + word.end() > at:
-            return word[0], start + word.start()
-    raise LookupError("There is no word here")
 
 
 #: An empty line is also a word.
@@ -173,7 +162,10 @@ def moved(text: str, at: int, motion: str, count: int, operated: bool = False) -
                     break
             return end if operated else max(line_at(text, end)[0], end - 1)
         case "w" | "W":
-            return _word_after(text, at, motion == "W", count, operated)
+            words = (_BIG_WORD if motion == "W" else _WORD).finditer(text, at)
+            starts = (word.start() for word in words if word.start() > at)
+            found = next(islice(starts, count - 1, None), len(text))
+            return found if operated else min(found, max(0, len(text) - 1))
         case "e" | "E":
             return word_end(text, at, motion == "E", count)
         case "b" | "B":
@@ -219,12 +211,6 @@ def range_of(text: str, at: int, motion: str, count: int, changed: bool) -> Text
     return TextRange(first, min(last, len(text)))
 
 
-def _word_after(text: str, at: int, big: bool, count: int, operated: bool) -> int:
-    words = (found.start() for found in (_BIG_WORD if big else _WORD).finditer(text, at))
-    found = next(islice((start for start in words if start > at), count - 1, None), len(text))
-    return found if operated else min(found, max(0, len(text) - 1))
-
-
 def word_end(text: str, at: int, big: bool, count: int) -> int:
     ends = (
         found.end() - 1
@@ -235,13 +221,14 @@ def word_end(text: str, at: int, big: bool, count: int) -> int:
 
 
 def _word_before(text: str, at: int, big: bool, count: int, *, ends: bool) -> int:
-    back = _READ_BACK
+    back, kind = _READ_BACK, _BIG_WORD if big else _WORD
     while True:
         first = max(0, at - back)
-        words = list((_BIG_WORD if big else _WORD).finditer(text, first, min(at + 1, len(text))))
+        words = list(kind.finditer(text, first, min(at + 1, len(text))))
         if ends:
             places = [max(word.start(), word.end() - 1) for word in words]
-            places = [place for place in places if place < at and not _goes_on(text, place, big)]
+            rests = [(place, kind.match(text, place)) for place in places if place < at]
+            places = [place for place, rest in rests if rest is None or rest.end() <= place + 1]
         else:
             places = [word.start() for word in words if word.start() < at]
         if len(places) > count or (first == 0 and len(places) == count):
@@ -249,11 +236,6 @@ def _word_before(text: str, at: int, big: bool, count: int, *, ends: bool) -> in
         if first == 0:
             return 0
         back *= 4
-
-
-def _goes_on(text: str, at: int, big: bool) -> bool:
-    found = (_BIG_WORD if big else _WORD).match(text, at)
-    return found is not None and found.end() > at + 1
 
 
 def _paragraph(text: str, at: int, count: int, *, forward: bool) -> int:

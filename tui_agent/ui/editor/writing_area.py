@@ -51,7 +51,6 @@ class KeyedPane(Protocol):
 #: Textual's keys for selections, which here move between panes.
 _NOT_OURS = {"f6", "f7", "ctrl+a"}
 
-
 #: Characters from which pastes are split in a thread.
 PASTED_LONG = 100_000
 _BRACKETS = re.compile(r"[][(){}]")
@@ -60,17 +59,12 @@ _PARTNERS = dict(zip("([{)]}", ")]}([{", strict=True))
 SEARCHED_LINES = 2_000
 
 
-def _editing_keys() -> list[Binding]:
-    found = []
-    for binding in TextArea.BINDINGS:
-        assert isinstance(binding, Binding)
-        keys = [key for key in binding.key.split(",") if key not in _NOT_OURS]
-        if keys:
-            found.append(Binding(",".join(keys), binding.action, binding.description, show=False))
-    return found
-
-
-_KEYS = _editing_keys()
+_KEYS = [
+    Binding(",".join(keys), binding.action, binding.description, show=False)
+    for binding in TextArea.BINDINGS
+    if isinstance(binding, Binding)
+    and (keys := [key for key in binding.key.split(",") if key not in _NOT_OURS])
+]
 #: Keys that edit, besides printable keys.
 _EDITING = {key: binding.action for binding in _KEYS for key in binding.key.split(",")}
 
