@@ -128,7 +128,7 @@ async def test_an_editor_lets_go_of_each_text_that_another_takes_the_place_of() 
 def test_the_colours_of_a_diff_hold_nothing_once_they_are_gone() -> None:
     colours = SyntaxColours(SOURCE.splitlines(keepends=True), "python", {})
     colours.of(0)
-    parsed = weakref.ref(colours._found._editor)
+    parsed = weakref.ref(colours._found._parsed())
     del colours
     gc.collect()
     assert parsed() is None

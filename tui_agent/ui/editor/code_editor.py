@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from rich.style import Style
 from rich.text import Text
@@ -18,15 +19,14 @@ from textual.reactive import Reactive
 from textual.timer import Timer
 from textual.widgets import TextArea
 from textual.widgets.text_area import DocumentBase, Edit, EditResult, Selection, TextAreaTheme
-from tree_sitter import Parser, Query
 
 from tui_agent.edits.merge import Overlay
 from tui_agent.edits.search import Occurrence, Place, near, partner
 from tui_agent.store.files import Buffer
-from tui_agent.ui.editor.documents import CodeDocument, ExactDocument, PartedLines, ending_of
+from tui_agent.ui.editor.documents import CodeDocument, ExactDocument, PartedLines, dedented, ending_of
 from tui_agent.ui.editor.writing_area import StyledOnce, WritingArea
 from tui_agent.ui.safe_text import parts
-from tui_agent.ui.widgets.syntax import LineHighlights, Point, characters, grammar_of, language_of, query_of
+from tui_agent.ui.widgets.syntax import LineHighlights, characters, grammar_of, language_of, query_of
 
 _AROUND = 30
 #: Line comment signs by language; the default is `#`.
@@ -36,9 +36,11 @@ COMMENTS = {
 }
 
 
-def _rows(area: TextArea) -> range:
+def _selected(area: TextArea) -> tuple[range, list[str]]:
+    """Rows and texts of the lines that the selection touches."""
     (first, _), (last, column) = sorted(area.selection)
-    return range(first, max(first, last - (column == 0 and last > first)) + 1)
+    rows = range(first, max(first, last - (column == 0 and last > first)) + 1)
+    return rows, [area.document.get_line(row) for row in rows]
 
 
 def _change_lines(area: TextArea, rows: range, lines: list[str], down: int = 0) -> None:
@@ -57,40 +59,35 @@ def _change_lines(area: TextArea, rows: range, lines: list[str], down: int = 0) 
 
 
 def dedent(area: TextArea) -> None:
-    lines = [area.document.get_line(row) for row in _rows(area)]
-    width = area.indent_width
-    shorter = [
-        line[1:] if line.startswith("\t") else line[min(len(line) - len(line.lstrip(" ")), width) :]
-        for line in lines
-    ]
+    rows, lines = _selected(area)
+    shorter = [dedented(line, area.indent_width) for line in lines]
     if shorter != lines:
-        _change_lines(area, _rows(area), shorter)
+        _change_lines(area, rows, shorter)
 
 
 def toggle_comment(area: TextArea) -> None:
     sign = COMMENTS.get(area.language or "", "#")
-    lines = [area.document.get_line(row) for row in _rows(area)]
+    rows, lines = _selected(area)
     written = [line for line in lines if line.strip()]
     if all(line.lstrip().startswith(sign) for line in written):
-        lines = [_uncommented(line, sign) for line in lines]
+        lines = [re.sub(rf"^(\s*){re.escape(sign)} ?", r"\1", line) for line in lines]
     else:
         depth = min((len(line) - len(line.lstrip()) for line in written), default=0)
         lines = [f"{line[:depth]}{sign} {line[depth:]}" if line.strip() else line for line in lines]
-    _change_lines(area, _rows(area), lines)
+    _change_lines(area, rows, lines)
 
 
 def duplicate_lines(area: TextArea) -> None:
-    lines = [area.document.get_line(row) for row in _rows(area)]
-    _change_lines(area, _rows(area), [*lines, *lines], down=len(lines))
+    rows, lines = _selected(area)
+    _change_lines(area, rows, [*lines, *lines], down=len(lines))
 
 
 def move_lines(area: TextArea, step: int) -> None:
     """Swaps the selected lines with the line above (-1) or below (1)."""
-    rows = _rows(area)
+    rows, lines = _selected(area)
     end = area.document.line_count - (not area.document.lines[-1])  # keeps a final line ending
     if rows[0] + step < 0 or rows[-1] + step >= end:
         return
-    lines = [area.document.get_line(row) for row in rows]
     if step < 0:
         around, lines = range(rows[0] - 1, rows[-1] + 1), [*lines, area.document.get_line(rows[0] - 1)]
     else:
@@ -119,11 +116,6 @@ def _within(area: TextArea, place: Place) -> Place:
     return row, min(place[1], len(area.document.get_line(row)))
 
 
-def _uncommented(line: str, sign: str) -> str:
-    before, found, after = line.partition(sign)
-    return before + after.removeprefix(" ") if found and not before.strip() else line
-
-
 def replaced_in(line: str, here: Occurrence, new: str) -> Content:
     before, after = line[max(0, here.start - _AROUND) : here.start].lstrip(), line[here.end :][:_AROUND]
     old = (line[here.start : here.end], "$removed strike")
@@ -134,19 +126,11 @@ class EditorColours(LineHighlights):
     """Colours by document line, highlights by line of the whole text."""
 
     def __init__(self, area: WritingArea) -> None:
-        super().__init__(self)
+        super().__init__(lambda: document if isinstance(document := area.document, CodeDocument) else None)
         self._area = area
         #: By tree-sitter capture name.
         self.styles: Mapping[str, Style] = MappingProxyType({})
         self._found: Sequence[Occurrence] = ()
-
-    @property
-    def colour_query(self) -> Query | None:
-        return self.document.query if isinstance(self.document, CodeDocument) else None
-
-    @property
-    def document(self) -> Any:
-        return self._area.document
 
     def use(self, theme: TextAreaTheme) -> None:
         self.styles = theme.syntax_styles
@@ -226,11 +210,6 @@ class Editor(WritingArea):
     def length(self) -> int:
         return self.document.length if isinstance(self.document, ExactDocument) else len(self.text)
 
-    def _point(self, place: Place) -> Point:
-        row, column = place
-        line = self.document.get_line(row)[:column]
-        return row, column if line.isascii() else len(line.encode(errors="replace"))
-
     def _document_of(self, text: str) -> DocumentBase:
         grammar = grammar_of(self.code_language) if self.code_language else None
         if self.code_language is None or grammar is None:
@@ -254,9 +233,12 @@ class Editor(WritingArea):
     def edit(self, edit: Edit) -> EditResult:
         """Shifts the colours by the edit; the next parse corrects them."""
         self._parse_soon()
-        top, bottom = self._point(edit.top), self._point(edit.bottom)
+        document = self.document
+        if not isinstance(document, CodeDocument):
+            return super().edit(edit)
+        top, bottom = document.point(edit.top), document.point(edit.bottom)
         result = super().edit(edit)
-        self.colours.move(top, bottom, self._point(result.end_location), edit.text.isalnum())
+        self.colours.move(top, bottom, document.point(result.end_location), edit.text.isalnum())
         return result
 
     def undo(self) -> None:
@@ -304,8 +286,6 @@ class Editor(WritingArea):
     @on(events.Mount)
     def _prepare(self) -> None:
         self.colours.use(self._first)
-        if self.revision < 0:
-            self._speak(language_of(self.path))
 
     def take(self, buffer: Buffer) -> None:
         place = (buffer.cursor, buffer.anchor)
@@ -327,8 +307,7 @@ class Editor(WritingArea):
             self._show_part(buffer.cursor[0])
         elif first or self.whole is not None:
             self.whole, self.first_line = None, 0
-            small = len(buffer.text) <= COLOURED_TO
-            self._speak(language_of(self.path) if small else None)
+            self.code_language = language_of(self.path) if len(buffer.text) <= COLOURED_TO else None
             self.line_number_start = 1
             self.text = buffer.text
         else:
@@ -344,13 +323,12 @@ class Editor(WritingArea):
 
     def _change_text(self, overlay: Overlay) -> None:
         """A single undo step; cursor and scroll position move with their lines."""
-
         before, ending = self.document, ending_of(overlay.text)
-        lines = overlay.text.split(ending)
 
         def moved(place: Place) -> Place:
             above = sum(len(line) + len(before.newline) for line in before.lines[: place[0]])
-            return _place_of(overlay.place(above + place[1]), lines, len(ending))
+            *rows, line = overlay.text[: overlay.place(above + place[1])].split(ending)
+            return len(rows), len(line)
 
         selection, scroll = self.selection, self.scroll_offset
         start, end = moved(selection.start), moved(selection.end)
@@ -362,15 +340,6 @@ class Editor(WritingArea):
             self.load_text(overlay.text)
         self.selection = Selection(_within(self, start), _within(self, end))
         self.scroll_to(scroll.x, scroll.y + down, animate=False, immediate=True)
-
-    def _speak(self, language: str | None) -> None:
-        self.code_language = language
-        if (
-            language is not None
-            and (grammar := grammar_of(language)) is not None
-            and query_of(language) is not None
-        ):
-            Parser(grammar)
 
     @property
     def changed_text(self) -> str | None:
@@ -494,17 +463,9 @@ class Editor(WritingArea):
         assert self.whole is not None
         last = max(len(self.whole) - PART, 0)
         self.first_line = min(max(row - PART // 2, 0), last)
-        self._speak(None)
+        self.code_language = None
         self.line_number_start = self.first_line + 1
         self.text = "\n".join(self.whole[self.first_line : self.first_line + PART])
 
     def _local_place(self, place: Place) -> Place:
         return max(place[0] - self.first_line, 0), place[1]
-
-
-def _place_of(index: int, lines: list[str], ending: int) -> Place:
-    for row, line in enumerate(lines):
-        if index <= len(line):
-            return row, index
-        index -= len(line) + ending
-    return len(lines) - 1, len(lines[-1])

@@ -143,7 +143,7 @@ class CodeDocument(ExactDocument):
         before = self.newline.join([*self.lines[: top[0]], self.lines[top[0]][: top[1]]])
         first = len(before) if before.isascii() else len(before.encode(errors="replace"))
         last = first + len(self.get_text_range(top, bottom).encode(errors="replace"))
-        points = self._point(top), self._point(bottom)
+        points = self.point(top), self.point(bottom)
         result = super().replace_range(start, end, text)
         edit = {
             "start_byte": first,
@@ -151,7 +151,7 @@ class CodeDocument(ExactDocument):
             "new_end_byte": first + len(text.encode(errors="replace")),
             "start_point": points[0],
             "old_end_point": points[1],
-            "new_end_point": self._point(result.end_location),
+            "new_end_point": self.point(result.end_location),
         }
         if self._syntax_tree is not None and self.parsed >= 0:
             self._syntax_tree.edit(**edit)
@@ -177,7 +177,8 @@ class CodeDocument(ExactDocument):
             cursor.set_point_range(start_point, end_point)
         return cursor.captures(self._syntax_tree.root_node)
 
-    def _point(self, place: Location) -> tuple[int, int]:
+    def point(self, place: Location) -> tuple[int, int]:
+        """Row, and column in bytes."""
         row, column = place
         line = self.lines[row][:column] if row < self.line_count else ""
         return row, column if line.isascii() else len(line.encode(errors="replace"))
@@ -257,6 +258,10 @@ def ending_of(text: str) -> str:
     if not feeds:
         return "\r" if "\r" in text else "\n"
     return "\r\n" if text.count("\r\n") == feeds else "\n"
+
+
+def dedented(line: str, width: int) -> str:
+    return line[1:] if line.startswith("\t") else line[min(len(line) - len(line.lstrip(" ")), width) :]
 
 
 def widest(lines: list[str], tab_width: int) -> int:

@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.widgets import TextArea
 from textual.widgets.text_area import Location, Selection
 
+from tui_agent.ui.editor.documents import dedented
 from tui_agent.ui.editor.vim_motions import (
     Places,
     Register,
@@ -282,7 +283,12 @@ class Vim:
         if operator in ("d", "c", "y", "<", ">", "gu", "gU", "g~"):
             self._operate(operator, span)
         elif rest in ("p", "P"):
-            self._put_over(span)
+            words, whole = self._content()
+            gone = Register(self._text[span.start : span.end], span.lines)
+            around = whole and not span.lines
+            self._replace(span.start, span.end, f"\n{words}\n" if around else words)
+            self._register = ""
+            self._write(gone)
         elif rest == "J":
             self._join(first, max(self._text.count("\n", first, last), 1))
         elif rest[0] == "r":
@@ -381,19 +387,17 @@ class Vim:
                 self._insert(start, 1)
             case "<" | ">":
                 first, last = line_at(text, start)[0], line_at(text, max(start, end - (not lines)))[1]
-                rows = [self._shifted(row, operator) for row in text[first:last].split("\n")]
+                rows, width = text[first:last].split("\n"), self._area.indent_width
+                if operator == "<":
+                    rows = [dedented(row, width) for row in rows]
+                else:
+                    step = "\t" if self._area.indent_type == "tabs" else " " * width
+                    rows = [row and ("\t" if row.startswith("\t") else step) + row for row in rows]
                 self._replace(first, last, "\n".join(rows))
                 self._go(indent_of(self._text, first))
             case _:
                 change = {"gu": str.lower, "gU": str.upper, "g~": str.swapcase}[operator]
                 self._replace(start, end, change(text[start:end]))
-
-    def _shifted(self, row: str, operator: str) -> str:
-        width = self._area.indent_width
-        if operator == ">":
-            step = "\t" if row.startswith("\t") or self._area.indent_type == "tabs" else " " * width
-            return step + row if row else row
-        return row[1:] if row.startswith("\t") else row[min(width, len(row) - len(row.lstrip(" "))) :]
 
     def _join(self, at: int, times: int) -> None:
         start, end = line_at(self._text, at)
@@ -475,14 +479,6 @@ class Vim:
             at = min(self._at + after, end)
             self._replace(at, at, words * count)
             self._go(at + len(words) * count - 1)
-
-    def _put_over(self, span: TextRange) -> None:
-        words, lines = self._content()
-        around = lines and not span.lines
-        gone = Register(self._text[span.start : span.end], span.lines)
-        self._replace(span.start, span.end, f"\n{words}\n" if around else words)
-        self._register = ""
-        self._write(gone)
 
     # ── motions ──────────────────────────────────────────────────────────────────────────────────────────
 

@@ -6,7 +6,7 @@ The tree is queried in chunks: a chunk takes 1 ms in any file, the whole tree 35
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
@@ -24,7 +24,7 @@ from tui_agent.ui.diff.diff_lines import DiffLine, new_lines
 from tui_agent.workspace.syntax_trees import parse, prepared
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Query
+    from tree_sitter import Language, Node, Query
 
 
 #: Lines per query.
@@ -64,26 +64,36 @@ Point = tuple[int, int]
 
 
 class HasSyntaxTree(Protocol):
-    @property
-    def colour_query(self) -> Query | None: ...
+    query: Query | None
 
-    @property
-    def document(self) -> Any: ...
+    def query_syntax_tree(
+        self, query: Query, start_point: Point, end_point: Point
+    ) -> dict[str, list[Node]]: ...
 
 
 class LineHighlights(defaultdict[int, list[Highlight]]):
     """Queried on access; `clear` empties the cache."""
 
-    def __init__(self, editor: HasSyntaxTree) -> None:
+    def __init__(self, parsed: Callable[[], HasSyntaxTree | None]) -> None:
         super().__init__(list)
-        self._editor = editor
+        self._parsed = parsed
 
     def __missing__(self, row: int) -> list[Highlight]:
         first = row - row % CHUNK
-        missing = [line for line in range(first, first + CHUNK) if line not in self]
-        for line in missing:
-            self[line] = []
-        self._query(missing)
+        missing = {line: list[Highlight]() for line in range(first, first + CHUNK) if line not in self}
+        self.update(missing)
+        parsed = self._parsed()
+        if parsed is None or not (query := parsed.query):
+            return self[row]
+        first, end = min(missing), max(missing) + 1
+        captures = parsed.query_syntax_tree(query, (first, 0), (end, 0))
+        # A fixed order for all requests: of two colours on a word the later one wins.
+        for name in (query.capture_name(number) for number in range(query.capture_count)):
+            for node in sorted(captures.get(name, ()), key=attrgetter("start_byte")):
+                (top, left), (bottom, right) = node.start_point, node.end_point
+                for line in missing.keys() & range(max(top, first), min(bottom + 1, end)):
+                    start = left if line == top else 0
+                    self[line].append((start, right if line == bottom else None, name))
         return self[row]
 
     def move(self, top: Point, bottom: Point, end: Point, grows: bool) -> None:
@@ -127,20 +137,6 @@ class LineHighlights(defaultdict[int, list[Highlight]]):
             for row in range(top[0] + 1, end[0]):
                 self[row] = []
             self[end[0]] = right if end[0] != top[0] else left + right
-
-    def _query(self, missing: Sequence[int]) -> None:
-        first, end, wanted = missing[0], missing[-1] + 1, {*missing}
-        query = self._editor.colour_query
-        if not query:
-            return
-        captures = self._editor.document.query_syntax_tree(query, (first, 0), (end, 0))
-        # A fixed order for all requests: of two colours on a word the later one wins.
-        for name in (query.capture_name(number) for number in range(query.capture_count)):
-            for node in sorted(captures.get(name, ()), key=attrgetter("start_byte")):
-                (top, left), (bottom, right) = node.start_point, node.end_point
-                for line in wanted.intersection(range(max(top, first), min(bottom + 1, end))):
-                    start = left if line == top else 0
-                    self[line].append((start, right if line == bottom else None, name))
 
 
 def _stop(stop: int, top: int, bottom: int, more: int, grows: bool) -> int:
@@ -189,23 +185,16 @@ class ParsedText:
         from tree_sitter import Parser
 
         grammar = grammar_of(language)
-        self.colour_query: Query | None = None
+        self.query: Query | None = None
         if grammar is None:
             return
         tree = parse(Parser(grammar), "".join(lines).encode(errors="replace"), SECONDS)
         if tree is None:
             return
         self._tree = tree
-        self.colour_query = query_of(language)
+        self.query = query_of(language)
 
-    @property
-    def document(self) -> ParsedText:
-        return self
-
-    def query_syntax_tree(
-        self, query: Any, start_point: tuple[int, int], end_point: tuple[int, int]
-    ) -> dict[str, list[Any]]:
-        """The captures between two points, each a row and a column in bytes."""
+    def query_syntax_tree(self, query: Query, start_point: Point, end_point: Point) -> dict[str, list[Node]]:
         from tree_sitter import QueryCursor
 
         cursor = QueryCursor(query)
@@ -219,7 +208,8 @@ class SyntaxColours:
     def __init__(self, lines: Sequence[str], language: str, styles: Mapping[str, Style]) -> None:
         self._lines = lines
         self._styles = styles
-        self._found = LineHighlights(ParsedText(lines, language))
+        parsed = ParsedText(lines, language)
+        self._found = LineHighlights(lambda: parsed)
 
     def of(self, row: int) -> list[StyleSpan]:
         """Coloured ranges of a line in characters; later ones cover earlier ones."""
