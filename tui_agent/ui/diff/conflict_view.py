@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import ClassVar, Literal, NamedTuple
 
 from rich.segment import Segment
@@ -12,11 +12,11 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.strip import Strip
 
-from tui_agent.edits.merge import ConflictView, Region
+from tui_agent.edits.merge import ConflictView
+from tui_agent.ui.diff.diff_lines import CONTEXT
 from tui_agent.ui.safe_text import counted, one_line
-from tui_agent.ui.widgets.line_view import LineView
+from tui_agent.ui.widgets.line_view import BAR, LineView
 
-CONTEXT = 3
 Part = Literal["same", "fold", "head", "base", "yours", "theirs"]
 _NAMES: dict[Part, str] = {
     "base": "base: the version that the model saw",
@@ -37,57 +37,35 @@ class ConflictLine(NamedTuple):
 
 def conflict_lines(view: ConflictView, chosen: Mapping[int, str]) -> list[ConflictLine]:
     """`chosen` maps regions to decisions, including `by hand`."""
+    names = _NAMES
+    if view.yours_name != "yours":
+        names = {
+            "base": "base: the common version",
+            "yours": f"yours: the version of {view.yours_name}",
+            "theirs": f"theirs: the version of {view.theirs_name}",
+        }
+    gone = {"yours": view.yours_gone, "theirs": view.theirs_gone}
     lines: list[ConflictLine] = []
-    place = -1
+    place, last = -1, len(view.regions) - 1
     for number, region in enumerate(view.regions):
         if not region.conflict:
-            lines += _agreed(region, first=number == 0, last=number == len(view.regions) - 1)
+            agreed = [ConflictLine("same", text) for text in region.agreed]
+            head, tail = CONTEXT if number else 0, CONTEXT if number < last else 0
+            hidden = len(agreed) - head - tail
+            if hidden > 1:
+                fold = ConflictLine("fold", f"{counted(hidden, 'line')} without conflict")
+                agreed[head : head + hidden] = [fold]
+            lines += agreed
             continue
         place += 1
-        lines += _place(view, region, place, chosen.get(place, ""))
+        decision = chosen.get(place, "")
+        for part in _PARTS:
+            missing = " (no such file)" if gone.get(part) else ""
+            mark = "✓ " if decision in (part, "both") and part != "base" else ""
+            hand = "  ✓ by hand" if decision == "by hand" and part == "theirs" else ""
+            lines.append(ConflictLine("head", f"{mark}{names[part]}{missing}{hand}", place, part))
+            lines += [ConflictLine(part, text, place) for text in getattr(region, part)]
     return lines
-
-
-def first_line(lines: list[ConflictLine], place: int) -> int:
-    return next((at for at, line in enumerate(lines) if line.place == place), 0)
-
-
-def _agreed(region: Region, *, first: bool, last: bool) -> Iterator[ConflictLine]:
-    texts = region.agreed
-    head = 0 if first else CONTEXT
-    tail = 0 if last else CONTEXT
-    if len(texts) <= head + tail + 1:
-        yield from (ConflictLine("same", text) for text in texts)
-        return
-    yield from (ConflictLine("same", text) for text in texts[:head])
-    yield ConflictLine("fold", f"{counted(len(texts) - head - tail, 'line')} without conflict")
-    yield from (ConflictLine("same", text) for text in texts[len(texts) - tail :])
-
-
-def _place(view: ConflictView, region: Region, place: int, chosen: str) -> Iterator[ConflictLine]:
-    gone = {"yours": view.yours_gone, "theirs": view.theirs_gone}
-    for part in _PARTS:
-        name = f"{_name(view, part)}{' (no such file)' if gone.get(part) else ''}"
-        mark = "✓ " if chosen in (part, "both") and part != "base" else ""
-        hand = "  ✓ by hand" if chosen == "by hand" and part == "theirs" else ""
-        yield ConflictLine("head", f"{mark}{name}{hand}", place, part)
-        yield from (ConflictLine(part, text, place) for text in getattr(region, part))
-
-
-def _name(view: ConflictView, part: Part) -> str:
-    if view.yours_name == "yours":
-        return _NAMES[part]
-    match part:
-        case "yours":
-            return f"yours: the version of {view.yours_name}"
-        case "theirs":
-            return f"theirs: the version of {view.theirs_name}"
-        case _:
-            return "base: the common version"
-
-
-_BAR = "▌"
-_GROUNDS = {"theirs": "theirs", "yours": "yours"}
 
 
 class ConflictLines(LineView):
@@ -106,8 +84,8 @@ class ConflictLines(LineView):
             self.place = place
             self.side = side
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self._lines: list[ConflictLine] = []
         self._current = 0
 
@@ -127,7 +105,7 @@ class ConflictLines(LineView):
         line = self._lines[y]
         current = line.place >= 0 and line.place == self._current
         ink, ground = self._styles(line)
-        bar = Segment(_BAR if current else " ", self.ink("accent"))
+        bar = Segment(BAR if current else " ", self.ink("accent"))
         text = line.text.rstrip("\r\n").expandtabs(4)
         sign = {"theirs": "+ ", "yours": "  ", "base": "- "}.get(line.part, "  ")
         sign = "" if line.part == "head" else sign
@@ -150,11 +128,10 @@ class ConflictLines(LineView):
             case "base":
                 return self.ink("muted"), Style.null()
             case "yours" | "theirs":
-                colours = self.app.theme_variables
-                flat = line.part == "theirs" and colours.get("added-surface") == colours.get("surface")
-                return self.ink("added" if flat else ""), self.ground(_GROUNDS[line.part])
+                flat = line.part == "theirs" and self.is_flat
+                return self.ink("added" if flat else ""), self.ground(line.part)
         return self.ink(""), Style.null()
 
     def _reveal(self) -> None:
-        top = first_line(self._lines, self._current)
-        self.scroll_to(y=max(top - 2, 0), animate=False)
+        tops = (at for at, line in enumerate(self._lines) if line.place == self._current)
+        self.scroll_to(y=max(next(tops, 0) - 2, 0), animate=False)

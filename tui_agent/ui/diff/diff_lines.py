@@ -64,7 +64,12 @@ class DiffLines:
         """Each line's first row at `room` cells a row, and the number of rows."""
         tops = [0]
         for line in self.lines:
-            tops.append(tops[-1] + self._height(line, max(room, 1)))
+            raw, height = self._raw(line), 1
+            # shorter text fits even with a label, without measuring
+            fits = len(raw) + _ENDING_ROOM <= max(room, 1) and raw.isascii() and "\t" not in raw
+            if line.kind != "fold" and not fits:
+                height = len(self.breaks(line, max(room, 1))) - 1
+            tops.append(tops[-1] + height)
         return tops
 
     def breaks(self, line: DiffLine, room: int) -> list[int]:
@@ -104,15 +109,6 @@ class DiffLines:
         before, after = _bare(hunk.removed[line.at]), _bare(hunk.added[line.at])
         spans = changed_words(before, after)
         return spans[0] if line.kind == "removed" else spans[1]
-
-    def _height(self, line: DiffLine, room: int) -> int:
-        if line.kind == "fold":
-            return 1
-        raw = self._raw(line)
-        # fits even with a label, without measuring
-        if len(raw) + _ENDING_ROOM <= room and raw.isascii() and "\t" not in raw:
-            return 1
-        return len(self.breaks(line, room)) - 1
 
     def _raw(self, line: DiffLine) -> str:
         match line.kind:

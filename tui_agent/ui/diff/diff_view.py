@@ -19,7 +19,7 @@ from textual.strip import Strip
 from tui_agent.edits.change import Diff, HunkState
 from tui_agent.ui.diff.diff_lines import DiffLine, DiffLines
 from tui_agent.ui.keys.keymap import view_bindings
-from tui_agent.ui.widgets.line_view import LineView, wrap
+from tui_agent.ui.widgets.line_view import BAR, LineView, wrap
 from tui_agent.ui.widgets.syntax import (
     DiffColours,
     StyleSpan,
@@ -27,7 +27,6 @@ from tui_agent.ui.widgets.syntax import (
     layered,
 )
 
-_BAR = "▌"
 _STATES: dict[HunkState, str] = {"pending": " ", "applied": "✓", "skipped": "–"}
 _SIGNS = {"same": " ", "removed": "-", "added": "+"}
 #: Minimum cells for two columns of numbers.
@@ -210,7 +209,7 @@ class DiffView(LineView):
         )
         return Strip(
             [
-                Segment(_BAR if current else " ", self.ink("accent")),
+                Segment(BAR if current else " ", self.ink("accent")),
                 Segment(f"{mark} ", self.ink("done" if state == "applied" else "muted")),
                 Segment(f"{number} ", self.ink("muted") + ground),
                 Segment(
@@ -225,10 +224,12 @@ class DiffView(LineView):
         if strip is None:
             assert self.shown is not None
             text, ending = self.shown.text(line), self.shown.ending(line)
-            style = self._text_style(line) + self._ground(line)
-            segments = layered(text, style, self._layers(line) if self._is_due(line) else ())
+            due, ground = self._is_due(line), self._ground(line)
+            coloured = self.is_flat if due else self.state_of(line.hunk) == "applied"
+            ink = self.ink(line.kind if line.hunk >= 0 and coloured else "" if due else "muted")
+            segments = layered(text, ink + ground, self._layers(line) if due else ())
             if ending:
-                segments.append(Segment(f"  {ending}", self.ink("muted") + self._ground(line)))
+                segments.append(Segment(f"  {ending}", self.ink("muted") + ground))
             strip = self._drawn[index] = Strip(segments)
         return strip
 
@@ -241,7 +242,7 @@ class DiffView(LineView):
             self.run_worker(self._colour(shown.diff))
         if line.hunk >= 0:
             # underlined if the terminal has few background colours
-            mark = self.ground(f"{line.kind}-word") + Style(underline=True if self._is_flat else None)
+            mark = self.ground(f"{line.kind}-word") + Style(underline=True if self.is_flat else None)
             return [StyleSpan(start, end, mark) for start, end in shown.words(line)]
         return [
             StyleSpan(shown.column(line, start), shown.column(line, end), style)
@@ -258,17 +259,6 @@ class DiffView(LineView):
 
     def _is_due(self, line: DiffLine) -> bool:
         return line.hunk < 0 or self.state_of(line.hunk) == "pending"
-
-    def _text_style(self, line: DiffLine) -> Style:
-        applied = line.hunk >= 0 and self.state_of(line.hunk) == "applied"
-        if line.hunk >= 0 and (applied or (self._is_flat and self._is_due(line))):
-            return self.ink(line.kind)
-        return self.ink("") if self._is_due(line) else self.ink("muted")
-
-    @property
-    def _is_flat(self) -> bool:
-        colours = self.app.theme_variables
-        return colours.get("added-surface") == colours.get("surface")
 
     def _ground(self, line: DiffLine) -> Style:
         if line.hunk < 0 or not self._is_due(line):

@@ -69,7 +69,10 @@ def draw(line: Line, width: int, inks: Inks, base: Style | None = None) -> Strip
     base = base or Style.null()
     left = [piece._replace(text=one_line(piece.text)) for piece in line.left]
     needed = sum(cell_len(piece.text) for piece in left if piece.gives != "all")
-    right = _right(line.right, width, needed)
+    choices = [piece._replace(text=one_line(piece.text)) for piece in line.right]
+    shortest = choices[-1] if choices and cell_len(choices[-1].text) + 1 <= width // 2 else Piece("")
+    beside = (piece for piece in choices if needed + 1 + cell_len(piece.text) <= width)
+    right = next(beside, shortest)
     room = width - cell_len(right.text) - 1 if right.text else width
     free = room - needed if room - needed >= _SHORTEST * 2 else 0  # shorter text is not readable
     left = [
@@ -109,17 +112,6 @@ def _words(text: str, width: int) -> list[str]:
     ]
 
 
-def _right(choices: Sequence[Piece], width: int, left: int) -> Piece:
-    """The longest variant beside the whole left side, or the shortest if it fits."""
-    cleaned = [piece._replace(text=one_line(piece.text)) for piece in choices]
-    for piece in cleaned:
-        if left + 1 + cell_len(piece.text) <= width:
-            return piece
-    if cleaned and cell_len(cleaned[-1].text) + 1 <= width // 2:
-        return cleaned[-1]
-    return Piece("")
-
-
 def _fitted(pieces: list[Piece], room: int) -> list[Piece]:
     """The widest shrinkable pieces shrink most."""
     over = sum(cell_len(piece.text) for piece in pieces) - room
@@ -132,18 +124,14 @@ def _fitted(pieces: list[Piece], room: int) -> list[Piece]:
         shorter = fit(piece.text, max(size - over, min(size, _SHORTEST)), piece.gives)
         pieces[index] = piece._replace(text=shorter)
         over -= size - cell_len(shorter)
-    return _cut(pieces, room) if over > 0 else pieces
-
-
-def _cut(pieces: list[Piece], room: int) -> list[Piece]:
+    if over <= 0:
+        return pieces
     kept: list[Piece] = []
     for piece in pieces:
-        size = cell_len(piece.text)
-        if size > room:
-            kept.append(piece._replace(text=fit(piece.text, room)))
+        kept.append(piece._replace(text=fit(piece.text, room)))
+        room -= cell_len(piece.text)
+        if room < 0:
             break
-        kept.append(piece)
-        room -= size
     return kept
 
 
@@ -250,6 +238,12 @@ class LineView(ScrollView, can_focus=True):
     def down(self) -> int:
         return self.scrollable_content_region.height
 
+    @property
+    def is_flat(self) -> bool:
+        """Whether the theme does not distinguish changes by their background."""
+        colours = self.app.theme_variables
+        return colours.get("added-surface") == colours.get("surface")
+
     def ink(self, name: str) -> Style:
         """Foreground and weight of a theme role; "" is plain text."""
         style = self._inks.get(name)
@@ -293,7 +287,8 @@ class LineView(ScrollView, can_focus=True):
         return [strip.apply_style(ground) for strip in super().render_lines(crop)]
 
 
-_BAR = "▌"
+#: Marks the cursor's row.
+BAR = "▌"
 #: Minimum cells beside the right end of a line; narrower text gets the whole line.
 _LEAST_BESIDE = 8
 
@@ -323,30 +318,26 @@ class Rows(LineView):
         super().__init__(id=id)
         self.rows: tuple[Row, ...] = ()
         self._lines: list[tuple[int, Line | Callable[[], Line]]] = []
-        self._cursor = ""
-
-    @property
-    def cursor(self) -> str:
-        return self._cursor
+        self.cursor = ""
 
     def set_rows(self, rows: Sequence[Row], cursor: str | None = None) -> None:
         """Moves the cursor to `cursor`, its former key, or the nearest row."""
         before = self._position()
         self.rows = tuple(rows)
         keys = self._keys()
-        wanted = self._cursor if cursor is None else cursor
+        wanted = self.cursor if cursor is None else cursor
         if wanted not in keys:
             wanted = keys[min(before, len(keys) - 1)] if keys else ""
-        moved = wanted != self._cursor
-        self._cursor = wanted
+        moved = wanted != self.cursor
+        self.cursor = wanted
         self._lay_out()
         if moved:
             self._reveal()
 
     def move_to(self, key: str) -> None:
-        if key == self._cursor or key not in self._keys():
+        if key == self.cursor or key not in self._keys():
             return
-        self._cursor = key
+        self.cursor = key
         self.refresh()
         self._reveal()
         self.post_message(self.Moved(self, key))
@@ -360,10 +351,14 @@ class Rows(LineView):
         return self.rows[self._lines[y][0]]
 
     def action_cursor(self, step: int) -> None:
-        self._move_by(step)
+        keys = self._keys()
+        if keys:
+            self.move_to(keys[max(0, min(self._position() + step, len(keys) - 1))])
+        else:
+            self.scroll_relative(y=step, animate=False)
 
     def action_page(self, step: int) -> None:
-        self._move_by(step * max(self.down - 1, 1))
+        self.action_cursor(step * max(self.down - 1, 1))
 
     def action_edge(self, index: int) -> None:
         keys = self._keys()
@@ -380,10 +375,10 @@ class Rows(LineView):
         index, line = self._lines[y]
         if not isinstance(line, Line):
             line = line()
-        current = bool(self._cursor) and self.rows[index].key == self._cursor
+        current = bool(self.cursor) and self.rows[index].key == self.cursor
         if not current:
             return draw(Line((Piece(" "), *line.left), line.right), width, self.ink)
-        bar = Piece(_BAR, "accent" if self.has_focus else "faint")
+        bar = Piece(BAR, "accent" if self.has_focus else "faint")
         ground = self.ground("cursor" if self.has_focus else "resting")
         return draw(Line((bar, *line.left), line.right), width, self.ink, ground)
 
@@ -403,8 +398,8 @@ class Rows(LineView):
         event.stop()
         if row.marked and event.x <= 1:
             self.post_message(self.Marked(self, row.key))
-        elif row.key == self._cursor:
-            self.post_message(self.Chosen(self, self._cursor))
+        elif row.key == self.cursor:
+            self.post_message(self.Chosen(self, self.cursor))
         else:
             self.move_to(row.key)
 
@@ -418,14 +413,7 @@ class Rows(LineView):
 
     def _position(self) -> int:
         keys = self._keys()
-        return keys.index(self._cursor) if self._cursor in keys else 0
-
-    def _move_by(self, step: int) -> None:
-        keys = self._keys()
-        if not keys:
-            self.scroll_relative(y=step, animate=False)
-            return
-        self.move_to(keys[max(0, min(self._position() + step, len(keys) - 1))])
+        return keys.index(self.cursor) if self.cursor in keys else 0
 
     def _lay_out(self) -> None:
         width = max(self.across - 1, 8)
@@ -434,7 +422,7 @@ class Rows(LineView):
         self.refresh()
 
     def _reveal(self) -> None:
-        ys = [y for y, (index, _) in enumerate(self._lines) if self.rows[index].key == self._cursor]
+        ys = [y for y, (index, _) in enumerate(self._lines) if self.rows[index].key == self.cursor]
         if ys:
             self.scroll_to_region(Region(0, ys[0], 1, len(ys)), animate=False, force=True)
 
