@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from textual.app import App
+from textual.dom import DOMNode
 
 from tui_agent.ui.keys.keyboard import Keyboard
 from tui_agent.ui.keys.keymap import Keys
@@ -31,6 +32,11 @@ class Choice(NamedTuple):
 T = TypeVar("T")
 
 Reopen = Callable[[Choice], Awaitable["Session"]]
+
+
+def keys_of(node: DOMNode) -> Keys:
+    """The application's keys; none in an application of another class."""
+    return getattr(node.app, "keys", None) or Keys({})
 
 
 class AgentCommands(Protocol):

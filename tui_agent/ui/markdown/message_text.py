@@ -26,9 +26,10 @@ from textual.strip import Strip
 from textual.style import Style
 
 from tui_agent.processes.background import WorkCancelled, in_background, pause
+from tui_agent.ui.host import keys_of
 from tui_agent.ui.markdown.rendering import coloured
 from tui_agent.ui.markdown.streaming import DrawnLines, Reading
-from tui_agent.ui.markdown.text_lines import MARGIN, TAB, AnyLine, DrawnRow, TextLine
+from tui_agent.ui.markdown.text_lines import MARGIN, TAB, AnyLine, DrawnRow, Fragment, TextLine
 from tui_agent.ui.safe_text import one_line
 from tui_agent.ui.textual_patches.grown_widgets import GrowsAtEnd
 from tui_agent.ui.textual_patches.styles_cache import forget_lines
@@ -201,38 +202,39 @@ class MessageText(Guarded, GrowsAtEnd):
             ground = style + Style(background=self.get_component_styles("message-text--code").background)
         else:
             ground = style
-        strips = []
-        for piece in row.pieces:
+        strips, pieces = [], [*row.pieces]
+        room = self._width - 2 * MARGIN
+        if row.head:
+            marks = sum(piece.content.cell_length for piece in pieces)
+            pieces.append(Fragment(self._head(row.head, line, room - marks)))
+        for piece in pieces:
             content = piece.content.expand_tabs(TAB) if "\t" in piece.content.plain else piece.content
             if content:
-                rendered = content.render(ground, end="", parse_style=self._style_of)
+                rendered = content.render(
+                    ground,
+                    end="",
+                    parse_style=lambda style: style if isinstance(style, Style) else Style.parse(style),
+                )
                 strip = Strip([Segment(text, one.rich_style) for text, one in rendered])
                 strips.append(strip if piece.at < 0 else strip.apply_offsets(piece.at, line))
         if row.code:
             edge = Strip([Segment(" " * MARGIN, ground.rich_style)])
-            room = self._width - 2 * MARGIN
-            if row.head:
-                strips += self._head(row.head, line, room - sum(one.cell_length for one in strips), ground)
             inner = Strip.join(strips)
             last = next(reversed([*inner]), Segment("")).style
             filling = last if last and last.bgcolor else ground.rich_style
             return Strip.join([edge, inner.extend_cell_length(room, filling), edge])
         return Strip.join(strips) if strips else Strip([Segment("", style.rich_style)])
 
-    def _head(self, language: str, line: int, room: int, ground: Style) -> list[Strip]:
+    def _head(self, language: str, line: int, room: int) -> Content:
         """A code block's language, and a clickable hint of the keys that copy it."""
-        key = keys.shown("chat.blocks") if (keys := getattr(self.app, "keys", None)) else ""
+        key = keys_of(self).shown("chat.blocks")
         copies = f"{key}, y copies" if key else "copy"
         left, gap = fit(language, room), room - cell_len(language) - cell_len(copies)
         words = [Content.styled(left, "$muted")]
         if gap > 1:
             pressed = Content.styled(copies, "$muted").stylize(Style.from_meta({_COPIED: line}))
             words += [Content(" " * gap), pressed]
-        rendered = Content().join(words).render(ground, end="", parse_style=self._style_of)
-        return [Strip([Segment(text, one.rich_style) for text, one in rendered])]
-
-    def _style_of(self, style: Style | str) -> Style:
-        return style if isinstance(style, Style) else Style.parse(style)
+        return Content().join(words)
 
     def notify_style_update(self) -> None:
         super().notify_style_update()

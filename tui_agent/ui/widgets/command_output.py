@@ -14,6 +14,7 @@ from textual.widgets import Static
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.numbers import whole_number
 from tui_agent.store.commands import MARKS, CheckLook, CheckResult, CommandResult, Place
+from tui_agent.ui.host import keys_of
 from tui_agent.ui.keys.keymap import view_bindings
 from tui_agent.ui.safe_text import CHECK_INKS, coloured, label, parts
 from tui_agent.ui.widgets.error_guard import GuardedText, or_broken
@@ -82,10 +83,11 @@ class FoldLine(GuardedText, can_focus=True):
         self._draw()
 
     def on_click(self, event: events.Click) -> None:
-        self._clicked(event)
-
-    def _clicked(self, event: events.Click) -> None:
-        self.action_press()
+        place = event.style.meta.get(_LINK)
+        if place is None:
+            self.action_press()
+        else:
+            self.post_message(PlacePressed(*place))
 
     def action_press(self) -> None:
         self._unfolded = not self._unfolded
@@ -112,13 +114,6 @@ class CommandOutput(FoldLine):
     def _draw(self) -> None:
         self.set_class(self._check is not None and not self._unfolded, "-one-line")
         super()._draw()
-
-    def _clicked(self, event: events.Click) -> None:
-        place = event.style.meta.get(_LINK)
-        if place is None:
-            self.action_press()
-        else:
-            self.post_message(PlacePressed(*place))
 
     def action_open_next(self) -> None:
         if found := list(dict.fromkeys(places(self._result.output))):
@@ -153,10 +148,10 @@ class CommandOutput(FoldLine):
         seen = [_with_both_ends(line) for line in seen]
         if not (more := _lines(result) - len(seen)):
             return seen
-        keys = getattr(self.app, "keys", None)
         where = "" if result.ok else " above"
-        key = f" · {keys.shown('chat.blocks')} walks to them" if keys else ""
-        return [*seen, parts((f"… {more:,} more{where}{key}", "$muted"))]
+        key = keys_of(self).shown("chat.blocks")
+        walks = f" · {key} walks to them" if key else ""
+        return [*seen, parts((f"… {more:,} more{where}{walks}", "$muted"))]
 
 
 def _with_both_ends(line: Content) -> Content:

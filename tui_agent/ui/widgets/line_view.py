@@ -15,6 +15,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from tui_agent.ui.host import keys_of
 from tui_agent.ui.keys.keymap import view_bindings
 from tui_agent.ui.safe_text import one_line
 
@@ -497,9 +498,9 @@ class HintLine(LineView, can_focus=False):
             self.post_message(self.Pressed(action))
 
     def _placed(self) -> Iterator[tuple[Hint, str, int]]:
-        at, width, keys = 1, self.across, getattr(self.app, "keys", None)
+        at, width, keys = 1, self.across, keys_of(self)
         for hint in self._words:
-            key = keys.shown(hint.action) if hint.action and keys is not None else ""
+            key = keys.shown(hint.action)
             size = cell_len(key) + bool(key) + cell_len(hint.text) + 2
             if at + size - 2 > width:
                 break

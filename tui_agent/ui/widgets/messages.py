@@ -281,16 +281,14 @@ class Reasoning(GuardedText):
             self._draw()
 
     def _draw(self) -> None:
-        words = f"thinking {self._count()} tokens"
+        count = f"{self._tokens:,}" if self._tokens else f"~{estimated_tokens(len(self._text)):,}"
+        words = f"thinking {count} tokens"
         if not self._text:
             shown = f"  {words}"
         else:
             newest = self._text if len(self._text) <= SHOWN else f"… {self._text[-SHOWN:]}"
             shown = f"▾ {words}\n{newest}" if self._unfolded else f"▸ {words}"
         self.update(or_broken(lambda: plain(shown)))
-
-    def _count(self) -> str:
-        return f"{self._tokens:,}" if self._tokens else f"~{estimated_tokens(len(self._text)):,}"
 
 
 class CallLine(FoldLine):

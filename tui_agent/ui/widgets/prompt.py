@@ -8,7 +8,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from textual import events, on
@@ -20,6 +20,7 @@ from tui_agent.files.numbers import whole_number
 from tui_agent.store.state import State
 from tui_agent.ui.actions import slash_commands
 from tui_agent.ui.editor.writing_area import WritingArea
+from tui_agent.ui.host import keys_of
 from tui_agent.ui.keys.keymap import Keys, view_bindings
 from tui_agent.ui.keys.leader import is_modifier
 from tui_agent.ui.safe_text import one_line, parts
@@ -43,13 +44,6 @@ _PICTURE = re.compile(r"^[^\n]{1,4096}\.(?:png|jpe?g|gif|webp|bmp|tiff?|ico)$", 
 DROPPED_WITHIN = 0.2
 #: Actions only of the empty prompt, since their keys edit text.
 _IN_EMPTY = ("changes.apply_one", "changes.skip_one")
-
-
-class ChosenStep(NamedTuple):
-    """The digit is empty after a click."""
-
-    digit: str
-    text: str
 
 
 class Prompt(WritingArea):
@@ -94,7 +88,8 @@ class Prompt(WritingArea):
         self.highlight_cursor_line = False
         self._step = step
         self._keep = keep
-        self._chosen: ChosenStep | None = None
+        #: The digit that has just chosen a next step, "" after a click.
+        self._chosen: str | None = None
         self._pastes: list[str] = []
         self._history: Sequence[str] = ()
         self._at = 0
@@ -122,7 +117,7 @@ class Prompt(WritingArea):
 
     def choose(self, text: str, digit: str = "") -> None:
         self.set_value(text)
-        self._chosen = ChosenStep(digit, text)
+        self._chosen = digit
 
     def insert_before(self, text: str) -> None:
         self.set_value("\n".join(filter(None, (text, self.value))))
@@ -192,22 +187,18 @@ class Prompt(WritingArea):
         return ("", "") if command is None else ("/", command)
 
     def _meant_for_list(self, key: str) -> str:
-        keys: Keys | None = getattr(self.app, "keys", None)
-        if keys is None or not self.picking:
+        if not self.picking:
             return ""
+        keys = keys_of(self)
         choosing = ("choose", "take") if self._word() == self.picked_for else ()
         names = (*choosing, "up", "down", "close")
         return next((name for name in names if keys.matches(key, f"offers.{name}")), "")
 
     def action_undo(self) -> None:
-        empty, keys = not self.text, getattr(self.app, "keys", None)
+        empty = not self.text
         super().action_undo()
-        if empty and not self.text and keys and keys.matches("ctrl+z", "app.suspend"):
+        if empty and not self.text and keys_of(self).matches("ctrl+z", "app.suspend"):
             self.post_message(Pane.ActionAsked("app.suspend"))
-
-    def _meant_for_change(self, key: str) -> str:
-        keys: Keys | None = getattr(self.app, "keys", None)
-        return next((name for name in _IN_EMPTY if keys and keys.matches(key, name)), "")
 
     @on(events.Key)
     async def _take_key(self, event: events.Key) -> None:
@@ -218,9 +209,10 @@ class Prompt(WritingArea):
             event.prevent_default()
             event.stop()
             self.post_message(self.PickerKey(meant))
-        elif not self.text and not self._undone and (action := self._meant_for_change(event.key)):
+        elif not self.text and not self._undone and keys_of(self).matches(event.key, *_IN_EMPTY):
             event.prevent_default()
             event.stop()
+            action = next(name for name in _IN_EMPTY if keys_of(self).matches(event.key, name))
             await self.run_action(f"screen.do('{action}')")
         elif self._taken_by_vim(event):
             return
@@ -244,7 +236,7 @@ class Prompt(WritingArea):
             return True
         return False
 
-    def _after_choice(self, chosen: ChosenStep, event: events.Key) -> None:
+    def _after_choice(self, digit: str, event: events.Key) -> None:
         """The first key after a choice reverts it, or makes it typed text."""
         if is_modifier(event):
             return
@@ -253,13 +245,13 @@ class Prompt(WritingArea):
             event.prevent_default()
             event.stop()
             self.set_value("")
-        elif event.is_printable and chosen.digit:
-            self.set_value(chosen.digit)
+        elif event.is_printable and digit:
+            self.set_value(digit)
 
     @on(events.Paste)
     async def _take_paste(self, event: events.Paste) -> None:
-        if self._chosen is not None and self._chosen.digit:
-            self.set_value(self._chosen.digit)
+        if self._chosen:
+            self.set_value(self._chosen)
         self._chosen = None
         if not event.text:
             self.post_message(self.PictureAsked())
@@ -316,7 +308,7 @@ class CompletionList(OptionList, can_focus=False):
             case "/":
                 self._session.extensions.start()
                 own = extension_rows(query, self._session.extensions.names())
-                self.show("/", [*command_rows(query, getattr(self.app, "keys", None)), *own])
+                self.show("/", [*command_rows(query, keys_of(self)), *own])
             case _:
                 self.close()
 
@@ -356,9 +348,9 @@ def file_row(path: str, state: State) -> tuple[str, Content]:
     return path, parts(one_line(path), *marks)
 
 
-def command_rows(query: str, keys: Keys | None) -> list[tuple[str, Content]]:
+def command_rows(query: str, keys: Keys) -> list[tuple[str, Content]]:
     found = [
-        (name, (keys.shown(it.id) or keys.shown(f"prompt.{it.name}")) if keys else "", it.words)
+        (name, keys.shown(it.id) or keys.shown(f"prompt.{it.name}"), it.words)
         for name, it in slash_commands(query)
     ]
     width = max((len(name) for name, _, _ in found), default=0)

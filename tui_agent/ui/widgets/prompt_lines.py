@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, ClassVar
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from textual import events
 from textual.content import Content
 from textual.message import Message
@@ -23,8 +23,10 @@ from tui_agent.store.conversation import estimated_tokens
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import PermissionQuestion, State, TurnSlice
 from tui_agent.ui.graph.facts import clock, dollars, short_count
+from tui_agent.ui.host import keys_of
 from tui_agent.ui.keys.keymap import view_bindings
 from tui_agent.ui.safe_text import label, parts, plain
+from tui_agent.ui.widgets.line_view import fit
 from tui_agent.ui.widgets.messages import WORDS
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.ticker import Ticker
@@ -73,8 +75,7 @@ class ApprovalLine(PromptLine):
         if not waiting or begin == "auto":
             return ""
         now = [task for task in waiting if task.state == "ready"] or waiting
-        keys = getattr(self.app, "keys", None)
-        go, run, one = (keys.shown(name) for name in _KEYS) if keys else ("", "", "")
+        go, run, one = (keys_of(self).shown(name) for name in _KEYS)
         if begin == "ticked" and ticked:
             return f"{_count(waiting)} · {run} runs {ticked} ticked · {go} shows them"
         if any(task.wanted or task.state == "running" for task in tasks):
@@ -103,8 +104,8 @@ class PermissionLine(PromptLine, can_focus=True):
     def show(self, question: PermissionQuestion | None) -> None:
         if question != self._question:
             self._question, self._since = question, time.monotonic()
-        keys = getattr(self.app, "keys", None)
-        go = f" · {keys.shown('session.permission')} shows and answers it" if keys else ""
+        key = keys_of(self).shown("session.permission")
+        go = f" · {key} shows and answers it" if key else ""
         if question is None or not self._answers:
             self.say(f"{question.words}{go}" if question else "")
             return
@@ -113,7 +114,7 @@ class PermissionLine(PromptLine, can_focus=True):
             *(label(f"  {line}") for line in question.preview.splitlines()),
         ]
         told = "   ".join(f"{at} {words}" for at, (_, words) in enumerate(self._answers, 1))
-        self.say(_joined([*rows, parts((f"  {told}", "$accent"))]))
+        self.say(Content("\n").join([*rows, parts((f"  {told}", "$accent"))]))
 
     @property
     def _answers(self) -> Sequence[tuple[str, str]]:
@@ -150,8 +151,8 @@ class OfferLine(PromptLine, can_focus=True):
         super().__init__("offer")
 
     def show(self, checks: Sequence[CheckCommand]) -> None:
-        keys = getattr(self.app, "keys", None)
-        go = f" · {keys.shown('checks.accept')} runs them on every proposal" if keys else ""
+        key = keys_of(self).shown("checks.accept")
+        go = f" · {key} runs them on every proposal" if key else ""
         self.say(f"Checks found: {', '.join(check.name for check in checks)}{go}" if checks else "")
 
     def on_click(self) -> None:
@@ -190,7 +191,7 @@ class NextSteps(Static):
         rows = [
             parts((f"{n} ", "bold $accent"), step_text(step.label)) for n, step in enumerate(self.steps, 1)
         ]
-        self.update(_joined(rows))
+        self.update(Content("\n").join(rows))
 
     def text_of(self, number: int) -> str | None:
         return self.steps[number - 1].input_text if 0 < number <= len(self.steps) else None
@@ -240,14 +241,12 @@ class ProgressLine(PromptLine):
             if state.turn.number != self._turn:
                 self._turn, self._since = state.turn.number, time.monotonic()
             seconds = time.monotonic() - self._since
-            below = so_far(state)
-            lines = lines or self._live(state, seconds)
-            lines += below
+            lines = [*(lines or self._live(state, seconds)), *so_far(state)]
         else:
             self._turn = 0
         layout = len(lines) != self._rows
         self._rows = len(lines)
-        self.say(_joined(lines) if lines else "", layout=layout)
+        self.say(Content("\n").join(lines), layout=layout)
 
     def _live(self, state: State, seconds: float) -> list[Content]:
         turn, reply = state.turn, state.reply
@@ -284,14 +283,13 @@ class ProgressLine(PromptLine):
         doing = _progress(state.turn, state.model.name)
         if turn.phase == "streaming" and (thinks or reply.writing):
             told = len("".join(facts) + stops)
-            path = fit_path(reply.writing, max(across - told - 14, _SHORTEST_PATH))
+            path = fit(one_line(reply.writing), max(across - told - 14, _SHORTEST_PATH), "start")
             doing = "thinking" if thinks else f"writing {path}"
         return [parts(("● ", "$running"), (fitted(doing, facts, stops, across - MARK), "$muted"))]
 
     @property
     def _stop_key(self) -> str:
-        keys = getattr(self.app, "keys", None)
-        return keys.shown("app.close") if keys is not None else ""
+        return keys_of(self).shown("app.close")
 
     @property
     def _across(self) -> int:
@@ -302,20 +300,13 @@ class ProgressLine(PromptLine):
             self.show(self._state)
 
 
-def fit_path(path: str, room: int) -> str:
-    path = one_line(path)
-    return path if len(path) <= room else f"…{path[len(path) - room + 1 :]}"
-
-
 def fitted(doing: str, facts: Sequence[str], stops: str, room: int) -> str:
     """Drops the last facts, then cuts the activity; keeps the key that `stops` it."""
     facts = list(facts)
     while facts and cell_len(doing + "".join(facts) + stops) > room:
         facts.pop()
-    left = max(room - cell_len("".join(facts) + stops), 1)
-    if cell_len(doing) > left:
-        doing = f"{set_cell_size(doing, left - 1).rstrip()}…"
-    return f"{doing}{''.join(facts)}{stops}"
+    behind = "".join(facts) + stops
+    return fit(doing, max(room - cell_len(behind), 1)) + behind
 
 
 def _command(running: Sequence[RunningCommand], stop: str, across: int) -> Content:
@@ -366,7 +357,8 @@ class QueuedMessages(Static):
             return
         self._shown = queue
         self.display = bool(queue)
-        self.update(_joined([parts(("waits  ", "$running"), (text, "$muted")) for text in queue[:6]]))
+        rows = [parts(("waits  ", "$running"), (text, "$muted")) for text in queue[:6]]
+        self.update(Content("\n").join(rows))
 
     def on_click(self, event: events.Click) -> None:
         self.post_message(self.Removed(event.get_content_offset_capture(self).y))
@@ -379,17 +371,12 @@ def step_text(label: str) -> str:
     return unescape(_ELEMENT.sub("", label)).strip() or label
 
 
-def _joined(rows: list[Content]) -> Content:
-    return Content("\n").join(rows)
-
-
 class ContinueLine(PromptLine):
     def __init__(self) -> None:
         super().__init__("going-on")
 
     def show(self, text: str, state: State) -> None:
-        keys = getattr(self.app, "keys", None)
-        key = keys.shown("chat.go_on") if keys is not None else ""
+        key = keys_of(self).shown("chat.go_on")
         sent = "your text" if state.input.memory else "your progress"
         asks = asks_to_go_on(text, state.next_turn)
         self.say(f"{sent} is sent, too{f' · {key} edits it' if key else ''}" if asks else "")
@@ -418,10 +405,8 @@ class NoModelLine(Static):
             self.run_worker(self._look())
 
     async def _look(self) -> None:
-        keys = getattr(self.app, "keys", None)
-        key = keys.shown("session.model") if keys is not None else ""
         found = await self._session.models.find()
-        self.update(plain(no_model_words(found, key)))
+        self.update(plain(no_model_words(found, keys_of(self).shown("session.model"))))
         self.post_message(self.ModelsFound(found))
 
 

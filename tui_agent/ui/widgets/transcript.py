@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.timer import Timer
 
 from tui_agent.store.state import ChatMessage, ReviewSlice, State
+from tui_agent.ui.host import keys_of
 from tui_agent.ui.textual_patches.grown_widgets import LaidOutOnce
 from tui_agent.ui.widgets.command_output import FoldLine
 from tui_agent.ui.widgets.messages import MessageBlock, Reasoning, TextBlock, blocks_of, facts_of
@@ -214,8 +215,8 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         self._choose(None)
 
     def on_key(self, event: events.Key) -> None:
-        block, keys = self._chosen, getattr(self.app, "keys", None)
-        if block is None or keys is None:
+        block, keys = self._chosen, keys_of(self)
+        if block is None:
             return
         names = ("unfold", "previous", "next", "copy", "open", "leave")
         meant = next((name for name in names if keys.matches(event.key, f"blocks.{name}")), "")
@@ -258,7 +259,15 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         question = self._blocks.get(max(asked, default=0))
         if question is not None:
             question.show_plan(state.plan)
-        self._show_live(state)
+        reply = state.reply
+        if reply.summary or reply.message or reply.reasoning:
+            if self._live is None:
+                self._live = MessageBlock(unfolded=self._unfolded)
+                self.mount(self._live)
+            self._live.grow(reply)
+        elif self._live is not None:
+            self._live.remove()
+            self._live = None
 
     def _fill(self) -> None:
         oldest = min(self._blocks, default=1)
@@ -292,17 +301,6 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
         block = MessageBlock(message, facts_of(message, review), self._unfolded)
         self._blocks[message.number] = block
         return block
-
-    def _show_live(self, state: State) -> None:
-        reply = state.reply
-        if reply.summary or reply.message or reply.reasoning:
-            if self._live is None:
-                self._live = MessageBlock(unfolded=self._unfolded)
-                self.mount(self._live)
-            self._live.grow(reply)
-        elif self._live is not None:
-            self._live.remove()
-            self._live = None
 
     def _say_behind(self, count: int) -> None:
         if count != self._behind:

@@ -12,6 +12,7 @@ from textual.widgets import Static
 from tui_agent.edits.change import Change
 from tui_agent.store.state import State
 from tui_agent.ui.graph.facts import clock, silence
+from tui_agent.ui.host import keys_of
 from tui_agent.ui.safe_text import counted, parts
 from tui_agent.ui.widgets.pane import Pane
 from tui_agent.ui.widgets.ticker import Ticker
@@ -80,15 +81,16 @@ class WaitingLines(Static):
             return
         self._lines = lines
         self.display = bool(lines)
-        keys = getattr(self.app, "keys", None)
+        keys = keys_of(self)
         rows = [
             parts(
                 (f"{line.sign} ", "$failed" if line.sign == "✗" else "$warning"),
                 line.words,
-                (f" · {keys.shown(f'pane.{line.pane}')}" if keys else "", "$accent"),
-                (f" {'answers' if line.sign == '?' else 'shows'} it" if keys else "", "$muted"),
+                (f" · {key}" if key else "", "$accent"),
+                (f" {'answers' if line.sign == '?' else 'shows'} it" if key else "", "$muted"),
             )
             for line in lines
+            for key in (keys.shown(f"pane.{line.pane}"),)
         ]
         self.update(Content("\n").join(rows))
 

@@ -16,7 +16,7 @@ from textual.widget import Widget
 
 from tui_agent.answers.values import NextStep
 from tui_agent.store.state import State
-from tui_agent.ui.keys.keymap import Keys
+from tui_agent.ui.host import keys_of
 from tui_agent.ui.safe_text import parts
 from tui_agent.ui.widgets.prompt_lines import NextSteps
 
@@ -147,7 +147,7 @@ class Welcome(Center):
             self.post_message(NextSteps.StepPressed(TRIALS[at]))
 
     def _lines(self, width: int, rows: int) -> list[Content]:
-        keys, short = getattr(self.app, "keys", None) or Keys({}), rows < _SHORT
+        keys, short = keys_of(self), rows < _SHORT
         asks = (
             "Who answers? Enter asks you, then sends the message"
             if self._typed
