@@ -7,10 +7,9 @@ import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from msgspec.structs import replace
-from textual.app import App
 from textual.containers import Container
 from textual.content import Content
 from textual.css.query import NoMatches
@@ -21,6 +20,7 @@ from textual.widget import Widget
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.ui.actions import ACTIONS, actions_of, bindings_of
+from tui_agent.ui.host import keys_of
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.panes import PANES
 
@@ -121,7 +121,7 @@ class Pane(Container):
 
     @property
     def keys(self) -> Keys:
-        return getattr(self.app, "keys", Keys({}))
+        return keys_of(self)
 
     @property
     def plain(self) -> bool:
@@ -213,36 +213,29 @@ def compare(pane: Pane, path: str) -> None:
 GROUP = "ask"
 
 
-@runtime_checkable
-class HoldsTyping(Protocol):
-    async def flush(self) -> None: ...
-
-
 def call_session(node: DOMNode, session: Session, call: Coroutine[Any, Any, object]) -> None:
     """Runs a session call in the background, after a flush of typed text. An error becomes a notice. The
     task belongs to the application: closing a pane does not interrupt a write.
     """
-    node.app.run_worker(_notify_result(node.app, session, call), group=GROUP)
+    app = node.app
+
+    async def run() -> None:
+        workspace = getattr(app.screen_stack[0], "workspace", None)
+        try:
+            for pane in workspace.panes if workspace is not None else ():
+                await pane.flush()
+            await call
+        except NoMatches:
+            # At the program's end a widget may be unmounted before the call ends.
+            if app.is_running:
+                raise
+
+    app.run_worker(noticed(session, run()), group=GROUP)
 
 
 async def noticed(session: Session, call: Awaitable[object]) -> None:
     """A user-facing error becomes a notice."""
     try:
         await call
-    except TuiAgentError as error:
-        await session.notice(str(error), "error")
-
-
-async def _notify_result(app: App[Any], session: Session, call: Coroutine[Any, Any, object]) -> None:
-    try:
-        workspace = getattr(app.screen_stack[0], "workspace", None)
-        for pane in workspace.panes if workspace is not None else ():
-            if isinstance(pane, HoldsTyping):
-                await pane.flush()
-        await call
-    except NoMatches:
-        # At the program's end a widget may be unmounted before the call ends.
-        if app.is_running:
-            raise
     except TuiAgentError as error:
         await session.notice(str(error), "error")
