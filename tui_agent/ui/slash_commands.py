@@ -34,15 +34,13 @@ def text_command(text: str) -> tuple[str, str]:
 def call_of(session: Session, text: str) -> Call | None:
     """`None` for a message."""
     name, words = text_command(text)
-    return TEXT_COMMANDS[name](session, text, words) if name in TEXT_COMMANDS else None
+    if name == "effort" and split_effort(text)[0]:
+        return None
+    return TEXT_COMMANDS[name](session, words) if name in TEXT_COMMANDS else None
 
 
-def _effort(session: Session, text: str, words: str) -> Call | None:
-    effort, _ = split_effort(text)
-    return None if effort else _set_effort(session, words.split()[0].lower())
-
-
-async def _set_effort(session: Session, word: str) -> str:
+async def _set_effort(session: Session, words: str) -> str:
+    word = words.split()[0].lower()
     effort = next((effort for effort in EFFORTS if effort == word), None)
     if effort is None:
         levels = f"{', '.join(EFFORTS[:-1])} or {EFFORTS[-1]}"
@@ -123,15 +121,14 @@ def _agent(host: Host, words: str) -> None:
 
 
 HOST_COMMANDS: Mapping[str, Callable[[Host, str], None]] = {"agent": _agent}
-#: Parameters: session, full text, arguments. Returns `None` for a message.
-TEXT_COMMANDS: Mapping[str, Callable[[Session, str, str], Call | None]] = {
-    "effort": _effort,
-    "model": lambda session, text, words: _choose_model(session, words),
-    "btw": lambda session, text, words: _ask_beside(session, words),
-    "goal": lambda session, text, words: _pursue(session, words),
-    "delegate": lambda session, text, words: _delegate(session, words),
-    "best": lambda session, text, words: _best(session, words),
-    "take": lambda session, text, words: _take(session, words),
-    "mode": lambda session, text, words: _set_mode(session, words),
-    "allow-host": lambda session, text, words: _allow_host(session, words),
+TEXT_COMMANDS: Mapping[str, Callable[[Session, str], Call]] = {
+    "effort": _set_effort,
+    "model": _choose_model,
+    "btw": _ask_beside,
+    "goal": _pursue,
+    "delegate": _delegate,
+    "best": _best,
+    "take": _take,
+    "mode": _set_mode,
+    "allow-host": _allow_host,
 }
