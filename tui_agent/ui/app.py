@@ -166,7 +166,8 @@ class WorkspaceApp(
         self.next = None
         self.session: Session | None = None
         self.error: TuiAgentError | None = None
-        self._quitting = False
+        #: Until this time another press of the quit key quits.
+        self._quits_until = 0.0
         self._copied = ""
         self.signal = 0
 
@@ -316,7 +317,11 @@ class WorkspaceApp(
             return
         self.session = session
         session.subscribe(self._on_session_event)
-        self._make_attachable(session)
+        driver = driver_of(self)
+        if isinstance(driver, TerminalDriver) and known():
+            from tui_agent.ui.attachment import Attachment
+
+            self.attachment = Attachment(self, driver, session)
         typed, handled = session.state.input.typed, self.keyboard.handled
         await self.workspace_screen.fill(session)
         # Lists the folder in another process.
@@ -335,13 +340,6 @@ class WorkspaceApp(
             await reopen(self.workspace_screen, session, typed, self.keyboard.handled > handled)
         for fault in (*self.keys.faults, *self.palette.faults):
             await session.notice(fault, "warning")
-
-    def _make_attachable(self, session: Session) -> None:
-        driver = driver_of(self)
-        if isinstance(driver, TerminalDriver) and known():
-            from tui_agent.ui.attachment import Attachment
-
-            self.attachment = Attachment(self, driver, session)
 
     def _on_session_event(self, event: Event, state: State) -> None:
         from tui_agent.store.turn_events import TurnEnded
@@ -472,9 +470,8 @@ class WorkspaceApp(
             await self.run_action("copy", focused)
         elif (selected := self.screen.get_selected_text()) is not None:
             self.copy_to_clipboard(selected)
-        elif not self._quitting:
-            self._quitting = True
-            self.set_timer(QUIT_WITHIN, self._stay)
+        elif time.monotonic() > self._quits_until:
+            self._quits_until = time.monotonic() + QUIT_WITHIN
             kept = ""
             if self.session is not None:
                 unsaved = self.session.state.session.not_kept
@@ -554,9 +551,6 @@ class WorkspaceApp(
         if not self.signal:
             self.signal = number
             asyncio.get_running_loop().create_task(self.leave(0))
-
-    def _stay(self) -> None:
-        self._quitting = False
 
     async def leave(self, status: int) -> None:
         self.is_leaving = True

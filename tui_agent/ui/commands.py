@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tui_agent.files.operating_system import read_start
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from tui_agent.session.session import Session
-    from tui_agent.store.state import State
     from tui_agent.ui.dialogs.chooser import ChooserRow
 
 MOST = 5
@@ -131,8 +131,8 @@ class CommandHost(Protocol):
 class ScreenCommands:
     def __init__(self, screen: CommandHost) -> None:
         self._screen = screen
-        #: Whether the next press of the close key stops a turn that writes changes.
-        self._stopping = False
+        #: Until this time a press of the close key stops a turn that writes changes.
+        self._stops_until = 0.0
         self._recent = RecentActions()
         self.table: Mapping[str, Callable[[], object]] = {
             "app.palette": self._open_palette,
@@ -144,10 +144,10 @@ class ScreenCommands:
             "app.suspend": self._suspend,
             "app.detach": lambda: screen.host.suspend_to_shell(leave=True),
             "session.agent": lambda: screen.host.agents.begin(),
-            "session.compact": self._acts(lambda it: it.chat.compact()),
+            "session.compact": self._call(lambda it: it.chat.compact(), keys_wait=True),
             "session.mode": self._change_mode,
-            "session.carry_out": self._acts(lambda it: it.carry_out()),
-            "session.init": self._acts(lambda it: it.propose_instructions()),
+            "session.carry_out": self._call(lambda it: it.carry_out(), keys_wait=True),
+            "session.init": self._call(lambda it: it.propose_instructions(), keys_wait=True),
             "turn.stop": self._stop,
             "turn.run_ticked": lambda: screen.do_in("subtasks", "run_ticked"),
             "changes.apply_all": lambda: screen.do_in("review", "apply_all"),
@@ -157,11 +157,11 @@ class ScreenCommands:
             "changes.redo": lambda: screen.do_in("review", "redo"),
             "commands.again": self._run_again,
             "commands.online": partial(self._run_again, network=True),
-            "commands.take": self._asks(lambda it: it.commands.take()),
-            "commands.forget_builds": self._asks(lambda it: it.commands.forget_builds()),
-            "commands.show_test_files": self._asks(lambda it: it.commands.show_test_files()),
-            "commands.hide_test_files": self._asks(lambda it: it.commands.hide_test_files()),
-            "commands.accept_place": self._asks(lambda it: it.commands.places.accept()),
+            "commands.take": self._call(lambda it: it.commands.take()),
+            "commands.forget_builds": self._call(lambda it: it.commands.forget_builds()),
+            "commands.show_test_files": self._call(lambda it: it.commands.show_test_files()),
+            "commands.hide_test_files": self._call(lambda it: it.commands.hide_test_files()),
+            "commands.accept_place": self._call(lambda it: it.commands.places.accept()),
             **{action: partial(self._open, action) for action in DIALOGS},
             **screen.arrangement.commands,
             "app.close": self._close,
@@ -260,17 +260,12 @@ class ScreenCommands:
         if not isinstance(self._screen.host.focused, Input):  # which has its own undo
             await self._screen.host.suspend_to_shell()
 
-    def _acts(self, call: Callable[[Session], Coroutine[Any, Any, object]]) -> Callable[[], None]:
+    def _call(
+        self, call: Callable[[Session], Coroutine[Any, Any, object]], *, keys_wait: bool = False
+    ) -> Callable[[], None]:
         def do() -> None:
             if (session := self._screen.session) is not None:
-                self._screen.act(call(session))
-
-        return do
-
-    def _asks(self, call: Callable[[Session], Coroutine[Any, Any, object]]) -> Callable[[], None]:
-        def do() -> None:
-            if (session := self._screen.session) is not None:
-                self._screen.ask(call(session))
+                (self._screen.act if keys_wait else self._screen.ask)(call(session))
 
         return do
 
@@ -295,27 +290,20 @@ class ScreenCommands:
         if arrangement.layout.zoomed:
             arrangement.unzoom()
             return
-        if session is not None and session.state.turn.running and self._writes_changes(session.state):
-            if not self._stopping:
-                self._stopping = True
-                self._screen.host.set_timer(STOP_WITHIN, self._go_on)
+        if session is not None and session.state.turn.running:
+            reply, stops_until, self._stops_until = session.state.reply, self._stops_until, 0.0
+            said = len(reply.summary) + len(reply.message) + len(reply.reasoning)
+            if reply.letters > said + FRAME and monotonic() > stops_until:
+                self._stops_until = monotonic() + STOP_WITHIN
                 key = self._screen.host.keys.shown("app.close")
-                said = f"{key} again to quit: the changes that are being written are lost."
-                self._screen.host.notify(said, timeout=STOP_WITHIN, markup=False)
+                warning = f"{key} again to quit: the changes that are being written are lost."
+                self._screen.host.notify(warning, timeout=STOP_WITHIN, markup=False)
                 return
-            self._go_on()
         if session is not None and (
             session.state.turn.running or session.state.commands.running or session.state.checks.running
         ):
             self._stop()
         arrangement.go_to_the_chat()
-
-    def _go_on(self) -> None:
-        self._stopping = False
-
-    def _writes_changes(self, state: State) -> bool:
-        reply = state.reply
-        return reply.letters > len(reply.summary) + len(reply.message) + len(reply.reasoning) + FRAME
 
     def _run_again(self, *, network: bool = False) -> None:
         from tui_agent.ui.dialogs.questions import run_asked
