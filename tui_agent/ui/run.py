@@ -106,14 +106,6 @@ def _attach(session: str, lent: LentTerminal | None) -> int:
     return sockets.attach(place, sys.stderr.write)
 
 
-def _reason(app: WorkspaceApp) -> EndReason:
-    if app.signal:
-        return "other"
-    if app.next is not None:
-        return "resume" if app.next.session else "clear"
-    return "prompt_input_exit"
-
-
 def _print(words: str) -> None:
     if words:
         with suppress(OSError):
@@ -145,7 +137,10 @@ async def _run(app: WorkspaceApp, at_last: Callable[[], Awaitable[object]] | Non
         await app.run_async()
     finally:
         if app.session:
-            await app.session.close(CLOSE_AT_SIGNAL if app.signal else None, _print, _reason(app))
+            reason: EndReason = "other" if app.signal else "prompt_input_exit"
+            if app.next is not None and not app.signal:
+                reason = "resume" if app.next.session else "clear"
+            await app.session.close(CLOSE_AT_SIGNAL if app.signal else None, _print, reason)
         if at_last is not None and not app.signal:
             await at_last()
         if app.signal:

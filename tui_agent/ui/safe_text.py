@@ -16,8 +16,6 @@ from tui_agent.files.text import clean, one_line
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rich.text import Text
-
     from tui_agent.store.commands import CheckLook, CheckMark
 
 CHECK_INKS: dict[CheckLook, str] = {
@@ -36,18 +34,6 @@ _COLOURS = ("$muted", "$error", "$success", "$warning", "$accent", "$running", "
 #: Maximum codes per sequence, and the largest code; the rest is ignored.
 _MOST_CODES, _MOST_CODE = 32, 255
 _ATTRIBUTES = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
-
-__all__ = [
-    "check_pieces",
-    "clean",
-    "coloured",
-    "counted",
-    "label",
-    "one_line",
-    "parts",
-    "plain",
-    "rich_label",
-]
 
 
 def counted(count: int, noun: str) -> str:
@@ -110,8 +96,8 @@ def parts(*pieces: str | tuple[str, str] | Content) -> Content:
     )
 
 
-def rich_label(text: str, style: str = "") -> Text:
-    return Text(one_line(text), style=style, end="", no_wrap=True)
+def rich_label(text: str) -> Text:
+    return Text(one_line(text), end="", no_wrap=True)
 
 
 def check_pieces(marks: Iterable[CheckMark]) -> list[tuple[str, str]]:

@@ -165,7 +165,7 @@ class FileTree(Tree[TreeEntry]):
             for letter, colour in mark.git:
                 line.append(letter, self._style(colour))
             line.append(" ")
-        label = rich_label(str(node.label), "")
+        label = rich_label(str(node.label))
         if entry.more or entry.is_folder:
             label.stylize(self._style("muted" if entry.more else mark.git[1][1]))
         line.append_text(label)
