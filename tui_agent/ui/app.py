@@ -425,7 +425,6 @@ class WorkspaceApp(
         return names(self._theme_folders)
 
     def use_theme(self, name: str) -> None:
-        """ "" only adopts the colours that the terminal's variables name."""
         if not name:
             console = Console(
                 file=self.console.file,

@@ -29,8 +29,6 @@ _log = logging.getLogger(__name__)
 
 
 class Attachment:
-    """Attaches and detaches terminals, and ends a session that has none for a long time."""
-
     def __init__(self, app: Host, driver: TerminalDriver, session: Session) -> None:
         self._app, self._driver, self._session = app, driver, session
         self._server: ControlServer | None = None

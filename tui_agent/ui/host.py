@@ -44,8 +44,6 @@ class AgentCommands(Protocol):
 
 
 class Host(App[int], inherit_bindings=False):
-    """Switches sessions with `reopen`."""
-
     keys: Keys
     keyboard: Keyboard
     session: Session | None

@@ -150,7 +150,6 @@ class WorkspaceScreen(
         signals = Signals(self.host, self.host.keyboard, root, settings.screen.bell_after, settings.notify)
         bridge.attach(signals)
         answers = partial(import_module, "tui_agent.ui.markdown.message_text")
-        # In a thread, to not block input.
         bridge.attach(AnswersExpected(lambda: self.run_worker(in_background(answers))))
         for told in self.query("Announcements, #guide"):
             bridge.attach(cast("StateView", told))

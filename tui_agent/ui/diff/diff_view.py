@@ -90,7 +90,6 @@ class DiffView(LineView):
             self.call_after_refresh(self._reveal)
 
     def show_undecided(self, diff: Diff, current: int = -1) -> None:
-        """Shows no decisions, and a sentence if no line differs."""
         if diff.hunks:
             self.show_diff(diff, (), current)
         else:
@@ -234,7 +233,6 @@ class DiffView(LineView):
         return strip
 
     def _layers(self, line: DiffLine) -> list[StyleSpan]:
-        """Changed words; in unchanged lines the syntax colours."""
         shown = self.shown
         assert shown is not None
         if self._colours is None and self._awaited is not shown.diff:

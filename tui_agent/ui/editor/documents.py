@@ -117,9 +117,7 @@ class ExactDocument(DocumentBase):
 
 
 class CodeDocument(ExactDocument):
-    """Edits shift the syntax tree; the editor decides when to parse again. A parse takes 50 ms for 5,000
-    lines, half as long as in Textual's document; a thread does it if the first takes longer than a frame.
-    """
+    """Edits shift the syntax tree; the editor decides when to parse again, in a thread."""
 
     def __init__(self, text: str, language: Language, query: Query | None = None) -> None:
         super().__init__(text)

@@ -278,7 +278,6 @@ class FindBar(Vertical):
             self.editor.select((row, start), (row, end))
 
     async def _replace(self) -> None:
-        """Replaces the selected match and selects the next; without one it only selects."""
         editor, search, here = self.editor, self._search, self._current
         if editor is None or search is None or editor.read_only:
             return

@@ -56,8 +56,6 @@ class PlacePressed(Message):
 
 
 class PlaceLink(Static, can_focus=True):
-    """Enter or a click opens the file at the failing line."""
-
     BINDINGS = view_bindings("block")
 
     def __init__(self, place: Place, said: str = "") -> None:

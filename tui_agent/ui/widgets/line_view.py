@@ -246,7 +246,6 @@ class LineView(ScrollView, can_focus=True):
         return colours.get("added-surface") == colours.get("surface")
 
     def ink(self, name: str) -> Style:
-        """Foreground and weight of a theme role; "" is plain text."""
         style = self._inks.get(name)
         if style is None:
             full = self.get_component_rich_style(f"ink--{name}") if name else self._plain
@@ -255,7 +254,6 @@ class LineView(ScrollView, can_focus=True):
         return style
 
     def ground(self, name: str) -> Style:
-        """Background of `ground--name`, blended with the one below."""
         style = self._inks.get(f"ground {name}")
         if style is None:
             full = self.get_component_rich_style(f"ground--{name}")

@@ -135,7 +135,6 @@ class MessageBlock(Vertical, GrowsAtEnd):
             yield self._facts_line
 
     def show_calls(self, message: ChatMessage) -> None:
-        """Unfolded lines stay unfolded."""
         before = self.message
         if before is not None and message.command != before.command:
             self.message = message
@@ -173,7 +172,6 @@ class MessageBlock(Vertical, GrowsAtEnd):
         return lines[at] if 0 <= at < len(lines) else None
 
     def show_facts(self, facts: str) -> None:
-        """Updates the outcome; safe before composition and during removal."""
         if facts == self.facts:
             return
         self.facts = facts
@@ -292,8 +290,6 @@ class Reasoning(GuardedText):
 
 
 class CallLine(FoldLine):
-    """Name, duration and size; results if unfolded."""
-
     def __init__(self, uses: Sequence[ToolUse]) -> None:
         super().__init__()
         self._uses = tuple(uses)
@@ -391,7 +387,6 @@ def facts_of(message: ChatMessage, review: ReviewSlice) -> str:
 
 
 def _decided(changes: Sequence[Change]) -> Iterable[str]:
-    """Counts by state, if any change is decided or failed."""
     states = Counter(
         "pending"
         if change.is_open

@@ -179,7 +179,6 @@ class Prompt(WritingArea):
         self.post_message(self.Picking(*self._word()))
 
     def _word(self) -> tuple[str, str]:
-        """Sign and query of the word at the cursor, or empty."""
         row, column = self.cursor_location
         if found := _MENTION.search(self.document.get_line(row)[:column][-300:]):
             return "@", found[1]

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class PromptLine(Static):
-    """Visible while non-empty. Unchanged text triggers no layout."""
+    """Visible while non-empty."""
 
     def __init__(self, id: str) -> None:
         super().__init__("", id=id, markup=False)
@@ -54,8 +54,6 @@ class PromptLine(Static):
 
 
 class ApprovalLine(PromptLine):
-    """Receives the state like a pane; a click opens the sub-tasks."""
-
     SLICES: ClassVar[tuple[str, ...]] = ("subtasks",)
 
     def __init__(self, session: Session) -> None:
@@ -89,8 +87,6 @@ SHOWN_LINES, SEEN_FROM = 3, 0.5
 
 
 class PermissionLine(PromptLine, can_focus=True):
-    """If the line shows the call's whole effect, digits in the empty prompt answer."""
-
     BINDINGS = view_bindings("block")
 
     class PermissionPressed(Message):

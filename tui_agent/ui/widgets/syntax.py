@@ -238,7 +238,6 @@ class DiffColours:
 
     @property
     def any(self) -> bool:
-        """Whether the diff has colours: known language, both sides short enough."""
         return self._base is not None
 
     def of(self, line: DiffLine) -> list[StyleSpan]:

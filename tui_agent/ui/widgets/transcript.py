@@ -79,8 +79,6 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             self.what = what
 
     class BlockSelected(Message):
-        """`None` means no selection."""
-
         def __init__(self, block: TextBlock | None) -> None:
             super().__init__()
             self.block = block
@@ -91,7 +89,6 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
             self.count = count
 
     def __init__(self, source: Source, stand: ScrollPosition | None = None) -> None:
-        """Restores the scroll position `stand`; `None` follows the newest message."""
         super().__init__(id="transcript")
         self._source = source
         self._blocks: dict[int, MessageBlock] = {}
@@ -369,7 +366,6 @@ class Transcript(VerticalScroll, LaidOutOnce, can_focus=True):
 
     @property
     def scroll_place(self) -> ScrollPosition | None:
-        """`None` while following."""
         if self._back_to is not None or self.following:
             return self._back_to
         first = round(self.scroll_y)

@@ -61,8 +61,6 @@ def broken_now(state: State) -> list[Change]:
 
 
 class WaitingLines(Static):
-    """A click on an item opens its pane."""
-
     MOST = 4
 
     def __init__(self, session: Session) -> None:
