@@ -22,6 +22,7 @@ from rich.console import Console  # noqa: E402
 from tests.context.test_blocks import BLOCKS, FORMS, HEADINGS, TAGS, structure  # noqa: E402
 from tests.files.test_sanitize import HIDING, SHAPING  # noqa: E402
 from tests.proofs.tally import Tally  # noqa: E402
+from tests.support.markdown import draw  # noqa: E402
 from tui_agent.answers import schema  # noqa: E402
 from tui_agent.answers.plans import read_plan  # noqa: E402
 from tui_agent.answers.structured_reader import StructuredReader  # noqa: E402
@@ -32,7 +33,6 @@ from tui_agent.files import text as sanitize  # noqa: E402
 from tui_agent.settings.folders import config_folder  # noqa: E402
 from tui_agent.ui import safe_text  # noqa: E402
 from tui_agent.ui.markdown.rendering import MOST_TOGETHER  # noqa: E402
-from tui_agent.ui.markdown.streaming import draw  # noqa: E402
 from tui_agent.ui.widgets.prompt_lines import step_text  # noqa: E402
 from tui_agent.workspace.patterns import Pattern, compile_pattern  # noqa: E402
 

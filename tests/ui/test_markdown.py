@@ -11,12 +11,13 @@ from textual.app import ComposeResult
 from textual.geometry import Region
 from textual.strip import Strip
 
+from tests.support.markdown import draw
 from tests.support.panes import ThemedApp
 from tui_agent.ui.markdown import rendering as markdown_blocks
 from tui_agent.ui.markdown import streaming as markdown
 from tui_agent.ui.markdown.message_text import MOST_STRIPS, MessageText
 from tui_agent.ui.markdown.rendering import MOST_TOGETHER, coloured
-from tui_agent.ui.markdown.streaming import MOST_LINES, TOO_DEEP, TOO_LONG, DrawnLines, Reading, draw
+from tui_agent.ui.markdown.streaming import MOST_LINES, TOO_DEEP, TOO_LONG, DrawnLines, Reading
 from tui_agent.ui.safe_text import parts
 from tui_agent.ui.widgets.prompt_lines import step_text
 

@@ -24,7 +24,6 @@ from tui_agent.ui.markdown.rendering import (
     Blocks,
     ListContext,
     UnhighlightedCode,
-    coloured,
     cut,
     head_of,
     marked,
@@ -249,8 +248,10 @@ class Reading:
             rest = self._text[before : before + window]
             long = _LONG.search(rest)
             if long is not None and not long.start():
-                if not self._read_long(growing):
+                if growing and self._text.find("\n", before) < 0:
                     return self._long_line(self._text[before:])
+                self._settled += self._long_line(self._next_line())
+                self._plain, self._within, self._rows = True, None, None
                 continue
             part = clean(rest[: long.start()] if long else rest)
             tail = self._read_blocks(part, long is None and (growing or left > window))
@@ -260,10 +261,11 @@ class Reading:
                 window *= 2
         return []
 
-    def _advance(self, lines: int) -> None:
-        for _ in range(lines):
-            end = self._text.find("\n", self._read)
-            self._read = len(self._text) if end < 0 else end + 1
+    def _next_line(self) -> str:
+        end = self._text.find("\n", self._read)
+        end = len(self._text) if end < 0 else end
+        line, self._read = self._text[self._read : end], min(end + 1, len(self._text))
+        return line.removesuffix("\r")
 
     def _read_blocks(self, part: str, growing: bool) -> list[AnyLine]:
         """Settles the complete blocks and rows of `part`. Returns the lines of the open blocks, or none if
@@ -285,14 +287,23 @@ class Reading:
             end = rows.end if rows else open_[0].start
         else:
             end = skip if growing else len(source) - (source[-1] == "")
-        if self._finds_links(env["references"], end if growing else len(source)):
+        known_to = end if growing else len(source)
+        links = {
+            name: link
+            for name, link in env["references"].items()
+            if name not in self._links and link["map"][0] < known_to
+        }
+        self._links |= links
+        if not self._labels.isdisjoint(links):
+            self._start_over()
             return []
         if end <= skip and open_:
             if open_[0].start >= skip:
                 self._rows = None
             return self._open_blocks(open_, source, env["references"])
         self._settle([*closed, rows] if rows else closed, source, skip, open_[0] if open_ else None)
-        self._advance(end - skip)
+        for _ in range(end - skip):
+            self._next_line()
         if fence is not None:
             info = fence.tokens[0].info
             opening = FENCE.match(source[fence.start])
@@ -301,18 +312,8 @@ class Reading:
                 self._settled.append(TextLine(Content()))
             self._fence = _Fence(opening[2], len(opening[1]), info, len(self._settled), [])
             self._settled.append(head_of(info))
-            self._advance(1)
+            self._next_line()
         return []
-
-    def _finds_links(self, links: dict[str, Any], end: int) -> bool:
-        fresh = {
-            name: link for name, link in links.items() if name not in self._links and link["map"][0] < end
-        }
-        self._links |= fresh
-        if self._labels.isdisjoint(fresh):
-            return False
-        self._start_over()
-        return True
 
     def _settle(self, units: Sequence[Unit], source: Sequence[str], skip: int, open_: Unit | None) -> None:
         drawer = self._drawer(source, units[0] if units else None, self._links)
@@ -329,15 +330,13 @@ class Reading:
         if open_ is not None and open_.sign and not open_.opens:
             self._within = ListContext(drawer.number, open_.sign, not source[open_.start - 1].strip())
         if open_ is None or open_.kind != "table_open" or not skip or open_.start:
-            goes_on = units and open_ is not None and units[-1].start == open_.start
-            self._rows = self._open_table(units[-1], source) if goes_on else None
-
-    def _open_table(self, last: Unit, source: Sequence[str]) -> _Rows | None:
-        first = len(self._settled) - sum(token.type == "tr_open" for token in last.tokens)
-        line = self._settled[first] if last.kind == "table_open" else None
-        if not isinstance(line, TableLine):
-            return None
-        return _Rows("".join(f"{text}\n" for text in source[last.start : last.start + 2]), first, line.table)
+            self._rows = None
+            last = units[-1] if units and open_ is not None and units[-1].start == open_.start else None
+            if last is not None and last.kind == "table_open":
+                first = len(self._settled) - sum(token.type == "tr_open" for token in last.tokens)
+                head = "".join(f"{text}\n" for text in source[last.start : last.start + 2])
+                if isinstance(line := self._settled[first], TableLine):
+                    self._rows = _Rows(head, first, line.table)
 
     def _add_rows(self, there: _Rows, rows: Sequence[tuple[Content, ...]]) -> None:
         table = Table.of(rows, there.table)
@@ -373,16 +372,12 @@ class Reading:
     def _read_code(self, fence: _Fence, growing: bool) -> bool:
         """Adds the complete lines of code. Returns whether the block has ended."""
         while True:
-            end = self._text.find("\n", self._read)
-            if end < 0 and growing:
+            if growing and self._text.find("\n", self._read) < 0:
                 return False
             if self._read >= len(self._text):
                 break
             pause()
-            line = clean(
-                (self._text[self._read :] if end < 0 else self._text[self._read : end]).removesuffix("\r")
-            )
-            self._read = len(self._text) if end < 0 else end + 1
+            line = clean(self._next_line())
             if closes(line, fence.sign):
                 break
             line = line[min(fence.indent, len(line) - len(line.lstrip(" "))) :]
@@ -395,27 +390,9 @@ class Reading:
         self._fence = None
         return True
 
-    def _read_long(self, growing: bool) -> bool:
-        end = self._text.find("\n", self._read)
-        if end < 0 and growing:
-            return False
-        line = self._text[self._read :] if end < 0 else self._text[self._read : end]
-        self._settled += self._long_line(line.removesuffix("\r"))
-        self._read = len(self._text) if end < 0 else end + 1
-        self._plain, self._within, self._rows = True, None, None
-        return True
-
     def _long_line(self, line: str) -> list[AnyLine]:
         self._tail_plain = True
         return [*([TextLine(Content())] if self._settled else []), *_plain_lines(line)]
-
-
-def draw(text: str, *, parsed: bool = True) -> DrawnLines:
-    reading = Reading(parsed=parsed)
-    drawn = reading.read(text)
-    for code in list(reading.uncoloured):
-        drawn = reading.colour(code, coloured(code.code, code.language), drawn)
-    return drawn
 
 
 def _plain_lines(text: str) -> list[AnyLine]:
