@@ -55,24 +55,20 @@ class Canvas:
         self.height = self.layout.rows
         self._bits: list[dict[int, int]] = [{} for _ in range(self.layout.rows)]
         self._names: dict[tuple[int, int], frozenset[str]] = {}
-        self.lefts, self.rights = self._columns(widths)
+        self.lefts: list[int] = []
+        self.rights: list[int] = []
+        for layer, lanes in zip(self.layout.layers, self.layout.lanes, strict=True):
+            if self.lefts:
+                self.width += (_BEFORE + 2 * lanes - 1 if lanes else 0) + _AFTER
+            self.lefts.append(self.width)
+            self.width += max((widths[item.name] for item in layer if not item.passes), default=0)
+            self.rights.append(self.width)
         for index, layer in enumerate(self.layout.layers):
             self._draw_layer(index, layer, widths)
         for row, cells in enumerate(self._bits):
             for x, bits in cells.items():
                 self.marks[row].setdefault(x, LineGlyph(_GLYPHS[bits], self._names[row, x]))
             self.marks[row] = dict(sorted(self.marks[row].items()))
-
-    def _columns(self, widths: Mapping[str, int]) -> tuple[list[int], list[int]]:
-        lefts, rights, x = [], [], 0
-        for layer, lanes in zip(self.layout.layers, self.layout.lanes, strict=True):
-            if lefts:
-                x += (_BEFORE + 2 * lanes - 1 if lanes else 0) + _AFTER
-            lefts.append(x)
-            x += max((widths[item.name] for item in layer if not item.passes), default=0)
-            rights.append(x)
-        self.width = x
-        return lefts, rights
 
     def _draw_layer(self, index: int, layer: list[LayerItem], widths: Mapping[str, int]) -> None:
         left, right = self.lefts[index], self.rights[index]
@@ -150,8 +146,8 @@ class GraphView(LineView):
     DEFAULT_CSS = "GraphView { overflow-x: auto; scrollbar-size: 1 1; }"
     BINDINGS = view_bindings("graph")
 
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self.canvas: Canvas | None = None
         self._tasks: dict[str, SubTask] = {}
         self._facts: Mapping[str, Fact] = {}
@@ -160,24 +156,26 @@ class GraphView(LineView):
         self._cursor = ""
         #: Cells for facts beside a name, and the graph's width without them.
         self._room = 0
-        self._narrowest = 0
-
-    @property
-    def needs(self) -> int:
-        return self._narrowest
+        self.needs = 0
 
     def show_tasks(
         self, tasks: Sequence[SubTask], cursor: str, facts: Mapping[str, Fact] | None = None
     ) -> None:
-        by_id, facts = {task.id: task for task in tasks}, facts or {}
-        before, canvas = (self._tasks, self._facts), self.canvas
+        tasks_before, facts_before, canvas = self._tasks, self._facts, self.canvas
         moved = cursor != self._cursor
-        self._tasks, self._facts, self._cursor = by_id, facts, cursor
+        self._tasks, self._facts, self._cursor = {task.id: task for task in tasks}, facts or {}, cursor
         self._find_places()
+        top, height = self.scroll_offset.y, self.outer_size.height
         if moved or self.canvas is not canvas:
             self.refresh()
         else:
-            self._refresh_changed(*before)
+            for y, row in enumerate(self.canvas.rows[top : top + height] if self.canvas else ()):
+                if any(
+                    facts_before.get(node.name) != self._facts.get(node.name)
+                    or tasks_before[node.name] != self._tasks[node.name]
+                    for node in row
+                ):
+                    self.refresh(Region(0, y, self.outer_size.width, 1))
         if moved:
             self.call_after_refresh(self._reveal)
 
@@ -207,8 +205,25 @@ class GraphView(LineView):
         y += self.scroll_offset.y
         if self.canvas is None or y >= self.canvas.height:
             return Strip.blank(width, self.ink(""))
+        faint, accent = self.ink("faint"), self.ink("accent")
+        nodes = self.canvas.rows[y]
+        pieces: list[tuple[int, list[Segment]]] = [(node.x, self._node(node)) for node in nodes]
+        for x, line, lit in _lines(self.canvas.marks[y], self._cursor):
+            pieces.append((x, [Segment(line, accent if lit else faint)]))
+        segments: list[Segment] = []
+        at = 0
+        for x, piece in sorted(pieces, key=itemgetter(0)):
+            if x > at:
+                segments.append(Segment(" " * (x - at)))
+            segments += piece
+            at = x + sum(segment.cell_length for segment in piece)
+        last = next((node for node in nodes if node.x + node.width == at), None)
+        room = width - at
+        if last is not None and self._room < _ROOMS[0] and room >= _GOAL_FROM:
+            goal = one_line(self._tasks[last.name].goal)
+            segments.append(Segment(fit(goal, room), self.ink("muted")))
         left = self.scroll_offset.x
-        return Strip(self._segments(self.canvas, y)).crop_extend(left, left + width, self.ink(""))
+        return Strip(segments).crop_extend(left, left + width, self.ink(""))
 
     def on_click(self, event: events.Click) -> None:
         at = event.get_content_offset_capture(self) + self.scroll_offset
@@ -232,24 +247,14 @@ class GraphView(LineView):
     def on_blur(self) -> None:
         self.refresh()
 
-    def _refresh_changed(self, tasks: Mapping[str, SubTask], facts: Mapping[str, Fact]) -> None:
-        top, height = self.scroll_offset.y, self.outer_size.height
-        for y, row in enumerate(self.canvas.rows[top : top + height] if self.canvas else ()):
-            if any(
-                facts.get(node.name) != self._facts.get(node.name)
-                or tasks[node.name] != self._tasks[node.name]
-                for node in row
-            ):
-                self.refresh(Region(0, y, self.outer_size.width, 1))
-
     def _find_places(self) -> None:
         shape = tuple((task.id, task.dependencies) for task in self._tasks.values())
         if shape != self._shape:
             self._shape, self._room = shape, 0
             self._columns = [[task.id for task in layer] for layer in layers(tuple(self._tasks.values()))]
             self.canvas = self._lay_out()
-            self._narrowest = self.canvas.width
-        over = self.across - self._narrowest
+            self.needs = self.canvas.width
+        over = self.across - self.needs
         rooms = _ROOMS if self._facts else ()
         room = next((room for room in rooms if room * len(self._columns) <= over), 0)
         if room == _ROOMS[0]:
@@ -267,25 +272,6 @@ class GraphView(LineView):
             # name, space, mark, facts, and a space before the line
             widths |= dict.fromkeys(names, widest + 3 + self._room)
         return Canvas(self._columns, {task.id: task.dependencies for task in self._tasks.values()}, widths)
-
-    def _segments(self, canvas: Canvas, y: int) -> list[Segment]:
-        faint, accent = self.ink("faint"), self.ink("accent")
-        pieces: list[tuple[int, list[Segment]]] = [(node.x, self._node(node)) for node in canvas.rows[y]]
-        for x, line, lit in _lines(canvas.marks[y], self._cursor):
-            pieces.append((x, [Segment(line, accent if lit else faint)]))
-        segments: list[Segment] = []
-        at = 0
-        for x, piece in sorted(pieces, key=itemgetter(0)):
-            if x > at:
-                segments.append(Segment(" " * (x - at)))
-            segments += piece
-            at = x + sum(segment.cell_length for segment in piece)
-        last = next((node for node in canvas.rows[y] if node.x + node.width == at), None)
-        room = self.across - at
-        if last is not None and self._room < _ROOMS[0] and room >= _GOAL_FROM:
-            goal = one_line(self._tasks[last.name].goal)
-            segments.append(Segment(fit(goal, room), self.ink("muted")))
-        return segments
 
     def _node(self, node: Node) -> list[Segment]:
         mark, told = self._mark_and_facts(node.name)
