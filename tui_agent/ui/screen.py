@@ -188,7 +188,13 @@ class WorkspaceScreen(
             await self.mount(pane)
         bridge.attach(pane)
         if self._awaited == pane.ID:
-            self._arrived(pane)
+            self._awaited = ""
+            if self._takes_focus:
+                self.focus_pane(pane.ID)
+            self._takes_focus = True
+            if self._arriving is not None:
+                self._arriving.set_result(None)
+                self._arriving = None
 
     def on_mount(self) -> None:
         self._arriving = asyncio.get_running_loop().create_future()
@@ -233,15 +239,6 @@ class WorkspaceScreen(
     def typed_early(self) -> None:
         if isinstance(self.echo, Static):
             self.echo.update(plain(f"opening …  {self.host.keyboard.text[-200:]}"), layout=False)
-
-    def _arrived(self, pane: Pane) -> None:
-        self._awaited = ""
-        if self._takes_focus:
-            self.focus_pane(pane.ID)
-        self._takes_focus = True
-        if self._arriving is not None:
-            self._arriving.set_result(None)
-            self._arriving = None
 
     def make_room(self, event: Typed) -> bool:
         """Adjusts pane sizes before events that depend on positions. Returns whether anything moved."""

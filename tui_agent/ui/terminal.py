@@ -16,7 +16,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
@@ -70,8 +70,9 @@ class TerminalWriter(threading.Thread):
         with self._changed:
             if self._ended:
                 return
-            if not self._waiting and not self._writing:
-                data = data[self._taken_at_once(data) :]
+            if not (self._waiting or self._writing or self._before) and self._at_once is not None:
+                with suppress(OSError):  # full, or closed, which the thread detects
+                    data = data[os.write(self._at_once, data) :]
             if not data:
                 return
             if self._size + len(data) > MOST_WAITING:
@@ -82,14 +83,6 @@ class TerminalWriter(threading.Thread):
                 self._waiting.append(data)
                 self._size += len(data)
             self._changed.notify()
-
-    def _taken_at_once(self, data: bytes) -> int:
-        if self._at_once is None or self._before:
-            return 0
-        try:
-            return os.write(self._at_once, data)
-        except OSError:  # full, or closed, which the thread detects
-            return 0
 
     def stop(self, within: float) -> None:
         """Stops after the queue is written, or after `within` seconds."""

@@ -58,8 +58,8 @@ def missing(owner: type, attributes: str = "", **methods: str) -> str:
     declared by the class.
     """
     for name, parameters in methods.items():
-        function = inspect.unwrap(getattr(owner, name, None) or _nothing)
-        if " ".join(inspect.signature(function).parameters) != parameters:
+        function = getattr(owner, name, None)
+        if function is None or " ".join(inspect.signature(function).parameters) != parameters:
             return f"{owner.__name__}.{name} does not take {parameters}"
     wanted = dict.fromkeys(attributes.split())
     for name in _declared(owner) if wanted else ():
@@ -77,6 +77,3 @@ def _declared(owner: type) -> Iterator[str]:
         for value in members.values():
             code: Any = getattr(inspect.unwrap(value) if callable(value) else value, "__code__", None)
             yield from code.co_names if code else ()
-
-
-def _nothing(_nothing_of_this_name: object) -> None: ...

@@ -37,11 +37,6 @@ def _undone(state: State) -> bool:
     return any(it.undone for it in state.review.checkpoints)
 
 
-def _committed(state: State, acted: frozenset[str]) -> bool:
-    """Without a repository, `True` once an undo shows that the user has moved on."""
-    return "committed" in acted or (_undone(state) and not state.workspace.is_repository)
-
-
 JOBS = (
     GuideTask("Send the message: {chat.send}", lambda state, _: state.turn.number > 0),
     GuideTask(
@@ -57,7 +52,11 @@ JOBS = (
         lambda state, _: _all_decided(state),
     ),
     GuideTask("Undo the apply: {changes.undo}", lambda state, _: _undone(state)),
-    GuideTask("Commit: {changes.commit}, write a message, {form.keep}", _committed),
+    GuideTask(
+        "Commit: {changes.commit}, write a message, {form.keep}",
+        # Without a repository, an undo shows that the user has moved on.
+        lambda state, acted: "committed" in acted or (_undone(state) and not state.workspace.is_repository),
+    ),
     GuideTask(
         "Stop an answer: {pane.chat}, 1, {chat.send}, then {app.close} while it comes",
         lambda state, _: state.turn.kind == "Interrupted",
