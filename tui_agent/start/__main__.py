@@ -21,12 +21,20 @@ LEAST_MEMORY = 1_000_000_000
 
 def main() -> int:
     name = launcher.host_name(sys.executable, os.path.dirname(os.path.abspath(tui_agent.__file__)))
-    if not name or "CI" in os.environ or _memory() < LEAST_MEMORY:
+    memory = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    with suppress(OSError, ValueError):
+        memory.append(whole_number(Path("/sys/fs/cgroup/memory.max").read_text().strip()))
+    if not name or "CI" in os.environ or min(memory) < LEAST_MEMORY:
         return 1
     try:
         folder = sockets.made_folder()
         lock = _locked(folder / f"{name}{LOCK}")
-        _remove_ended(folder)
+        for path in folder.glob(f"host-*{LOCK}"):
+            with suppress(OSError):  # held by a host that runs
+                ended = _locked(path)
+                path.with_suffix("").unlink(missing_ok=True)
+                path.unlink()
+                os.close(ended)
     except (SessionError, OSError):
         return 1
     gc.disable()
@@ -45,22 +53,6 @@ def _locked(path: Path) -> int:
         os.close(lock)
         raise
     return lock
-
-
-def _remove_ended(folder: Path) -> None:
-    for path in folder.glob(f"host-*{LOCK}"):
-        with suppress(OSError):
-            lock = _locked(path)
-            path.with_suffix("").unlink(missing_ok=True)
-            path.unlink()
-            os.close(lock)
-
-
-def _memory() -> float:
-    found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    with suppress(OSError, ValueError):
-        found.append(whole_number(Path("/sys/fs/cgroup/memory.max").read_text().strip()))
-    return min(found)
 
 
 if __name__ == "__main__":
