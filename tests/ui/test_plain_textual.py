@@ -61,7 +61,7 @@ for patch, statement in {lost!r}.items():
         from tui_agent.ui.textual_patches import driver, fatal_errors, focus_styles, grown_widgets, keys_first
         from tui_agent.ui.textual_patches import lost_focus, notices, plain_display, quiet, screen_rows, sequences
         from tui_agent.ui.textual_patches import text_area_lines, typed_keys, unwrapped_rows
-        sequences.known(), screen_rows._known(), quiet._known(), text_area_lines._known(), unwrapped_rows._class()
+        sequences.known(), screen_rows._known(), quiet._known()
         if patch in ("one notice", "drawn lines"):
             from tui_agent.ui.textual_patches import styles_cache
             app = object.__new__(textual.app.App)

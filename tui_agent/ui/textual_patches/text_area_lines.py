@@ -11,18 +11,13 @@ Upstream report: "`TextArea.render_line` could check `self.placeholder` first, a
 
 from __future__ import annotations
 
-from functools import cache
-
 from textual.strip import Strip
 from textual.widgets import TextArea
 
 from tui_agent.ui.textual_patches.guard import missing, usable
 
+_KNOWN = usable("lines of an editor", missing(TextArea, _render_line="self y"))
+
 
 def drawn_line(area: TextArea, y: int) -> Strip:
-    return area._render_line(y) if _known() else TextArea.render_line(area, y)
-
-
-@cache
-def _known() -> bool:
-    return usable("lines of an editor", missing(TextArea, _render_line="self y"))
+    return area._render_line(y) if _KNOWN else TextArea.render_line(area, y)

@@ -12,7 +12,6 @@ on demand."
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any, TypeVar
 
 from textual.expand_tabs import get_tab_widths
@@ -21,22 +20,6 @@ from textual.widgets.text_area import DocumentBase, Location, WrappedDocument
 from tui_agent.ui.textual_patches.guard import missing, usable
 
 _Row = TypeVar("_Row")
-
-
-def view_of(document: DocumentBase, tab_width: int) -> WrappedDocument:
-    return _class()(document, tab_width=tab_width)
-
-
-@cache
-def _class() -> type[WrappedDocument]:
-    lists = "_wrap_offsets _offset_to_line_info _line_index_to_offsets _tab_width_cache"
-    known = missing(
-        WrappedDocument,
-        f"{lists} _width _tab_width",
-        wrap="self width tab_width",
-        wrap_range="self start old_end new_end",
-    )
-    return CountedDocument if usable("unwrapped rows", known) else WrappedDocument
 
 
 class _Rows(Sequence[_Row]):
@@ -78,3 +61,19 @@ class CountedDocument(WrappedDocument):
     def wrap_range(self, start: Location, old_end: Location, new_end: Location) -> None:
         if self._width:
             super().wrap_range(start, old_end, new_end)
+
+
+_LISTS = "_wrap_offsets _offset_to_line_info _line_index_to_offsets _tab_width_cache"
+_KNOWN = usable(
+    "unwrapped rows",
+    missing(
+        WrappedDocument,
+        f"{_LISTS} _width _tab_width",
+        wrap="self width tab_width",
+        wrap_range="self start old_end new_end",
+    ),
+)
+
+
+def view_of(document: DocumentBase, tab_width: int) -> WrappedDocument:
+    return (CountedDocument if _KNOWN else WrappedDocument)(document, tab_width=tab_width)
