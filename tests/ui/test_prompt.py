@@ -296,9 +296,12 @@ async def test_with_vims_keys_escape_leaves_insert_mode_first(workspace: Path) -
         assert it.session.state.layout.focus == "todos", "space leads where nothing is inserted"
 
 
-def test_which_editor_and_how_it_is_told_the_line() -> None:
-    assert editor({"EDITOR": "code --wait"}) == ["code", "--wait"]
-    assert editor({"VISUAL": "vim", "EDITOR": "ed"}) == ["vim"]
+def test_which_editor_and_how_it_is_told_the_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", "code --wait")
+    assert editor() == ["code", "--wait"]
+    monkeypatch.setenv("VISUAL", "vim")
+    assert editor() == ["vim"]
     assert opening(["vim"], Path("/a b"), 3) == ["vim", "+3", "/a b"]
     assert opening(["code", "-w"], Path("/a"), 3) == ["code", "-w", "/a"]
 

@@ -10,7 +10,7 @@ import signal
 import sys
 import tempfile
 from asyncio.subprocess import DEVNULL, PIPE
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,11 +27,11 @@ _BY_PLUS = frozenset(
 _USUAL = ("vi", "nano")
 
 
-def editor(environment: Mapping[str, str] = os.environ) -> list[str]:
+def editor() -> list[str]:
     """Raises `UsageError` if none is configured or installed."""
     for name in ("VISUAL", "EDITOR"):
         try:
-            if words := shlex.split(environment.get(name, "")):
+            if words := shlex.split(os.environ.get(name, "")):
                 return words
         except ValueError as error:
             raise UsageError(f"{name} cannot be read ({error})", "correct its quotes") from error
