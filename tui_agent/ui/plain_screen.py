@@ -114,15 +114,12 @@ def to_speech(text: str, pane: str = "") -> str:
     text = _LINES.sub(lambda found: f"{found[1]} added, {found[2]} removed", text)
     text = re.sub(r"^( *)· ", r"\1", text).replace(" · ", ", ")
     text = re.sub("[←↑→↓]", lambda found: _KEYS[found[0]], text)
-    return _in_columns(_SYMBOLS.sub(" ", text), drawn)
-
-
-def _in_columns(said: str, drawn: str) -> str:
-    words, columns = _COLUMN.findall(said), [found.start() for found in _COLUMN.finditer(drawn)]
-    if said == drawn or len(words) != len(columns):
+    said = _SYMBOLS.sub(" ", text)
+    spoken, columns = _COLUMN.findall(said), [found.start() for found in _COLUMN.finditer(drawn)]
+    if said == drawn or len(spoken) != len(columns):
         return said
     row = ""
-    for word, column in zip(words, columns, strict=True):
+    for word, column in zip(spoken, columns, strict=True):
         row = (row and f"{row}  ").ljust(column) + word
     return row
 

@@ -259,14 +259,17 @@ class WritingArea(TextArea, inherit_bindings=False):
     def _go_outside(self, line: int) -> bool:
         return False
 
+    @property
+    def _pane(self) -> KeyedPane | None:
+        return next((node for node in self.ancestors if isinstance(node, KeyedPane)), None)
+
     def _taken_by_vim(self, event: events.Key) -> bool:
         """Outside insert mode, only keys of the workspace reach the text."""
         vim = self.vim
         if vim is None:
             return False
-        pane = next((node for node in self.ancestors if isinstance(node, KeyedPane)), None)
         writes = vim.mode == "insert"
-        if not writes and event.key == "enter" and pane and event.key in pane.calls_by_key:
+        if not writes and event.key == "enter" and (pane := self._pane) and event.key in pane.calls_by_key:
             return False
         if vim.take(event):
             event.prevent_default()
@@ -305,8 +308,7 @@ class WritingArea(TextArea, inherit_bindings=False):
         """
         if event.is_printable:
             return
-        pane = next((node for node in self.ancestors if isinstance(node, KeyedPane)), None)
-        if pane and (call := pane.calls_by_key.get(event.key)):
+        if (pane := self._pane) and (call := pane.calls_by_key.get(event.key)):
             event.stop()
             event.prevent_default()
             await pane.run_action(call)

@@ -119,10 +119,6 @@ class SpanCompositor(Compositor):
             return super().render_update(full, screen_stack, simplify)
         visible_screen_stack.set(screen_stack or [])
         self.mark_moved()
-        pieces = sorted(self._pieces(self._changed_spans()), key=lambda piece: (piece.y, piece.x))
-        return PiecesUpdate(pieces) if pieces else None  # ty: ignore[invalid-explicit-return]
-
-    def _changed_spans(self) -> dict[int, list[Span]]:
         screen = self.size.region
         regions = [region.intersection(screen) for region in self._dirty_regions]
         self._dirty_regions.clear()
@@ -134,7 +130,8 @@ class SpanCompositor(Compositor):
                 self._dirty_regions.add(Region(start, y, end - start, 1))
             elif start < end:
                 spans.setdefault(y, []).append((start, end))
-        return spans
+        pieces = sorted(self._pieces(spans), key=lambda piece: (piece.y, piece.x))
+        return PiecesUpdate(pieces) if pieces else None  # ty: ignore[invalid-explicit-return]
 
     def _pieces(self, open_: dict[int, list[Span]]) -> Iterator[ChangedSpan]:
         """`open_` maps lines to cells not yet drawn by any widget."""

@@ -465,13 +465,9 @@ def blocks_of(message: ChatMessage) -> list[TextBlock]:
         )
         for at, uses in enumerate(grouped(message.calls))
     )
-    return [*_spoken(message), *calls]
-
-
-def _spoken(message: ChatMessage) -> list[TextBlock]:
     text = "\n\n".join(part for part in (message.headline, message.text) if part)
     if not text.strip():
-        return []
+        return [*calls]
     who = "your message" if message.kind == "person" else "the message"
     found = [TextBlock(message.number, text, who)]
     for fence in _FENCE.finditer(text):
@@ -480,4 +476,4 @@ def _spoken(message: ChatMessage) -> list[TextBlock]:
         words = f"{language or 'code'}, {lines} line{'s' * (lines != 1)}"
         ending = _ENDINGS.get(language, language or "txt")
         found.append(TextBlock(message.number, code, words, ending, code=True))
-    return found
+    return [*found, *calls]

@@ -40,8 +40,10 @@ if TYPE_CHECKING:
 class PromptLine(Static):
     """Visible while non-empty."""
 
-    def __init__(self, id: str) -> None:
-        super().__init__("", id=id, markup=False)
+    ID = ""
+
+    def __init__(self, id: str = "") -> None:
+        super().__init__("", id=id or self.ID, markup=False)
         self._words = Content()
         self.display = False
 
@@ -54,10 +56,11 @@ class PromptLine(Static):
 
 
 class ApprovalLine(PromptLine):
+    ID = "approving"
     SLICES: ClassVar[tuple[str, ...]] = ("subtasks",)
 
     def __init__(self, session: Session) -> None:
-        super().__init__("approving")
+        super().__init__()
         self._session = session
 
     def show(self, state: State) -> None:
@@ -87,13 +90,14 @@ SHOWN_LINES, SEEN_FROM = 3, 0.5
 
 
 class PermissionLine(PromptLine, can_focus=True):
+    ID = "permission"
     BINDINGS = view_bindings("block")
 
     class PermissionPressed(Message):
         pass
 
     def __init__(self) -> None:
-        super().__init__("permission")
+        super().__init__()
         self._question: PermissionQuestion | None = None
         self._since = 0.0
 
@@ -138,13 +142,11 @@ class PermissionLine(PromptLine, can_focus=True):
 
 
 class OfferLine(PromptLine, can_focus=True):
+    ID = "offer"
     BINDINGS = view_bindings("block")
 
     class OfferPressed(Message):
         pass
-
-    def __init__(self) -> None:
-        super().__init__("offer")
 
     def show(self, checks: Sequence[CheckCommand]) -> None:
         key = keys_of(self).shown("checks.accept")
@@ -217,8 +219,10 @@ SHOWN_FROM, SILENT = 2, 10
 
 
 class ProgressLine(PromptLine):
+    ID = "progress"
+
     def __init__(self) -> None:
-        super().__init__("progress")
+        super().__init__()
         self._state: State | None = None
         self._counting = Ticker(self, self._count)
         #: Number of the running turn and its first `time.monotonic` timestamp.
@@ -368,8 +372,7 @@ def step_text(label: str) -> str:
 
 
 class ContinueLine(PromptLine):
-    def __init__(self) -> None:
-        super().__init__("going-on")
+    ID = "going-on"
 
     def show(self, text: str, state: State) -> None:
         key = keys_of(self).shown("chat.go_on")
@@ -418,11 +421,10 @@ def no_model_words(found: Sequence[Suggestion], key: str) -> str:
 
 
 class NewBelow(PromptLine):
+    ID = "new-below"
+
     class NewPressed(Message):
         pass
-
-    def __init__(self) -> None:
-        super().__init__("new-below")
 
     def show(self, count: int) -> None:
         self.say(f"↓ {count} new" if count > 0 else "")

@@ -45,8 +45,6 @@ _SHORT, _WIDEST = 16, 72
 
 
 MOST_OFFERED = 6
-_LOGIN = ("login:", "log in to an account", "")
-_REHEARSAL = ("rehearsal:", "rehearse", "recorded replies, no key")
 
 
 class ModelOption(NamedTuple):
@@ -55,12 +53,16 @@ class ModelOption(NamedTuple):
     why: str
 
 
+_LOGIN = ModelOption("login:", "log in to an account", "")
+_REHEARSAL = ModelOption("rehearsal:", "rehearse", "recorded replies, no key")
+
+
 def ways(found: Sequence[Suggestion], *, rehearses: bool = True) -> list[ModelOption]:
     """Some detected models per source, then options without key or server."""
     first = [it for it in found if it.because not in {other.because for other in found[: found.index(it)]}]
     rest = [it for it in found if it not in first]
     here = [ModelOption(it.model, f"use {it.model}", it.because) for it in [*first, *rest][:MOST_OFFERED]]
-    return [*here, ModelOption(*_LOGIN), *([ModelOption(*_REHEARSAL)] if rehearses else [])]
+    return [*here, _LOGIN, *([_REHEARSAL] if rehearses else [])]
 
 
 class WelcomeLines(Widget):
