@@ -18,7 +18,7 @@ from tui_agent.ui.graph.facts import Fact, mark_of
 from tui_agent.ui.graph.node_layout import LayerItem, assign_positions
 from tui_agent.ui.keys.keymap import view_bindings
 from tui_agent.ui.safe_text import one_line
-from tui_agent.ui.widgets.line_view import LineView, Piece, column, fit
+from tui_agent.ui.widgets.line_view import LineView, column, fit
 
 _LEFT, _RIGHT, _UP, _DOWN = 1, 2, 4, 8
 _GLYPHS = dict(zip(range(1, 16), "───│┘└┴│┐┌┬│┤├┼", strict=True))
@@ -274,34 +274,31 @@ class GraphView(LineView):
         return Canvas(self._columns, {task.id: task.dependencies for task in self._tasks.values()}, widths)
 
     def _node(self, node: Node) -> list[Segment]:
-        mark, told = self._mark_and_facts(node.name)
+        """A running task's time and activity; otherwise its state and its goal, which has the room if both do not
+        fit: lines show the dependencies.
+        """
+        task = self._tasks[node.name]
+        fact = self._facts.get(node.name) or Fact(mark_of(task))
+        told = fact.short
+        if self._room >= _ROOMS[0]:
+            runs = task.state == "running" and not fact.silent
+            state = fact.short.text if runs else fact.long.text
+            if task.state in ("pending", "ready") and cell_len(f" {state} · {task.goal}") > self._room:
+                state = fact.short.text if task.state == "ready" else ""
+            words = (state, (runs and fact.doing) or task.goal)
+            told = fact.long._replace(text=" · ".join(word for word in words if word))
         ground = Style.null()
         if node.name == self._cursor:
             ground = self.ground("cursor" if self.has_focus else "resting")
         ink = self.ink("strong") if node.name == self._cursor else self.ink("")
         segments = [
             Segment(column(_name(node.name), self._mark_at(node)), ink + ground),
-            Segment(mark.text, self.ink(mark.ink) + ground),
+            Segment(fact.mark.text, self.ink(fact.mark.ink) + ground),
         ]
         if self._room:
             words = " " + column(told.text, self._room - 1)
             segments.append(Segment(words, self.ink(told.ink) + ground))
         return [*segments, Segment(" ", Style.null())]
-
-    def _mark_and_facts(self, name: str) -> tuple[Piece, Piece]:
-        """A running task's time and activity; otherwise its state and its goal, which has the room if both do not
-        fit: lines show the dependencies.
-        """
-        task = self._tasks[name]
-        fact = self._facts.get(name) or Fact(mark_of(task))
-        if self._room < _ROOMS[0]:
-            return fact.mark, fact.short
-        runs = task.state == "running" and not fact.silent
-        state = fact.short.text if runs else fact.long.text
-        if task.state in ("pending", "ready") and cell_len(f" {state} · {task.goal}") > self._room:
-            state = fact.short.text if task.state == "ready" else ""
-        words = (state, (runs and fact.doing) or task.goal)
-        return fact.mark, fact.long._replace(text=" · ".join(word for word in words if word))
 
     def _mark_at(self, node: Node) -> int:
         return node.width - 2 - self._room

@@ -103,7 +103,16 @@ class MessageText(Guarded, GrowsAtEnd):
             return DrawnLines((TextLine(Content.styled(WORDS, "$error")),))
 
     async def _show_lines(self, drawn: DrawnLines) -> None:
-        kept = _same(self._drawn.lines, drawn.lines, min(drawn.kept, len(self._drawn.lines)))
+        before, after = self._drawn.lines, drawn.lines
+        most = min(len(before), len(after))
+        # `Content` compares only plain text.
+        changed = (
+            at
+            for at in range(min(drawn.kept, len(before)), most)
+            if before[at] is not after[at]
+            and (before[at] != after[at] or before[at].content.spans != after[at].content.spans)
+        )
+        kept = next(changed, most)
         fresh, width, heights = drawn.lines[kept:], 0, []
         while width != self._width:
             width = self._width
@@ -304,13 +313,3 @@ def _height(line: AnyLine, width: int) -> int:
 
 def _sums(heights: Iterable[int], before: int = 0) -> list[int]:
     return list(accumulate(heights, initial=before))[1:]
-
-
-def _same(before: Sequence[AnyLine], after: Sequence[AnyLine], kept: int) -> int:
-    most = min(len(before), len(after))
-    for at in range(kept, most):
-        old, new = before[at], after[at]
-        # `Content` compares only plain text.
-        if old is not new and (old != new or old.content.spans != new.content.spans):
-            return at
-    return most
