@@ -194,7 +194,13 @@ class Attachment:
             in_front = is_in_front() if self._is_job else None
             self._is_job = in_front is not None
             if in_front:
-                self._take_own()
+                try:
+                    terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
+                except OSError:
+                    return
+                self._replace_client()
+                self._draw_on(terminal, terminal)
+                os.close(terminal)
                 return
             if self.is_attached and not self._is_job:
                 return
@@ -205,15 +211,6 @@ class Attachment:
             ):  # else nothing reaches it
                 await self.leave(0)
                 return
-
-    def _take_own(self) -> None:
-        try:
-            terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
-        except OSError:
-            return
-        self._replace_client()
-        self._draw_on(terminal, terminal)
-        os.close(terminal)
 
     def attach(self, client: Client, descriptors: tuple[int, int], message: Mapping[str, Any]) -> None:
         """Draws on the client's terminal and returns the current one to its shell."""

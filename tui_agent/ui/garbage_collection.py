@@ -102,7 +102,10 @@ class Garbage:
     def _collect(self, quiet: float) -> None:
         self._timer = None
         begin, away = time.monotonic(), self._away
-        if not self._may_begin(quiet):
+        idle, running = self._idle(), self._running()
+        rests = idle >= (READING if self._full and self._took > FRAME else quiet) and not running
+        much = MANY_ADDED if idle >= NO_KEY or not running else TOO_MUCH_ADDED
+        if not rests and (away or self._added() < much):
             self._wait(quiet, away)
             return
         full, self._collecting = self._full or away, True
@@ -125,13 +128,6 @@ class Garbage:
             self._wait(quiet)  # separately, so that a key between them is handled
         elif not away:
             self._wait(AWAY, away=True)
-
-    def _may_begin(self, quiet: float) -> bool:
-        idle, running = self._idle(), self._running()
-        if idle >= (READING if self._full and self._took > FRAME else quiet) and not running:
-            return True
-        much = MANY_ADDED if idle >= NO_KEY or not running else TOO_MUCH_ADDED
-        return not self._away and self._added() >= much
 
     def _added(self) -> int:
         return sys.getallocatedblocks() - self._stayed

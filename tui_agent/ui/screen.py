@@ -218,12 +218,9 @@ class WorkspaceScreen(
                 self._awaited, self._takes_focus = target, False
                 self._arriving = asyncio.get_running_loop().create_future()
                 return self._arriving
-        if self.leader.waiting is None:
-            return self._busy_with_focus(event)
-        pane = self.workspace.pane(action.pane) if action else None
-        return pane.waits_for("actions") if pane else None
-
-    def _busy_with_focus(self, event: Typed) -> asyncio.Future[None] | None:
+        if self.leader.waiting is not None:
+            pane = self.workspace.pane(action.pane) if action else None
+            return pane.waits_for("actions") if pane else None
         pane = self.workspace.pane(self.arrangement.layout.focus)
         if pane is None or (isinstance(event, events.Key) and event.key in self._leading_away):
             return None

@@ -17,7 +17,6 @@ from textual.widget import MountError, Widget
 from textual.widgets import Static
 
 from tui_agent.context.blocks import holds
-from tui_agent.edits.change import Change
 from tui_agent.store.conversation import estimated_tokens
 from tui_agent.store.state import ChatMessage, PlanSlice, ReplySlice, ReviewSlice, ToolUse
 from tui_agent.ui.graph.facts import clock, dollars, short_count
@@ -377,16 +376,7 @@ def facts_of(message: ChatMessage, review: ReviewSlice) -> str:
         _count(len(changes), "file") if "propose_changes" not in shown else "",
         _count(message.todos, "todo") if "set_todos" not in shown else "",
         "cut off" if message.cut else "",
-        *_decided(changes),
     ]
-    if (spent := message.spent) is not None:
-        tokens = f"{short_count(spent.tokens)} tokens" if spent.tokens else ""
-        seconds = f"{spent.seconds:.0f} s" if spent.seconds < 60 else clock(spent.seconds)
-        counts += [seconds if spent.seconds >= SECONDS_FROM else "", tokens, dollars(spent.cost)]
-    return " · ".join(count for count in counts if count)
-
-
-def _decided(changes: Sequence[Change]) -> Iterable[str]:
     states = Counter(
         "pending"
         if change.is_open
@@ -396,8 +386,15 @@ def _decided(changes: Sequence[Change]) -> Iterable[str]:
         for change in changes
     )
     if states.keys() - {"pending"}:
-        for state, number in states.items():
-            yield _count(number, state) if state == "conflict" else f"{number} {state}"
+        counts += [
+            _count(number, state) if state == "conflict" else f"{number} {state}"
+            for state, number in states.items()
+        ]
+    if (spent := message.spent) is not None:
+        tokens = f"{short_count(spent.tokens)} tokens" if spent.tokens else ""
+        seconds = f"{spent.seconds:.0f} s" if spent.seconds < 60 else clock(spent.seconds)
+        counts += [seconds if spent.seconds >= SECONDS_FROM else "", tokens, dollars(spent.cost)]
+    return " · ".join(count for count in counts if count)
 
 
 def markdown(text: str, *, parsed: bool = True, growing: bool = False, classes: str = "") -> MessageText:

@@ -18,7 +18,6 @@ from textual.widgets import Static
 from tui_agent.answers.values import NextStep
 from tui_agent.context.memory import asks_to_go_on
 from tui_agent.files.text import one_line
-from tui_agent.store.commands import RunningCommand
 from tui_agent.store.conversation import estimated_tokens
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import PermissionQuestion, State, TurnSlice
@@ -236,7 +235,15 @@ class ProgressLine(PromptLine):
         self._state = state
         running = [one for one in state.commands.running if not one.background]
         self._counting.run(bool(running) or state.turn.running)
-        lines = [_command(running, self._stop_key, self._across)] if running else []
+        lines = []
+        if running:
+            one, stop = running[-1], self._stop_key
+            more = f" and {len(running) - 1} more" if len(running) > 1 else ""
+            facts = [" · begins"] if one.preparing else []
+            facts.append(f" · {max(0, int(time.time() - one.since))} s")
+            stops = f" · {stop} stops" if stop else ""
+            words = fitted(one_line(f"{one.command}{more}"), facts, stops, self._across - MARK)
+            lines = [parts(("● ", "$running"), words, (f"  {one.line}", "$muted"))]
         if state.turn.running:
             if state.turn.number != self._turn:
                 self._turn, self._since = state.turn.number, time.monotonic()
@@ -307,16 +314,6 @@ def fitted(doing: str, facts: Sequence[str], stops: str, room: int) -> str:
         facts.pop()
     behind = "".join(facts) + stops
     return fit(doing, max(room - cell_len(behind), 1)) + behind
-
-
-def _command(running: Sequence[RunningCommand], stop: str, across: int) -> Content:
-    one = running[-1]
-    more = f" and {len(running) - 1} more" if len(running) > 1 else ""
-    seconds = max(0, int(time.time() - one.since))
-    stops = f" · {stop} stops" if stop else ""
-    facts = [*([" · begins"] if one.preparing else []), f" · {seconds} s"]
-    words = fitted(one_line(f"{one.command}{more}"), facts, stops, across - MARK)
-    return parts(("● ", "$running"), words, (f"  {one.line}", "$muted"))
 
 
 def _progress(turn: TurnSlice, model: str) -> str:

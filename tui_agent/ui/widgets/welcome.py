@@ -164,14 +164,17 @@ class Welcome(Center):
             parts((asks if self.offers else "Three things to try", "$muted")),
         ]
         self._first = len(above)
-        tries = (
-            self._offered(width)
-            if self.offers
-            else [
-                parts((f"  {number}  ", "bold $accent"), trial.label)
-                for number, trial in enumerate(TRIALS, 1)
+        tries = [
+            parts((f"  {number}  ", "bold $accent"), trial.label) for number, trial in enumerate(TRIALS, 1)
+        ]
+        if self.offers and self._ways:
+            wide = max(len(way.words) for way in self._ways) + 2
+            tries = [
+                parts((f"  {number}  ", "bold $accent"), way.words.ljust(wide), (way.why, "$muted"))
+                for number, way in enumerate(self._ways, 1)
             ]
-        )
+            tries.append(parts(("  ↓  ", "bold $accent"), "more models, and keys for other providers"))
+            tries = [row.truncate(width, ellipsis=True) for row in tries]
         model = (
             parts(("Model  ", "$muted"), self._model)
             if self._model
@@ -189,12 +192,3 @@ class Welcome(Center):
         ]
         table = [Content().join(cells[at : at + across]) for at in range(0, len(cells), across)]
         return [*above, *tries, *space, *([] if self.offers else [model, *space]), *table]
-
-    def _offered(self, width: int) -> list[Content]:
-        wide = max(len(way.words) for way in self._ways or ()) + 2
-        rows = [
-            parts((f"  {number}  ", "bold $accent"), way.words.ljust(wide), (way.why, "$muted"))
-            for number, way in enumerate(self._ways or (), 1)
-        ]
-        rows.append(parts(("  ↓  ", "bold $accent"), "more models, and keys for other providers"))
-        return [row.truncate(width, ellipsis=True) for row in rows]
