@@ -29,8 +29,6 @@ _WORDS = {"?": "new", "A": "new", "D": "deleted"}
 
 
 class CommitDialog(Form[None]):
-    """Applied files are preselected; the message is drafted for the selection."""
-
     ID = "commit"
     HINT_ON_TOP = True
     asks_twice = True

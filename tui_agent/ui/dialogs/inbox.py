@@ -58,7 +58,6 @@ class InboxRow(NamedTuple):
 
 
 def inbox_rows(state: State, others: Sequence[OtherSession]) -> list[InboxRow]:
-    """This session's items, most urgent first, then other sessions by state."""
     order = list(STATES)
     known = sorted(others, key=lambda it: (order.index(it.state) if it.state in order else len(order), it.id))
     return [*_own(state), *map(_of_other, known)]

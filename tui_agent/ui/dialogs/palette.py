@@ -23,7 +23,6 @@ _COLOURS = {"info": "$muted", "warning": "$warning", "error": "$error"}
 def palette_rows(
     words: str, keys: Keys, pane: str, recent: Sequence[str], why_not: Callable[[str], str], room: int
 ) -> list[ChooserRow]:
-    """Recent actions first, then the pane's. Unavailable actions show the reason."""
     order = {name: at for at, name in enumerate(recent)}
     found = [action for action in ACTIONS.values() if _holds(action, words)]
     found.sort(key=lambda it: (order.get(it.id, MOST), it.pane != pane, it.pane != ANYWHERE))

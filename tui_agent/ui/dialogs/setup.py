@@ -231,7 +231,6 @@ _LIST, _CHECKS, _THEME, _INIT, _DONE = "list:", "checks:", "theme:", "init:", "d
 
 
 async def set_up(app: Host, session: Session) -> None:
-    """The cursor moves to the next step, until the user closes the list."""
     checks: list[ListedCheck] = []
     options: list[ModelOption] = []
     first = ""

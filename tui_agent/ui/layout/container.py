@@ -94,8 +94,7 @@ class TabLine(Widget):
         return Content(" " * gap).join(labels)
 
     def _fitted(self) -> tuple[int, list[Content]]:
-        """The gap between titles, and the titles. If they do not fit, all drop their details, then the gap shrinks,
-        then all shorten their names; counts remain."""
+        """The gap, and titles that fit: all drop their details, then the gap, then letters of names; counts remain."""
         titles = [title.plain if isinstance(title, Content) else title for _, title in self._tabs]
         titles = [
             title if pane == self._front else title.partition(" · ")[0]

@@ -69,7 +69,6 @@ def heading(width: int) -> Line:
 
 
 def known_rows(files: Iterable[KnownFile], width: int) -> list[Row]:
-    """A row per file (key: path), stale files first, then by recency."""
     columns = columns_for(width)
     ordered = sorted(
         files,

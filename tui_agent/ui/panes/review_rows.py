@@ -58,7 +58,6 @@ def waiting(changes: Sequence[Change]) -> list[ReviewPosition]:
 
 
 def restored_position(changes: Sequence[Change], saved: object) -> ReviewPosition | None:
-    """The saved position if valid, otherwise the first pending one, or the first."""
     there = places_of(changes)
     if isinstance(saved, dict):
         wanted = (saved.get("change"), saved.get("hunk", 0))
@@ -78,7 +77,7 @@ def next_waiting(changes: Sequence[Change], place: ReviewPosition | None) -> Rev
 def step_hunk(
     changes: Sequence[Change], place: ReviewPosition | None, step: int, *, by_change: bool = False
 ) -> ReviewPosition | None:
-    """Steps across files, clamped at both ends. `by_change` skips the other hunks of the change."""
+    """`by_change` skips the other hunks of the change."""
     order = places_of(changes)
     if place not in order:
         return next(iter(order), None)

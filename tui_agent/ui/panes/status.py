@@ -149,9 +149,7 @@ class StatusPane(Pane):
 
 
 def facts_line(state: State, width: int, model: str = "", quiet: int = 0, effort: str = "") -> Content:
-    """As many facts as fit, most important first. `model` is used until the state has one; `quiet` counts
-    silent sub-tasks.
-    """
+    """`model` is used until the state has one; `quiet` counts silent sub-tasks."""
     line = Content()
     for piece in _facts(state, model, quiet, effort):
         more = parts(piece) if not line else parts((" · ", "$faint"), piece)
@@ -165,9 +163,7 @@ def facts_line(state: State, width: int, model: str = "", quiet: int = 0, effort
 def hint_words(
     keys: Keys, pane: str, width: int, pending: bool = False, can: Callable[[str], bool] = lambda action: True
 ) -> list[Hint]:
-    """Keys of a pane, then global ones, as many as fit; the apply key first while changes are pending. `can`
-    tests availability.
-    """
+    """As many as fit; `pending` puts the apply key first."""
     last = [ACTIONS["app.palette"], ACTIONS["app.help"]]
     wanted = [
         it

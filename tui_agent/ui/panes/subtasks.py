@@ -209,7 +209,6 @@ def detail_rows(
 
 
 def words_for(task: SubTask | None, tasks: Sequence[SubTask], look: ViewOptions) -> list[Hint]:
-    """Available actions, those that await the user first."""
     due = len(unapproved(tasks))
     names = [("run_ticked", f"run the {due} ticked")] if due else []
     names += _FOR_STATE.get(task.state, ()) if task else ()
@@ -451,7 +450,6 @@ class SubTasksPane(ListPane):
         self.run_worker(noticed(self.session, call), group="subtask", exclusive=True)
 
     def _show_changes(self) -> None:
-        """Opens the review at the task's first pending change, or its last decided one."""
         task = self._current
         if task is None:
             return
