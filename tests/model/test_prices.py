@@ -17,7 +17,8 @@ from tui_agent.model.client import UsageChunk
 from tui_agent.model.event_stream import Wire, watch
 from tui_agent.model.http_clients import use_client_of_loop
 from tui_agent.model.litellm_client import abilities, litellm
-from tui_agent.model.model_table import KnownModel, from_listing
+from tui_agent.model.model_listing import models_in
+from tui_agent.model.model_table import KnownModel
 
 #: Short and long requests, at the limits of price steps, with tokens from a cache and into one.
 USAGES = [
@@ -156,9 +157,8 @@ def test_an_entry_of_a_list_gives_prices_window_and_abilities() -> None:
         "architecture": {"input_modalities": ["text", "image"]},
         "top_provider": {"max_completion_tokens": 8_192},
     }
-    found = from_listing(entry)
-    assert found is not None
-    name, known = found
+    [found] = models_in("openrouter", [entry])
+    name, known = found.name, found.known
     assert (name, known.window, known.output, known.can) == ("maker/model", 65_536, 8_192, "tsv")
     assert cost(known, UsageChunk(1_000, 100, cached=500)) == pytest.approx(0.0005 + 0.00005 + 0.0002)
 
@@ -176,13 +176,13 @@ def test_an_entry_of_a_list_gives_prices_window_and_abilities() -> None:
     ],
 )
 def test_what_a_list_says_badly_is_unknown(entry: dict[str, Any], prices: int, window: int) -> None:
-    found = from_listing(entry)
-    assert found is not None and (len(found[1].prices), found[1].window) == (prices, window)
+    [found] = models_in("openrouter", [entry])
+    assert (len(found.known.prices), found.known.window) == (prices, window)
 
 
 @pytest.mark.parametrize("entry", [None, [], "x", {}, {"id": 3}])
 def test_what_is_not_an_entry_is_passed_over(entry: object) -> None:
-    assert from_listing(entry) is None
+    assert models_in("openrouter", [entry]) == ()
 
 
 async def sent(client: httpx.AsyncClient) -> bool:

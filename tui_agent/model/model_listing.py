@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from tui_agent.files.operating_system import read_start
 from tui_agent.files.private import write_private
-from tui_agent.model.model_table import KnownModel, Route, from_listing
+from tui_agent.model.model_table import KnownModel, Price, Route
 from tui_agent.model.rules import ListingForm
 from tui_agent.settings.folders import user_folders
 
@@ -132,21 +132,49 @@ def _of_gemini(entry: dict[str, Any]) -> ListedModel | None:
 
 
 def _of_openrouter(entry: dict[str, Any]) -> ListedModel | None:
-    found = from_listing(entry)
-    outputs = _dict(entry.get("architecture")).get("output_modalities")
-    if found is None or (isinstance(outputs, list) and "text" not in outputs):
+    name, architecture = entry.get("id"), _dict(entry.get("architecture"))
+    outputs = architecture.get("output_modalities")
+    if not isinstance(name, str) or (isinstance(outputs, list) and "text" not in outputs):
         return None
-    name, known = found
-    supported = entry.get("supported_parameters")
-    thinks = isinstance(supported, list) and "reasoning" in supported
-    can = known.can + ("r" if thinks else "")
+    pricing = _dict(entry.get("pricing"))
+    given, made, cached, written = (
+        _dollars(pricing.get(key))
+        for key in ("prompt", "completion", "input_cache_read", "input_cache_write")
+    )
+    prices: tuple[Price, ...] = ()
+    if given is not None and made is not None:
+        cached = given if cached is None else cached
+        written = given if written is None else written
+        prices = (Price(-1, given, made, cached, written, written),)
+    supported, inputs = _list(entry.get("supported_parameters")), _list(architecture.get("input_modalities"))
+    letters = {
+        "t": "tools" in supported,
+        "s": "structured_outputs" in supported,
+        "v": "image" in inputs,
+        "r": "reasoning" in supported,
+    }
+    can = "".join(letter for letter, able in letters.items() if able)
+    output = _first(_dict(entry.get("top_provider")), "max_completion_tokens")
+    ends = _day(entry.get("expiration_date"))
     return ListedModel(
-        name, replace(known, can=can, ends=_day(entry.get("expiration_date"))), _created(entry)
+        name, KnownModel(_first(entry, "context_length"), output, can, prices, ends), _created(entry)
     )
 
 
 def _dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _dollars(value: Any) -> float | None:
+    try:
+        dollars = float(value)
+    except (TypeError, ValueError):
+        return None
+    return dollars if 0 <= dollars < 1 else None
 
 
 def _first(entry: dict[str, Any], *names: str) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -371,50 +371,3 @@ def cost(made: Route, usage: UsageChunk, known: KnownModel | None = None) -> flo
         return usage.cost
     known = known or made.known
     return known.cost(usage) if known else None
-
-
-def from_listing(entry: Any) -> tuple[str, KnownModel] | None:
-    """Parses an entry of https://openrouter.ai/docs/api-reference/list-available-models; None if invalid."""
-    match entry:
-        case {"id": str(name)}:
-            pricing = entry.get("pricing") if isinstance(entry.get("pricing"), dict) else {}
-            given, made = _dollars(pricing.get("prompt")), _dollars(pricing.get("completion"))
-            cached, written = (
-                _dollars(pricing.get("input_cache_read")),
-                _dollars(pricing.get("input_cache_write")),
-            )
-            prices: tuple[Price, ...] = ()
-            if given is not None and made is not None:
-                cached = given if cached is None else cached
-                written = given if written is None else written
-                prices = (Price(-1, given, made, cached, written, written),)
-            supported = _listed(entry.get("supported_parameters"))
-            architecture = entry.get("architecture")
-            inputs = _listed(architecture.get("input_modalities") if isinstance(architecture, dict) else ())
-            letters = (
-                ("t", "tools" in supported),
-                ("s", "structured_outputs" in supported),
-                ("v", "image" in inputs),
-            )
-            top = entry.get("top_provider")
-            output = top.get("max_completion_tokens") if isinstance(top, dict) else 0
-            can = "".join(letter for letter, able in letters if able)
-            window = entry.get("context_length")
-            return name, KnownModel(_tokens(window), _tokens(output), can, prices)
-    return None
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
-def _tokens(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
-
-
-def _dollars(value: Any) -> float | None:
-    try:
-        dollars = float(value)
-    except (TypeError, ValueError):
-        return None
-    return dollars if 0 <= dollars < 1 else None
