@@ -291,7 +291,7 @@ async def test_rules_hooks_and_the_person_decide_in_this_order(
 )
 def test_a_sub_task_uses_the_tools_of_its_agents(only: Any, entries: tuple[str, ...], allowed: bool) -> None:
     context = permission_bench(only=only).context
-    verdict, rule = verdict_of(context, PROBE, Invocation("c", "probe", entries))
+    verdict, rule = verdict_of(context, PROBE, Invocation("c", "probe", entries), CallContext())
     assert (verdict, bool(rule)) == (("allow", False) if allowed else ("deny", True))
 
 
@@ -299,7 +299,7 @@ def test_a_pattern_of_an_agent_covers_simple_commands_only() -> None:
     context = permission_bench(only=({"probe": ("git *",)},)).context
     exact = dataclasses.replace(PROBE, exact=True)
     for command, verdict in (("git log", "allow"), ("git log; rm x", "deny"), ("git log > x", "deny")):
-        assert verdict_of(context, exact, Invocation("c", "probe", (command,)))[0] == verdict
+        assert verdict_of(context, exact, Invocation("c", "probe", (command,)), CallContext())[0] == verdict
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,6 @@ STORE = "permissions.json"
 MOST_KEPT = 2_000
 #: Maximum characters of a command. Linux limits an argument of a program to 128 KiB.
 MOST_COMMAND = 100_000
-_ANYWHERE = CallContext()
 _ASK = "the mode is ask, in which nothing is changed and no command runs"
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _SHELL = re.compile(r"[;&|<>$`\n()]")
@@ -105,9 +104,7 @@ def _refusal(why: str) -> ToolResult:
     return ToolResult(f"Error: not done: {why}.", ok=False, amount="denied", denied=True)
 
 
-def verdict_of(
-    context: ToolContext, tool: Tool, call: Invocation, found: CallContext = _ANYWHERE
-) -> tuple[Verdict, str]:
+def verdict_of(context: ToolContext, tool: Tool, call: Invocation, found: CallContext) -> tuple[Verdict, str]:
     """The rule is "" for the tool's default."""
     rules, targets = context.core.settings.permissions, tool.targets(call)
     if not all(_covers(one, tool, targets) for one in context.only):
@@ -194,13 +191,13 @@ def _fits(
     return bool(fitting) and (all(fitting) if every else any(fitting))
 
 
-def digest_of(context: ToolContext, tool: Tool, call: Invocation, found: CallContext = _ANYWHERE) -> str:
+def digest_of(context: ToolContext, tool: Tool, call: Invocation, found: CallContext) -> str:
     effect = "" if found.remembered == "session" else (tool.approves or tool.preview)(call)
     exactly = "\0".join([str(context.core.workspace.root), tool.name, effect, *filter(None, [found.covers])])
     return hashlib.sha256(exactly.encode(errors="surrogatepass")).hexdigest()
 
 
-def approved(context: ToolContext, found: CallContext = _ANYWHERE) -> set[str]:
+def approved(context: ToolContext, found: CallContext) -> set[str]:
     if found.remembered == "never":
         return set()
     enough = ("once", "session", "always") if found.remembered == "session" else ("session", "always")
