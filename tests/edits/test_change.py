@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from tui_agent.edits.change import (
     Change,
@@ -65,18 +66,15 @@ def test_hunks_are_numbered_counted_and_found_again() -> None:
 
 def test_a_diff_shows_the_chosen_hunks_with_their_lines_around() -> None:
     diff = diff_of("a.py", BASE, NEW)
-    assert unified(diff, (1,), 1) == "--- a/a.py\n+++ b/a.py\n@@ -9,3 +9,2 @@\n 9\n-10\n 11\n"
-    assert unified(diff, (0, 1), 3).splitlines()[2:] == [
+    alone, two = (replace(diff, hunks=diff.hunks[start:2]) for start in (1, 0))
+    assert unified(alone) == ("--- a/a.py\n+++ b/a.py\n@@ -7,7 +7,6 @@\n 7\n 8\n 9\n-10\n 11\n 12\n 13\n")
+    assert unified(two).splitlines()[2:] == [
         "@@ -1,13 +1,12 @@", " 1", " 2", "-3", "+new", *(f" {n}" for n in range(4, 10)), "-10", " 11", " 12", " 13",
-    ]  # fmt: skip
-    assert unified(diff, (0, 1), 2).splitlines()[2:] == [
-        "@@ -1,5 +1,5 @@", " 1", " 2", "-3", "+new", " 4", " 5",
-        "@@ -8,5 +8,4 @@", " 8", " 9", "-10", " 11", " 12",
     ]  # fmt: skip
     assert unified(diff).splitlines()[-6:] == [
         "@@ -18,3 +17,4 @@", " 18", " 19", " 20", "+end", "\\ No newline at end of file",
     ]  # fmt: skip
-    assert unified(diff, ()) == ""
+    assert unified(replace(diff, hunks=())) == ""
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ ChangeState = Literal["pending", "merged", "conflict", "applied", "skipped", "un
 HunkState = Literal["pending", "applied", "skipped"]
 
 UNNAMED = "(no file)"
+#: Lines around the hunks of a patch.
+_CONTEXT = 3
 #: How the place of an edit was found, by `rung`; nothing is to be said of an exact match.
 PLACED = {
     "line-endings": "placed despite other line endings",
@@ -201,22 +203,21 @@ def counts(parts: Sequence[Hunk]) -> tuple[int, int]:
     return sum(len(hunk.added) for hunk in parts), sum(len(hunk.removed) for hunk in parts)
 
 
-def unified(diff: Diff, chosen: Collection[int] | None = None, context: int = 3) -> str:
+def unified(diff: Diff) -> str:
     """Returns a patch for `git apply`; empty without hunks."""
-    picked = [hunk for number, hunk in enumerate(diff.hunks) if chosen is None or number in chosen]
-    if not picked:
+    if not diff.hunks:
         return ""
     old = f"a/{diff.path}" if diff.base else "/dev/null"
     parts = [f"--- {old}\n+++ b/{diff.path}\n"]
     moved = 0
-    groups = [picked[:1]]
-    for hunk in picked[1:]:
-        if hunk.start - _end(groups[-1][-1]) > 2 * context:
+    groups = [[diff.hunks[0]]]
+    for hunk in diff.hunks[1:]:
+        if hunk.start - _end(groups[-1][-1]) > 2 * _CONTEXT:
             groups.append([])
         groups[-1].append(hunk)
     for group in groups:
-        first = max(0, group[0].start - context)
-        last = min(len(diff.base), _end(group[-1]) + context)
+        first = max(0, group[0].start - _CONTEXT)
+        last = min(len(diff.base), _end(group[-1]) + _CONTEXT)
         length, more = last - first, sum(len(hunk.added) - len(hunk.removed) for hunk in group)
         grown = length + more
         parts.append(f"@@ -{first + (length > 0)},{length} +{first + moved + (grown > 0)},{grown} @@\n")
