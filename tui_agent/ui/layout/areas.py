@@ -191,6 +191,7 @@ def _opened_at(size: Size, needs: Needs) -> Needs:
 
 
 def columns_of(size: Size, layout: LayoutSlice, needs: Needs) -> list[tuple[LayoutColumn, int, int]]:
+    """Columns, left edges, and widths by share within bounds; the widest column absorbs the rest."""
     named = [
         column
         for column in LAYOUTS[mode_of(size.width)]
@@ -214,7 +215,17 @@ def columns_of(size: Size, layout: LayoutSlice, needs: Needs) -> list[tuple[Layo
             else column
             for column in columns
         ]
-    return list(zip(columns, *_columns(columns, size.width - GAP * (len(columns) - 1)), strict=True))
+    width = size.width - GAP * (len(columns) - 1)
+    total = sum(column.share for column in columns) or 1
+    widths = [min(max(round(width * c.share / total), c.least), c.most) for c in columns]
+    over = sum(widths) - width
+    for at in sorted(range(len(widths)), key=lambda i: columns[i].least - widths[i]):
+        taken = min(max(over, 0), widths[at] - columns[at].least)  # from the columns with most to spare
+        widths[at], over = widths[at] - taken, over - taken
+    if widths:
+        widest = max(range(len(widths)), key=lambda i: columns[i].share)
+        widths[widest] -= over
+    return list(zip(columns, _starts(widths, GAP), widths, strict=True))
 
 
 def rows_of(
@@ -339,20 +350,6 @@ def _place(mode: Mode, panes: tuple[str, ...], layout: LayoutSlice, needs: Needs
 
 def _shown(cell: Cell, layout: LayoutSlice) -> tuple[str, ...]:
     return tuple(pane for pane in cell.panes if pane not in layout.hidden)
-
-
-def _columns(columns: Sequence[LayoutColumn], width: int) -> tuple[list[int], list[int]]:
-    """Left edges, and widths by share within bounds; the widest column absorbs the rest."""
-    total = sum(column.share for column in columns) or 1
-    widths = [min(max(round(width * c.share / total), c.least), c.most) for c in columns]
-    over = sum(widths) - width
-    for at in sorted(range(len(widths)), key=lambda i: columns[i].least - widths[i]):
-        taken = min(max(over, 0), widths[at] - columns[at].least)  # from the columns with most to spare
-        widths[at], over = widths[at] - taken, over - taken
-    if widths:
-        widest = max(range(len(widths)), key=lambda i: columns[i].share)
-        widths[widest] -= over
-    return _starts(widths, GAP), widths
 
 
 def _split(shares: Sequence[float], length: int, gap: int = 0) -> tuple[list[int], list[int]]:
