@@ -267,18 +267,15 @@ async def _system(
     words = context.prompts[SYSTEM]
     sections = registry.prompt_sections(context.tools, dialect, example=not state.model.takes_schema)
     heading = "# Skills\nRead a skill with use_skill before work that it describes."
-    if skills := await _listed(context, context.core.state.skills, ("use_skill", "skill", heading)):
-        sections = [*sections, skills]
+    skills = await _listed(context, state.skills, ("use_skill", "skill", heading))
     heading = (
         "# Agents\nA sub-task can name one as its `agent`, which has a prompt, a model and tools of its own."
     )
-    if agents := await _listed(context, context.core.state.agents, ("spawn_subtasks", "agent", heading)):
-        sections = [*sections, agents]
-    if servers := await _server_tools(context):
-        sections = [*sections, servers]
-    if allowed := [one for one in context.core.settings.places if one.model]:
-        lines = "\n".join(f"- {name(one.name)}: {inert(one.run)}" for one in allowed)
-        sections = [*sections, f"# Places\n`place` of a command can be one of these:\n{lines}"]
+    agents = await _listed(context, state.agents, ("spawn_subtasks", "agent", heading))
+    servers = await _server_tools(context)
+    lines = [f"- {name(one.name)}: {inert(one.run)}" for one in context.core.settings.places if one.model]
+    places = "\n".join(["# Places\n`place` of a command can be one of these:", *lines]) if lines else ""
+    sections = [*sections, *filter(None, (skills, agents, servers, places))]
     if state.model.small and (short := words.get("small", {}).get(dialect)):
         words, sections = {"sections": [{"text": short}]}, []
     return prompt.system_message(

@@ -72,8 +72,9 @@ async def bundle(context: TurnContext, held: LoadedFiles, emit: Emit) -> LoadedF
             continue
         else:
             entry = context.core.state.known.files.get(file.path)
-            known = entry is not None and entry.written_known and entry.written == file.md5
-            known = known or context.core.state.conversation.files.get(file.path) == file.md5
+            known = context.core.state.conversation.files.get(file.path) == file.md5 or (
+                entry is not None and entry.written_known and entry.written == file.md5
+            )
             if not known and (await that_fit(context, files, [file]))[0]:
                 found = found.plus(await admit(context, file, emit))
     return found
@@ -271,13 +272,10 @@ async def load(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
         await emit(e.MemoryBuilt(context.turn, section))
     opened = await add_open_files(context, {file.path for file in loaded.files}, emit)
     contexts = await instruct(context, loaded.asked_for, emit)
-    most = context.core.settings.known.max_files
     state = context.core.state
-    paths = {buffer.path for buffer in state.buffers.open}
-    paths.update(change.path for change in state.review.open)
-    paths.update(file.path for file in loaded.files)
-    dropped = known_files.overflow(context.core.state.known.files, most, paths)
-    if dropped:
+    used = (*state.buffers.open, *state.review.open, *loaded.files)
+    most = context.core.settings.known.max_files
+    if dropped := known_files.overflow(state.known.files, most, {one.path for one in used}):
         await emit(e.KnownFilesDropped(dropped))
     draft = replace(draft, memory=section, opened=opened, contexts=contexts)
     return await upload(context, draft, emit)
@@ -301,8 +299,7 @@ async def _fitting(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
 async def read_again(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
     """Skips files with exactly the proposed text, which the model knows."""
     state = context.core.state
-    asked_for = draft.everything.asked_for
-    known = context.core.state.known.files
+    asked_for, known = draft.everything.asked_for, state.known.files
     moved = {
         file.path
         for file in asked_for
@@ -312,7 +309,7 @@ async def read_again(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
         draft = draft.changed(partial(LoadedFiles.without, paths=moved))
     recent = memory.ACTIVE_TURNS if draft.goes_on else RECENT_TURNS
     pending = {change.path for change in state.review.open}
-    for entry in list(state.known.files.values()):
+    for entry in list(known.values()):
         if not entry.stale and (entry.freshness == "fresh" or entry.written_known):
             continue
         seen = max(entry.seen_turn, entry.modified_turn)

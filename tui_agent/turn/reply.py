@@ -316,13 +316,12 @@ class _ReplyAnswer(Answer):
         super().forget()
         self.reasoning = ""
         self._writing = StreamedPaths()
-        schema, turn = self._context.schema, self._context.core.state.turn
-        state = self._context.core.state
+        schema, state = self._context.schema, self._context.core.state
         self.reader = (
             ToolsReader(
                 schema,
                 self._context.functions,
-                f"call_{turn.number}_{turn.step}",
+                f"call_{state.turn.number}_{state.turn.step}",
                 self._earlier_calls,
                 calls_as_text=bool(state.model.server or state.session.replay),
             )
