@@ -60,16 +60,14 @@ def _row(task: SubTask, conflicts: str) -> str:
         case "failed":
             return f"{task.id}: failed, {task.reason}"
         case "completed":
-            return f"{task.id}: completed. {task.summary}{_changed(task)}{conflicts}"
+            changed = " It changed no file."
+            if task.changed:
+                beyond = f" (beside its files: {', '.join(task.outside)})" if task.outside else ""
+                paths = ", ".join(step.path for step in task.changed)
+                changed = f" Changed, and shown to the person for review: {paths}{beyond}."
+            return f"{task.id}: completed. {task.summary}{changed}{conflicts}"
         case _:
             return f"{task.id}: {task.state}"
-
-
-def _changed(task: SubTask) -> str:
-    if not task.changed:
-        return " It changed no file."
-    beyond = f" (beside its files: {', '.join(task.outside)})" if task.outside else ""
-    return f" Changed, and shown to the person for review: {', '.join(s.path for s in task.changed)}{beyond}."
 
 
 def _conflict(task: str, change: Change, mine: Sequence[str], theirs: Sequence[str]) -> str:
