@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui_agent.files.gate import governs, is_secret
+from tui_agent.files.sensitive_paths import governs, is_secret
 
 
 def words(text: str) -> list[str]:

@@ -225,18 +225,6 @@ class _Resolver:
         return _refused(self.path, "it is a link out of the workspace", "name a file inside it")
 
 
-__all__ = [
-    "Gate",
-    "Purpose",
-    "ResolvedPath",
-    "governs",
-    "is_secret",
-    "open_checked",
-    "read",
-    "read_for_person",
-    "read_judged",
-]
-
 #: Why a change needs individual approval.
 LOOKS_SECRET = "it looks like a secret"
 

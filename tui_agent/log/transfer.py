@@ -20,12 +20,13 @@ from tui_agent.context.blocks import fenced
 from tui_agent.edits.change import Checkpoint, diff_of, unified
 from tui_agent.errors import FileError, SessionError
 from tui_agent.files.blobs import Blobs
-from tui_agent.files.gate import LOOKS_SECRET, is_secret
+from tui_agent.files.gate import LOOKS_SECRET
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.files.masking import masked, masked_values
 from tui_agent.files.names import display_path
 from tui_agent.files.operating_system import HALF_A_LETTER, TOO_DEEP, read_given, read_start
 from tui_agent.files.secret_values import SecretValues
+from tui_agent.files.sensitive_paths import is_secret
 from tui_agent.files.text import md5, one_line
 from tui_agent.log import directory, log, task_folder
 from tui_agent.log.records import body_of

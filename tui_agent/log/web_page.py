@@ -12,9 +12,9 @@ from html import escape
 from tui_agent.edits.change import Change, diff_of, text_under, unified
 from tui_agent.errors import FileError
 from tui_agent.files.blobs import Blobs
-from tui_agent.files.gate import is_secret
 from tui_agent.files.masking import masked
 from tui_agent.files.secret_values import SecretValues
+from tui_agent.files.sensitive_paths import is_secret
 from tui_agent.files.text import clean, one_line
 from tui_agent.log.snapshot import in_order
 from tui_agent.log.transfer import secret_paths

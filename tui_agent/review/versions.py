@@ -10,8 +10,9 @@ from msgspec import Struct, structs
 
 from tui_agent.edits.change import Checkpoint, Diff, diff_of
 from tui_agent.errors import ChildFailed, FileError, SessionError
-from tui_agent.files.gate import Gate, is_secret
+from tui_agent.files.gate import Gate
 from tui_agent.files.masking import hits
+from tui_agent.files.sensitive_paths import is_secret
 from tui_agent.files.text import decode, md5
 from tui_agent.git.client import CommitPlan
 from tui_agent.log.journal import Journal

@@ -14,8 +14,9 @@ from tui_agent.answers.values import SearchRequest
 from tui_agent.context.blocks import inert, item, name
 from tui_agent.context.known_files import MAX_BYTES
 from tui_agent.errors import TooLarge, TuiAgentError
-from tui_agent.files.gate import Decisions, Gate, find_secrets, is_secret, read
+from tui_agent.files.gate import Decisions, Gate, find_secrets, read
 from tui_agent.files.masking import hits_masked
+from tui_agent.files.sensitive_paths import is_secret
 from tui_agent.files.text import TextFile, decode
 from tui_agent.store.events import PhaseChanged
 from tui_agent.tools.permission import refusal_of_path

@@ -21,9 +21,9 @@ from tui_agent.files.gate import (
     UndecidedSecret,
     find_secrets,
     find_secrets_in_file,
-    is_secret,
 )
 from tui_agent.files.operating_system import Stamp, is_settled, read_start, stamp_of
+from tui_agent.files.sensitive_paths import is_secret
 from tui_agent.files.text import decode, md5
 from tui_agent.model.local import ProviderFiles
 from tui_agent.model.parts import Message

@@ -21,10 +21,10 @@ from tui_agent.files.gate import (
     Gate,
     UndecidedSecret,
     find_secrets,
-    is_secret,
     read,
 )
 from tui_agent.files.masking import Hit, hits_masked
+from tui_agent.files.sensitive_paths import is_secret
 from tui_agent.files.text import TextFile, decode, md5
 from tui_agent.store import events as e
 from tui_agent.store.files import Buffer, BuffersSlice
