@@ -212,7 +212,8 @@ def prove(tally: Tally, scale: float) -> None:
 
 async def _try(tally: Tally, attack: str, ground: Ground) -> None:
     changed = asyncio.Event()
-    workspace = Workspace(ground.root, on_batch=lambda _: changed.set())
+    workspace = Workspace(ground.root)
+    workspace.listen(on_batch=lambda _: changed.set())
     attempt = Attempt(ground, workspace, changed)
     try:
         for column, operation in OPERATIONS.items():

@@ -142,9 +142,8 @@ async def test_the_person_is_told_once_which_filters_do_not_run(tmp_path: Path) 
     root = filtered(tmp_path / "root", "tr a-z A-Z")
     for filters, count in (("", 1), (fingerprint(root), 0)):
         notices: list[str] = []
-        workspace = Workspace(
-            root, filters=filters, on_notice=lambda _, text, told=notices: told.append(text)
-        )
+        workspace = Workspace(root, filters=filters)
+        workspace.listen(on_notice=lambda _, text, told=notices: told.append(text))
         workspace.start()
         await workspace.ready()
         await workspace.refresh()

@@ -136,7 +136,8 @@ async def test_its_states_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
         if state == "failed":
             failed.set()
 
-    child = ChildProcess(MODULE, env=PATH, on_state=heard)
+    child = ChildProcess(MODULE, env=PATH)
+    child.listen(heard)
     pid = (await child.ask("facts"))["pid"]
     os.kill(pid, signal.SIGKILL)
     await asyncio.wait_for(failed.wait(), 20)

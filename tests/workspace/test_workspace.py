@@ -41,7 +41,8 @@ class Heard:
 @asynccontextmanager
 async def opened(root: Path, *, watch: bool = True) -> AsyncGenerator[tuple[Workspace, Heard], None]:
     heard = Heard()
-    workspace = Workspace(root, **heard.callbacks())
+    workspace = Workspace(root)
+    workspace.listen(**heard.callbacks())
     workspace.start()
     try:
         await workspace.ready()
@@ -129,7 +130,8 @@ async def test_it_works_without_its_child(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(module.ChildProcess, "_connected", refuse)
     make_tree(tmp_path, ["a.py", "node_modules/m.js"])
     heard = Heard()
-    workspace = Workspace(tmp_path, **heard.callbacks())
+    workspace = Workspace(tmp_path)
+    workspace.listen(**heard.callbacks())
     workspace.start()
     await workspace.ready()
     await until(lambda: "failed" in heard.watching)
@@ -198,7 +200,8 @@ async def test_one_that_is_not_watched_lists_and_knows_what_git_says(tmp_path: P
     make_repository(tmp_path, {"a.py": "1"})
     (tmp_path / "a.py").write_text("22")
     heard = Heard()
-    workspace = Workspace(tmp_path, watched=False, **heard.callbacks())
+    workspace = Workspace(tmp_path, watched=False)
+    workspace.listen(**heard.callbacks())
     workspace.start()
     await workspace.ready()
     await until(lambda: heard.statuses and not workspace.busy)

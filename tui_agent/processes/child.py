@@ -324,8 +324,8 @@ STDERR_LINES = 200
 class ChildProcess:
     """Runs `python -m module`, from the first use or `start()` until `close()` or the end of this process.
 
-    `name` is used in messages ("model"). `on_state` and `on_event` are called on the loop and must not
-    raise. An instance belongs to the event loop that first uses it.
+    `name` is used in messages ("model"). `on_event`, and the callback of `listen`, are called on the loop and
+    must not raise. An instance belongs to the event loop that first uses it.
     """
 
     def __init__(
@@ -334,15 +334,14 @@ class ChildProcess:
         *,
         name: str = "",
         env: Mapping[str, str] | None = None,
-        on_state: Callable[[ChildState], None] | None = None,
-        on_event: Callable[[dict[str, Any]], None] | None = None,
+        on_event: Callable[[dict[str, Any]], None] = lambda event: None,
     ) -> None:
         self.state: ChildState = "idle"
         self.name = name or module
         self._module = module
         self.environment = dict(env or {})
-        self._on_state = on_state or (lambda state: None)
-        self._on_event = on_event or (lambda event: None)
+        self._on_state: Callable[[ChildState], None] = lambda state: None
+        self._on_event = on_event
         self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._starts: deque[float] = deque(maxlen=MOST_STARTS)
         self._connection: Connection | None = None

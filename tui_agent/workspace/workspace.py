@@ -60,6 +60,10 @@ OnWatch = Callable[[Watching, str], None]
 OnNotice = Callable[[Level, str], None]
 
 
+def _nobody(*_: Any) -> None:
+    """The default callback."""
+
+
 class Workspace:
     """Belongs to the event loop that starts it."""
 
@@ -73,24 +77,18 @@ class Workspace:
         ahead: ChildProcess | None = None,
         filters: str = "",
         watched: bool = True,
-        on_index: OnIndex | None = None,
-        on_batch: OnBatch | None = None,
-        on_status: OnStatus | None = None,
-        on_watch: OnWatch | None = None,
-        on_notice: OnNotice | None = None,
     ) -> None:
         """`own`: protected tui-agent folders; `aliases`: additional names of secrets (see `Gate`). Raises
         `PathRefused` if `root` is not a folder.
 
         `child` is shared and closed by another workspace; `ahead` was started for this one. `filters`:
-        fingerprint of trusted filters. Without `watched`, changes on disk are not reported. Callbacks run
-        on the event loop and must not raise; `listen` sets them later.
+        fingerprint of trusted filters. Without `watched`, changes on disk are not reported.
         """
         self.gate = Gate(root, own, aliases)
         self.root = self.gate.root
         avoid_programs_in(str(self.root))
         self.index = Index(ignore_case=self.gate.ignore_case)
-        self.listen(on_index, on_batch, on_status, on_watch, on_notice)
+        self.listen()
         self._child = child or ahead or workspace_child(filters)
         self._owns_child = child is None
         self._watched = watched
@@ -107,17 +105,18 @@ class Workspace:
 
     def listen(
         self,
-        on_index: OnIndex | None = None,
-        on_batch: OnBatch | None = None,
-        on_status: OnStatus | None = None,
-        on_watch: OnWatch | None = None,
-        on_notice: OnNotice | None = None,
+        on_index: OnIndex = _nobody,
+        on_batch: OnBatch = _nobody,
+        on_status: OnStatus = _nobody,
+        on_watch: OnWatch = _nobody,
+        on_notice: OnNotice = _nobody,
     ) -> None:
-        self._on_index = on_index or _nobody
-        self._on_batch = on_batch or _nobody
-        self._on_status = on_status or _nobody
-        self._on_watch = on_watch or _nobody
-        self._on_notice = on_notice or _nobody
+        """Callbacks run on the event loop and must not raise."""
+        self._on_index = on_index
+        self._on_batch = on_batch
+        self._on_status = on_status
+        self._on_watch = on_watch
+        self._on_notice = on_notice
 
     def start(self, paths: list[str] | None = None) -> None:
         """`ready()` waits for the index. Sorted `paths` replace the listing."""
@@ -301,7 +300,3 @@ class Workspace:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-
-def _nobody(*_: Any) -> None:
-    """The default callback."""
