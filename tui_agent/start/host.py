@@ -87,37 +87,34 @@ class ProgramHost:
         signal.signal(signal.SIGTERM, lambda *_: self._end())
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
         try:
-            return self._served()
+            is_asked = False
+            while not self._ends:
+                if self._spare() is None and (is_asked or time.monotonic() >= self._renew_at):
+                    if self._is_resized and not is_asked:
+                        self._is_resized = False
+                        return None
+                    if (channel := self._fork()) is not None:
+                        return channel
+                is_asked = False
+                now = time.monotonic()
+                due = [self._since + self._idle + 0.001]
+                if self._spare() is None:
+                    due.append(self._renew_at)
+                for number, _ in self._poll.poll(max(1, round((min(due) - now) * 1000))):
+                    if number != self._server.fileno():
+                        self._hear(self._programs[number])
+                    elif self._spare() is not None:
+                        self._accept()
+                    else:
+                        is_asked = True
+                if not any(one.is_accepted for one in self._programs.values()):
+                    self._ends |= time.monotonic() - self._since > self._idle
+                else:
+                    self._since = time.monotonic()
+            self._end()
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
-
-    def _served(self) -> socket.socket | None:
-        is_asked = False
-        while not self._ends:
-            if self._spare() is None and (is_asked or time.monotonic() >= self._renew_at):
-                if self._is_resized and not is_asked:
-                    self._is_resized = False
-                    return None
-                if (channel := self._fork()) is not None:
-                    return channel
-            is_asked = False
-            now = time.monotonic()
-            due = [self._since + self._idle + 0.001]
-            if self._spare() is None:
-                due.append(self._renew_at)
-            for number, _ in self._poll.poll(max(1, round((min(due) - now) * 1000))):
-                if number != self._server.fileno():
-                    self._hear(self._programs[number])
-                elif self._spare() is not None:
-                    self._accept()
-                else:
-                    is_asked = True
-            if not any(one.is_accepted for one in self._programs.values()):
-                self._ends |= time.monotonic() - self._since > self._idle
-            else:
-                self._since = time.monotonic()
-        self._end()
 
     def _end(self) -> NoReturn:
         """Removes the socket. Programs without a terminal end, because their channel is closed."""

@@ -177,24 +177,20 @@ def _part_lines(items: list[list[LayerItem]]) -> None:
     """Shifts later layers by half a row if lines would overlap."""
     shift, shifts = 0, [0] * len(items)
     for index, layer in enumerate(items[:-1]):
-        shift ^= not _is_clear(layer)
+        beyond = {target.row for item in layer for target in item.targets}
+        for source in layer:
+            only_line = {target.row for target in source.targets} == {source.row}
+            fans_out = all(len(target.sources) == 1 for target in source.targets)
+            on_row = any(target.row == source.row for target in source.targets)
+            if source.targets and source.row in beyond and not only_line and not (fans_out and on_row):
+                shift ^= 1
+                break
         shifts[index + 1] = shift
     if not any(shifts):
         return
     for layer, down in zip(items, shifts, strict=True):
         for item in layer:
             item.row = item.row * 2 + down
-
-
-def _is_clear(layer: Sequence[LayerItem]) -> bool:
-    beyond = {target.row for item in layer for target in item.targets}
-    for source in layer:
-        only_line = {target.row for target in source.targets} == {source.row}
-        fans_out = all(len(target.sources) == 1 for target in source.targets)
-        on_row = any(target.row == source.row for target in source.targets)
-        if source.targets and source.row in beyond and not only_line and not (fans_out and on_row):
-            return False
-    return True
 
 
 def _assign_lanes(layer: Sequence[LayerItem]) -> int:
