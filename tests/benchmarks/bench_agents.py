@@ -191,7 +191,7 @@ async def echoed(session: Session, programs: Path) -> Figure:
     run = await session.outside_agents.open(["echoing"])
     terminal = AgentTerminal(80, 24)
     run.start([], terminal.program)
-    terminal.started()
+    os.close(terminal.program)
     ended = asyncio.ensure_future(run.ended())
     ours, shown = os.openpty()
     showing = asyncio.create_task(terminal.show(shown, shown, ended))

@@ -207,7 +207,7 @@ class Screen:
     def __init__(self, run: AgentRun, words: list[str]) -> None:
         self.terminal = AgentTerminal(100, 40)
         run.start(words, self.terminal.program)
-        self.terminal.started()
+        os.close(self.terminal.program)
         self.ended = asyncio.ensure_future(run.ended())
         self.ours, self._shown = os.openpty()
         termios.tcsetwinsize(self._shown, (40, 100))

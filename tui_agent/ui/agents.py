@@ -37,7 +37,7 @@ Outcome = Literal["left", "ended"]
 
 
 class AgentTerminal:
-    """`program` is the program's descriptor, which `started` closes."""
+    """`program` is the program's descriptor, closed after its start."""
 
     def __init__(self, columns: int, lines: int) -> None:
         self._ours, self.program = os.openpty()
@@ -52,9 +52,6 @@ class AgentTerminal:
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._ours, self._read)
         self._is_open = True
-
-    def started(self) -> None:
-        os.close(self.program)
 
     def close(self) -> None:
         self._loop.remove_reader(self._ours)
@@ -267,7 +264,7 @@ class Agents:
         try:
             run.start(words[1:], terminal.program)
         finally:
-            terminal.started()
+            os.close(terminal.program)
         self._run = run
         self._ended = asyncio.ensure_future(run.ended())
         await self._show()

@@ -135,7 +135,16 @@ class CommandOutput(FoldLine):
         text = coloured((result.coloured or result.output).rstrip("\n"))
         hint = [parts(("  o opens the next place", "$muted"))] if any(places(result.output)) else []
         lacked = [parts((f"  view: {one}", "$muted")) for one in result.report]
-        return Content("\n").join([line, *hint, *lacked, _linked(text)])
+        links = [
+            Span(
+                found.start("path"),
+                found.end("line"),
+                Style.from_meta({_LINK: (found["path"], whole_number(found["line"]))}),
+            )
+            for found in _PLACE.finditer(text.plain)
+        ]
+        underlined = [Span(span.start, span.end, "underline") for span in links]
+        return Content("\n").join([line, *hint, *lacked, text.add_spans([*underlined, *links])])
 
     def _begun(self) -> list[Content]:
         result = self._result
@@ -163,19 +172,6 @@ def _with_both_ends(line: Content) -> Content:
 
 def places(text: str) -> Iterable[tuple[str, int]]:
     return ((found["path"], whole_number(found["line"])) for found in _PLACE.finditer(text))
-
-
-def _linked(text: Content) -> Content:
-    spans = [
-        Span(
-            found.start("path"),
-            found.end("line"),
-            Style.from_meta({_LINK: (found["path"], whole_number(found["line"]))}),
-        )
-        for found in _PLACE.finditer(text.plain)
-    ]
-    underlined = [Span(span.start, span.end, "underline") for span in spans]
-    return text.add_spans([*underlined, *spans])
 
 
 def _lines(result: CommandResult) -> int:

@@ -277,8 +277,6 @@ async def _dropped_picture(text: str) -> str:
 
 
 class CompletionList(OptionList, can_focus=False):
-    """Controlled by the prompt's keys; never has focus."""
-
     ROWS = 8
 
     def __init__(self, session: Session) -> None:
