@@ -153,8 +153,7 @@ class EditorColours(LineHighlights):
 PARSED_AFTER = 0.25
 #: Minimum cells visible before the cursor.
 LEFT_IN_VIEW = 8
-#: Longer texts are read-only and shown in parts of `PART` lines: drawing and wrapping them takes seconds, and
-#: each key a large part of a second.
+#: Longer texts are read-only and shown in parts of `PART` lines, since drawing and wrapping them takes seconds.
 MOST_LINES, PART = 50_000, PartedLines.PART
 #: Characters up to which a text has colours: each pause in typing computes them again.
 COLOURED_TO = 400_000

@@ -34,8 +34,6 @@ class LaidOutOnce(Widget):
 
 @plain_unless("grown widgets", _problem)
 class GrowsAtEnd(Widget):
-    """Keeps its drawn lines if only its height changes."""
-
     @property
     def size(self) -> Size:
         """Size in the last layout. Textual finds it through the screen, and for a widget out of view lays

@@ -51,8 +51,6 @@ _spans = module_of("spans")
 class KeysFirstScreen(Screen[ScreenResultType]):
     """Draws the focused widget and scrolling before the frame, and separates layout from drawing while no
     key is handled.
-
-    Layout and drawing together would delay a key by 15 ms, ten times a second during a streamed reply.
     """
 
     @property

@@ -60,8 +60,6 @@ class PiecesUpdate(CompositorUpdate):
 
 
 class SpanCompositor(Compositor):
-    """Requests the visible changed lines from each widget, front to back."""
-
     def __init__(self) -> None:
         super().__init__()
         #: The map at the last layout, as reported to the widgets.
