@@ -10,6 +10,9 @@ from textual.app import App
 
 from tui_agent import __version__
 from tui_agent.errors import TuiAgentError
+from tui_agent.log import catalog, directory
+from tui_agent.log.log import timed_events_of
+from tui_agent.settings.loading import setting_lines
 from tui_agent.store.commands import CommandsSlice
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
 from tui_agent.ui.dialogs.form import TextDialog
@@ -50,8 +53,6 @@ async def _choose(
 
 
 async def show_settings(app: App[object], session: Session) -> None:
-    from tui_agent.settings.loading import setting_lines
-
     lines = (line.partition(" = ") for line in setting_lines(session.loaded))
     await _choose(app, "Settings", [(name, value) for name, _, value in lines])
 
@@ -105,8 +106,6 @@ async def show_stats(app: App[object], session: Session) -> None:
 
 def _figures(session: Session) -> list[Fact]:
     """Blocking."""
-    from tui_agent.log import catalog, directory
-    from tui_agent.log.log import timed_events_of
     from tui_agent.log.stats import Figures, figures_over_time
 
     data, total = session.folders.data, Figures()
