@@ -160,9 +160,9 @@ def test_a_search_shows_what_is_around_a_place_and_names_what_it_left_out(
     gate = Gate(make_tree(tmp_path / "work", files))
 
     def search(*request: Any) -> tuple[list[str], list[tuple[str, int]]]:
-        one, hits = SearchRequest(*request), []
+        one = SearchRequest(*request)
         expression = regex.compile(one.pattern) if one.regex else None
-        return search_text.search_files(gate, sorted(files), one, expression, {}, hits), hits
+        return search_text.search_files(gate, sorted(files), one, expression, {})
 
     places, hits = search("needle")
     assert hits == [("b.txt", 2), ("b.txt", 3), ("a.min.js", 1)]

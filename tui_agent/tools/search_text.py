@@ -70,15 +70,13 @@ async def search_text(context: ToolContext, request: SearchRequest) -> TextSearc
     ]
     try:
         expression = regex.compile(request.pattern) if request.regex else None
-        hits: list[tuple[str, int]] = []
-        places = await asyncio.to_thread(
+        places, hits = await asyncio.to_thread(
             search_files,
             context.core.workspace.gate,
             paths,
             request,
             expression,
             context.core.state.secrets,
-            hits,
         )
     except regex.error as error:
         return TextSearch(request, error=f"not an expression that can be searched: {item(str(error))}")
@@ -95,15 +93,15 @@ def search_files(
     request: SearchRequest,
     expression: Any,
     decisions: Decisions,
-    hits: list[tuple[str, int]],
-) -> list[str]:
-    """Adds paths and line numbers to `hits`. Blocking."""
+) -> tuple[list[str], list[tuple[str, int]]]:
+    """Returns places in words, and their paths and line numbers. Blocking."""
     fitting = [
         path
         for path in paths
         if not is_secret(path) and (not request.glob or fnmatch.fnmatchcase(path, request.glob))
     ]
     places: list[str] = []
+    hits: list[tuple[str, int]] = []
     large: list[str] = []
     missed: list[str] = []
     left = MOST_LARGE
@@ -127,10 +125,10 @@ def search_files(
             places.append(f"{name(path)}:{number}: {inert(line)}")
             hits.append((path, number))
             if len(places) >= MAX_PLACES:
-                return [*places, f"… the first {MAX_PLACES} places"]
+                return [*places, f"… the first {MAX_PLACES} places"], hits
     if missed:
         places.append(f"… not searched, since they are large: {', '.join(map(name, missed[:NAMED]))}")
-    return places
+    return places, hits
 
 
 def _found(text: str, request: SearchRequest, expression: Any) -> Iterator[tuple[int, str]]:
