@@ -236,8 +236,6 @@ class BoundedTransport(httpx2.AsyncHTTPTransport):
 
 
 class ServerAddress:
-    """`fault` is the reason of a refusal, or ""."""
-
     def __init__(
         self, server: ToolServer, access: ServerAccess | None = None, between: float = BETWEEN
     ) -> None:

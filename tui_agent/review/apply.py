@@ -30,7 +30,7 @@ CHOOSE_A_SIDE = "choose a side, skip it, or ask again"
 
 
 class ResolvedDecision(Struct, frozen=True):
-    """`applied` are hunk numbers from 0."""
+    """`hunks` are numbers from 0."""
 
     change: Change
     hunks: frozenset[int]

@@ -52,7 +52,7 @@ class HookedCall(Struct, frozen=True):
 
 
 class BeforeCall(Struct, frozen=True):
-    """`verdict` is by the user's own hooks, `entries` replace those of the call, `text` is for the model."""
+    """`verdict` is by the user's own hooks, `entries` replace those of the call, `context` is for the model."""
 
     refused: str = ""
     verdict: Literal["", "allow", "ask"] = ""

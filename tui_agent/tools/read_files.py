@@ -313,7 +313,7 @@ class _Search:
         return ""
 
     async def _choose(self, action: FileAction, hit: Attempt) -> Sequence[str]:
-        """Returns the nearest of several files, the user's choice, or all; None to skip."""
+        """Returns the nearest of several files, the user's choice, or all; none to skip."""
         ask = self._context.ask
         best = nearest(action, hit.paths)
         if len(best) == 1:
