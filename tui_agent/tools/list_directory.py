@@ -6,7 +6,7 @@ import asyncio
 import fnmatch
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -89,7 +89,13 @@ def _list(gate: Gate, index: Index, request: DirectoryAction, links: Sequence[st
     if not root.is_dir():
         return replace(about, error=f"there is no folder {request.path}")
     paths = index.below(folder)
-    names = sorted({*_below(paths, folder, MAX_DEPTH if request.recursive else 1), *links})
+    depth, begin = MAX_DEPTH if request.recursive else 1, len(folder) + bool(folder)
+    found = set(links)
+    for parts in (path[begin:].split("/") for path in paths):
+        found |= {"/".join(parts[:level]) + "/" for level in range(1, min(len(parts), depth + 1))}
+        if len(parts) <= depth:
+            found.add("/".join(parts))
+    names = sorted(found)
     if request.filter:
         names = [
             name for name in names if fnmatch.fnmatchcase(name.rstrip("/").rpartition("/")[2], request.filter)
@@ -109,16 +115,6 @@ def _folder_links(gate: Gate, index: Index, found: DirectoryListing) -> list[str
         except OSError:
             continue
     return [link for link in sorted(links) if is_text(link)][:MAX_ENTRIES]
-
-
-def _below(paths: Sequence[str], folder: str, depth: int) -> Iterator[str]:
-    start = f"{folder}/" if folder else ""
-    for path in paths:
-        parts = path[len(start) :].split("/")
-        for level in range(1, min(len(parts), depth + 1)):
-            yield "/".join(parts[:level]) + "/"
-        if len(parts) <= depth:
-            yield "/".join(parts)
 
 
 def _entry(root: Path, name: str) -> tuple[str, str, int]:
