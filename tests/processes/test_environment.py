@@ -38,10 +38,11 @@ PROVIDERS = words("""
 """)
 
 
-def test_what_each_kind_gets() -> None:
+def test_what_each_kind_gets(monkeypatch: pytest.MonkeyPatch) -> None:
     names = [*NOBODYS, *PROVIDERS, "PATH", "HOME", "LC_ALL", "PYTHONUTF8", "COV_CORE_SOURCE", "PYTHONPATH"]
     environ = {**dict.fromkeys(names, "value"), "PATH": "/usr/bin"}
-    any_child, models, workspace = for_any(environ), for_models(environ), for_workspace(environ)
+    monkeypatch.setattr(os, "environ", environ)
+    any_child, models, workspace = for_any(), for_models(), for_workspace()
     assert set(any_child) == {"PATH", "HOME", "LC_ALL", "PYTHONUTF8", "COV_CORE_SOURCE", "PYTHONPATH"}
     assert any_child["PYTHONPATH"] == str(ROOT)
     assert set(models) == set(PROVIDERS)
@@ -62,7 +63,9 @@ async def test_a_child_finds_no_key_that_is_not_for_it(monkeypatch: pytest.Monke
     assert leaked == (set(PROVIDERS) if kind == "model" else set())
 
 
-def test_no_program_is_looked_for_in_a_folder_that_others_fill(tmp_path: Path) -> None:
+def test_no_program_is_looked_for_in_a_folder_that_others_fill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     work = tmp_path / "work"
     (work / "bin").mkdir(parents=True)
     (tmp_path / "link").symlink_to(work / "bin")
@@ -70,8 +73,11 @@ def test_no_program_is_looked_for_in_a_folder_that_others_fill(tmp_path: Path) -
         ["", ".", "bin", str(work / "bin"), str(tmp_path / "link"), str(work), "/usr/bin"]
     )
     avoid_programs_in(str(work))
-    assert for_any({"PATH": whole})["PATH"] == "/usr/bin"
-    told = {**for_any({"PATH": whole}), **for_workspace({"PATH": whole})}
-    assert search_path(told) == "/usr/bin"
-    trusted = search_path(told, trusted=True).split(os.pathsep)
+    monkeypatch.setenv("PATH", whole)
+    told = {**for_any(), **for_workspace()}
+    assert told["PATH"] == "/usr/bin"
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    assert search_path() == "/usr/bin"
+    trusted = search_path(trusted=True).split(os.pathsep)
     assert str(work / "bin") in trusted and "." not in trusted

@@ -7,7 +7,6 @@ could leak through a command or a log.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
@@ -66,26 +65,25 @@ _avoided: Final[set[str]] = set()
 _OURS = str(Path(__file__).parents[2])
 
 
-def for_any(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+def for_any() -> dict[str, str]:
     """Variables for every child: no keys, tokens or addresses; PYTHONPATH holds only this package."""
-    environ = os.environ if environ is None else environ
-    return {**_chosen(environ, _ANY, _ANY_FAMILIES), "PATH": search_path(environ), "PYTHONPATH": _OURS}
+    return {**_chosen(_ANY, _ANY_FAMILIES), "PATH": search_path(), "PYTHONPATH": _OURS}
 
 
-def for_workspace(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+def for_workspace() -> dict[str, str]:
     """Adds git configuration, and the full PATH for trusted filters."""
-    environ = os.environ if environ is None else environ
-    return {**_chosen(environ, _WORKSPACE, _WORKSPACE_FAMILIES), WHOLE_PATH: environ.get("PATH", os.defpath)}
+    whole = os.environ.get("PATH", os.defpath)
+    return {**_chosen(_WORKSPACE, _WORKSPACE_FAMILIES), WHOLE_PATH: whole}
 
 
-def for_models(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+def for_models() -> dict[str, str]:
     """Adds provider keys and addresses, proxies, certificates."""
-    return _chosen(environ, _MODEL, _MODEL_FAMILIES)
+    return _chosen(_MODEL, _MODEL_FAMILIES)
 
 
-def for_servers(environ: Mapping[str, str] | None = None) -> dict[str, str]:
+def for_servers() -> dict[str, str]:
     """Adds proxies, certificates, the keyring."""
-    return _chosen(environ, _SERVERS, ())
+    return _chosen(_SERVERS, ())
 
 
 def avoid_programs_in(folder: str) -> None:
@@ -95,23 +93,20 @@ def avoid_programs_in(folder: str) -> None:
         _avoided.add(avoided)
 
 
-def search_path(environ: Mapping[str, str] | None = None, *, trusted: bool = False) -> str:
+def search_path(*, trusted: bool = False) -> str:
     """Omits relative entries and, unless `trusted`, excluded folders."""
-    environ = os.environ if environ is None else environ
-    whole = environ.get(WHOLE_PATH) if trusted else None
+    whole = os.environ.get(WHOLE_PATH) if trusted else None
     return os.pathsep.join(
         entry
-        for entry in (whole or environ.get("PATH", os.defpath)).split(os.pathsep)
+        for entry in (whole or os.environ.get("PATH", os.defpath)).split(os.pathsep)
         if os.path.isabs(entry)
         and (trusted or not (os.path.realpath(entry) + "/").startswith(tuple(_avoided)))
     )
 
 
-def _chosen(
-    environ: Mapping[str, str] | None, names: frozenset[str], families: tuple[str, ...]
-) -> dict[str, str]:
+def _chosen(names: frozenset[str], families: tuple[str, ...]) -> dict[str, str]:
     return {
         name: value
-        for name, value in (os.environ if environ is None else environ).items()
+        for name, value in os.environ.items()
         if name in names or any(fnmatchcase(name, family) for family in families)
     }
