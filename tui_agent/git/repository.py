@@ -547,14 +547,13 @@ def status_and_deleted(root: str, untracked: Iterable[str] | None = None) -> tup
             marks[path[len(repository.prefix) :]] = mark.replace(".", " ")
     for path in untracked or ():
         marks.setdefault(path, "??")
-    deleted = [path for path, mark in marks.items() if _is_deleted(root, path, mark)]
+    deleted = []
+    for path, mark in marks.items():
+        unmerged = "U" in mark or mark == "DD"
+        if not os.path.lexists(os.path.join(root, path)) if unmerged else mark[1] == "D":
+            deleted.append(path)
     kept = dict(islice(marks.items(), MAX_MARKS))
     return {"is_repository": True, **_branch(records), "marks": kept}, deleted
-
-
-def _is_deleted(root: str, path: str, mark: str) -> bool:
-    unmerged = "U" in mark or mark == "DD"
-    return not os.path.lexists(os.path.join(root, path)) if unmerged else mark[1] == "D"
 
 
 def _branch(records: list[str]) -> dict[str, Any]:

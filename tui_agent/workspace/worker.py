@@ -236,18 +236,7 @@ def _ignored(root: str, paths: list[str]) -> list[str]:
         found = ignored(repository, paths)
         if found is not None:
             return sorted(found)
-    places = _behind_links(root, paths)
-    inside = sorted({place for place in places.values() if place})
-    if repository is None:
-        found = ignored_without_repository(root, inside)
-        found = set(inside) if found is None else found
-    else:
-        found = ignored_apart(repository, inside)
-    return sorted(path for path, place in places.items() if place in found)
-
-
-def _behind_links(root: str, paths: list[str]) -> dict[str, str]:
-    """Returns targets inside the folder; "" if outside."""
+    # Places behind links, below the folder; "" if outside.
     real = os.path.realpath(root)
     folders = {path.rpartition("/")[0] for path in paths}
     leads = {folder: os.path.realpath(os.path.join(real, folder)) for folder in folders}
@@ -256,7 +245,13 @@ def _behind_links(root: str, paths: list[str]) -> dict[str, str]:
         folder, _, name = path.rpartition("/")
         place = os.path.relpath(os.path.join(leads[folder], name), real)
         places[path] = "" if place.split("/")[0] == ".." else place
-    return places
+    inside = sorted({place for place in places.values() if place})
+    if repository is None:
+        found = ignored_without_repository(root, inside)
+        found = set(inside) if found is None else found
+    else:
+        found = ignored_apart(repository, inside)
+    return sorted(path for path, place in places.items() if place in found)
 
 
 if __name__ == "__main__":
