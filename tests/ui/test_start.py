@@ -74,11 +74,11 @@ async def main():
     from tui_agent.ui.app import WorkspaceApp
     app = WorkspaceApp(opened)
     async with app.run_test() as pilot:
-        arrived = app.workspace_screen._arrived
-        def arriving(pane):
+        focus_pane = app.workspace_screen.focus_pane
+        def focused(name):
             seen.setdefault("first key", sorted(sys.modules))
-            arrived(pane)
-        app.workspace_screen._arrived = arriving
+            focus_pane(name)
+        app.workspace_screen.focus_pane = focused
         while not (app.workspace_screen.ready and gc.isenabled()):
             await pilot.pause(0.01)
         seen["panes"] = sorted(sys.modules)
