@@ -89,7 +89,7 @@ def test_what_kept_us_out(error: BaseException, what: str, remedy: str) -> None:
         caused(litellms("litellm.InternalServerError: OpenAIException - Connection error."), error),
     ):
         broken = "broke the connection" if isinstance(error, httpx.ProxyError) else ""
-        meaning = explain(raised, MODEL, Wire(sent=True, broken=broken))
+        meaning = explain(raised, MODEL, Wire(broken=broken))
         assert type(meaning.error) is Unreachable
         assert re.search(what, meaning.error.what)
         assert re.search(remedy, meaning.error.remedy)

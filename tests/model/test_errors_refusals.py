@@ -46,7 +46,7 @@ def refused(
     """The meaning of an answer with a status, a body and headers."""
     headers = headers or {}
     error = ServerError(status, body, retry_after(headers), headers)
-    return explain(Answered(status), model, Wire(sent=True, error=error))
+    return explain(Answered(status), model, Wire(error=error))
 
 
 def openai(words: str, code: str | None = None, kind: str = "invalid_request_error") -> dict[str, Any]:

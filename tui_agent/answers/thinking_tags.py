@@ -97,10 +97,6 @@ class ThoughtFilter:
         new, self._told = "".join(self._thoughts[self._told :]), len(self._thoughts)
         return new
 
-    @property
-    def unfinished(self) -> bool:
-        return self._ends is not None
-
     def feed(self, piece: str) -> str:
         if self._begun:
             return piece

@@ -59,7 +59,6 @@ class Wire:
     on_sent: Callable[[], None] = lambda: None
     on_sign_of_life: Callable[[], None] = lambda: None
     on_keep_alive: Callable[[], None] = lambda: None
-    sent: bool = False
     accepted: bool = False
     checked: bool = False
     usage: bool = False
@@ -88,7 +87,6 @@ class ValidatingTransport(httpx.AsyncBaseTransport):
         wire = _wire.get()
         if wire is None:
             return await connections.send_with_retry(self._transport.handle_async_request, request)
-        wire.sent = True
         wire.on_sent()
         try:
             response = await connections.send_with_retry(self._transport.handle_async_request, request)
