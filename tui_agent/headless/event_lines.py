@@ -294,7 +294,7 @@ def text_line(event: e.Event, state: State) -> Iterator[tuple[Literal["out", "er
             )
             for path, line in result.places[:10]:
                 yield "err", one_line(f"      {path}:{line}")
-            run = next((one for one in reversed(state.commands.results) if one.id == result.run), None)
+            run = state.commands.result(result.run)
             if run is not None and result.state == "failed":
                 yield from _of_its_view(run)
         case e.CommandEnded(result) if result.by != "check":

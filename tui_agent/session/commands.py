@@ -421,8 +421,7 @@ class Commands:
         while not run.output.size and not task.done() and loop.time() < until:
             await asyncio.wait([task], timeout=0.05)
         await asyncio.wait([task], timeout=SETTLED)
-        ended = next((one for one in self.state.commands.results if one.id == number), None)
-        if ended is not None:
+        if (ended := self.state.commands.result(number)) is not None:
             return ended
         ran = next(one for one in self.state.commands.running if one.id == number)
         text, cut, _ = printed(run.output, SHOWN)
@@ -510,7 +509,7 @@ class Commands:
         """A long output lacks its middle. Blocking. Raises `FileError` or `SessionError`."""
         from tui_agent.sandbox.run import Output, printed
 
-        result = next((one for one in self.state.commands.results if one.id == number), None)
+        result = self.state.commands.result(number)
         if result is None:
             raise SessionError("This command is no longer listed", "search for it in the chat")
         output = Output()

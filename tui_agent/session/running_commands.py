@@ -262,9 +262,9 @@ class RunningCommands:
                 run.stop()
                 await task
                 raise
-        return next(
-            result for result in reversed(self._journal.store.state.commands.results) if result.id == number
-        )
+        result = self._journal.store.state.commands.result(number)
+        assert result is not None
+        return result
 
     async def stop(self, numbers: Sequence[str], how: How = "stopped") -> None:
         runs = [self.runs[number] for number in numbers if number in self.runs]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from msgspec import Struct, field
 
 from tui_agent.edits.change import Change
-from tui_agent.files.text import md5
 from tui_agent.settings.schema import CheckCommand
-from tui_agent.store.files import Buffer
+from tui_agent.store.files import Buffer, hash_of_text
 
 #: Results in memory; the chat contains all.
 KEPT = 50
@@ -86,6 +84,9 @@ class CommandsSlice(Struct, frozen=True):
     running: tuple[RunningCommand, ...] = ()
     results: tuple[CommandResult, ...] = ()
     total: int = 0
+
+    def result(self, command: str) -> CommandResult | None:
+        return next((one for one in reversed(self.results) if one.id == command), None)
 
 
 CheckState = Literal["passed", "failed", "missing", "stopped"]
@@ -179,21 +180,11 @@ def content_of(changes: Iterable[Change], buffers: Iterable[Buffer], among: Coll
         for change in changes
         if change.is_open or (change.state == "applied" and change.id in among)
     }
-    return content | {buffer.path: _hash(buffer.text) for buffer in buffers if buffer.unsaved}
+    return content | {buffer.path: hash_of_text(buffer.text) for buffer in buffers if buffer.unsaved}
 
 
 def _taken(change: Change) -> str:
     return "".join("-" if hunk == "skipped" else "+" for hunk in change.hunks)
-
-
-@lru_cache(maxsize=64)
-def _hash(text: str) -> str:
-    """Cached: an unsaved text is compared at each event."""
-    return md5(text.encode("utf-8", "surrogatepass"))
-
-
-def applied_content(applies: int, undone: int) -> Content:
-    return {"applied": f"{applies}-{undone}"}
 
 
 def marks(checks: ChecksSlice, holding: Sequence[bool]) -> list[CheckMark]:

@@ -334,7 +334,7 @@ class ReplyRead(Lasting, frozen=True):
             thinking=last.thinking + message.thinking,
             todos=message.todos or last.todos,
         )
-        return replace(state, chat=replace(state.chat, messages=(*messages[:at], whole, *messages[at + 1 :])))
+        return state.with_message_at(at, whole)
 
 
 class ReplyLeftOff(Lasting, frozen=True):
@@ -514,7 +514,7 @@ class CheckEnded(Lasting, frozen=True):
         result, checks = self.result, state.checks
         running = tuple(name for name in checks.running if name != result.name)
         state = replace(state, checks=replace(checks, running=running, results=(*checks.results, result)))
-        run = next((one for one in reversed(state.commands.results) if one.id == result.run), None)
+        run = state.commands.result(result.run)
         if run is None:
             return state
         level = "info" if result.state == "passed" else "warning"

@@ -78,7 +78,7 @@ class Buffer(Struct, frozen=True):
         return not self.revision or not text_hash or hash_of_text(self.text) == text_hash
 
 
-@lru_cache(1)  # A save needs it three times; 10 MB take 20 ms.
+@lru_cache(16)  # An unsaved text is compared at each event; 10 MB take 20 ms.
 def hash_of_text(text: str) -> str:
     return md5(text.encode("utf-8", "surrogatepass"))
 

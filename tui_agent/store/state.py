@@ -23,7 +23,6 @@ from tui_agent.store.commands import (
     ChecksSlice,
     CommandResult,
     CommandsSlice,
-    applied_content,
     content_of,
     marks,
 )
@@ -239,6 +238,11 @@ class ChatSlice(Struct, frozen=True):
                 return -1
         return -1
 
+    def last_of(self, turn: int) -> int:
+        """Returns the model's newest message of a turn; -1 if none."""
+        said = (at for at, one in enumerate(self.messages) if one.kind == "agent" and one.turn == turn)
+        return max(said, default=-1)
+
 
 class ReplySlice(Struct, frozen=True):
     """Empty if no reply is streaming. `writing` is the last of `files`."""
@@ -427,6 +431,10 @@ class State(Struct, frozen=True):
         messages = (*self.chat.messages, replace(message, number=total))[-TRANSCRIPT_WINDOW:]
         return replace(self, chat=replace(self.chat, messages=messages, total=total))
 
+    def with_message_at(self, at: int, message: ChatMessage) -> State:
+        messages = (*self.chat.messages[:at], message, *self.chat.messages[at + 1 :])
+        return replace(self, chat=replace(self.chat, messages=messages))
+
     def with_partial_reply(self) -> State:
         reply = self.reply
         if not (reply.summary or reply.message or reply.reasoning):
@@ -469,7 +477,7 @@ class State(Struct, frozen=True):
     def applied(self) -> dict[str, str]:
         """Content of checks in the folder itself."""
         checkpoints = self.review.checkpoints
-        return applied_content(len(checkpoints), sum(point.undone for point in checkpoints))
+        return {"applied": f"{len(checkpoints)}-{sum(point.undone for point in checkpoints)}"}
 
     @property
     def check_marks(self) -> list[CheckMark]:

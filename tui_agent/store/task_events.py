@@ -474,15 +474,11 @@ def _tie_todo(state: State, change: Change) -> State:
 
 
 def _note_change(state: State, change: Change) -> State:
-    messages = state.chat.messages
-    for place in range(len(messages) - 1, -1, -1):
-        message: ChatMessage = messages[place]
-        if message.kind != "agent" or message.turn != change.turn:
-            continue
-        named = replace(message, changes=(*message.changes, change.id))
-        messages = (*messages[:place], named, *messages[place + 1 :])
-        return replace(state, chat=replace(state.chat, messages=messages))
-    return state
+    at = state.chat.last_of(change.turn)
+    if at < 0:
+        return state
+    message = state.chat.messages[at]
+    return state.with_message_at(at, replace(message, changes=(*message.changes, change.id)))
 
 
 def _freed(changes: tuple[Change, ...], gone: str) -> tuple[Change, ...]:

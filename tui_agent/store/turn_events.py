@@ -109,28 +109,23 @@ class AttemptStarted(Passing, frozen=True):
     attempt: Attempt
 
     def apply(self, state: State) -> State:
-        attempt = self.attempt
-
-        def with_attempt(slot: ActionSlice) -> ActionSlice:
-            others = tuple(known for known in slot.attempts if known.step != attempt.step)
-            state = "loaded" if attempt.outcome == "hit" and slot.state != "asking" else "looking"
-            return replace(slot, attempts=(*others, attempt), state=state)
-
-        return state.on_action(attempt.action, with_attempt)
+        return _with_attempt(state, self.attempt)
 
 
 class AttemptEnded(Lasting, frozen=True):
     attempt: Attempt
 
     def apply(self, state: State) -> State:
-        attempt = self.attempt
+        return _with_attempt(state, self.attempt)
 
-        def with_attempt(slot: ActionSlice) -> ActionSlice:
-            others = tuple(known for known in slot.attempts if known.step != attempt.step)
-            state = "loaded" if attempt.outcome == "hit" and slot.state != "asking" else "looking"
-            return replace(slot, attempts=(*others, attempt), state=state)
 
-        return state.on_action(attempt.action, with_attempt)
+def _with_attempt(state: State, attempt: Attempt) -> State:
+    def changed(slot: ActionSlice) -> ActionSlice:
+        others = tuple(known for known in slot.attempts if known.step != attempt.step)
+        state = "loaded" if attempt.outcome == "hit" and slot.state != "asking" else "looking"
+        return replace(slot, attempts=(*others, attempt), state=state)
+
+    return state.on_action(attempt.action, changed)
 
 
 class FallbackTaken(Lasting, frozen=True):
@@ -389,8 +384,7 @@ class CallEnded(Lasting, frozen=True):
         use = ToolUse(self.id, self.name, self.shown, self.ok, self.seconds, self.amount, details)
         made = {call: at for at, call in enumerate(conversation.open_calls)}
         uses = sorted((*last.calls, use), key=lambda one: made.get(one.id, -1))
-        messages = (*messages[:at], replace(last, calls=tuple(uses)), *messages[at + 1 :])
-        return replace(state, chat=replace(state.chat, messages=messages))
+        return state.with_message_at(at, replace(last, calls=tuple(uses)))
 
 
 class TurnEnded(Lasting, frozen=True):
@@ -417,13 +411,10 @@ class TurnEnded(Lasting, frozen=True):
         )
         state = replace(state, usage=replace(state.usage, open=None), asked=None)
         state = replace(state, turn=turn).with_partial_reply()
-        messages = state.chat.messages
-        said = (at for at, one in enumerate(messages) if one.kind == "agent" and one.turn == self.turn)
-        if (at := max(said, default=-1)) >= 0:
+        if (at := state.chat.last_of(self.turn)) >= 0:
             used = state.usage.turn
             spent = TurnCost(self.seconds, used.input + used.output, used.cost)
-            messages = (*messages[:at], replace(messages[at], spent=spent), *messages[at + 1 :])
-            state = replace(state, chat=replace(state.chat, messages=messages))
+            state = state.with_message_at(at, replace(state.chat.messages[at], spent=spent))
         if self.error:
             level = "info" if self.stopped else "error"
             state = state.with_message(ChatMessage(0, "note", self.turn, self.error, level=level))

@@ -228,7 +228,7 @@ def repair_request(checks: Sequence[str], paths: Sequence[str]) -> str:
 
 
 def repair_section(state: State, result: CheckResult, tokens: int) -> str:
-    run = next((one for one in reversed(state.commands.results) if one.id == result.run), None)
+    run = state.commands.result(result.run)
     if run is None:
         return f"## CHECK {name(result.name)}"
     output, left = head_and_tail(masked(run.output), tokens * LETTERS)
