@@ -11,12 +11,32 @@ from pathlib import Path
 import pytest
 
 from tui_agent.processes import background
-from tui_agent.processes.background import MOST_BUSY, BackgroundPause, WorkCancelled, in_background, pause
+from tui_agent.processes.background import (
+    MOST_BUSY,
+    BackgroundPause,
+    WorkCancelled,
+    in_background,
+    pause,
+    start_task,
+)
 
 
 @pytest.fixture(autouse=True)
 def short_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "SLICE", 0.0)
+
+
+async def test_a_task_is_held_until_it_is_done() -> None:
+    tasks: set[asyncio.Task[int]] = set()
+
+    async def work() -> int:
+        return 3
+
+    task = start_task(tasks, work(), "adds")
+    assert tasks == {task} and task.get_name() == "adds"
+    assert await task == 3
+    await asyncio.sleep(0)
+    assert not tasks
 
 
 async def test_the_loop_has_a_round_between_two_slices() -> None:

@@ -25,6 +25,7 @@ from tui_agent.control.report import OtherSessions, question, state_line
 from tui_agent.edits.change import Pick, text_under
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.numbers import whole_number
+from tui_agent.processes.background import start_task
 from tui_agent.store.conversation_events import ReplyStreamed
 
 if TYPE_CHECKING:
@@ -364,9 +365,7 @@ class Client:
         elif self.is_launcher:
             self._server.terminals.on_message(self, message)
         else:
-            request = self._loop.create_task(self._execute(message), name="control")
-            self._requests.add(request)
-            request.add_done_callback(self._requests.discard)
+            start_task(self._requests, self._execute(message), "control")
 
     def _attach(self, message: Line) -> None:
         given, self._descriptors = self._descriptors, []

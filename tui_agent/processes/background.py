@@ -1,4 +1,5 @@
-"""Work in a thread, such as imports and syntax colours, that yields to the event loop.
+"""Work beside the user's: tasks that nothing awaits, and threads that yield to the event loop, such as
+imports and syntax colours.
 
 A computing thread holds the interpreter lock for up to the switch interval, which doubles the time of a
 key press. Work calls `pause` regularly; imports pause between modules.
@@ -10,7 +11,7 @@ import asyncio
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -22,6 +23,16 @@ SLICE = 0.001
 AT_MOST = 0.005
 #: Consecutive waits without a response: the loop may itself wait for this work, for example for a module.
 MOST_BUSY = 4
+
+
+def start_task(
+    tasks: set[asyncio.Task[T]], work: Coroutine[Any, Any, T], name: str | None = None
+) -> asyncio.Task[T]:
+    """`tasks` holds the task until it is done, because the event loop does not."""
+    task = asyncio.get_running_loop().create_task(work, name=name)
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
+    return task
 
 
 class WorkCancelled(Exception):

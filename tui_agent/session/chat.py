@@ -17,6 +17,7 @@ from tui_agent.files.write_file import write_file
 from tui_agent.log.core import Core, call
 from tui_agent.log.log import events_of
 from tui_agent.log.snapshot import messages_before
+from tui_agent.processes.background import start_task
 from tui_agent.session.turns import Turns
 from tui_agent.settings.schema import Effort
 from tui_agent.store import events as e
@@ -70,9 +71,7 @@ class Chat:
 
     @call(changes=True)
     async def ask_beside(self, question: str) -> None:
-        task = asyncio.create_task(self._answer_beside(question), name="side question")
-        self._asides.add(task)
-        task.add_done_callback(self._asides.discard)
+        start_task(self._asides, self._answer_beside(question), "side question")
 
     async def _answer_beside(self, question: str) -> None:
         from tui_agent.turn.beside import answer_beside
@@ -93,9 +92,7 @@ class Chat:
     def keep_paste(self, text: str) -> str:
         line = pasted_line(text, self.state.input.pastes.keys() | self._lines)
         self._lines.add(line)
-        task = asyncio.create_task(self._keep(line, text), name="keep what was pasted")
-        self._keeping.add(task)
-        task.add_done_callback(self._keeping.discard)
+        start_task(self._keeping, self._keep(line, text), "keep what was pasted")
         return line
 
     @call(changes=True)

@@ -20,6 +20,7 @@ from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.private import FolderAnswers
 from tui_agent.files.text import md5
 from tui_agent.log.core import Core, call
+from tui_agent.processes.background import start_task
 from tui_agent.session.baselines import NOT_FOUND, BaselineResult, BaselineRuns, Baselines, missing_program
 from tui_agent.session.commands import Commands
 from tui_agent.settings.schema import CheckCommand
@@ -435,9 +436,7 @@ class Checks:
     def on_batch(self, changes: Sequence[FileChange]) -> None:
         checks = self.state.checks
         if changes and (checks.results or checks.running) and not checks.outdated:
-            task = asyncio.get_running_loop().create_task(self._check_changes(list(changes)))
-            self._looking.add(task)
-            task.add_done_callback(self._looking.discard)
+            start_task(self._looking, self._check_changes(list(changes)))
 
     async def _check_changes(self, changes: Sequence[FileChange]) -> None:
         own = {
@@ -476,9 +475,7 @@ class Checks:
             if result.state not in ("stopped", "missing") and result.name in chosen and state.holds(result)
         ]
         if findings:
-            task = asyncio.get_running_loop().create_task(self._baselines.adopt(findings))
-            self._adopting.add(task)
-            task.add_done_callback(self._adopting.discard)
+            start_task(self._adopting, self._baselines.adopt(findings))
             self._checked = []
 
     def _begin_again(self) -> None:

@@ -18,6 +18,7 @@ from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.files.names import display_path
 from tui_agent.files.private import FolderAnswers
 from tui_agent.log.core import Core, call
+from tui_agent.processes.background import start_task
 from tui_agent.review.review import Review
 from tui_agent.session.places import SessionPlaces
 from tui_agent.session.running_commands import SHOWN, CommandStart, RunningCommands, facts, shared_fields
@@ -333,9 +334,7 @@ class Commands:
         finally:
             stop.cancel()
             if not made.done():
-                task = asyncio.create_task(_remove(made))
-                self._unwanted.add(task)
-                task.add_done_callback(self._unwanted.discard)
+                start_task(self._unwanted, _remove(made))
         return made if made.done() else None
 
     async def _alone(

@@ -16,6 +16,7 @@ from tui_agent.files.operating_system import Stamp, is_settled, stamp_of
 from tui_agent.files.text import md5
 from tui_agent.git.client import MissingFile
 from tui_agent.log.core import Core, call
+from tui_agent.processes.background import start_task
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.store import events as e
 from tui_agent.store.files import Buffer
@@ -65,9 +66,7 @@ class FreshnessWatch:
         )
 
     def on_notice(self, level: Literal["info", "warning", "error"], text: str) -> None:
-        task = asyncio.get_running_loop().create_task(self._journal.record(e.NoticeGiven(level, text)))
-        self._notices.add(task)
-        task.add_done_callback(self._notices.discard)
+        start_task(self._notices, self._journal.record(e.NoticeGiven(level, text)))
 
     def on_batch(self, changes: Sequence[FileChange]) -> None:
         """An empty batch means any file."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ import msgspec
 from tui_agent.edits.change import Change, Checkpoint, FileStep, diff_of, text_under, unified
 from tui_agent.errors import EditFailed, SessionError, TuiAgentError
 from tui_agent.log.core import Core, call
+from tui_agent.processes.background import start_task
 from tui_agent.settings.schema import HookEvent
 from tui_agent.store import events as e
 from tui_agent.store.state import State
@@ -92,8 +93,8 @@ class Hooks:
         self._trigger = "auto"
         self._loading: asyncio.Task[None] | None = None
         self._beginning: asyncio.Task[str] | None = None
+        #: Tasks beside the turn, and those whose hooks have `background`.
         self._beside: set[asyncio.Task[Any]] = set()
-        #: The tasks beside the turn whose hooks have `background`.
         self._in_background: set[asyncio.Task[Any]] = set()
         self._running: set[asyncio.Task[HookResult]] = set()
         self._slots = asyncio.Semaphore(AT_ONCE)
@@ -161,7 +162,7 @@ class Hooks:
     @call(changes=False)
     async def settled(self, *, background: bool = True) -> None:
         """Waits for hooks beside the turn, such as those after an apply."""
-        while running := self._beside if background else self._beside - self._in_background:
+        while running := self._beside | self._in_background if background else self._beside:
             await asyncio.wait(running)
 
     @call(changes=False)
@@ -172,7 +173,8 @@ class Hooks:
                 if self._beginning is not None:
                     await self._run("SessionEnd", {"reason": reason}, reason)
                 await self.settled(background=False)
-        tasks = [one for one in (self._loading, self._beginning, *self._beside, *self._running) if one]
+        beside = *self._beside, *self._in_background, *self._running
+        tasks = [one for one in (self._loading, self._beginning, *beside) if one]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -358,35 +360,36 @@ class Hooks:
 
     def _on_event(self, event: e.Event, state: State) -> None:
         # Hook settings are loaded only for these events, to keep them off the start.
-        if not isinstance(
-            event, e.CheckpointMade | e.PermissionAsked | e.QuestionAsked | e.ConversationBegun | e.TurnEnded
-        ):
-            return
-        if isinstance(event, e.ConversationBegun) and event.why != "condensed":
-            return
-        if isinstance(event, e.TurnEnded) and (event.ok or event.stopped):
-            return
-        if not self._may_have_any():
-            return
         match event:
-            case e.CheckpointMade(checkpoint=point) if not self._part:
-                self._do_beside(self._applied(point))
-            case e.ConversationBegun() if not self._part:
-                self._do_beside(self._begin_again(state))
-            case e.TurnEnded() if not self._part:
-                self._do_beside(self._failed(event, state))
+            case e.PermissionAsked() | e.QuestionAsked():
+                pass
+            case e.CheckpointMade() | e.ConversationBegun(why="condensed") if not self._part:
+                pass
+            case e.TurnEnded(ok=False, stopped=False) if not self._part:
+                pass
+            case _:
+                return
+        if self._may_have_any():
+            start_task(self._beside, self._react(event, state), "hooks: beside")
+
+    async def _react(self, event: e.Event, state: State) -> None:
+        match event:
+            case e.CheckpointMade(checkpoint=point):
+                await self._applied(point)
+            case e.ConversationBegun():
+                await self._begin_again(state)
+            case e.TurnEnded(kind=failure, error=error, limit=limit):
+                from tui_agent.session.hook_transcript import last_reply
+
+                kind = "max_output_tokens" if limit else _FAILURES.get(failure, "unknown")
+                fields = {"error": kind, "error_details": error, "last_assistant_message": last_reply(state)}
+                await self._run("StopFailure", fields, kind)
             case e.PermissionAsked(tool=tool, shown=shown):
                 kind = "permission_prompt" if tool else "elicitation_dialog"
-                self._do_beside(self._notified(f"tui-agent asks about {tool} {shown}".strip(), kind))
+                await self._notified(f"tui-agent asks about {tool} {shown}".strip(), kind)
             case e.QuestionAsked(action=action, question=question):
                 words = question or f"tui-agent asks which file is meant: {action}"
-                self._do_beside(self._notified(words, "question"))
-
-    def _do_beside(self, doing: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        task = asyncio.create_task(doing, name="hooks: beside")
-        self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
-        return task
+                await self._notified(words, "question")
 
     def _may_have_any(self) -> bool:
         if self._parent is not None:
@@ -400,13 +403,6 @@ class Hooks:
     async def _begin(self, source: str) -> str:
         fields = {"source": source, "model": self.state.model.name}
         return (await self._run("SessionStart", fields, source)).context
-
-    async def _failed(self, event: e.TurnEnded, state: State) -> None:
-        from tui_agent.session.hook_transcript import last_reply
-
-        kind = "max_output_tokens" if event.limit else _FAILURES.get(event.kind, "unknown")
-        fields = {"error": kind, "error_details": event.error, "last_assistant_message": last_reply(state)}
-        await self._run("StopFailure", fields, kind)
 
     async def _begin_again(self, state: State) -> None:
         """After a summary has replaced older messages, the model needs the start texts again."""
@@ -458,9 +454,8 @@ class Hooks:
             common |= {"agent_id": self.state.session.id, "agent_type": self._agent}
         for hook in hooks:
             if hook.settings.background:
-                task = self._do_beside(self._run_in_background(hook, {**common, **fields}))
-                self._in_background.add(task)
-                task.add_done_callback(self._in_background.discard)
+                work = self._run_in_background(hook, {**common, **fields})
+                start_task(self._in_background, work, "hooks: beside")
         hooks = [hook for hook in hooks if not hook.settings.background]
         if not hooks:
             return Answers()

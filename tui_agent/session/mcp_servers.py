@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from tui_agent.errors import ServerFailed, TuiAgentError
 from tui_agent.log.core import Core, call
+from tui_agent.processes.background import start_task
 from tui_agent.store import events as e
 from tui_agent.store.conversation import ListedTool, ServerToolsSlice
 from tui_agent.store.state import State
@@ -42,6 +43,7 @@ class McpServers:
         self._core, self._notice = core, notice
         self._loading: asyncio.Task[None] | None = None
         self._listing: dict[str, asyncio.Task[ServerOffer]] = {}
+        self._telling: set[asyncio.Task[None]] = set()
         self._process: ServerProcess | None = None
         self._configured: ConfiguredServers | None = None
         self._parent: McpServers | None = None
@@ -321,7 +323,7 @@ class McpServers:
     def _report(self, task: asyncio.Task[ServerOffer]) -> None:
         error = None if task.cancelled() else task.exception()
         if isinstance(error, TuiAgentError):
-            self._telling = asyncio.create_task(self._notice(str(error), "warning"))
+            start_task(self._telling, self._notice(str(error), "warning"))
 
     async def _load(self) -> None:
         problems = await asyncio.to_thread(self._read)

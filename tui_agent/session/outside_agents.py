@@ -26,6 +26,7 @@ from tui_agent.outside_agents.profiles import (
     program_path,
     summary_of,
 )
+from tui_agent.processes.background import start_task
 from tui_agent.review.review import Review
 from tui_agent.sandbox.environment import NO_KEYBOARD, PROXIED, variables
 from tui_agent.sandbox.folder_access import UNFINISHED, FolderAccess
@@ -78,6 +79,7 @@ class AgentRun:
         #: Paths beyond `MOST_FILES`, proposed once others are gone.
         self._left_over: set[str] = set()
         self._said: set[str] = set()
+        self._telling: set[asyncio.Task[None]] = set()
         self._following: asyncio.Task[None] | None = None
         self._moved: asyncio.Queue[set[str] | None] = asyncio.Queue()
         self._mirroring: asyncio.Task[None] | None = None
@@ -250,10 +252,7 @@ class AgentRun:
     def _notify(self, text: str) -> None:
         if text not in self._said:
             self._said.add(text)
-            task = asyncio.get_running_loop().create_task(
-                self._journal.record(e.NoticeGiven("warning", text)), name="notice"
-            )
-            task.add_done_callback(lambda _: None)
+            start_task(self._telling, self._journal.record(e.NoticeGiven("warning", text)), "notice")
 
     async def _follow(self) -> None:
         assert self._view is not None

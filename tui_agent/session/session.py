@@ -18,6 +18,7 @@ from tui_agent.log.snapshot import SnapshotWriter
 from tui_agent.log.storage import mark_closed
 from tui_agent.model.client import Model
 from tui_agent.model.rate_limit import Allowance
+from tui_agent.processes.background import start_task
 from tui_agent.review.crash_repair import repair_others
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.review.review import Review
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from tui_agent.session.agent_turns import AgentTurns
     from tui_agent.session.outside_agents import OutsideAgents
     from tui_agent.subtasks.parent import Parent, RunSession, SubTaskPart
-    from tui_agent.turn.context import TurnContext
     from tui_agent.web.pages import Pages
     from tui_agent.workspace.workspace import FileChange
 
@@ -436,9 +436,7 @@ class Session:
 
         def tell(error: FileError) -> None:
             sentence = f"Files that the model sees are only in memory, {error}"
-            loop.call_soon_threadsafe(
-                lambda: self._saying.add(loop.create_task(self.notice(sentence, "warning")))
-            )
+            loop.call_soon_threadsafe(lambda: start_task(self._saying, self.notice(sentence, "warning")))
 
         self.storage.blobs.on_held = tell
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tui_agent.errors import SessionError
 from tui_agent.log.core import Core, call
+from tui_agent.processes.background import start_task
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask, SubTaskState, faults, may_become
 from tui_agent.store.state import State
@@ -256,9 +257,7 @@ class SubTasks:
 
         if said := comparison(group, self.state.subtasks.tasks):
             notice = e.NoticeGiven("info", said, in_chat=True)
-            task = asyncio.ensure_future(self._journal.record(notice))
-            self._telling.add(task)
-            task.add_done_callback(self._telling.discard)
+            start_task(self._telling, self._journal.record(notice))
 
     @property
     def _manual(self) -> bool:
