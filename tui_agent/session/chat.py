@@ -30,16 +30,13 @@ if TYPE_CHECKING:
 
 
 class Chat:
-    """`log` is `None` in memory. `look` updates the known files. `apart` is the context of requests outside
-    turns.
-    """
+    """`look` updates the known files. `apart` is the context of requests outside turns."""
 
     def __init__(
         self,
         core: Core,
         turns: Turns,
         *,
-        log: Path | None,
         context: Callable[[], TurnContext],
         apart: Callable[[], Awaitable[TurnContext]],
         look: Callable[[], Awaitable[None]],
@@ -47,7 +44,7 @@ class Chat:
         self._journal = core.journal
         self._storage = core.storage
         self._turns = turns
-        self._log = log
+        self._log = core.storage.log.path if core.storage.log else None
         self._context = context
         self._apart = apart
         self._look = look
@@ -223,10 +220,8 @@ class Chat:
     async def earlier(self, before: int, count: int = 50) -> tuple[ChatMessage, ...]:
         if self._log is None or before <= 1:
             return ()
-
         lost: list[str] = []
-        keep = self._storage.log is not None
-        found = await asyncio.to_thread(messages_before, self._log, before, count, keep, lost)
+        found = await asyncio.to_thread(messages_before, self._log, before, count, lost=lost)
         await self._say_lost(lost)
         return found
 

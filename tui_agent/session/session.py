@@ -147,21 +147,22 @@ class Session:
         self.secrets = KnownSecrets(str(workspace.root), str(copied or ""), judge=workspace.gate.secrets)
         self._open_files = OpenFiles(core)
         self._freshness = freshness = FreshnessWatch(core, self._open_files)
-        own = storage.log.path if storage.log else None
         #: `None` for a session in memory.
-        self.log_path = own
+        self.log_path = own = storage.log.path if storage.log else None
         self._shortcuts = SnapshotWriter(core.journal, own, storage.since) if own else None
         self._preparation = Preparation(core, self.models, self._turn_context)
-        beside = self._preparation.end, self.models.notify_level, self._after_turn
-        self._turns = turns = Turns(core.journal, self._turn_context, *beside)
-        self.chat = Chat(
-            core,
-            turns,
-            log=self.log_path,
-            context=self._turn_context,
-            apart=self._apart,
-            look=freshness.check_known_files,
+        self._turns = turns = Turns(
+            core.journal,
+            self._turn_context,
+            get_ready=self._preparation.end,
+            begins=self._ready,
+            tell_level=self.models.notify_level,
+            submitted=self._submitted,
+            stopping=lambda: self.hooks.stop(),
+            after=self._after_turn,
         )
+        look = freshness.check_known_files
+        self.chat = Chat(core, turns, context=self._turn_context, apart=self._apart, look=look)
         self.files = Files(core, self._open_files, freshness)
         self.review = Review(
             core,
@@ -182,7 +183,6 @@ class Session:
         #: The session's own model while a command's model answers, and that model.
         self._lent_model = "", ""
         self.hooks = Hooks(core, part=part is not None)
-        turns.on_ready, turns.on_message, turns.on_stop = self._ready, self._submitted, self.hooks.stop
         self.review.before_apply = self.hooks.before_apply
         self.checks = Checks(core, self.commands, unasked=part is None)
         freshness.listen(self._on_batch)

@@ -35,36 +35,29 @@ if TYPE_CHECKING:
     Steps = Callable[[TurnContext, Emit], Awaitable[str]]
 
 
-async def _nothing() -> None:
-    pass
-
-
-async def _no_text(text: str, unasked: bool) -> str:
-    return ""
-
-
 class Turns:
-    """`after` runs after each successful turn and returns the next message or ""."""
+    """`begins` is awaited before each turn of the model, after `get_ready`. `submitted` is awaited with each
+    message, and whether it is automatic; it returns text for the model, and a `TuiAgentError` stops the
+    message. `after` runs after each successful turn and returns the next message or "".
+    """
 
     def __init__(
         self,
         journal: Journal,
         context: Callable[[], TurnContext],
+        *,
         get_ready: Callable[[], Awaitable[None]],
+        begins: Callable[[], Awaitable[None]],
         tell_level: Callable[[], Awaitable[None]],
+        submitted: Callable[[str, bool], Awaitable[str]],
+        stopping: Callable[[], Awaitable[None]],
         after: Callable[[], Awaitable[str]],
     ) -> None:
         self._journal = journal
         self._context = context
         self.get_ready = get_ready
-        self._tell_level = tell_level
-        #: Awaited before each turn of the model, after `get_ready`.
-        self.on_ready: Callable[[], Awaitable[None]] = _nothing
-        #: Awaited with each message, and whether it is automatic. Returns text for the model; a
-        #: `TuiAgentError` stops the message.
-        self.on_message: Callable[[str, bool], Awaitable[str]] = _no_text
-        self.on_stop: Callable[[], Awaitable[None]] = _nothing
-        self._after = after
+        self._begins, self._tell_level, self._submitted = begins, tell_level, submitted
+        self._stopping, self._after = stopping, after
         #: A whole turn, from first to last record. Only `_work`, the part between them, is cancelled.
         self._task: asyncio.Task[None] | None = None
         self._work: asyncio.Task[str] | None = None
@@ -110,12 +103,7 @@ class Turns:
         """Runs `steps` instead of the model. Raises `SessionError` during a turn."""
         if self.running:
             raise SessionError("A turn is running", "wait, or stop it")
-        begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._stopped = False
-        self._unasked = 0
-        started = e.TurnStarted(self.state.next_turn, text)
-        self._task = asyncio.create_task(self._run(started, begun, steps), name="turn")
-        await begun
+        await asyncio.shield(self._begin(text, others=steps))
 
     def ask_again(self, conflicts: Sequence[Change]) -> None:
         """Asks at once or after the turn."""
@@ -158,7 +146,7 @@ class Turns:
         self._stopped, self._conflicts = True, []
         if self._work is not None:
             self._work.cancel()
-        await self.on_stop()
+        await self._stopping()
         await asyncio.wait([self._task])
 
     async def finished(self) -> None:
@@ -245,20 +233,20 @@ class Turns:
     def _begin(
         self,
         text: str,
-        attachments: Sequence[str],
-        effort: Effort | None,
+        attachments: Sequence[str] = (),
+        effort: Effort | None = None,
         *,
         queued: bool = False,
         unasked: bool = False,
+        others: Steps | None = None,
     ) -> asyncio.Future[None]:
         begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        begun.add_done_callback(
-            lambda told: told.cancelled() or told.exception()
-        )  # no caller awaits a queued message
+        # No caller awaits a queued message.
+        begun.add_done_callback(lambda told: told.cancelled() or told.exception())
         self._stopped = False
         self._unasked = self._unasked + 1 if unasked else 0
         started = e.TurnStarted(self.state.next_turn, text, queued, tuple(attachments), effort, unasked)
-        self._task = asyncio.create_task(self._run(started, begun), name="turn")
+        self._task = asyncio.create_task(self._run(started, begun, others), name="turn")
         return begun
 
     def _begin_next(self, following: str = "", *, ended_well: bool = False) -> None:
@@ -282,24 +270,26 @@ class Turns:
             )
         elif self.state.input.queue and self._attended:
             effort, text = split_effort(self.state.input.queue[0])
-            self._begin(text, (), effort, queued=True)
+            self._begin(text, effort=effort, queued=True)
         elif ended_well and self._goes_on_by_itself():
-            self._begin(GO_ON[0], (), None, unasked=True)
+            self._begin(GO_ON[0], unasked=True)
         elif following:
-            self._begin(following, (), None, unasked=True)
+            self._begin(following, unasked=True)
 
     def _goes_on_by_itself(self) -> bool:
         context, state = self._context(), self.state
-        settings, auto = context.core.settings, context.core.mode == "auto"
+        auto = context.core.mode == "auto"
         if not (auto or context.part) or state.turn.limit or (auto and state.review.open):
             return False
-        if settings.limits.turns and self._unasked + 1 >= settings.limits.turns:
-            return False
-        return any(batch.left and batch.last > 0 for batch in state.batches[:1])
+        return not self._limited and any(batch.left and batch.last > 0 for batch in state.batches[:1])
 
-    async def _run(
-        self, started: e.TurnStarted, begun: asyncio.Future[None], others: Steps | None = None
-    ) -> None:
+    @property
+    def _limited(self) -> bool:
+        """Whether another automatic turn would exceed `limits.turns`."""
+        most = self._context().core.settings.limits.turns
+        return bool(most and self._unasked + 1 >= most)
+
+    async def _run(self, started: e.TurnStarted, begun: asyncio.Future[None], others: Steps | None) -> None:
         standstill.begin(REQUEST_FIRST)
         try:
             await self._journal.record(started)
@@ -312,7 +302,7 @@ class Turns:
         async def steps(context: TurnContext, emit: Emit) -> str:
             from tui_agent.turn.turn import run
 
-            added = await self.on_message(started.request, started.unasked)
+            added = await self._submitted(started.request, started.unasked)
             if others is not None:
                 return await others(context, emit)
             asked, given = started.request, started.attachments
@@ -334,9 +324,7 @@ class Turns:
             *interruption_events(self.state), e.TurnEnded(turn, seconds=seconds, **ended)
         )
         following = await self._after() if ended["ok"] and is_turn else ""
-        most = self._context().core.settings.limits.turns
-        limited = bool(most and self._unasked + 1 >= most)
-        if (goal := self.state.input.goal) and (self._stopped or limited or not ended["ok"]):
+        if (goal := self.state.input.goal) and (self._stopped or self._limited or not ended["ok"]):
             following = ""
             failed = "limits.turns is reached" if ended["ok"] else "its turn failed"
             why = "it was stopped" if self._stopped else failed
@@ -381,7 +369,7 @@ class Turns:
             self._journal.publish(e.PhaseChanged("starting"))
         if with_model:
             await self.get_ready()
-            await self.on_ready()
+            await self._begins()
         self._journal.publish(e.PhaseChanged("planning"))
         if with_model:
             await self._tell_level()
@@ -400,13 +388,9 @@ class Turns:
                 await self._journal.record_soon(event)
                 if isinstance(event, e.RequestSent):
                     standstill.end()
-                left = tuple(self._decisions)
-                if (
-                    isinstance(event, e.RequestSent)
-                    and event.purpose == "main"
-                    and self.state.input.decisions != left
-                ):
-                    await self._journal.record_soon(e.DecisionsKept(left))
+                    left = tuple(self._decisions)
+                    if event.purpose == "main" and self.state.input.decisions != left:
+                        await self._journal.record_soon(e.DecisionsKept(left))
             else:
                 await self._journal.record(event)
 
