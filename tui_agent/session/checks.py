@@ -53,13 +53,7 @@ class ListedCheck(NamedTuple):
 class Checks:
     """Runs one round at a time."""
 
-    def __init__(
-        self,
-        core: Core,
-        commands: Commands,
-        *,
-        unasked: bool,
-    ) -> None:
+    def __init__(self, core: Core, commands: Commands, *, unasked: bool) -> None:
         """`unasked`: whether proposals outside a turn start rounds."""
         self._journal = journal = core.journal
         self._workspace = workspace = core.workspace
@@ -88,12 +82,8 @@ class Checks:
     @call(changes=False)
     def chosen(self) -> list[CheckCommand]:
         """Blocking."""
-        configured = [*self._settings.checks.commands]
-        taken = {check.name for check in configured} | {check.command for check in configured}
-        accepted = self._accepted() or []
-        return configured + [
-            check for check in accepted if check.name not in taken and check.command not in taken
-        ]
+        configured = self._settings.checks.commands
+        return [*configured, *_without(configured, self._accepted() or [])]
 
     @call(changes=False)
     def names(self) -> list[str]:
@@ -114,15 +104,10 @@ class Checks:
         """Counts all as accepted until the user decides. Blocking."""
         accepted = self._accepted()
         chosen = accepted or []
-        known = {check.name for check in chosen} | {check.command for check in chosen}
-        found = [
-            check
-            for check in _found_in(self._workspace.root)
-            if check.name not in known and check.command not in known
-        ]
+        others = _without(chosen, _found_in(self._workspace.root))
         return [
             *(ListedCheck(check, True) for check in chosen),
-            *(ListedCheck(check, accepted is None) for check in found),
+            *(ListedCheck(check, accepted is None) for check in others),
         ]
 
     @call(changes=False)
@@ -213,8 +198,7 @@ class Checks:
 
     @call(changes=False)
     async def close(self) -> None:
-        await self._stop()
-        await self._first_runs.stop()
+        await self.stop()
         for task in self._looking:
             task.cancel()
         await asyncio.gather(*self._adopting)
@@ -411,10 +395,8 @@ class Checks:
             """The project's file, or ""."""
             nonlocal suffixes
             if path.startswith("/"):
-                for beginning in (
-                    f"{root}/",
-                    f"/{os.path.basename(root)}/",
-                ):  # the second prefix is a copy's
+                # The second beginning is a copy's.
+                for beginning in (f"{root}/", f"/{os.path.basename(root)}/"):
                     _, found, rest = path.partition(beginning)
                     if found and rest:
                         return find(rest)
@@ -503,11 +485,14 @@ def _later(path: Path, since: float) -> bool:
 
 
 def _found_in(root: Path) -> list[CheckCommand]:
-    from tui_agent.checks.detection import (
-        found_in,
-    )  # readers for two dozen file types
+    from tui_agent.checks.detection import found_in  # it has readers for two dozen file types
 
     return found_in(root)
+
+
+def _without(known: Sequence[CheckCommand], found: Sequence[CheckCommand]) -> list[CheckCommand]:
+    taken = {word for check in known for word in (check.name, check.command)}
+    return [check for check in found if taken.isdisjoint((check.name, check.command))]
 
 
 def _hash(path: Path) -> str:

@@ -207,10 +207,10 @@ class Hooks:
             return False
         answers = await self._run("ChangesProposed", await self._described(changes))
         await self._core.journal.record(*_news(answers))
-        if answers.blocked:
-            words = f"The changes wait for you in every mode, since {answers.blocked}"
+        if blocked := answers.blocked:
+            words = f"The changes wait for you in every mode, since {blocked}"
             await self._core.journal.record(e.NoticeGiven("warning", words, in_chat=True))
-        return bool(answers.blocked)
+        return bool(blocked)
 
     @call(changes=False)
     async def before_apply(self, changes: Sequence[Change]) -> None:
@@ -261,9 +261,7 @@ class Hooks:
     async def _before_call(self, call_id: str, tool: str, entries: tuple[Any, ...]) -> BeforeCall:
         from tui_agent.tools.call_hooks import BeforeCall, with_input
 
-        hooked = await self._for_calls("PreToolUse", tool, entries, {"tool_use_id": call_id})
-        answers = Answers([pair for _, found in hooked for pair in found.found])
-        answers.raise_for_stop()
+        hooked, answers = await self._for_calls("PreToolUse", tool, entries, {"tool_use_id": call_id})
         verdict, before = answers.verdict, entries or ({},)
         changed = list(before)
         for at, (one, found) in enumerate(hooked):
@@ -284,9 +282,8 @@ class Hooks:
         """Ignores input that a hook changed."""
         from tui_agent.tools.call_hooks import BeforeCall
 
-        hooked = await self._for_calls("PermissionRequest", tool, entries, {"permission_suggestions": []})
-        answers = Answers([pair for _, found in hooked for pair in found.found])
-        answers.raise_for_stop()
+        more = {"permission_suggestions": []}
+        hooked, answers = await self._for_calls("PermissionRequest", tool, entries, more)
         changes = [
             hook.name
             for one, found in hooked
@@ -312,14 +309,13 @@ class Hooks:
         if ok and tool == "run_command":
             more["tool_response"] |= {"stdout": text[:MAX_RESULT], "stderr": "", "interrupted": False}
         event: HookEvent = "PostToolUse" if ok else "PostToolUseFailure"
-        hooked = await self._for_calls(event, tool, entries, more)
-        answers = Answers([pair for _, found in hooked for pair in found.found])
-        answers.raise_for_stop()
+        _, answers = await self._for_calls(event, tool, entries, more)
         return "\n".join(filter(None, (answers.reasons, answers.context)))
 
     async def _for_calls(
         self, event: HookEvent, tool: str, entries: tuple[Any, ...], more: dict[str, Any]
-    ) -> list[tuple[HookedCall, Answers]]:
+    ) -> tuple[list[tuple[HookedCall, Answers]], Answers]:
+        """Returns the answers by call, and all. Raises `SessionError` if a hook ends the turn."""
         from tui_agent.tools.call_hooks import hooked_calls
 
         root = self._core.workspace.root
@@ -333,7 +329,10 @@ class Hooks:
             )
             for one in found
         ]
-        return list(zip(found, await asyncio.gather(*running), strict=True))
+        hooked = list(zip(found, await asyncio.gather(*running), strict=True))
+        answers = Answers([pair for _, one in hooked for pair in one.found])
+        answers.raise_for_stop()
+        return hooked, answers
 
     async def _compacting(self, trigger: Literal["auto", "manual"]) -> str:
         self._trigger = trigger

@@ -78,17 +78,20 @@ class McpServers:
 
     @call(changes=False)
     def start(self) -> None:
-        if self._parent is None and self._may_have_any() and self._loading is None:
-            self._loading = asyncio.create_task(self._load(), name="servers: configuration")
-            self._loading.add_done_callback(lambda _: self._list_unknown())
+        if self._loading is None and (loading := self._begin()):
+            loading.add_done_callback(lambda _: self._list_unknown())
 
     @call(changes=False)
     async def read(self) -> None:
+        if loading := self._begin():
+            await asyncio.shield(loading)
+
+    def _begin(self) -> asyncio.Task[None] | None:
         if self._parent is not None or not self._may_have_any():
-            return
+            return None
         if self._loading is None:
             self._loading = asyncio.create_task(self._load(), name="servers: configuration")
-        await asyncio.shield(self._loading)
+        return self._loading
 
     @call(changes=False)
     async def ready(self) -> None:
@@ -288,9 +291,13 @@ class McpServers:
         """Raises ServerFailed."""
         task = self._listing.get(server.name)
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
-            task = asyncio.create_task(self._list(server), name=f"servers: {server.name}")
-            self._listing[server.name] = task
+            task = self._begin_list(server)
         return await asyncio.shield(task)
+
+    def _begin_list(self, server: ToolServer) -> asyncio.Task[ServerOffer]:
+        task = asyncio.create_task(self._list(server), name=f"servers: {server.name}")
+        self._listing[server.name] = task
+        return task
 
     async def _list(self, server: ToolServer) -> ServerOffer:
         from tui_agent.mcp_servers.offer import store_offer
@@ -316,9 +323,7 @@ class McpServers:
             return
         for server in self._configured.on:
             if server.name not in self.offers and server.name not in self._listing:
-                task = asyncio.create_task(self._list(server), name=f"servers: {server.name}")
-                self._listing[server.name] = task
-                task.add_done_callback(self._report)
+                self._begin_list(server).add_done_callback(self._report)
 
     def _report(self, task: asyncio.Task[ServerOffer]) -> None:
         error = None if task.cancelled() else task.exception()

@@ -93,7 +93,7 @@ async def open_child(
     from tui_agent.subtasks.run import folder_of  # it imports the turn
 
     folder = folder_of(parent.storage.folder, task)
-    log = await asyncio.to_thread(_log, folder) if parent.storage.log is not None else None
+    log = await _log_in(folder, parent)
     journal = Journal(Store(State()), log)
     agent = await _agent_of(parent, task)
     aliases = await asyncio.to_thread(parent.workspace.gate.linked_secrets)
@@ -110,14 +110,14 @@ async def open_child(
         core,
         start_folder=parent.start_folder,
         model=parent.models.paced(),
-        model_name=task.model or (agent.model if agent else "") or parent.models.name,
+        model_name=_model_of(parent, task, agent),
         interactive=False,
         part=SubTaskPart(
             f"{agent.prompt}\n\n{part}" if agent else part,
             parent.workspace.root,
             capacity,
             parent.models.requests,
-            (*parent.only, agent.tools) if agent and agent.tools is not None else parent.only,
+            _only(parent, agent),
         ),
         open_child=open_child,
         open_placed=open_placed,
@@ -160,11 +160,11 @@ async def open_placed(
         if check.place in ("", name)
     )
     folder = folder_of(parent.storage.folder, task)
-    log = await asyncio.to_thread(_log, folder) if parent.storage.log is not None else None
+    log = await _log_in(folder, parent)
     if log is not None:
         log.sync_at_end()  # If this machine fails, the sub-task starts again, because the parent's log has no result.
     channel, brought, is_there = await places.open_worker(name, contents, more)
-    model = task.model or (agent.model if agent else "") or parent.models.name
+    model = _model_of(parent, task, agent)
     child = PlacedSession(
         channel,
         Journal(Store(State()), log),
@@ -183,7 +183,7 @@ async def open_placed(
         commands,
         parent.start_folder,
         parent.state.session.trusted,
-        (*parent.only, agent.tools) if agent and agent.tools is not None else parent.only,
+        _only(parent, agent),
         dict(parent.state.model.efforts),
         await asyncio.to_thread(_instructions, parent.folders.config, settings.instructions.names),
     )
@@ -216,6 +216,26 @@ async def _agent_of(parent: Session, task: SubTask) -> AgentPrompt | None:
     return found
 
 
+def _model_of(parent: Session, task: SubTask, agent: AgentPrompt | None) -> str:
+    return task.model or (agent.model if agent else "") or parent.models.name
+
+
+def _only(parent: Session, agent: AgentPrompt | None) -> tuple[Mapping[str, tuple[str, ...]], ...]:
+    return (*parent.only, agent.tools) if agent and agent.tools is not None else parent.only
+
+
+async def _log_in(folder: Path, parent: Session) -> Log | None:
+    """`None` if the parent's session has none either."""
+    if parent.storage.log is None:
+        return None
+
+    def make() -> Log:
+        make_private(folder)
+        return Log.create(folder / directory.LOG)
+
+    return await asyncio.to_thread(make)
+
+
 def settings_of(settings: Settings, task: SubTask, agent: AgentPrompt | None = None) -> Settings:
     off = (*settings.tools.off, *(agent.off if agent else ()))
     own = settings.subtasks
@@ -228,11 +248,6 @@ def settings_of(settings: Settings, task: SubTask, agent: AgentPrompt | None = N
         subtasks=replace(own, begin="auto", max_depth=max(0, own.max_depth - 1)),
         limits=replace(settings.limits, session_tokens=own.max_tokens, session_cost=own.max_cost),
     )
-
-
-def _log(folder: Path) -> Log:
-    make_private(folder)
-    return Log.create(folder / directory.LOG)
 
 
 class Opening(Struct, frozen=True):

@@ -240,8 +240,7 @@ class RunningCommands:
             said, remedy = _NO_VIEW if what.where == "trial" else _NO_START
             raise SessionError(f"{said} ({error})", remedy) from error
         try:
-            started = e.CommandStarted(number, *what[:4], time.time(), what.background, what.place)
-            await self._journal.record(started)
+            await self._journal.record(_started(_running(number, what)))
         finally:
             known.set()
         told(run.output)  # output before the start was recorded
@@ -249,8 +248,7 @@ class RunningCommands:
 
     async def stopped(self, number: str, what: CommandStart) -> str:
         ran = _running(number, what)
-        started = e.CommandStarted(number, *what[:4], ran.since, what.background, what.place)
-        await self._journal.record(started, *interrupted([ran], "stopped"))
+        await self._journal.record(_started(ran), *interrupted([ran], "stopped"))
         return number
 
     async def result_of(self, number: str) -> CommandResult:
@@ -310,6 +308,10 @@ class RunningCommands:
 
 def _running(number: str, what: CommandStart) -> RunningCommand:
     return RunningCommand(number, *what[:4], time.time(), background=what.background, place=what.place)
+
+
+def _started(ran: RunningCommand) -> e.CommandStarted:
+    return e.CommandStarted(**shared_fields(ran), at=ran.since)
 
 
 def shared_fields(ran: RunningCommand) -> dict[str, Any]:
