@@ -302,7 +302,6 @@ class _CommandLine(click.Group):
         formatter.write_usage("tui-agent", "COMMAND …", prefix="       ")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-
         opening = self.commands["open"]
         shown = (
             param.get_help_record(ctx)
@@ -397,13 +396,7 @@ def options_of(path: str | None, resume: str | None, options: dict[str, Any]) ->
 
 
 @tui_agent.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
-@click.option(
-    "--workspace",
-    metavar="DIR",
-    default=".",
-    shell_complete=arguments.folders,
-    help="Workspace folder (default: current folder).",
-)
+@arguments.workspace_option
 @arguments.set_option
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- COMMAND [ARGUMENT]…")
 def view(command: tuple[str, ...], workspace: str, settings: tuple[str, ...]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -20,13 +20,12 @@ from tui_agent.settings.folders import config_folder, themes_folder, user_folder
 from tui_agent.settings.loading import (
     FILE,
     WORKSPACE_FOLDER,
-    LoadedSettings,
     broken_file,
-    load,
     read_prompts,
     setting_lines,
     workspace_layer,
 )
+from tui_agent.settings.schema import Settings
 
 #: Tables of keys.toml whose keys act anywhere on the screen, and in one pane.
 _ANYWHERE = frozenset({"app", "session", "turn", "changes", "commands", "checks", "pane"})
@@ -72,7 +71,7 @@ def path() -> int:
 @arguments.set_option
 def show(settings: tuple[str, ...]) -> int:
     """Show each setting with its value and source."""
-    loaded = _loaded(arguments.workspace_folder("."), settings)
+    loaded = trust.load_as_trusted(arguments.workspace_folder("."), settings)
     for line in setting_lines(loaded):
         row(line)
     for fault in loaded.faults:
@@ -84,7 +83,8 @@ def show(settings: tuple[str, ...]) -> int:
 def check() -> int:
     """List all errors; exits with 2 if there are any."""
     workspace = arguments.workspace_folder(".")
-    faults = [*_loaded(workspace).faults, *_other_faults(workspace)]
+    loaded = trust.load_as_trusted(workspace)
+    faults = [*loaded.faults, *_other_faults(workspace, loaded.settings)]
     for fault in faults:
         error(str(fault))
     if faults:
@@ -93,12 +93,7 @@ def check() -> int:
     return 0
 
 
-def _loaded(workspace: Path, overrides: Sequence[str] = ()) -> LoadedSettings:
-    folders = user_folders()
-    return load(folders, workspace, trust.is_trusted(workspace, folders), overrides)
-
-
-def _other_faults(workspace: Path) -> Iterator[ConfigFault]:
+def _other_faults(workspace: Path, settings: Settings) -> Iterator[ConfigFault]:
     folders = user_folders()
     if not trust.is_trusted(workspace, folders):
         yield from workspace_layer(workspace).faults
@@ -108,7 +103,6 @@ def _other_faults(workspace: Path) -> Iterator[ConfigFault]:
             yield fault
     yield from read_prompts(folders.config, workspace).faults
     yield from _keys_faults(folders.config / "keys.toml")
-    settings = _loaded(workspace).settings
     places = (themes_folder(), folders.config / "themes", workspace / WORKSPACE_FOLDER / "themes")
     names = sorted({file.stem for place in places for file in place.glob("*.toml")})
     if settings.theme not in names:

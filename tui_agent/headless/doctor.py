@@ -19,9 +19,9 @@ from tui_agent.files.text import escaped
 from tui_agent.headless import arguments
 from tui_agent.headless.output import json_line, note, row
 from tui_agent.session.doctor import Report, examine, report_lines
-from tui_agent.settings import trust
-from tui_agent.settings.folders import Folders, user_folders
-from tui_agent.settings.loading import load, setting_lines
+from tui_agent.settings.folders import user_folders
+from tui_agent.settings.loading import LoadedSettings, setting_lines
+from tui_agent.settings.trust import load_as_trusted
 
 _PACKED = (_REPORT, _SETTINGS, _LOG) = ("doctor.json", "settings.toml", debug_log.NAME)
 
@@ -40,7 +40,7 @@ def doctor(as_json: bool, bundle: str | None) -> int:
     folders = user_folders()
     report = asyncio.run(examine(workspace, folders))
     if packed is not None:
-        _pack(packed, workspace, folders, report)
+        _pack(packed, load_as_trusted(workspace), folders.state, report)
         note(f"{escaped(str(packed))} contains {', '.join(_PACKED)}: check it before you share it")
     if as_json:
         json_line(report)
@@ -50,17 +50,16 @@ def doctor(as_json: bool, bundle: str | None) -> int:
     return 0 if report.ok else 1
 
 
-def _pack(bundle: Path, workspace: Path, folders: Folders, report: Report) -> None:
+def _pack(bundle: Path, loaded: LoadedSettings, logs: Path, report: Report) -> None:
     """Each text is redacted like the debug log. Raises `FileError`."""
     debug_log.flush()
-    loaded = load(folders, workspace, trust.is_trusted(workspace, folders))
     settings = [*setting_lines(loaded), *(f"# {fault}" for fault in loaded.faults)]
     texts = {
         _REPORT: json.dumps(msgspec.to_builtins(report), indent=2),
         _SETTINGS: "\n".join(settings),
         **{
             path.name: read_start(path).decode(errors="replace")
-            for path in sorted(folders.state.glob(f"{_LOG}*"))
+            for path in sorted(logs.glob(f"{_LOG}*"))
             if path.is_file()
         },
     }

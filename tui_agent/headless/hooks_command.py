@@ -12,9 +12,8 @@ from tui_agent.files.text import escaped
 from tui_agent.headless import arguments
 from tui_agent.headless.arguments import CommandGroup
 from tui_agent.headless.output import error, json_line, note, row
-from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
-from tui_agent.settings.loading import load
+from tui_agent.settings.trust import load_as_trusted
 
 
 class HookLine(Struct, frozen=True):
@@ -40,7 +39,7 @@ def hooks() -> None:
 def list_(workspace: str, as_json: bool) -> int:
     """List the hooks of your settings, ~/.claude and a trusted workspace."""
     folder, folders = arguments.workspace_folder(workspace), user_folders()
-    loaded = load(folders, folder, trust.is_trusted(folder, folders))
+    loaded = load_as_trusted(folder)
     for fault in loaded.faults:
         if fault.key.startswith("hooks"):
             error(str(fault))

@@ -65,17 +65,23 @@ def login(name: str, as_json: bool) -> int:
 @click.argument("name", metavar="copilot|chatgpt|openrouter")
 def logout(name: str) -> int:
     """Log out of a service."""
-    service, store = service_named(name), LoginStore()
-
-    async def forget() -> bool:
-        async with store.locked():
-            return await asyncio.to_thread(store.remove, service.name)
-
-    if asyncio.run(forget()):
+    service = service_named(name)
+    if forget_login(service.name):
         row(f"Logged out of {service.title}: its token is removed from this machine.")
     else:
         row(f"You were not logged in to {service.title}.")
     return 0
+
+
+def forget_login(name: str) -> bool:
+    """Returns False if there was none."""
+    store = LoginStore()
+
+    async def forget() -> bool:
+        async with store.locked():
+            return await asyncio.to_thread(store.remove, name)
+
+    return asyncio.run(forget())
 
 
 async def _log_in(service: LoginService, store: LoginStore) -> None:

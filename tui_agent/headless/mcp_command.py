@@ -14,7 +14,7 @@ from tui_agent.errors import ServerFailed, UsageError
 from tui_agent.files.text import escaped
 from tui_agent.headless import arguments
 from tui_agent.headless.arguments import CommandGroup
-from tui_agent.headless.login_command import read_pasted
+from tui_agent.headless.login_command import forget_login, read_pasted
 from tui_agent.headless.output import error, json_line, note, row, write_text
 from tui_agent.mcp_servers.servers import (
     ConfiguredServers,
@@ -25,11 +25,10 @@ from tui_agent.mcp_servers.servers import (
     servers_of_other_agents,
     switch,
 )
-from tui_agent.model.login.store import LoginStore
-from tui_agent.settings import trust
 from tui_agent.settings.files import append
-from tui_agent.settings.folders import Folders, user_folders
+from tui_agent.settings.folders import user_folders
 from tui_agent.settings.loading import load
+from tui_agent.settings.trust import load_as_trusted
 
 
 class ServerLine(Struct, frozen=True):
@@ -96,13 +95,9 @@ def login(name: str, workspace: str) -> int:
 @arguments.workspace_option
 def logout(name: str, workspace: str) -> int:
     """Log out of a server."""
-    server, store = _at_address(arguments.workspace_folder(workspace), name), LoginStore()
-
-    async def forget() -> bool:
-        async with store.locked():
-            return await asyncio.to_thread(store.remove, login_name(server))
-
-    row(f"Logged out of {name}." if asyncio.run(forget()) else f"You were not logged in to {name}.")
+    server = _at_address(arguments.workspace_folder(workspace), name)
+    was_there = forget_login(login_name(server))
+    row(f"Logged out of {name}." if was_there else f"You were not logged in to {name}.")
     return 0
 
 
@@ -162,13 +157,12 @@ def import_(names: tuple[str, ...], workspace: str, yes: bool) -> int:
     return 0
 
 
-def _configured(folder: Path, folders: Folders | None = None) -> ConfiguredServers:
-    folders = folders or user_folders()
-    loaded = load(folders, folder, trust.is_trusted(folder, folders))
+def _configured(folder: Path) -> ConfiguredServers:
+    loaded = load_as_trusted(folder)
     for fault in loaded.faults:
         if fault.key.startswith("mcp"):
             error(str(fault))
-    return configured(loaded.settings.mcp.servers, folder, folders)
+    return configured(loaded.settings.mcp.servers, folder, user_folders())
 
 
 def _named(folder: Path, name: str) -> ToolServer:

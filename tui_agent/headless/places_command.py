@@ -14,10 +14,9 @@ from tui_agent.files.text import escaped
 from tui_agent.headless import arguments
 from tui_agent.headless.arguments import CommandGroup
 from tui_agent.headless.output import json_line, note, row
-from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
-from tui_agent.settings.loading import load
 from tui_agent.settings.schema import PlaceSettings, Settings
+from tui_agent.settings.trust import load_as_trusted
 
 
 @click.group(cls=CommandGroup)
@@ -30,7 +29,7 @@ def places() -> None:
 @arguments.json_option
 def list_(workspace: str, as_json: bool) -> int:
     """List the places in your settings and in those of a trusted workspace."""
-    found = _settings(arguments.workspace_folder(workspace)).places
+    found = load_as_trusted(arguments.workspace_folder(workspace)).settings.places
     for one in found:
         if as_json:
             json_line(one)
@@ -52,18 +51,13 @@ def test(name: str | None, workspace: str, as_json: bool) -> int:
     from tui_agent.places.place import named
 
     folder = arguments.workspace_folder(workspace)
-    settings = _settings(folder)
+    settings = load_as_trusted(folder).settings
     wanted = [one for one in settings.places if name in (None, one.name)]
     if name and not wanted:
         named(settings.places, name)
     if not wanted:
         note("No places are configured: add [[places]] to your settings.")
     return asyncio.run(_test(settings, folder, wanted, as_json))
-
-
-def _settings(folder: Path) -> Settings:
-    folders = user_folders()
-    return load(folders, folder, trust.is_trusted(folder, folders)).settings
 
 
 async def _test(settings: Settings, folder: Path, wanted: list[PlaceSettings], as_json: bool) -> int:

@@ -19,7 +19,6 @@ from tui_agent.headless import arguments
 from tui_agent.headless.arguments import CommandGroup
 from tui_agent.headless.output import document, json_line, note, row, write_text
 from tui_agent.log import catalog, cleanup, directory, transfer
-from tui_agent.log import transfer as log_fork
 from tui_agent.log.catalog import Sort
 from tui_agent.log.cleanup import CleanupResult, cleanup_summary, used
 from tui_agent.log.directory import SessionEntry
@@ -28,9 +27,8 @@ from tui_agent.log.log import events_of, timed_events_of
 from tui_agent.log.snapshot import in_order
 from tui_agent.log.stats import SPENT_SHOWN, Figures, figures_over_time
 from tui_agent.log.web_page import as_web_page
-from tui_agent.settings import trust
 from tui_agent.settings.folders import user_folders
-from tui_agent.settings.loading import load
+from tui_agent.settings.trust import load_as_trusted
 from tui_agent.store.state import ChatMessage
 
 session_argument = click.argument(
@@ -183,7 +181,7 @@ def import_(source: str, remove_legacy: bool) -> int:
 @click.option("--turn", type=click.IntRange(min=1), help="Last turn to copy; default: all.")
 def fork(session: str, turn: int | None) -> int:
     """Copy a session to a new one, and print its id."""
-    forked = log_fork.fork(user_folders().data, session, turn)
+    forked = transfer.fork(user_folders().data, session, turn)
     row(forked.id)
     if forked.sentence:
         note(forked.sentence)
@@ -218,11 +216,10 @@ def delete(session: str, yes: bool) -> int:
 @arguments.json_option
 def clean(young: bool, yes: bool, as_json: bool) -> int:
     """Delete the oldest undo data, down to undo.max_bytes."""
-    workspace = arguments.workspace_folder(".")
-    folders = user_folders()
-    limit = load(folders, workspace, trust.is_trusted(workspace, folders)).settings.undo.max_bytes
-    size = used(folders.data)
-    done = cleanup.clean(folders.data, limit, young=young) if yes else CleanupResult(size, size)
+    limit = load_as_trusted(arguments.workspace_folder(".")).settings.undo.max_bytes
+    data = user_folders().data
+    size = used(data)
+    done = cleanup.clean(data, limit, young=young) if yes else CleanupResult(size, size)
     if as_json:
         json_line({**msgspec.to_builtins(done), "limit": limit})
     else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -20,8 +20,8 @@ from tui_agent.errors import SettingsError
 from tui_agent.files.git_folder import Entries, find_git_folder
 from tui_agent.files.private import write_private
 from tui_agent.settings.files import MAX_BYTES, read_beneath, read_small, reason_of
-from tui_agent.settings.folders import Folders
-from tui_agent.settings.loading import WORKSPACE_FOLDER
+from tui_agent.settings.folders import Folders, user_folders
+from tui_agent.settings.loading import WORKSPACE_FOLDER, LoadedSettings, load
 
 STORE = "trust.json"
 #: A folder with more files cannot be trusted.
@@ -57,6 +57,12 @@ def trust_status(workspace: Path, folders: Folders) -> Standing:
 
 def is_trusted(workspace: Path, folders: Folders) -> bool:
     return trust_status(workspace, folders) == "trusted"
+
+
+def load_as_trusted(workspace: Path, overrides: Sequence[str] = ()) -> LoadedSettings:
+    """Includes the workspace's own settings if it is trusted. Raises `UsageError` for `overrides`."""
+    folders = user_folders()
+    return load(folders, workspace, is_trusted(workspace, folders), overrides)
 
 
 def trust_scope(workspace: Path) -> tuple[TrustedWorkspace, Entries]:
