@@ -407,8 +407,7 @@ class Session:
             for point in reversed(done):
                 await (self.review.undo if point.undone else self.review.redo)(point.id)
             raise
-        data, name = self.folders.data, self.state.session.id
-        return (await asyncio.to_thread(fork, data, name, turn - 1)).id
+        return (await asyncio.to_thread(fork, self.folders.data, self.state.session.id, turn - 1)).id
 
     @call(changes=False)
     async def notice(self, text: str, level: Literal["info", "warning", "error"] = "info") -> None:

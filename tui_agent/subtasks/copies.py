@@ -97,11 +97,7 @@ def overlay(state: State, task: SubTask, blobs: Blobs) -> Texts:
     for change in state.review.open:
         if change.path in wanted:
             text = remaining(change, partial(text_under, blobs))
-            if change.rename_to:
-                outcome = {change.path: None, change.rename_to: text}
-            else:
-                outcome = {change.path: text}
-            texts |= outcome
+            texts |= {change.path: None, change.rename_to: text} if change.rename_to else {change.path: text}
     return texts
 
 

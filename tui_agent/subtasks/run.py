@@ -168,8 +168,7 @@ class SubTaskRun:
                 contents = (
                     await asyncio.to_thread(copies.encoded, parent.workspace.gate, texts) if texts else {}
                 )
-                absent = {path for path, text in texts.items() if text is None}
-                paths = sorted({*parent.workspace.index.paths, *there, *texts} - absent)
+                paths = self._paths_with(texts)
                 done = await self._work(partial(parent.open_placed, self._task, contents, there), (), paths)
                 return done and replace(
                     done, tokens=done.tokens + tokens, cost=None if done.cost is None else done.cost + cost
@@ -204,8 +203,11 @@ class SubTaskRun:
         copies.copy_exact_bytes(gate, parent.workspace.gate, self._task.files)
         texts = copies.overlay(parent.journal.store.state, self._task, parent.storage.blobs)
         copies.write_texts(gate, texts)
+        return self._paths_with(texts)
+
+    def _paths_with(self, texts: copies.Texts) -> list[str]:
         gone = {path for path, text in texts.items() if text is None}
-        return sorted({*parent.workspace.index.paths, *self._brought, *texts} - gone)
+        return sorted({*self._parent.workspace.index.paths, *self._brought, *texts} - gone)
 
     async def _work(
         self,
@@ -232,7 +234,12 @@ class SubTaskRun:
         telling = ProgressReporter(parent.journal, self._task.id, child)
         try:
             child.start(paths)
-            reason, cause = await self._drive_in_time(child, set(paths))
+            most = parent.settings.subtasks.max_seconds
+            try:
+                async with asyncio.timeout(most or None):
+                    reason, cause = await self._drive(child, set(paths))
+            except TimeoutError:
+                reason, cause = f"It exceeded {most} s: raise subtasks.max_seconds, or split it", "limit"
             return outcome(child.state, reason, cause)
         finally:
             task = asyncio.create_task(self._end(child, telling))
@@ -246,14 +253,6 @@ class SubTaskRun:
         await child.close()
         await telling.close()
 
-    async def _drive_in_time(self, child: RunSession, there: Collection[str]) -> tuple[str, Cause]:
-        most = self._parent.settings.subtasks.max_seconds
-        try:
-            async with asyncio.timeout(most or None):
-                return await self._drive(child, there)
-        except TimeoutError:
-            return f"It exceeded {most} s: raise subtasks.max_seconds, or split it", "limit"
-
     async def _drive(self, child: RunSession, there: Collection[str]) -> tuple[str, Cause]:
         """Returns the failure's reason and cause, or empty strings."""
         most = self._parent.settings.limits.turns or MOST_TURNS
@@ -264,20 +263,21 @@ class SubTaskRun:
                 reason = turn.error.replace("limits.session_", "subtasks.max_")
                 return reason, "limit" if turn.kind == "LimitReached" else "error"
             told_all = not child.state.conversation.untold
-            picks = [Pick(change.id) for change in child.state.review.open]
-            if picks:
-                await child.apply(picks)
+            await _apply_open(child)
             if child.state.subtasks.tasks:
                 async with self._parent.capacity.lend_slot():
                     await child.subtasks_settled()
-                picks = [Pick(change.id) for change in child.state.review.open]
-                if picks:
-                    await child.apply(picks)
+                await _apply_open(child)
             if told_all and not may_continue(child.state):
                 return "", ""
             if number < most:
                 await child.run_turn(GO_ON)
         return f"It was not finished after {most} turns: raise limits.turns, or split it", "limit"
+
+
+async def _apply_open(child: RunSession) -> None:
+    if picks := [Pick(change.id) for change in child.state.review.open]:
+        await child.apply(picks)
 
 
 def _copyable(gate: Gate, paths: Sequence[str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from msgspec.structs import replace
@@ -52,7 +52,7 @@ class Scheduler:
         self._news = asyncio.Event()
         self._held = 0
         self._looking: asyncio.Handle | None = None
-        self._unsubscribe: Callable[[], None] = parent.journal.store.subscribe(self._on_event)
+        self._unsubscribe = parent.journal.store.subscribe(self._on_event)
         parent.capacity.on_free(self._begin_what_can)
 
     @property

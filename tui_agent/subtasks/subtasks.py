@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -35,17 +36,11 @@ class SubTasks:
     use, `renew` after each user request.
     """
 
-    def __init__(
-        self,
-        core: Core,
-        parent: Callable[[], Parent],
-        renew: Callable[[], None],
-    ) -> None:
+    def __init__(self, core: Core, parent: Callable[[], Parent], renew: Callable[[], None]) -> None:
         self._journal = core.journal
         self._settings = core.settings
-        self._parent = parent
+        self._make_parent = parent
         self._renew = renew
-        self._made: tuple[Scheduler, SubTaskRestart, ResultMerger] | None = None
         self._telling: set[asyncio.Task[None]] = set()
         core.journal.store.subscribe(self._on_event)
 
@@ -59,7 +54,7 @@ class SubTasks:
 
     @call(changes=False)
     async def close(self) -> None:
-        if self._made is not None:
+        if "_scheduler" in self.__dict__:
             await self._scheduler.close()
         await asyncio.gather(*self._telling)
 
@@ -217,31 +212,27 @@ class SubTasks:
 
     # ── what may be ──────────────────────────────────────────────────────────────────────────────────────
 
-    @property
-    def _scheduler(self) -> Scheduler:
-        return self._running()[0]
+    @cached_property
+    def _parent(self) -> Parent:
+        return self._make_parent()
 
-    @property
-    def _redo(self) -> SubTaskRestart:
-        return self._running()[1]
-
-    @property
+    @cached_property
     def _merger(self) -> ResultMerger:
-        return self._running()[2]
+        from tui_agent.subtasks.merge import ResultMerger
 
-    def _running(self) -> tuple[Scheduler, SubTaskRestart, ResultMerger]:
-        if self._made is None:
-            from tui_agent.subtasks.merge import ResultMerger, SubTaskRestart
-            from tui_agent.subtasks.scheduler import Scheduler
+        return ResultMerger(self._journal, self._parent.storage.blobs, self._parent.on_newest)
 
-            parent = self._parent()
-            merger = ResultMerger(parent.journal, parent.storage.blobs, parent.on_newest)
-            self._made = (
-                Scheduler(parent, merger),
-                SubTaskRestart(parent.journal, parent.storage.blobs, merger),
-                merger,
-            )
-        return self._made
+    @cached_property
+    def _redo(self) -> SubTaskRestart:
+        from tui_agent.subtasks.merge import SubTaskRestart
+
+        return SubTaskRestart(self._journal, self._parent.storage.blobs, self._merger)
+
+    @cached_property
+    def _scheduler(self) -> Scheduler:
+        from tui_agent.subtasks.scheduler import Scheduler
+
+        return Scheduler(self._parent, self._merger)
 
     def _on_event(self, event: e.Event, state: State) -> None:
         match event:
