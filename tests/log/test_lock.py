@@ -46,7 +46,7 @@ def test_another_process_is_named_and_its_death_ends_the_lock(folder: Path) -> N
     child = os.fork()
     if child == 0:
         try:
-            SessionLock.take(folder)._sign()
+            SessionLock.take(folder)
             os.write(writing, b"x")
             signal.pause()
         finally:

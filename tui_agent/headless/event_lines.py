@@ -298,8 +298,7 @@ def text_line(event: e.Event, state: State) -> Iterator[tuple[Literal["out", "er
             if run is not None and result.state == "failed":
                 yield from _of_its_view(run)
         case e.CommandEnded(result) if result.by != "check":
-            ended = f"exit {result.status}" if result.how == "exit" else result.how
-            yield "err", one_line(f"  ran {result.command}: {ended}, {result.seconds:.1f} s")
+            yield "err", one_line(f"  ran {result.command}: {result.ending}, {result.seconds:.1f} s")
             yield from _of_its_view(result)
         case e.SubTaskMoved(id=name, state="running"):
             yield "err", one_line(f"  sub-task {name} runs")

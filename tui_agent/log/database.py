@@ -14,7 +14,7 @@ import struct
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -215,20 +215,17 @@ def make(path: Path, *, sync: bool = True) -> None:
     except FileExistsError as error:
         raise SessionError(f"the session {path.parent.name} already exists", "open it instead") from error
     except OSError as error:
-        raise _not_made(path, error.strerror or str(error)) from error
+        raise not_made(path.parent, error) from error
     except sqlite3.Error as error:
-        raise _not_made(path, str(error)) from error
+        raise not_made(path.parent, error) from error
 
 
 def _make_tables(path: Path) -> None:
-    connection = sqlite3.connect(path, isolation_level=None)
-    try:
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.executescript(
             "PRAGMA synchronous = OFF; PRAGMA journal_mode = WAL;"
             f"BEGIN; {_TABLES} PRAGMA user_version = {SCHEMA}; COMMIT"
         )
-    finally:
-        connection.close()
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -501,9 +498,10 @@ def _address(path: Path, mode: str) -> str:
     return f"file:{quote(os.fspath(path.absolute()))}?mode={mode}"
 
 
-def _not_made(path: Path, why: str) -> SessionError:
+def not_made(folder: Path, error: OSError | sqlite3.Error) -> SessionError:
+    why = (error.strerror if isinstance(error, OSError) else "") or str(error)
     return NotKept(
-        f"no session can be saved in {display_path(str(path.parent))} ({why})",
+        f"no session can be saved in {display_path(str(folder))} ({why})",
         "give write permission and free some space, or point TUI_AGENT_HOME to another folder",
     )
 

@@ -9,7 +9,7 @@ import re
 import secrets
 import sqlite3
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +54,10 @@ class SessionLock:
             elsewhere = _open_elsewhere(folder)
             os.close(descriptor)
             raise (elsewhere if error.errno in _BUSY else _not_kept(folder, error)) from error
-        lock = cls(folder, descriptor)
-        lock._sign()
-        return lock
+        with suppress(OSError):
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()} {os.uname().nodename}\n".encode(), 0)
+        return cls(folder, descriptor)
 
     def release(self) -> None:
         if self._descriptor >= 0:
@@ -68,13 +69,6 @@ class SessionLock:
 
     def __exit__(self, *_: object) -> None:
         self.release()
-
-    def _sign(self) -> None:
-        try:
-            os.ftruncate(self._descriptor, 0)
-            os.pwrite(self._descriptor, f"{os.getpid()} {os.uname().nodename}\n".encode(), 0)
-        except OSError:
-            pass
 
 
 def _wait_for_lock(descriptor: int, folder: Path) -> None:
@@ -117,16 +111,12 @@ def _open_elsewhere(folder: Path) -> SessionError:
 
 
 def _not_kept(folder: Path, error: OSError) -> SessionError:
-    why = error.strerror or str(error)
     if os.path.lexists(lock := folder / LOCK) and not lock.is_file():
         return NotKept(
             f"the session {folder.name} cannot be saved, {display_path(str(lock))} is not a regular file",
             "move it away, then open the session again",
         )
-    return NotKept(
-        f"no session can be saved in {display_path(str(folder))} ({why})",
-        "give write permission and free some space, or point TUI_AGENT_HOME to another folder",
-    )
+    return database.not_made(folder, error)
 
 
 LOG = "log.sqlite3"

@@ -11,7 +11,6 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
-from sqlite3 import Error
 
 import msgspec
 from msgspec import Struct
@@ -273,7 +272,7 @@ def _save_at(path: Path, state: State, number: int) -> None:
     try:
         with closing(database.connect_to_read(path)) as connection:
             checksum = database.checksum_of(connection, number)
-    except (SessionError, Error):
+    except (SessionError, sqlite3.Error):
         return
     if checksum is not None:
         save(path.parent, Snapshot(number, checksum, state), sync=False)

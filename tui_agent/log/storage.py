@@ -9,8 +9,9 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -101,17 +102,12 @@ def recover(data: Path, session: str) -> tuple[str, str]:
     new = directory.folder_of(data, name)
     gone = not (old / directory.LOG).is_file()
     found = RawRows({}, {}, {}) if gone else read_raw(old / directory.LOG)
-    database.make(new / directory.LOG)
-    with closing(sqlite3.connect(new / directory.LOG, isolation_level=None)) as target:
-        target.execute("BEGIN")
-        for record in found.records.values():
-            target.execute("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?)", _row(_renamed(record, name)))
-        for key, record in found.growing.items():
-            values = (database.to_sql(key), *_row(record))
-            target.execute("INSERT INTO growing VALUES (?, ?, ?, ?, ?, ?, ?)", values)
-        for key, value in found.meta.items():
-            target.execute("INSERT INTO meta VALUES (?, ?)", (key, records.as_json(value)))
-        target.execute("COMMIT")
+    _fill(
+        new / directory.LOG,
+        (_renamed(record, name) for record in found.records.values()),
+        found.growing.items(),
+        ((key, records.as_json(value)) for key, value in found.meta.items()),
+    )
     kept = snapshot.load(old)
     if kept is not None:
         of = replace(kept.state, session=replace(kept.state.session, id=name))
@@ -169,33 +165,37 @@ def _is_sound(connection: sqlite3.Connection) -> bool:
 def _write_anew(path: Path, new: Path) -> int:
     """Copies intact records under their old numbers and returns their count."""
     new.unlink(missing_ok=True)
-    database.make(new)
-    with (
-        closing(database.connect_to_read(path)) as old,
-        closing(sqlite3.connect(new, isolation_level=None)) as target,
-    ):
+    with closing(database.connect_to_read(path)) as old:
+        whole = (record for record in database.read_records(old) if record.is_whole)
+        growing = _read_or_nothing(lambda: database.read_growing(old))
+        return _fill(
+            new,
+            chain(whole, read_raw(path).records.values()),  # Some can be unreachable in the tree.
+            [pair for pair in growing if pair[1].is_whole],
+            _read_or_nothing(lambda: old.execute("SELECT name, value FROM meta").fetchall()),
+        )
+
+
+def _fill(
+    path: Path,
+    kept: Iterable[Record],
+    growing: Iterable[tuple[str, Record]],
+    meta: Iterable[tuple[str, bytes]],
+) -> int:
+    """Creates a log with these rows; of rows with one key, the first. Returns the number of records."""
+    database.make(path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as target:
         target.execute("BEGIN")
-        kept = 0
-        for record in database.read_records(old):
-            if record.is_whole:
-                target.execute("INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?, ?)", _row(record))
-                kept += 1
-        for record in read_raw(path).records.values():  # They can be unreachable in the tree.
-            added = "INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?, ?)"
-            kept += target.execute(added, _row(record)).rowcount
-        for key, record in _read_or_nothing(lambda: database.read_growing(old)):
-            if record.is_whole:
-                target.execute(
-                    "INSERT OR IGNORE INTO growing VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    (database.to_sql(key), *_row(record)),
-                )
-        for row in _read_or_nothing(lambda: old.execute("SELECT name, value FROM meta").fetchall()):
-            target.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", row)
+        into_records = "INSERT OR IGNORE INTO records VALUES (?, ?, ?, ?, ?, ?)"
+        count = sum(target.execute(into_records, _row(record)).rowcount for record in kept)
+        rows = ((database.to_sql(key), *_row(record)) for key, record in growing)
+        target.executemany("INSERT OR IGNORE INTO growing VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        target.executemany("INSERT OR IGNORE INTO meta VALUES (?, ?)", meta)
         target.execute("COMMIT")
         target.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     for suffix in ("-wal", "-shm"):
-        new.with_name(new.name + suffix).unlink(missing_ok=True)
-    return kept
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    return count
 
 
 def _read_or_nothing(read: Callable[[], list[Any]]) -> list[Any]:
@@ -266,19 +266,19 @@ def open_session_log(data: Path, session: str, workspace: Path) -> tuple[Storage
         if not (folder / directory.LOG).is_file() and load(folder) is not None:
             raise Damaged(f"the log of the session {folder.name} is gone", database.RECOVER)
         log, read = _open(folder / directory.LOG)
-        log, read = _caught_up(log, read)
+        read = _caught_up(log, read)
     except Damaged:
         with lock:
             done = recovered_as(folder)
             name, sentence = (done, "") if done else recover(data, folder.name)
         kept, state = open_session_log(data, name, workspace)
-        return _with_lost(kept, (*filter(None, [sentence]), *kept.lost)), state
+        return replace(kept, lost=(*filter(None, [sentence]), *kept.lost)), state
     except TooNew as error:
         lock.release()
         if session != LAST:
             raise
         kept, state = begin(data)
-        return _with_lost(kept, (f"{error}. A new one was created",)), state
+        return replace(kept, lost=(f"{error}. A new one was created",)), state
     except SessionError:
         lock.release()
         raise
@@ -337,14 +337,14 @@ def _open(path: Path) -> tuple[Log, ReadState]:
         raise Damaged(f"the session {path.parent.name} is damaged ({error})", database.RECOVER) from error
 
 
-def _caught_up(log: Log, read: ReadState) -> tuple[Log, ReadState]:
+def _caught_up(log: Log, read: ReadState) -> ReadState:
     if not (log.path.parent / journal.REFUSED).exists():
-        return log, read
+        return read
     try:
         lost = journal.append_refused(log)
-        return log, _with_more(read_state(log.path), [*read.lost, *lost])
+        return _with_more(read_state(log.path), [*read.lost, *lost])
     except SessionError as error:
-        return log, _with_more(read, [*read.lost, f"what the log had refused is still refused ({error})"])
+        return _with_more(read, [*read.lost, f"what the log had refused is still refused ({error})"])
 
 
 def _read(path: Path, lost: list[str]) -> tuple[Log, ReadState]:
@@ -353,8 +353,4 @@ def _read(path: Path, lost: list[str]) -> tuple[Log, ReadState]:
 
 
 def _with_more(read: ReadState, lost: list[str]) -> ReadState:
-    return ReadState(read.state, read.number, read.folded, tuple(dict.fromkeys([*lost, *read.lost])))
-
-
-def _with_lost(kept: Storage, lost: tuple[str, ...]) -> Storage:
-    return Storage(kept.log, kept.lock, kept.blobs, kept.folder, lost, kept.number, kept.since)
+    return replace(read, lost=tuple(dict.fromkeys([*lost, *read.lost])))

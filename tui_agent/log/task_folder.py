@@ -283,9 +283,7 @@ def _is_message(value: Any) -> bool:
 
 
 def _words(message: Message) -> Iterator[str]:
-    content = message["content"]
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    for block in blocks:
+    for block in _blocks(message):
         text = block.get("text")
         if block.get("type") != "text" or not isinstance(text, str):
             continue

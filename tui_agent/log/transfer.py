@@ -47,15 +47,14 @@ class ForkResult(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        return ". ".join(filter(None, (self._files, *self.lost)))
-
-    @property
-    def _files(self) -> str:
-        if not self.differing:
-            return ""
-        names = ", ".join(display_path(path) for path in self.differing[:10])
-        more = f" and {len(self.differing) - 10} more" if len(self.differing) > 10 else ""
-        return f"These files changed after that turn and were not reverted: {names}{more}. Undo reverts them"
+        said = []
+        if self.differing:
+            names = ", ".join(display_path(path) for path in self.differing[:10])
+            more = f" and {len(self.differing) - 10} more" if len(self.differing) > 10 else ""
+            said = [
+                f"These files changed after that turn and were not reverted: {names}{more}. Undo reverts them"
+            ]
+        return ". ".join([*said, *self.lost])
 
 
 def fork(data: Path, session: str, turn: int | None = None) -> ForkResult:
@@ -336,13 +335,12 @@ def _section(message: ChatMessage) -> str:
     if message.command:
         # A longer fence than any inside cannot be closed by them.
         ran = message.command
-        title = f"Check {message.check.name}" if message.check else "Command"
-        text = f"$ {ran.command}\n{ran.output.rstrip()}".rstrip()
         ending = f"{ran.ending}, {ran.seconds:.1f} s"
-        return f"## {one_line(title)}, turn {message.turn}\n\n{ending}\n\n{fenced(text, 'text')}"
-    who = "You" if message.kind == "person" else message.kind.capitalize()
+        return (
+            f"## {one_line(message.title)}, turn {message.turn}\n\n{ending}\n\n{fenced(ran.printed, 'text')}"
+        )
     words = [f"**{message.headline}**" if message.headline else "", message.text.strip()]
-    return f"## {who}, turn {message.turn}\n\n" + "\n\n".join(word for word in words if word)
+    return f"## {message.title}, turn {message.turn}\n\n" + "\n\n".join(word for word in words if word)
 
 
 def import_session(data: Path, source: Path, workspace: Path, remove_legacy: bool = False) -> str:

@@ -107,15 +107,14 @@ class _Page:
 
     def message(self, message: ChatMessage) -> str:
         if message.command:
-            ran, name = message.command, f"Check {message.check.name}" if message.check else "Command"
+            ran = message.command
             look, mark = ("good", MARKS["passed"]) if ran.ok else ("bad", MARKS["failed"])
-            text = self._mask(f"$ {ran.command}\n{ran.output.rstrip()}".rstrip())
+            text = self._mask(ran.printed)
             left = len(text) - _LONGEST
             text = escape(text[:_LONGEST]) + (f"\n… {left:,} more characters" if left > 0 else "")
             ending = f'<p class="{look}">{mark} {self.words(ran.ending)}, {ran.seconds:.1f} s</p>'
             body = f"{ending}<pre><code>{text}</code></pre>"
-            return self._article("command", name, message.turn, body)
-        who = "You" if message.kind == "person" else message.kind.capitalize()
+            return self._article(message, body)
         parts = [f"<p><strong>{self.words(message.headline)}</strong></p>" if message.headline else ""]
         if message.reasoning:
             parts.append(self._folded("Thinking", self._markdown.render(self._mask(message.reasoning))))
@@ -128,7 +127,7 @@ class _Page:
             parts.append(f'<p class="bad">Cut off{self.words(": " + message.why) if message.why else ""}</p>')
         changes = [change for name in message.changes if (change := self._state.review.change(name))]
         parts += [self.change(change) for change in changes]
-        return self._article(message.kind, who, message.turn, "".join(parts))
+        return self._article(message, "".join(parts))
 
     def plan(self, actions: Sequence[ActionSlice]) -> str:
         rows = "".join(
@@ -181,8 +180,9 @@ class _Page:
         box = f'<rect class="{look}" x="{x}" y="{y}" width="{_WIDTH}" height="{_HEIGHT}" rx="6"/>'
         return f"<g><title>{tip}</title>{box}{texts}</g>"
 
-    def _article(self, kind: str, title: str, turn: int, body: str) -> str:
-        return f'<article class="{kind}"><h2>{self.words(title)} · turn {turn}</h2>{body}</article>'
+    def _article(self, message: ChatMessage, body: str) -> str:
+        heading = f"<h2>{self.words(message.title)} · turn {message.turn}</h2>"
+        return f'<article class="{message.kind}">{heading}{body}</article>'
 
     @staticmethod
     def _folded(title: str, body: str) -> str:

@@ -77,6 +77,11 @@ class CommandResult(Struct, frozen=True):
         """`exit 1`, or another end such as `stopped`."""
         return f"exit {self.status}" if self.how == "exit" else self.how
 
+    @property
+    def printed(self) -> str:
+        """As in a terminal, after the prompt."""
+        return f"$ {self.command}\n{self.output.rstrip()}".rstrip()
+
 
 class CommandsSlice(Struct, frozen=True):
     """Running in starting order; results newest last."""

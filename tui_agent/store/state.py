@@ -210,6 +210,13 @@ class ChatMessage(Struct, frozen=True):
         return "" if holds(self.text, self.summary) else self.summary
 
     @property
+    def title(self) -> str:
+        """`You`, `Agent`, `Check tests`."""
+        if self.check:
+            return f"Check {self.check.name}"
+        return "You" if self.kind == "person" else self.kind.capitalize()
+
+    @property
     def gist(self) -> str:
         return self.summary or summary_line(self.text)
 
