@@ -218,8 +218,7 @@ class Launcher:
         reader, writer = posix.pipe()
         posix.set_blocking(writer, False)
         _signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-        handled = (*_ENDING, _signal.SIGWINCH, _signal.SIGCONT, _signal.SIGINT, _signal.SIGCHLD)
-        for number in handled:
+        for number in _HANDLED:
             _signal.signal(number, lambda number, _: self._signals.append(number))
         try:
             if self._first is not None and not self._is_started(self._first):
@@ -247,7 +246,7 @@ class Launcher:
                             return ended
         finally:
             _signal.set_wakeup_fd(-1)
-            for number in handled:
+            for number in _HANDLED:
                 _signal.signal(number, _signal.SIG_DFL)
             posix.close(reader)
             posix.close(writer)
@@ -371,9 +370,7 @@ class Launcher:
             return
         if not (child := posix.fork()):
             try:
-                for number in (*_ENDING, _signal.SIGWINCH, _signal.SIGCONT, _signal.SIGINT, _signal.SIGCHLD):
-                    _signal.signal(number, _signal.SIG_DFL)
-                for number in (_signal.SIGPIPE, _signal.SIGXFSZ):
+                for number in (*_HANDLED, _signal.SIGPIPE, _signal.SIGXFSZ):
                     _signal.signal(number, _signal.SIG_DFL)
                 posix.chdir(folder)
                 _execute(words)
@@ -419,6 +416,7 @@ def _execute(words: list[str]) -> None:
 
 
 _ENDING = (_signal.SIGTERM, _signal.SIGHUP)
+_HANDLED = (*_ENDING, _signal.SIGWINCH, _signal.SIGCONT, _signal.SIGINT, _signal.SIGCHLD)
 #: Variables that describe a terminal, and change with it.
 TERMINAL_VARIABLES = (
     *("TERM", "COLORTERM", "NO_COLOR", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "TMUX", "TMUX_PANE", "STY"),

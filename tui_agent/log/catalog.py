@@ -57,9 +57,15 @@ def list_sessions(data: Path, workspace: Path | None = None, words: str = "") ->
     query = f"SELECT {_ENTRY} FROM sessions s WHERE {where} ORDER BY rank DESC, id DESC"
 
     def read(connection: sqlite3.Connection) -> list[SessionEntry]:
-        found = _with(connection, words.split()) if words.split() else None
-        rows = connection.execute(query, values)
-        return [SessionEntry(*map(from_sql, row)) for row in rows if found is None or row[0] in found]
+        rows = connection.execute(query, values).fetchall()
+        if wanted := words.split():
+            condition, asked = _condition(connection, wanted)
+            found = connection.execute(f"SELECT DISTINCT l.session FROM lines l WHERE {condition}", asked)
+            likes = " AND ".join("name LIKE ? ESCAPE '\\'" for _ in wanted)
+            named = connection.execute(f"SELECT id FROM sessions WHERE {likes}", _likes(wanted))
+            names = {row[0] for row in (*found, *named)}
+            rows = [row for row in rows if row[0] in names]
+        return [SessionEntry(*map(from_sql, row)) for row in rows]
 
     return _use(data, read) or []
 
@@ -102,14 +108,6 @@ def search(data: Path, words: str, workspace: Path | None = None, limit: int = M
         return [FoundLine(*row) for row in connection.execute(query, (*values, *wanted, limit))]
 
     return _use(data, find) or [] if words.split() else []
-
-
-def _with(connection: sqlite3.Connection, words: list[str]) -> set[str]:
-    condition, wanted = _condition(connection, words)
-    found = connection.execute(f"SELECT DISTINCT l.session FROM lines l WHERE {condition}", wanted)
-    likes = " AND ".join("name LIKE ? ESCAPE '\\'" for _ in words)
-    named = connection.execute(f"SELECT id FROM sessions WHERE {likes}", _likes(words))
-    return {row[0] for row in (*found, *named)}
 
 
 def preview(data: Path, session: str, count: int = 8) -> list[FoundLine]:

@@ -24,6 +24,7 @@ from msgspec import Struct
 from tui_agent.errors import Damaged, NotKept, SessionError, TooNew
 from tui_agent.files import operating_system
 from tui_agent.files.names import display_path
+from tui_agent.files.numbers import real_number
 from tui_agent.files.operating_system import read_start, sentence
 from tui_agent.files.private import make_private, open_private, sync_new
 from tui_agent.log.records import VERSION, EventBody, Record, as_json, checksum, from_json
@@ -520,7 +521,7 @@ class Ranks:
         except OSError:
             return self._over(now, 0.0)
         try:
-            rank = self._over(now, _number(os.pread(descriptor, 40, 0)))
+            rank = self._over(now, real_number(os.pread(descriptor, 40, 0), most=GREATEST_RANK))
             os.pwrite(descriptor, b"%-20.3f\n" % rank, 0)
             return rank
         except OSError:
@@ -531,11 +532,3 @@ class Ranks:
     def _over(self, now: float, given: float) -> float:
         self._last = max(now, self._last + RANK_STEP, given + RANK_STEP)
         return self._last
-
-
-def _number(text: bytes) -> float:
-    try:
-        found = float(text)
-    except ValueError:
-        return 0.0
-    return found if 0 < found < GREATEST_RANK else 0.0

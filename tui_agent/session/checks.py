@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import stat
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -17,6 +16,7 @@ from tui_agent.checks.comparison import Finding, difference, finding, has_run, l
 from tui_agent.checks.output import places, said_at
 from tui_agent.checks.reports import outcome_of_report
 from tui_agent.errors import SessionError, TuiAgentError
+from tui_agent.files.operating_system import read_start
 from tui_agent.files.private import FolderAnswers
 from tui_agent.files.text import md5
 from tui_agent.log.core import Core, call
@@ -497,6 +497,6 @@ def _without(known: Sequence[CheckCommand], found: Sequence[CheckCommand]) -> li
 
 def _hash(path: Path) -> str:
     try:
-        return md5(path.read_bytes()) if stat.S_ISREG(path.stat().st_mode) else ""  # a pipe would block
+        return md5(read_start(path))
     except OSError:
         return ""

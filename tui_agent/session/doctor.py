@@ -138,7 +138,7 @@ async def _model(loaded: LoadedSettings, folders: Folders) -> ModelReport:
         planner=loaded.settings.planner_model,
         known=bool(name) and abilities.known,
         window=loaded.settings.context.window or (abilities.window if name else 0),
-        keys=key_names(),
+        keys=key_names(os.environ),
         logins=tuple(name for name, login in LoginStore().names().items() if not login.ended),
         suggestions={one.model: one.because for one in found},
         variables={one.model: one.environment for one in found if one.environment},
@@ -154,7 +154,12 @@ async def _process(name: str, model: LocalModels) -> tuple[Helper, Abilities, st
         async with asyncio.timeout(START_TIMEOUT):
             await model.inner.abilities(_ANY_MODEL)
         seconds = round(time.monotonic() - begin, 1)
-        works = await _works(name, model) if name else ""
+        works = ""
+        try:
+            if name and (about := await model.test(name, {})):
+                works = f"{_WORKS}({about})"
+        except ModelError as error:
+            works = str(error)
         return Helper(True, seconds), await model.abilities(name or _ANY_MODEL), works
     except (TuiAgentError, TimeoutError) as error:
         why = str(error) or f"it was not ready within {START_TIMEOUT:g} seconds"
@@ -162,14 +167,6 @@ async def _process(name: str, model: LocalModels) -> tuple[Helper, Abilities, st
         return Helper(False, round(time.monotonic() - begin, 1), error_words), Abilities(name), ""
     finally:
         await model.close()
-
-
-async def _works(name: str, model: LocalModels) -> str:
-    try:
-        about = await model.test(name, {})
-        return f"{_WORKS}({about})" if about else ""
-    except ModelError as error:
-        return str(error)
 
 
 def report_lines(report: Report) -> Iterator[tuple[Literal["ok", "note", "problem"], str]]:
@@ -306,8 +303,7 @@ def terminal(environ: Mapping[str, str]) -> TerminalReport:
     )
 
 
-def key_names(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    environ = os.environ if environ is None else environ
+def key_names(environ: Mapping[str, str]) -> tuple[str, ...]:
     names = (name for provider in all_providers() for name in provider.keys)
     return tuple(dict.fromkeys(name for name in names if environ.get(name)))
 

@@ -87,7 +87,8 @@ class McpServers:
             await asyncio.shield(loading)
 
     def _begin(self) -> asyncio.Task[None] | None:
-        if self._parent is not None or not self._may_have_any():
+        file = self._core.workspace.root / WORKSPACE_FILE
+        if self._parent is not None or not (self._core.settings.mcp.servers or os.path.lexists(file)):
             return None
         if self._loading is None:
             self._loading = asyncio.create_task(self._load(), name="servers: configuration")
@@ -238,10 +239,6 @@ class McpServers:
     @call(changes=False)
     def covers(self, name: str) -> str:
         return next((server.digest for server in self.servers if server.name == name), "")
-
-    def _may_have_any(self) -> bool:
-        root = self._core.workspace.root
-        return bool(self._core.settings.mcp.servers) or os.path.lexists(root / WORKSPACE_FILE)
 
     def _server(self, name: str) -> ToolServer:
         for server in self.servers:

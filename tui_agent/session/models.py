@@ -136,20 +136,16 @@ class Offers:
         logins = {name for name, login in LoginStore().names().items() if not login.ended}
         found = {}
         for provider in providers():
-            if way := _route_to(provider, environment, logins):
+            rules, way = rules_of(provider), route(f"{provider}/-", environment)
+            if way is None or rules.key or not rules.suggest:
+                continue
+            if provider == "openai" and is_local(way.address):
+                continue
+            if way.key:
                 found[provider] = way
+            elif (service := needed(f"{provider}/-", environment)) and service.name in logins:
+                found[provider] = replace(way, key=LOGIN)
         return found
-
-
-def _route_to(provider: str, environment: Mapping[str, str], logins: set[str]) -> Route | None:
-    rules = rules_of(provider)
-    way = route(f"{provider}/-", environment)
-    if way is None or rules.key or not rules.suggest or (provider == "openai" and is_local(way.address)):
-        return None
-    service = needed(f"{provider}/-", environment)
-    if way.key or service is None:
-        return way if way.key else None
-    return replace(way, key=LOGIN) if service.name in logins else None
 
 
 async def _made(provider: str, listing: Listing) -> tuple[Offer, ...]:

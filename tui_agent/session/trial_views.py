@@ -9,7 +9,7 @@ import hashlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -241,6 +241,7 @@ class TrialViews:
 
         seeds, paths = await self.replaced(pending=pending, seeded=seeded)
         key = await asyncio.to_thread(_digest, seeds)
+        environments = [f"{self._copied}/{name}" for name in (".venv", "venv")] if self._copied else []
         folder = None
         try:
             repository, folders = await asyncio.to_thread(_git_folders, self._root)
@@ -253,7 +254,7 @@ class TrialViews:
                 Path(self._root),
                 seeds=[*seeds, *more, *owned],
                 git_folders=folders,
-                tools=(*self._settings.tools, *self._environments, *self.skills, *tools),
+                tools=(*self._settings.tools, *environments, *self.skills, *tools),
                 hidden=(
                     *hidden_config(self._folders.config, self.skills),
                     *map(str, (self._folders.data, self._folders.state)),
@@ -322,10 +323,6 @@ class TrialViews:
                 "warning",
             )
         return chosen
-
-    @property
-    def _environments(self) -> Iterable[str]:
-        return [f"{self._copied}/{name}" for name in (".venv", "venv")] if self._copied else []
 
     async def key(self) -> str:
         seeds, _ = await self._seeds()

@@ -352,7 +352,11 @@ class ChangeProposed(Lasting, frozen=True):
             for change in before
         )
         state = replace(state, review=replace(state.review, changes=(*changes, new)))
-        return _tick(_note_change(_tie_todo(state, new), new), new.id)
+        state = _tie_todo(state, new)
+        if (at := state.chat.last_of(new.turn)) >= 0:
+            message = state.chat.messages[at]
+            state = state.with_message_at(at, replace(message, changes=(*message.changes, new.id)))
+        return _tick(state, new.id)
 
 
 class ChangeMoved(Lasting, frozen=True):
@@ -471,14 +475,6 @@ def _tie_todo(state: State, change: Change) -> State:
         for todo in state.todos
     )
     return replace(state, todos=todos)
-
-
-def _note_change(state: State, change: Change) -> State:
-    at = state.chat.last_of(change.turn)
-    if at < 0:
-        return state
-    message = state.chat.messages[at]
-    return state.with_message_at(at, replace(message, changes=(*message.changes, change.id)))
 
 
 def _freed(changes: tuple[Change, ...], gone: str) -> tuple[Change, ...]:

@@ -138,8 +138,12 @@ class SubTaskRun:
             parent = self._parent
             copy = await parent.workspace.copies.make(self._folder, await snapshot)
             self._is_here = True
-            missing, paths = await self._prepare(copy)
-            done = await self._work(partial(parent.open_child, self._task, copy), missing, paths)
+            there = await asyncio.to_thread(_copyable, parent.workspace.gate, self._task.files)
+            missing = await parent.workspace.copies.copy_missing(copy, there)
+            await self._note_brought(set(there) - set(missing))
+            paths = await asyncio.to_thread(self._lay_over, copy)
+            opening = partial(parent.open_child, self._task, copy)
+            done = await self._work(opening, (*copy.missing, *missing), paths)
             assert done is not None
         made = {step.path for step in done.changed} | {it.rename_to or it.path for it in done.changes}
         lost = {path: why for path, why in self._lost.items() if posixpath.normpath(path) not in made}
@@ -183,14 +187,6 @@ class SubTaskRun:
                 self._task = parent.journal.store.state.subtasks.get(name) or self._task
                 self.child = None
         raise AssertionError
-
-    async def _prepare(self, copy: WorkCopy) -> tuple[tuple[str, ...], list[str]]:
-        parent, task = self._parent, self._task
-        there = await asyncio.to_thread(_copyable, parent.workspace.gate, task.files)
-        missing = await parent.workspace.copies.copy_missing(copy, there)
-        await self._note_brought(set(there) - set(missing))
-        paths = await asyncio.to_thread(self._lay_over, copy)
-        return (*copy.missing, *missing), paths
 
     async def _note_brought(self, paths: Iterable[str]) -> None:
         self._brought = set(paths)

@@ -241,14 +241,11 @@ class SubTasks:
             case e.SubTasksProposed() if not self._manual:
                 self._scheduler.get_ready()
             case e.SubTaskEnded(id=name) if (task := state.subtasks.get(name)) and task.attempt:
-                self._compare(task.attempt)
+                from tui_agent.subtasks.merge import comparison
 
-    def _compare(self, group: str) -> None:
-        from tui_agent.subtasks.merge import comparison
-
-        if said := comparison(group, self.state.subtasks.tasks):
-            notice = e.NoticeGiven("info", said, in_chat=True)
-            start_task(self._telling, self._journal.record(notice))
+                if said := comparison(task.attempt, state.subtasks.tasks):
+                    notice = e.NoticeGiven("info", said, in_chat=True)
+                    start_task(self._telling, self._journal.record(notice))
 
     @property
     def _manual(self) -> bool:
