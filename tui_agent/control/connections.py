@@ -39,7 +39,7 @@ def sockets_folder() -> str:
 
 
 def connect(folder: str, name: str) -> _socket.socket:
-    """Connects to a process of this user. Raises `OSError`."""
+    """Raises `OSError`."""
     folder_descriptor = -1
     client = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
     try:
@@ -103,7 +103,6 @@ def states(folder: str, names: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def row_of(state: dict[str, Any]) -> str:
-    """Formats a row of `tui-agent ps`."""
     host = f"{state['host']}: " if "host" in state else ""
     asks = f" · {state['asks']}" if state.get("asks") else ""
     changes = f" · {state['changes']} changes" if state.get("changes") else ""

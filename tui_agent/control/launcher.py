@@ -51,7 +51,6 @@ _PROC = "/proc/self/"
 
 
 def main(words: list[str], cold: str) -> int:
-    """Starts the program. `cold` is the command of the start without a host, which replaces this process."""
     launcher = None
     if words in (["ps"], ["ps", "--json"]) and connections.is_printed(as_json=len(words) == 2):
         return 0

@@ -45,7 +45,7 @@ def sessions_of_all(hosts: Sequence[str]) -> Iterator[list[Line] | SessionError]
 
 
 def answer(host: str, session: str, words: str) -> None:
-    """Answers a session's question there. Raises `SessionError`."""
+    """Raises `SessionError`."""
     _output(host, "answer", "answer", "--", session, words)
 
 

@@ -67,7 +67,6 @@ def is_busy(state: State) -> bool:
 
 
 def question(state: State) -> tuple[str, tuple[str, ...]]:
-    """Returns the open question and its answers, or ("", ())."""
     if state.turn.phase != "waiting":
         return "", ()
     if state.asked is not None:
@@ -92,7 +91,6 @@ class OtherSessions:
         self._looking: asyncio.Task[None] | None = None
 
     def follow(self, wanted: bool) -> None:
-        """Begins or ends following. Idempotent."""
         if wanted and self._looking is None:
             self._looking = asyncio.create_task(self._look(), name="other sessions")
         elif not wanted and self._looking is not None:

@@ -61,8 +61,6 @@ class Terminals(Protocol):
 
 
 class ControlServer:
-    """Serves one session to clients of the same user, in its event loop."""
-
     def __init__(self, session: Session, terminals: Terminals, lines: Lines) -> None:
         """Raises `SessionError` and `OSError`."""
         self.session, self.terminals = session, terminals
@@ -91,19 +89,16 @@ class ControlServer:
                 client.close()
 
     def adopt(self, lent: LentTerminal) -> Client:
-        """Returns the client whose terminal the previous session used."""
         client = Client(self, lent.connection)
         client.is_launcher, client.can_stop, client.can_run = True, lent.can_stop, lent.can_run
         self._clients.add(client)
         return client
 
     def lend(self, client: Client) -> LentTerminal:
-        """Releases a client, for the next session of this process."""
         self._clients.discard(client)
         return LentTerminal(client.release(), client.can_stop, client.can_run)
 
     def state_changed(self) -> None:
-        """Sends the state to all clients if it differs from the last."""
         self._others.follow(self.terminals.is_attached)
         if self._clients:
             line = self._state()
@@ -296,7 +291,6 @@ class Client:
         self._server.forget(self)
 
     def release(self) -> socket.socket:
-        """Returns the connection, which this client no longer uses."""
         self._release()
         return self._connection
 
@@ -343,7 +337,6 @@ class Client:
             self._take(message)
 
     def _receive(self) -> bytes:
-        """All descriptors are kept or closed."""
         room = socket.CMSG_SPACE(64 * array.array("i").itemsize)
         data, extra, _, _ = self._connection.recvmsg(
             _READ_AT_ONCE, room, getattr(socket, "MSG_CMSG_CLOEXEC", 0)

@@ -42,7 +42,6 @@ class SessionSocket(NamedTuple):
 
 
 def folder() -> Path:
-    """It can be missing."""
     return Path(os.environ.get("TMPDIR") or "/tmp") / f"tui-agent-{os.geteuid()}"
 
 
@@ -175,9 +174,7 @@ def reach(place: SessionSocket, timeout: float = 2.0) -> socket.socket:
 
 
 def states() -> list[tuple[SessionSocket, dict[str, Any]]]:
-    """Returns running sessions, oldest first, and their lines `state`. Omits stopped sessions. Raises
-    `SessionError`.
-    """
+    """Oldest first, with their lines `state`; omits stopped sessions. Raises `SessionError`."""
     running = places()
     found = connections.states(str(folder()), [place.name for place in running])
     return [(place, found[place.name]) for place in running if place.name in found]
@@ -217,7 +214,6 @@ def attach(place: SessionSocket, note: Callable[[str], object]) -> int:
 
 
 def lines(connection: socket.socket) -> Iterator[dict[str, Any]]:
-    """Yields the lines of a session until it ends."""
     with connection.makefile("rb") as stream:
         for line in stream:
             yield json.loads(line)

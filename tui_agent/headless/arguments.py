@@ -239,7 +239,6 @@ def open_file(workspace: Path, words: str) -> OpenOption:
 
 
 def recording(path: str | None) -> Path | None:
-    """The file of `--replay`, which must exist."""
     if path is None:
         return None
     if not os.path.isfile(path):
@@ -354,8 +353,6 @@ class ScreenOptions(Struct, frozen=True):
 
 
 class CommandGroup(click.Group):
-    """Suggests the nearest command for a misspelled one."""
-
     def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **{"no_args_is_help": False, **kwargs})  # ty: ignore[invalid-argument-type]
 
@@ -375,7 +372,6 @@ class CommandGroup(click.Group):
 
 
 def command_first(command: str) -> tuple[str, str]:
-    """Returns error and remedy for screen options before a command."""
     return "the command must precede its options", f"write `tui-agent {command} …`"
 
 

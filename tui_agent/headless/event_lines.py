@@ -53,7 +53,6 @@ def _line(kind: str, source: object, *fields: str) -> Line:
 
 
 def lines(event: e.Event, state: State) -> Iterator[Line]:
-    """Yields None for internal events."""
     match event:
         case e.PlanMade():
             actions = [*map(_file_action, event.actions), *map(_directory_action, event.directories)]
@@ -252,7 +251,6 @@ def _directory_action(action: DirectoryAction) -> Line:
 
 
 def place(attempt: Attempt) -> str:
-    """Returns `1/3`, or `built in 1/1` for a built-in fallback pattern."""
     rank = f"{attempt.index}/{attempt.total}"
     return rank if attempt.by == "model" else f"built in {rank}"
 

@@ -112,7 +112,6 @@ async def _log_in(service: LoginService, store: LoginStore) -> None:
 
 
 def read_pasted(pasted: asyncio.Queue[str]) -> None:
-    """Reads the first non-empty line of standard input, from a daemon thread."""
     loop = asyncio.get_running_loop()
 
     def read() -> None:

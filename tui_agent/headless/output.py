@@ -117,5 +117,4 @@ def error(text: str, err: SupportsWrite | None = None) -> None:
 
 
 def record(text: str) -> None:
-    """Writes to standard error, for `--debug`."""
     sys.stderr.write(clean(text) + "\n")

@@ -196,7 +196,6 @@ async def apply_all(session: Session, before: int, *, checked: bool = False) -> 
 
 
 def exit_status(turn: TurnSlice) -> int:
-    """Returns 0 for a successful turn, otherwise the documented status of its error."""
     if turn.ok:
         return 0
     return getattr(getattr(errors, turn.kind, None), "exit_status", 1)

@@ -118,7 +118,6 @@ def preview(data: Path, session: str, count: int = 8) -> list[FoundLine]:
 
 
 def requests(data: Path, session: str) -> list[FoundLine]:
-    """Returns the request of each turn, newest first."""
     query = f"SELECT {_LINE} FROM lines l WHERE session = ? AND kind = 'person' ORDER BY id DESC"
     return [FoundLine(*row) for row in _use(data, lambda c: c.execute(query, (session,)).fetchall()) or []]
 

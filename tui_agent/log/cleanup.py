@@ -95,7 +95,6 @@ def keep_within(data: Path, limit: int) -> str:
 
 
 def readable(size: int) -> str:
-    """Returns binary units, such as `1.4 GiB`."""
     amount = float(size)
     for unit in ("bytes", "KiB", "MiB"):
         if amount < 1024:

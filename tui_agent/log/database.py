@@ -37,8 +37,6 @@ _FIXED = {0: 0, 1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8, 7: 8, 8: 0, 9: 0}
 
 
 class RawRows(Struct, frozen=True):
-    """Records by number, growing events by key, and metadata."""
-
     records: dict[int, Record]
     growing: dict[str, Record]
     meta: dict[str, Any]
@@ -298,7 +296,6 @@ class LogWriter:
             self.connection.execute("PRAGMA synchronous = NORMAL")
 
     def end(self) -> None:
-        """Syncs, checkpoints into the main file, and closes it."""
         with suppress(sqlite3.Error, OSError):
             busy, written, moved = self.connection.execute("PRAGMA wal_checkpoint").fetchone()
             if busy or written != moved:  # A reader is active: data stays in the write-ahead file.
@@ -350,7 +347,6 @@ class LogWriter:
 def read_records(
     connection: sqlite3.Connection, after: int = 0, types: Sequence[str] = ()
 ) -> Iterator[Record]:
-    """A damaged page costs only its own records."""
     of_types = f" AND type IN ({', '.join('?' for _ in types)})" if types else ""
     query = f"SELECT {_COLUMNS} FROM records WHERE number > ?{of_types} ORDER BY number"
     number = after

@@ -88,7 +88,7 @@ def _wait_for_lock(descriptor: int, folder: Path) -> None:
 
 
 def holder(folder: Path) -> tuple[int, str]:
-    """The last owner's process id, or 0, and the name of its machine, or "" for this one."""
+    """Process id, 0 if unknown; and name of its machine, "" for this one."""
     try:
         words = read_start(folder / LOCK, 300).decode(errors="replace").split()
     except OSError:

@@ -198,8 +198,6 @@ def fingerprint() -> str:
 
 
 class ReadState(Struct, frozen=True):
-    """The last record, the number of records after the snapshot, and sentences about unreadable records."""
-
     state: State
     number: int = 0
     folded: int = 0

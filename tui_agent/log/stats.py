@@ -98,7 +98,6 @@ class Figures(Struct, frozen=True):
         )
 
     def values(self) -> dict[str, Any]:
-        """Null for figures without data."""
         return {
             "sessions": self.sessions,
             "turns": self.turns,
@@ -213,7 +212,6 @@ _ENDS = late(r"(?<=[.?!])\s+|\n+")
 
 
 def asks_for_a_file(message: str) -> bool:
-    """Whether the user is asked for a file or its location."""
     for sentence in _ENDS.split(without_code(message)):
         asks = _ASKS.search(sentence) or (sentence.rstrip().endswith("?") and _WHERE.search(sentence))
         if asks and _FILE.search(sentence):

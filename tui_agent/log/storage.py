@@ -78,7 +78,6 @@ def repair(path: Path, suspect: bool = False) -> list[str]:
 
 
 def can_be_recovered(folder: Path) -> bool:
-    """Whether pages of the log, or its snapshot, are readable."""
     try:
         return bool(read_raw(folder / directory.LOG).records) or snapshot.load(folder) is not None
     except OSError:
@@ -163,7 +162,6 @@ def _is_sound(connection: sqlite3.Connection) -> bool:
 
 
 def _write_anew(path: Path, new: Path) -> int:
-    """Copies intact records under their old numbers and returns their count."""
     new.unlink(missing_ok=True)
     with closing(database.connect_to_read(path)) as old:
         whole = (record for record in database.read_records(old) if record.is_whole)
@@ -292,7 +290,6 @@ def _blobs(data: Path, log: Log) -> Blobs:
 
 
 def in_memory(data: Path, session: str, workspace: Path) -> tuple[Storage, State]:
-    """Reads a session, if it exists, and continues it in memory."""
     try:
         folder = Path(make_temporary())
     except OSError:

@@ -189,7 +189,6 @@ def known_secrets(events: Sequence[Event], cache: Path | None = None) -> SecretV
 
 
 def as_markdown(session: str, events: Sequence[Event], secrets: SecretValues | None = None) -> str:
-    """One heading per message."""
     parts = [f"# Session {session}", *(_section(message) for message in messages_of(events))]
     text = "\n\n".join(parts)
     return masked(secrets.masked(text)[0] if secrets else text) + "\n"

@@ -66,7 +66,6 @@ _HEAD = """<!DOCTYPE html>
 
 
 def as_web_page(session: str, events: Sequence[Event], blobs: Blobs, secrets: SecretValues) -> str:
-    """Masks keys and the values of `secrets`; omits secret files."""
     state, plans = State(), {}
     for event in events:
         state = event.apply(state)
@@ -144,7 +143,6 @@ class _Page:
         return f"<h2>Todos</h2><ul>{rows}</ul>" if rows else ""
 
     def graph(self, tasks: Sequence[SubTask]) -> str:
-        """Returns an SVG, with dependencies from left to right."""
         if not tasks:
             return ""
         places = {

@@ -53,8 +53,6 @@ async def load_sdk() -> Any:
 
 
 class _Output(asyncio.StreamReader):
-    """The messages of an agent, and the end of its other output, including errors."""
-
     def __init__(self) -> None:
         super().__init__(limit=MOST_LINE)
         self._end = b""
@@ -156,7 +154,6 @@ class AcpAgent:
         return str(answer.stop_reason)
 
     def take_cost(self) -> float:
-        """Cost in US dollars since the last call."""
         cost, self._taken = self._cost - self._taken, self._cost
         return cost
 
@@ -233,8 +230,6 @@ def _output(content: Any) -> str:
 
 
 class _Client:
-    """The methods that an agent calls."""
-
     def __init__(self, agent: AcpAgent) -> None:
         self._agent = agent
 

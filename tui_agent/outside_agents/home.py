@@ -46,7 +46,6 @@ class AgentHome:
         self._watching = asyncio.create_task(self._share(), name="credentials of an agent")
 
     async def close(self) -> None:
-        """Writes credentials back and releases the home."""
         if self._watching is not None:
             self._watching.cancel()
             with suppress(asyncio.CancelledError):
@@ -87,7 +86,6 @@ class AgentHome:
             await asyncio.to_thread(self._share_once)
 
     def _share_once(self) -> None:
-        """Blocking."""
         for name in self._profile.credentials:
             with suppress(OSError):
                 self._share_file(name)

@@ -74,7 +74,6 @@ class HostAnswers:
 
 
 def profile_folders(folders: Folders) -> tuple[Path, Path]:
-    """Returns the shipped profiles' folder, and the user's, which takes precedence."""
     return config_folder() / FOLDER, folders.config / FOLDER
 
 

@@ -49,8 +49,6 @@ _SOFT_RESET = (1, 6, 7, 25)
 
 
 class TerminalFilter:
-    """Accepts output in any pieces."""
-
     def __init__(self) -> None:
         self._waiting = b""
         #: End of a string that is dropped.
@@ -111,7 +109,6 @@ class TerminalFilter:
         return b"".join(kept)
 
     def leave(self) -> bytes:
-        """Returns sequences that restore the terminal's usual modes."""
         modes = [mode for mode, on in self._modes.items() if on != (mode in _ON_BY_DEFAULT)]
         kept = [b"\x1b[?%d%c" % (mode, b"h"[0] if mode in _ON_BY_DEFAULT else b"l"[0]) for mode in modes]
         alternate = [one for one, mode in zip(kept, modes, strict=True) if mode in _ALTERNATE]
@@ -130,7 +127,6 @@ class TerminalFilter:
         return b"\x1b[?2026l" + b"".join(kept) + b"\x0f\x1b(B\x1b[m"
 
     def again(self) -> bytes:
-        """Returns sequences that set the program's modes again."""
         modes = [mode for mode, on in self._modes.items() if on != (mode in _ON_BY_DEFAULT) and mode != 2026]
         modes.sort(key=lambda mode: mode not in _ALTERNATE)
         kept = [b"\x1b[>%su" % flags for flags in self._keyboards[False] if self.is_full_screen]
@@ -160,7 +156,6 @@ class TerminalFilter:
         return True
 
     def _note(self, private: bytes, numbers: bytes, between: bytes, final: bytes) -> bool:
-        """Returns whether the sequence is kept."""
         first = whole_number(numbers.partition(b";")[0], 0)
         if private == b"?" and final in b"hlr" and not between:
             for number in numbers.split(b";"):

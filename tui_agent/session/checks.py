@@ -392,7 +392,6 @@ class Checks:
         suffixes = 0
 
         def find(path: str) -> str:
-            """The project's file, or ""."""
             nonlocal suffixes
             if path.startswith("/"):
                 # The second beginning is a copy's.

@@ -52,8 +52,6 @@ class Helper(Struct, frozen=True):
 
 
 class ModelReport(Struct, frozen=True):
-    """`suggestions` are usable models with reasons."""
-
     name: str
     planner: str
     known: bool
@@ -243,7 +241,6 @@ class Machine(Struct, frozen=True):
 
 
 def surroundings() -> Machine:
-    """Takes as long as `git --version`."""
     installed, git = packages(), git_version()
     problems = [
         f"the package {name} is missing: reinstall tui-agent"

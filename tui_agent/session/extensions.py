@@ -210,7 +210,6 @@ class Extensions:
 
 
 def _sentences(problems: Sequence[Problem]) -> list[str]:
-    """One per reason, with its files."""
     reasons: dict[str, list[Problem]] = {}
     for problem in problems:
         reasons.setdefault(problem.why, []).append(problem)

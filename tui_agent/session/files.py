@@ -323,7 +323,6 @@ class Files:
 
     @call(changes=False)
     def folder(self, path: str = "") -> tuple[list[str], list[str]]:
-        """`""` is the root."""
         return self._workspace.index.folder(path)
 
     @call(changes=False)

@@ -53,7 +53,6 @@ class Answers:
 
     @property
     def blocked(self) -> str:
-        """The blocking hook and its reason, or ""."""
         return next(
             (f"the hook {hook.name} blocked it: {it.blocked}" for hook, it in self.found if it.blocked), ""
         )
@@ -237,7 +236,6 @@ class Hooks:
 
     @call(changes=False)
     async def turn_ended(self) -> str:
-        """The message that continues, or ""."""
         if not self._may_have_any():
             return ""
         event: HookEvent = "SubagentStop" if self._part else "Stop"

@@ -285,7 +285,6 @@ class McpServers:
         self._sample = sample
 
     async def _live(self, server: ToolServer) -> ServerOffer:
-        """Raises ServerFailed."""
         task = self._listing.get(server.name)
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
             task = self._begin_list(server)

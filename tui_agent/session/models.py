@@ -305,13 +305,12 @@ class ModelAccess:
 
     @call(changes=False)
     def is_model(self, word: str) -> bool:
-        """Returns whether the model is current, listed, or of a known provider."""
         listed = {offer.name for offer in self.offers.all()}
         return bool(word) and (word == self.name or word in listed or split(word) is not None)
 
     @call(changes=False)
     def save_as_default(self, folder: Path) -> Path:
-        """Keeps the file's other lines. Raises `FileError`."""
+        """Raises `FileError`."""
         return save(folder, "model", self.name)
 
     @call(changes=True)

@@ -158,7 +158,6 @@ class AgentRun:
 
     @property
     def root(self) -> str:
-        """The workspace's path in the view."""
         assert self._view is not None
         return self._view.plan.root
 
@@ -394,7 +393,6 @@ class OutsideAgents:
             run.on_batch(changes)
 
     async def catch_up(self) -> None:
-        """Before an undo."""
         await asyncio.gather(*(run.catch_up() for run in self.running.values()))
 
     @call(changes=False)
@@ -499,7 +497,6 @@ class ReviewedPaths:
         return changed
 
     def forget(self) -> None:
-        """After a change of rules."""
         self._ignored.clear()
 
     async def _ignored_of(self, folders: Iterable[str]) -> set[str]:

@@ -176,7 +176,6 @@ class RunningCommands:
         self.runs: dict[str, tuple[Run, asyncio.Task[None]]] = {}
 
     def new_id(self) -> str:
-        """Returns an id higher than all in the log."""
         commands = self._journal.store.state.commands
         known = (whole_number(one.id, 0) for one in (*commands.running, *commands.results))
         self._number = max(self._number, commands.total, *known) + 1

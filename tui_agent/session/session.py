@@ -255,7 +255,6 @@ class Session:
 
     @call(changes=False)
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Returns the function that unsubscribes."""
         return self.journal.store.subscribe(listener)
 
     @call(changes=False)
@@ -357,7 +356,6 @@ class Session:
 
     @call(changes=False)
     def set_layout(self, layout: LayoutSlice) -> None:
-        """Stores the layout within a second."""
         if layout != self.state.layout:
             self.journal.grow(e.LayoutChanged(layout))
 

@@ -68,7 +68,6 @@ class RevealedFiles:
         return tuple(path for path in self._stored_answer.offered if path not in self._stored_answer.shown)
 
     def unoffered(self, emptied: Sequence[str]) -> list[str]:
-        """Blocking on first use."""
         return (
             []
             if self._stored_answer.declined
@@ -294,7 +293,6 @@ class TrialViews:
         return await asyncio.to_thread(self._judged, contents)
 
     def shown_secrets(self) -> list[str]:
-        """Returns secrets that a setting lets commands read."""
         from tui_agent.sandbox.hidden_files import is_revealed
 
         return [one.path for one in self._judge.last if is_revealed(one, self._reveal)]

@@ -106,7 +106,6 @@ class Turns:
         await asyncio.shield(self._begin(text, others=steps))
 
     def ask_again(self, conflicts: Sequence[Change]) -> None:
-        """Asks at once or after the turn."""
         self._conflicts += conflicts
         if not self.running:
             self._stopped = False
@@ -207,7 +206,6 @@ class Turns:
             future.set_result(decision)
 
     def decided(self) -> Sequence[Decision]:
-        """Returns the decisions since the last call."""
         decisions, self._decisions = self._decisions, []
         return decisions
 

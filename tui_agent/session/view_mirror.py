@@ -96,7 +96,7 @@ class ViewMirror:
                             self._modes[path] = now[1]
 
     def read(self, path: str, most: int) -> bytes | None:
-        """Reads a file of the view. Raises OSError."""
+        """Raises OSError."""
         with self._opened():
             return self._merged.read(path, most)
 
@@ -125,7 +125,6 @@ class ViewMirror:
         return again
 
     def different(self, paths: Sequence[str]) -> list[str]:
-        """Compares size and time of change."""
         different = []
         with suppress(OSError), self._opened():
             for path in paths:
@@ -153,7 +152,6 @@ class ViewMirror:
                     waiting += [f"{path}/{name}" for name in self._merged.names(path)]
 
     def _copy_file(self, path: str) -> bool:
-        """Returns whether the program has changed the file."""
         here, there = self._folder.status(path), self._merged.status(path)
         if there is not None and stat.S_ISDIR(there.st_mode):
             if here is not None and not stat.S_ISDIR(here.st_mode):

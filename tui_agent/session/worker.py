@@ -102,7 +102,7 @@ class Worker:
             raise _of_the_disk(error) from error
 
     async def begin(self, params: dict[str, Any], send: Send) -> None:
-        """Opens the session. Raises `SessionError` and `FileError`."""
+        """Raises `SessionError` and `FileError`."""
         try:
             given = msgspec.convert(params, Assignment)
             settings = _with_place(settings_from(given.settings), given)

@@ -104,7 +104,6 @@ def read_own(folder: Path, *parts: str) -> bytes:
 
 
 def reason_of(error: OSError) -> str:
-    """Returns a few words, without the path."""
     return (error.strerror or str(error)).lower()
 
 

@@ -72,7 +72,6 @@ class Layer(Struct, frozen=True):
 
 
 def file_layer(path: Path) -> Layer:
-    """Returns an empty layer if the file does not exist."""
     try:
         content = read_small(path)
     except FileNotFoundError:
@@ -360,7 +359,6 @@ def load(
 
 
 def shipped_layer() -> Layer:
-    """Completed by the schema's defaults."""
     try:
         return file_layer(config_folder() / FILE)
     except SettingsError as error:

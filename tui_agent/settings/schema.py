@@ -479,7 +479,6 @@ def _default(field: Any) -> Value:
 
 @cache
 def groups() -> frozenset[str]:
-    """`files`, `context`, …"""
     return frozenset(key.partition(".")[0] for key in entries() if "." in key)
 
 

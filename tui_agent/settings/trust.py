@@ -138,7 +138,6 @@ def files_of(workspace: Path) -> dict[str, str]:
 
 
 def _walk(folder: Path) -> Iterator[Path]:
-    """Yields a link as itself."""
     try:
         entries = list(os.scandir(folder)) if not folder.is_symlink() else [folder]
     except (FileNotFoundError, NotADirectoryError):

@@ -74,12 +74,10 @@ class CommandResult(Struct, frozen=True):
 
     @property
     def ending(self) -> str:
-        """`exit 1`, or another end such as `stopped`."""
         return f"exit {self.status}" if self.how == "exit" else self.how
 
     @property
     def printed(self) -> str:
-        """As in a terminal, after the prompt."""
         return f"$ {self.command}\n{self.output.rstrip()}".rstrip()
 
 

@@ -269,8 +269,6 @@ class ReplyGrew(Growing, frozen=True):
 
 
 class ReplyRead(Lasting, frozen=True):
-    """`sent` is the message for later requests."""
-
     turn: int
     summary: str
     message: str
@@ -382,8 +380,6 @@ MOST_TOLD, MOST_SHOWN = 500, 4_000
 
 
 class CommandPreparing(Passing, frozen=True):
-    """`at` is a Unix time."""
-
     id: str
     command: str
     by: By
@@ -455,8 +451,6 @@ class CommandPrinted(Passing, frozen=True):
 
 
 class CommandEnded(Lasting, frozen=True):
-    """Or was found dead after a crash."""
-
     result: CommandResult
 
     def apply(self, state: State) -> State:

@@ -157,7 +157,6 @@ def _priorities(edges: Edges) -> Mapping[str, int]:
 
 
 def startable(tasks: Sequence[SubTask]) -> list[SubTask]:
-    """Highest priority first."""
     waiting = [task for task in tasks if task.state == "ready" and task.wanted]
     if len(waiting) < 2 or not any(task.dependencies for task in tasks):
         return waiting

@@ -376,8 +376,6 @@ class BufferOpened(Lasting, frozen=True):
 
 
 class BufferLoaded(Passing, frozen=True):
-    """Replaces unsaved edits."""
-
     path: str
     text: str
     disk: str
@@ -437,8 +435,6 @@ class BufferEdited(Growing, frozen=True):
 
 
 class CursorMoved(Growing, frozen=True):
-    """`anchor` differs from the cursor during a selection."""
-
     path: str
     cursor: tuple[int, int]
     anchor: tuple[int, int]
@@ -502,8 +498,6 @@ class BufferActivated(Lasting, frozen=True):
 
 
 class BufferClosed(Lasting, frozen=True):
-    """The user discarded unsaved edits."""
-
     path: str
 
     def apply(self, state: State) -> State:

@@ -94,7 +94,6 @@ class ModelSlice(Struct, frozen=True):
 
     @property
     def small(self) -> bool:
-        """The window holds little more than one file and a reply."""
         return bool(self.server) and self.window_known and self.window < SMALL_WINDOW
 
 

@@ -174,8 +174,6 @@ class TodoMoved(Lasting, frozen=True):
 
 
 class SubTasksProposed(Lasting, frozen=True):
-    """They extend an unfinished graph or begin a new one."""
-
     tasks: tuple[SubTask, ...]
 
     def apply(self, state: State) -> State:
@@ -224,8 +222,6 @@ class SubTaskChanged(Lasting, frozen=True):
 
 
 class SubTaskRemoved(Lasting, frozen=True):
-    """Also removes dependencies on it."""
-
     id: str
 
     def apply(self, state: State) -> State:

@@ -82,7 +82,6 @@ Texts = dict[str, str | None]
 
 
 def why_blocked(state: State, task: SubTask) -> str:
-    """Returns why a task with completed dependencies cannot start, or ""."""
     wanted = _paths_before(state, task)
     for change in state.review.changes if wanted else ():
         if change.state == "conflict" and change.path in wanted:

@@ -55,8 +55,6 @@ class FileResult(Struct, frozen=True):
 
 @dataclass
 class _Result:
-    """A result that is to be recorded."""
-
     event: e.SubTaskEnded
     ended: RunOutcome
     done: asyncio.Future[None]
@@ -150,7 +148,6 @@ class ResultMerger:
         return [event, *(_with_todo(told, tied) for told in events)]
 
     async def take(self, task: str, ended: RunOutcome) -> int:
-        """Proposes an attempt's changes; returns their number."""
         async with self.one_at_a_time:
             proposed, events = await self._all_proposed(task, ended)
             await self._journal.record(*events)
@@ -385,7 +382,6 @@ def report(ended: RunOutcome, blobs: Blobs) -> str:
 
 
 def report_parts(summary: str) -> tuple[str, str, str]:
-    """Splits a `report` into checks, size and summary."""
     found = _REPORT.fullmatch(summary)
     return (found[1] or "", found[2], found[3] or "") if found else ("", "", summary)
 

@@ -119,8 +119,6 @@ def folder_of(parent: Path, task: SubTask) -> Path:
 
 
 class SubTaskRun:
-    """`child` is the session of this run of `parent`."""
-
     def __init__(self, parent: Parent, task: SubTask) -> None:
         self.child: RunSession | None = None
         self._parent = parent
@@ -300,7 +298,6 @@ def _why_lost(gate: Gate, paths: Sequence[str]) -> dict[str, str]:
 
 
 def may_continue(state: State) -> bool:
-    """Whether open todos are left and the last turn made changes."""
     turn = state.turn.number
     did_something = any(change.turn == turn for change in state.review.changes)
     return did_something and any(not todo.done for todo in state.todos)
