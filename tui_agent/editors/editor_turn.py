@@ -15,6 +15,7 @@ from acp.interfaces import Client
 from tui_agent.editors.session_link import Line, SessionLink, failure
 from tui_agent.edits.change import OPEN_STATES
 from tui_agent.errors import SessionError
+from tui_agent.processes.background import start_task
 from tui_agent.store.state import ChatMessage
 
 #: Kinds of tool calls by the names of our tools.
@@ -140,9 +141,7 @@ class EditorTurn:
                 question = line.get("asks")
                 if question and question != self._asked:
                     choices = list(line.get("choices") or [])
-                    task = asyncio.create_task(self._answer(str(question), choices))
-                    self._questions.add(task)
-                    task.add_done_callback(self._questions.discard)
+                    start_task(self._questions, self._answer(str(question), choices))
                 self._asked = question
 
     async def _answer(self, question: str, choices: list[str]) -> None:

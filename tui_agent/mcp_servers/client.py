@@ -15,6 +15,7 @@ from msgspec import Struct
 from tui_agent.errors import ChildFailed, ServerFailed, install_command
 from tui_agent.mcp_servers.offer import ServerOffer
 from tui_agent.mcp_servers.servers import ToolServer
+from tui_agent.processes.background import start_task
 from tui_agent.processes.child import ChildProcess
 from tui_agent.processes.environment import for_servers
 
@@ -138,9 +139,7 @@ class ServerProcess:
             question = msgspec.convert(event, ServerQuestion)
         except msgspec.ValidationError:
             return
-        task = asyncio.create_task(self._answer(question), name="servers: question")
-        self._answering.add(task)
-        task.add_done_callback(self._answering.discard)
+        start_task(self._answering, self._answer(question), "servers: question")
 
     async def _answer(self, question: ServerQuestion) -> None:
         action, content = await self._asked(question) if self._asked else ("decline", {})

@@ -16,6 +16,8 @@ from typing import Any
 
 import httpx
 
+from tui_agent.processes.background import start_task
+
 _log = logging.getLogger(__name__)
 #: Maximum idle time in seconds; most providers close earlier or later.
 IDLE_SECONDS = 300.0
@@ -134,10 +136,8 @@ def end(response: httpx.Response, url: httpx.URL, pieces: AsyncIterator[bytes]) 
     """Reads the rest of a body in the background, then releases its connection."""
     origin = origin_of(url)
     _used[origin] = time.monotonic()
-    ends = _ends.setdefault(origin, set())
-    task = asyncio.create_task(_to_the_end(response, pieces), name="connections: end of a body")
-    ends.add(task)
-    task.add_done_callback(ends.discard)
+    work = _to_the_end(response, pieces)
+    start_task(_ends.setdefault(origin, set()), work, "connections: end of a body")
 
 
 async def _to_the_end(response: httpx.Response, pieces: AsyncIterator[bytes]) -> None:

@@ -43,6 +43,7 @@ from tui_agent.files.blobs import Blobs
 from tui_agent.files.text import TextFile, decode
 from tui_agent.log.core import Core
 from tui_agent.log.journal import Journal
+from tui_agent.processes.background import start_task
 from tui_agent.review.apply import apply_named, next_name
 from tui_agent.review.crash_repair import batch_name
 from tui_agent.review.writer import (
@@ -313,9 +314,7 @@ class Overwrites:
     def look_later(self, paths: Iterable[str]) -> None:
         """Checks files that a program may have changed, after the current decision."""
         if recent := [path for path in paths if path in self._until]:
-            task = asyncio.get_running_loop().create_task(self.look(recent))
-            self._looking.add(task)
-            task.add_done_callback(self._looking.discard)
+            start_task(self._looking, self.look(recent))
 
     async def close(self) -> None:
         for task in self._looking:

@@ -16,6 +16,7 @@ from tui_agent.files.sensitive_paths import is_secret
 from tui_agent.files.text import decode, md5
 from tui_agent.git.client import CommitPlan
 from tui_agent.log.journal import Journal
+from tui_agent.processes.background import start_task
 from tui_agent.review.apply import apply_named
 from tui_agent.review.writer import Writer
 from tui_agent.store import events as e
@@ -122,9 +123,7 @@ class Versions:
 
     def _note(self, event: e.Event, state: State) -> None:
         if isinstance(event, e.CheckpointMade) and self._is_repository():
-            task = asyncio.get_running_loop().create_task(self._keep(event.checkpoint))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            start_task(self._tasks, self._keep(event.checkpoint))
 
     async def _keep(self, point: Checkpoint) -> None:
         paths = [step.path for step in point.files if not is_secret(step.path)]

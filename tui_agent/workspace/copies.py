@@ -22,6 +22,7 @@ from tui_agent.files.gate import Gate, read
 from tui_agent.files.operating_system import as_file_error, remove_folder, sentence
 from tui_agent.files.private import make_private
 from tui_agent.files.write_file import mode_on_disk, write_file
+from tui_agent.processes.background import start_task
 from tui_agent.processes.child import ChildProcess
 from tui_agent.workspace.index import Index
 
@@ -207,9 +208,7 @@ class WorkCopies:
 
     def _tidy(self, parent: str) -> None:
         self._tidying.pop(parent).cancel()
-        task = asyncio.get_running_loop().create_task(self._tidied(parent))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        start_task(self._tasks, self._tidied(parent))
 
     async def _tidied(self, parent: str) -> None:
         about = {"root": str(self._gate.root), "folder": parent}

@@ -43,6 +43,7 @@ from tui_agent.git.worktrees import (
     take_snapshot,
     tidy,
 )
+from tui_agent.processes.background import start_task
 from tui_agent.processes.serve import Announce, Handler, Send, run
 from tui_agent.workspace.git_listing import find_renamed, list_files, list_without_repository, named_filters
 
@@ -51,7 +52,7 @@ CHUNK: Final = 2000
 #: Worktrees share a seed, so concurrency would not be faster.
 _one_at_a_time: Final = asyncio.Lock()
 _one_leaves: Final = asyncio.Lock()
-_leaving: Final[set[asyncio.Future[None]]] = set()
+_leaving: Final[set[asyncio.Task[None]]] = set()
 #: Running creations and removals by folder.
 _at_work: Final[dict[str, asyncio.Future[Any]]] = {}
 
@@ -155,9 +156,7 @@ async def git_worktree_remove(params: dict[str, Any], send: Send) -> None:
     if folder in _at_work:  # created for a cancelled call
         await asyncio.wait([_at_work[folder]])
     aside = await _to_its_end(folder, detach_worktree, params["root"], folder)
-    leaving = asyncio.ensure_future(_release(aside))
-    _leaving.add(leaving)
-    leaving.add_done_callback(_leaving.discard)
+    start_task(_leaving, _release(aside))
 
 
 async def git_worktrees_tidy(params: dict[str, Any], send: Send) -> None:

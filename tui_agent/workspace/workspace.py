@@ -15,6 +15,7 @@ from msgspec import Struct
 from tui_agent.errors import ChildFailed
 from tui_agent.files.gate import Gate
 from tui_agent.git.client import GitClient
+from tui_agent.processes.background import start_task
 from tui_agent.processes.child import ChildProcess
 from tui_agent.processes.environment import avoid_programs_in
 from tui_agent.workspace.copies import WorkCopies
@@ -297,6 +298,4 @@ class Workspace:
         self._spawn(self.git_status())
 
     def _spawn(self, work: Coroutine[Any, Any, object]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        start_task(self._tasks, work)
