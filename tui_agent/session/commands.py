@@ -264,8 +264,8 @@ class Commands:
             start = CommandStart(command, by, "trial", prepared.plan.isolated, False, prepared.pending, view)
             if shared is None or network:
                 keeps = not network and not background
-                alone = partial(self._alone, stopping, prepared, start, argv, keeps)
-                return await self._running.start(number, start, timeout, alone)
+                alone = partial(self._alone, prepared, start, argv, keeps)
+                return await self._running.start(number, start, timeout, alone, stopping)
             if prepared is not shared.prepared:
                 await prepared.remove()
             for server in self._servers.to_start_again():
@@ -274,13 +274,9 @@ class Commands:
                     await self._begun(restarted, *self._running.runs[restarted])
                 said = f"Restarted with the current changes: {server.command}"
                 await self._journal.record(e.NoticeGiven("info", said))
-
-            def beside(run: Run) -> Awaitable[RunResult]:
-                if stopping.is_set():
-                    run.stop()
-                return shared.run(run, argv, prepared.variables)
-
-            await self._running.start(number, start._replace(background=background), timeout, beside)
+            beside = partial(shared.run, argv=argv, variables=prepared.variables)
+            start = start._replace(background=background)
+            await self._running.start(number, start, timeout, beside, stopping)
             if background and number in self._running.runs:
                 self._servers.add(number, Server(command, by), self._running.runs[number][1])
             return number
@@ -314,13 +310,11 @@ class Commands:
         if made is None:
             return await self._running.stopped(number, start)
         runner = made.result()
-
-        def in_place(run: Run) -> Awaitable[RunResult]:
-            if stopping.is_set():
-                run.stop()
-            return run.alone(runner, shell(start.command), {})
-
-        return await self._running.start(number, start._replace(pending=runner.pending), timeout, in_place)
+        start = start._replace(pending=runner.pending)
+        argv = shell(start.command)
+        return await self._running.start(
+            number, start, timeout, lambda run: run.alone(runner, argv, {}), stopping
+        )
 
     async def _before_a_stop(
         self, making: Coroutine[None, None, Made], stopping: asyncio.Event
@@ -338,18 +332,10 @@ class Commands:
         return made if made.done() else None
 
     async def _alone(
-        self,
-        stopping: asyncio.Event,
-        prepared: PreparedView,
-        start: CommandStart,
-        argv: Sequence[str],
-        keeps: bool,
-        run: Run,
+        self, prepared: PreparedView, start: CommandStart, argv: Sequence[str], keeps: bool, run: Run
     ) -> RunResult:
         from tui_agent.sandbox.isolation import runner_for
 
-        if stopping.is_set():
-            run.stop()
         keeping = await self.views.keeping(prepared, start.command, start.by) if keeps else None
         try:
             return await run.alone(runner_for(prepared.plan, keeping), argv, prepared.variables)

@@ -187,8 +187,9 @@ class RunningCommands:
         what: CommandStart,
         timeout: float | None,
         start: Callable[[Run], Awaitable[RunResult]],
+        stopping: asyncio.Event | None = None,
     ) -> str:
-        """Returns the id once it runs. Raises `SessionError`."""
+        """Returns the id once it runs; after `stopping`, only to stop. Raises `SessionError`."""
         from tui_agent.sandbox.run import Run
 
         loop = asyncio.get_running_loop()
@@ -204,6 +205,8 @@ class RunningCommands:
             ran = _running(number, what)
             unread: list[e.NoticeGiven] = []
             try:
+                if stopping is not None and stopping.is_set():
+                    run.stop()
                 result = await start(run)
                 paths = [change.path for change in result.changes if change.path != REPORT]
                 ignored = await self._ignored(paths) if paths else set()

@@ -6,7 +6,9 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
+
+from msgspec.structs import replace
 
 from tui_agent.context.memory import GO_ON
 from tui_agent.debug_log import fault
@@ -312,26 +314,24 @@ class Turns:
         self, turn: int, steps: Steps, *, again: bool = False, with_model: bool = True, is_turn: bool = True
     ) -> None:
         started = time.monotonic()
-        ended: dict[str, Any] = await self._ended(turn, steps, with_model=with_model)
-        if again and not ended["ok"] and not self._stopped:
-            sentence = f"The model was asked again without success: {ended['error']}"
+        ended = await self._ended(turn, steps, with_model=with_model)
+        if again and not ended.ok and not self._stopped:
+            sentence = f"The model was asked again without success: {ended.error}"
             await self._journal.record(e.NoticeGiven("warning", sentence))
-            ended = {"ok": True, "limit": ended.get("limit", "")}
-        seconds = round(time.monotonic() - started, 3)
-        await self._journal.record(
-            *interruption_events(self.state), e.TurnEnded(turn, seconds=seconds, **ended)
-        )
-        following = await self._after() if ended["ok"] and is_turn else ""
-        if (goal := self.state.input.goal) and (self._stopped or self._limited or not ended["ok"]):
+            ended = e.TurnEnded(turn, True, limit=ended.limit)
+        ended = replace(ended, seconds=round(time.monotonic() - started, 3))
+        await self._journal.record(*interruption_events(self.state), ended)
+        following = await self._after() if ended.ok and is_turn else ""
+        if (goal := self.state.input.goal) and (self._stopped or self._limited or not ended.ok):
             following = ""
-            failed = "limits.turns is reached" if ended["ok"] else "its turn failed"
+            failed = "limits.turns is reached" if ended.ok else "its turn failed"
             why = "it was stopped" if self._stopped else failed
             words = f"The goal was abandoned because {why}: {goal}"
             await self._journal.record(e.GoalSet(""), e.NoticeGiven("warning", words, in_chat=True))
         if not self._stopped:
-            self._begin_next(following, ended_well=ended["ok"])
+            self._begin_next(following, ended_well=ended.ok)
 
-    async def _ended(self, turn: int, steps: Steps, *, with_model: bool) -> dict:
+    async def _ended(self, turn: int, steps: Steps, *, with_model: bool) -> e.TurnEnded:
         self._work = asyncio.create_task(self._drive(steps, with_model=with_model), name=f"turn {turn}")
         if self._stopped:  # stopped during its first write
             self._work.cancel()
@@ -341,16 +341,16 @@ class Turns:
             task = asyncio.current_task()
             if not self._stopped and not (task and task.cancelling()):
                 found = fault("Work that the turn waited for was cancelled", error)
-                return {"ok": False, "error": str(found), "kind": "Fault"}
+                return e.TurnEnded(turn, False, str(found), "Fault")
             self._stopped = True
-            return {"ok": False, "error": STOPPED, "kind": "Interrupted", "stopped": True}
+            return e.TurnEnded(turn, False, STOPPED, "Interrupted", stopped=True)
         except TuiAgentError as error:
             _log.debug("the turn ended", exc_info=True)
             limit = error.limit if isinstance(error, LimitReached) else ""
-            return {"ok": False, "error": str(error), "kind": type(error).__name__, "limit": limit}
+            return e.TurnEnded(turn, False, str(error), type(error).__name__, limit=limit)
         except Exception as error:  # an internal error must not end the session
             found = fault("An error in tui-agent ended the turn", error)
-            return {"ok": False, "error": str(found), "kind": "Fault"}
+            return e.TurnEnded(turn, False, str(found), "Fault")
         finally:
             self._work = None
         last = self.state.chat.messages[-1]
@@ -358,8 +358,8 @@ class Turns:
             from tui_agent.turn.exchange import cut_off
 
             sentence = f"{cut_off(last.why)} {ASK_FOR_THE_REST}"
-            return {"ok": False, "error": sentence, "kind": "ReplyCut", "limit": limit}
-        return {"ok": True, "limit": limit}
+            return e.TurnEnded(turn, False, sentence, "ReplyCut", limit=limit)
+        return e.TurnEnded(turn, True, limit=limit)
 
     async def _drive(self, steps: Steps, *, with_model: bool) -> str:
         # The phase informs the user if a message precedes the model's start.
