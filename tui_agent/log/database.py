@@ -517,7 +517,8 @@ class Ranks:
         except OSError:
             return self._over(now, 0.0)
         try:
-            rank = self._over(now, real_number(os.pread(descriptor, 40, 0), most=GREATEST_RANK))
+            given = real_number(os.pread(descriptor, 40, 0))
+            rank = self._over(now, given if given < GREATEST_RANK else 0.0)
             os.pwrite(descriptor, b"%-20.3f\n" % rank, 0)
             return rank
         except OSError:
