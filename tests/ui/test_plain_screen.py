@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -21,6 +22,7 @@ from tui_agent.store.state import (
     PermissionQuestion,
     ReviewSlice,
     State,
+    SubTaskProgress,
     SubTasksSlice,
     TurnSlice,
 )
@@ -175,9 +177,9 @@ def test_each_event_has_its_sentence() -> None:
         (idle, State(subtasks=SubTasksSlice((task,))), "Sub-task api: completed."),
         (idle, State(input=InputSlice(queue=("later",))), "1 message waits in the queue."),
     ):
-        assert said in list(announced(before, now, keys)), said
+        assert said in list(announced(before, now, keys, 30)), said
     asked = PermissionQuestion("1", "run_command", "make", "make all")
-    assert any("make asks for permission" in said for said in announced(idle, State(asked=asked), keys))
+    assert any("make asks for permission" in said for said in announced(idle, State(asked=asked), keys, 30))
 
 
 @pytest.mark.parametrize(
@@ -221,3 +223,15 @@ def test_a_row_whose_words_are_longer_loses_its_gap_first() -> None:
     row = " ◐ m0.py                        1/5 ✓1 · +5 −5 "
     said = "".join(cell.text for cell in _row(Strip([Segment(row)]), partial(to_speech, pane="review"), 60))
     assert said.strip() == "partly decided m0.py  1/5, 1 applied, 5 added, 5 removed"
+
+
+async def test_a_silent_subtask_is_announced_after_the_time_of_the_setting() -> None:
+    said: list[list[str]] = []
+    for silent_after in (10, 60):
+        one = Announcements(load_keys(), str, lambda after=silent_after: after)
+        one.update = lambda *_: None  # ty: ignore[invalid-assignment]
+        one.show(State())
+        progress = SubTaskProgress("streaming", started=0.0, heard=time.time() - 30)
+        one.show(State(subtasks=SubTasksSlice(running={"api": progress})))
+        said.append(one.spoken)
+    assert [["api" in " ".join(spoken)] for spoken in said] == [[True], [False]]

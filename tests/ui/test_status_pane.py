@@ -109,7 +109,15 @@ def test_a_key_is_told_once_where_a_pane_tells_its_own() -> None:
 
 @pytest.mark.parametrize(
     ("tokens", "said"),
-    [(32_768, "32k"), (131_072, "128k"), (128_000, "128k"), (40_960, "40k"), (200_000, "200k"), (512, "512")],
+    [
+        (32_768, "32k"),
+        (131_072, "128k"),
+        (128_000, "128k"),
+        (40_960, "40k"),
+        (200_000, "200k"),
+        (1_000_000, "1M"),
+        (512, "512"),
+    ],
 )
 def test_a_window_is_said_as_models_are_told_by_it(tokens: int, said: str) -> None:
     assert window_in_short(tokens) == said

@@ -156,7 +156,7 @@ _PHASES = {
 }
 
 
-def announced(before: State, now: State, keys: Keys, silent_after: int = 30) -> Iterator[str]:
+def announced(before: State, now: State, keys: Keys, silent_after: int) -> Iterator[str]:
     """Yields a sentence for each change that the normal screen shows only as a sign or colour."""
     if now.turn.running and now.turn.phase != before.turn.phase:
         yield _PHASES.get(now.turn.phase, "")
@@ -228,10 +228,11 @@ class Announcements(Static):
         *("turn", "review", "plan", "asked", "subtasks", "commands", "checks", "input", "layout"),
     )
 
-    def __init__(self, keys: Keys, title: Callable[[str], str]) -> None:
+    def __init__(self, keys: Keys, title: Callable[[str], str], silent_after: Callable[[], int]) -> None:
+        """`silent_after` returns the seconds without output after which a sub-task is stalled."""
         super().__init__("", markup=False)
         self._keys = keys
-        self._title = title
+        self._title, self._silent_after = title, silent_after
         self._state: State | None = None
         self.spoken: list[str] = []
 
@@ -241,7 +242,7 @@ class Announcements(Static):
             return
         if before.layout.focus != state.layout.focus:
             self.say([self._title(state.layout.focus) or PANES[state.layout.focus].title])
-        self.say(announced(before, state, self._keys))
+        self.say(announced(before, state, self._keys, self._silent_after()))
 
     def say(self, sentences: Iterable[str]) -> None:
         new = [to_speech(one_line(sentence)) for sentence in sentences if sentence]

@@ -92,7 +92,7 @@ class WorkspaceScreen(
         if self.host.plain:
             from tui_agent.ui.plain_screen import Announcements
 
-            yield Announcements(self.host.keys, self._title_of)
+            yield Announcements(self.host.keys, self._title_of, self._silent_after)
         self.echo = Static("opening …", id="opening", markup=False)
         yield self.echo
 
@@ -154,6 +154,10 @@ class WorkspaceScreen(
         for told in self.query("Announcements, #guide"):
             bridge.attach(cast("StateView", told))
         self.ready = True
+
+    def _silent_after(self) -> int:
+        assert self.session is not None
+        return self.session.loaded.settings.subtasks.silent_after
 
     def _title_of(self, name: str) -> str:
         from tui_agent.ui.plain_screen import to_speech

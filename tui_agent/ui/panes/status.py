@@ -19,7 +19,7 @@ from tui_agent.store import commands
 from tui_agent.store.state import NoticesSlice, State
 from tui_agent.turn.model_choice import in_short
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, actions_of, why_not
-from tui_agent.ui.graph.facts import dollars
+from tui_agent.ui.graph.facts import dollars, short_count
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.safe_text import CHECK_INKS, clean, counted, parts
 from tui_agent.ui.widgets.line_view import Hint, HintLine
@@ -254,7 +254,7 @@ def _usage(state: State) -> Iterable[Piece]:
     if usage.context:
         about = "~" if usage.context_estimated else ""
         window = f" of {window_in_short(state.model.window)}" if state.model.window_known else ""
-        yield (f"{about}{_short(usage.context)}{window or ' tokens'}", "$muted")
+        yield (f"{about}{short_count(usage.context)}{window or ' tokens'}", "$muted")
     if total.input and total.cached:
         yield (f"cache {round(100 * total.cached / total.input)}%", "$muted")
     if (total.input or total.output) and total.cost is not None:
@@ -262,8 +262,4 @@ def _usage(state: State) -> Iterable[Piece]:
 
 
 def window_in_short(tokens: int) -> str:
-    return f"{tokens // 1024}k" if tokens % 1000 and not tokens % 1024 else _short(tokens)
-
-
-def _short(count: int) -> str:
-    return f"{count / 1000:.1f}k".replace(".0k", "k") if count >= 1000 else str(count)
+    return f"{tokens // 1024}k" if tokens % 1000 and not tokens % 1024 else short_count(tokens)
