@@ -125,9 +125,9 @@ async def keys_behind_one_that_opens_a_dialog_are_for_the_dialog(driven: Driven,
     await hands.types(F4 + REPLACE + "url\turi" + F4)
     text = driven.one(Editor).text
 
-    async def slow(*given: Any) -> Any:
+    async def slow(*given: Any, **named: Any) -> Any:
         await threads.wait()
-        return await real(*given)
+        return await real(*given, **named)
 
     driven.app.reopen = driven.app._open_session  # ty: ignore[invalid-assignment]
     with patch.object(asyncio, "to_thread", slow):

@@ -137,7 +137,7 @@ async def test_an_earlier_message_is_edited_in_a_copy_from_before_it(tmp_path: P
 async def test_earlier_messages_that_cannot_be_read_are_told_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unreadable(*_: object) -> None:
+    def unreadable(*_: object, **__: object) -> None:
         raise SessionError("The log cannot be read", "start again")
 
     async def reopen(choice: Choice) -> Session:
