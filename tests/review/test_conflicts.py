@@ -105,6 +105,20 @@ async def test_yours_everywhere_leaves_the_file_and_skips_the_change(file: Sampl
         assert file.text == changed(l3="mine 3", l12="mine 12", l17="mine 17")
 
 
+async def test_yours_everywhere_leaves_an_applied_hunk_applied(file: Sample) -> None:
+    async with open_session(file.parent, [edits(3, 12)]) as session:
+        await turn(session)
+        await session.review.apply([Pick("c1.1", 0)])
+        file.write(changed(l3="new 3", l12="mine 12"))
+        with pytest.raises(EditFailed):
+            await session.review.apply()
+        await session.review.resolve("c1.1", ["yours"])
+        change = session.state.review.changes[0]
+        assert (change.state, change.hunks) == ("applied", ("applied", "skipped"))
+        await session.review.undo()
+        assert file.text == changed(l12="mine 12")
+
+
 async def test_a_file_that_went_is_made_anew_or_left_gone(file: Sample) -> None:
     async with open_session(file.parent, [edits(3)]) as session:
         await turn(session)

@@ -87,10 +87,8 @@ class ConflictResolver:
                 "look at the conflict again: other places disagree now",
             )
         if sides and all(side == "yours" for side in sides) and not by_hand:
-            kept = tuple("skipped" if state == "pending" else state for state in change.hunks)
-            moved = e.ChangeMoved(change.id, "skipped", kept, "yours was kept")
             fact = f"{change.called} conflicted, and the person kept the file as it is."
-            await self._journal.record(moved, e.ModelOwesNews(fact))
+            await self._journal.record(given_up(change, "yours was kept"), e.ModelOwesNews(fact))
             return
         text = await asyncio.to_thread(merged_with_choices, view.regions, sides, by_hand)
         gone = view.theirs_gone and sides and not by_hand and all(side == "theirs" for side in sides)
