@@ -155,25 +155,22 @@ class Applier:
         return ""
 
     def _resolved(self, change: Change, picks: Sequence[Pick]) -> ResolvedDecision | TuiAgentError:
+        if change.state == "failed":
+            return EditFailed(f"{change.path}: {change.reason}", "skip it, or ask the model again")
         try:
-            return self._resolve(change, picks)
+            now = self._writer.read_current(change.path)
+            base, new = texts_under(self._blobs, change.base, change.new)
+            decided = apply(change, base, new, OnDisk(now.text, now.md5), picks)
+            if isinstance(decided, Conflict):
+                return EditFailed(f"{decided.path}: {decided.reason}", CHOOSE_A_SIDE)
+            there = self._writer.read_current(decided.rename_to) if decided.rename_to else None
         except TuiAgentError as error:
             return error
-
-    def _resolve(self, change: Change, picks: Sequence[Pick]) -> ResolvedDecision:
-        if change.state == "failed":
-            raise EditFailed(f"{change.path}: {change.reason}", "skip it, or ask the model again")
-        now = self._writer.read_current(change.path)
-        base, new = texts_under(self._blobs, change.base, change.new)
-        decided = apply(change, base, new, OnDisk(now.text, now.md5), picks)
-        if isinstance(decided, Conflict):
-            raise EditFailed(f"{decided.path}: {decided.reason}", CHOOSE_A_SIDE)
-        if not decided.rename_to:
+        if there is None:
             targets = [WriteTarget(now, decided.text, executable=change.executable)]
+        elif there.text is not None:
+            return EditFailed(f"{decided.rename_to} already exists", "choose another name")
         else:
-            there = self._writer.read_current(decided.rename_to)
-            if there.text is not None:
-                raise EditFailed(f"{decided.rename_to} already exists", "choose another name")
             there = replace(there, stored=now.stored)
             moved = WriteTarget(
                 there, decided.text, mode=now.mode, like=now.path, executable=change.executable

@@ -153,7 +153,12 @@ class ConflictResolver:
             raise SessionError(
                 f"Change {hunk + 1} of {change.path} is decided", "undo it first, or edit the file"
             )
-        mine = replace(parts[hunk], added=(_whole_lines(text, base or "", parts[hunk].added),))
+        proposed = parts[hunk].added
+        crlf = any(line.endswith("\r\n") for line in proposed) or "\r\n" in (base or "")
+        typed = text.replace("\r\n", "\n")
+        if typed and not typed.endswith("\n") and not (proposed and not proposed[-1].endswith("\n")):
+            typed += "\n"
+        mine = replace(parts[hunk], added=(typed.replace("\n", "\r\n") if crlf else typed,))
         after = compose(base or "", [*parts[:hunk], mine, *parts[hunk + 1 :]], range(len(parts)))
         found = hunks(base or "", after)
         states = dict(zip(parts, change.hunks, strict=True))
@@ -177,14 +182,6 @@ class ConflictResolver:
 
 def _numbers(change: Change, wanted: HunkState) -> set[int]:
     return {number for number, state in enumerate(change.hunks) if state == wanted}
-
-
-def _whole_lines(text: str, base: str, proposed: Sequence[str]) -> str:
-    ending = "\r\n" if any(line.endswith("\r\n") for line in proposed) or "\r\n" in base else "\n"
-    typed = text.replace("\r\n", "\n")
-    if typed and not typed.endswith("\n") and not (proposed and not proposed[-1].endswith("\n")):
-        typed += "\n"
-    return typed.replace("\n", ending)
 
 
 def view_of_two(change: Change, rival: Change, blobs: Blobs) -> ConflictView:

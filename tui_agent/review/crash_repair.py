@@ -61,8 +61,15 @@ def clear_save(gate: Gate, folder: Path, buffers: BuffersSlice) -> list[str]:
 def _settle(folder: Path, data: Path, root: Path) -> list[str]:
     said: list[str] = []
     for name in (SAVE, BATCH):
-        place = _root_of(folder, name)
-        if place is None:
+        try:
+            journal = BatchJournal.decode(read_start(folder / name))
+        except OSError:
+            continue
+        except ValueError:
+            journal = BatchJournal("", ())
+        entry = None if journal.root else directory.read_entry(folder)
+        place = Path(os.fsdecode(journal.root) if journal.root else entry.workspace if entry else "")
+        if not place.is_absolute() or not place.is_dir():
             continue
         here, there = Path(os.path.realpath(root)), Path(os.path.realpath(place))
         if not here.is_relative_to(there) and not there.is_relative_to(here):
@@ -84,15 +91,3 @@ def _state(log: Path) -> State:
         return read_state(log).state
     except Damaged:
         return fold(events_of(log))
-
-
-def _root_of(folder: Path, name: str) -> Path | None:
-    try:
-        journal = BatchJournal.decode(read_start(folder / name))
-    except OSError:
-        return None
-    except ValueError:
-        journal = BatchJournal("", ())
-    entry = None if journal.root else directory.read_entry(folder)
-    root = Path(os.fsdecode(journal.root)) if journal.root else Path(entry.workspace) if entry else None
-    return root if root is not None and root.is_absolute() and root.is_dir() else None

@@ -96,8 +96,19 @@ class OpenFiles:
         active = self.state.buffers.active
         for buffer in self.state.buffers.open:
             await self._take_from_disk(buffer.path)
-            if buffer.unsaved:
-                await self._lay_over(buffer)
+            stored = self._stored.get(buffer.path)
+            if buffer.unsaved and stored is not None and stored.text == buffer.text:
+                self._journal.forget([f"buffer:{buffer.path}"])
+            elif buffer.unsaved:
+                if stored is None:  # A deleted file can be saved again.
+                    self._journal.publish(e.BufferLoaded(buffer.path, "", buffer.disk))
+                now = self.state.buffers.get(buffer.path)
+                moved = stored is None or (now is not None and now.disk != buffer.disk)
+                where = (buffer.cursor, buffer.anchor, True)
+                edited = e.BufferEdited(buffer.path, buffer.text, buffer.disk, *where, from_outside=True)
+                self._journal.publish(edited)
+                if moved:
+                    self._journal.publish(e.BufferClashed(buffer.path, True))
             self._journal.publish(e.CursorMoved(buffer.path, buffer.cursor, buffer.anchor))
         if active and self.state.buffers.active != active:
             await self._journal.record(e.BufferActivated(active))
@@ -252,22 +263,6 @@ class OpenFiles:
             self._journal.publish(e.BufferClashed(path, True))
         elif await self._take_from_disk(path, over_unsaved=False):
             self._journal.forget([f"buffer:{path}"])
-
-    async def _lay_over(self, kept: Buffer) -> None:
-        stored = self._stored.get(kept.path)
-        if stored is not None and stored.text == kept.text:
-            self._journal.forget([f"buffer:{kept.path}"])
-            return
-        if stored is None:
-            self._journal.publish(
-                e.BufferLoaded(kept.path, "", kept.disk)
-            )  # A deleted file can be saved again.
-        moved = (self.state.buffers.get(kept.path) or kept).disk != kept.disk or stored is None
-        self._journal.publish(
-            e.BufferEdited(kept.path, kept.text, kept.disk, kept.cursor, kept.anchor, True, from_outside=True)
-        )
-        if moved:
-            self._journal.publish(e.BufferClashed(kept.path, True))
 
     def _buffer(self, path: str) -> Buffer:
         buffer = self.state.buffers.get(path)

@@ -242,7 +242,9 @@ class Review:
     @call(changes=False)
     async def diff(self, change_id: str) -> Diff:
         """A deletion shows all lines as removed. Raises `SessionError` for an unknown id."""
-        return await asyncio.to_thread(self._diff, self._named(change_id))
+        change = self._named(change_id)
+        base, new = await asyncio.to_thread(texts_under, self._blobs, change.base, change.new)
+        return await asyncio.to_thread(diff_of, change.path, base or "", new or "")
 
     @call(changes=True)
     async def apply(self, picks: Sequence[Pick] = ()) -> None:
@@ -474,7 +476,3 @@ class Review:
         if change is None:
             raise SessionError(f"There is no change {change_id}", "choose one from the review")
         return change
-
-    def _diff(self, change: Change) -> Diff:
-        base, new = texts_under(self._blobs, change.base, change.new)
-        return diff_of(change.path, base or "", new or "")
