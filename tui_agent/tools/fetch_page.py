@@ -53,11 +53,6 @@ def hosts(call: Invocation) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _preview(call: Invocation) -> str:
-    named = ", ".join(hosts(call))
-    return "\n".join([*_addresses(call), "", f"A lasting approval applies to all pages of {named}."])
-
-
 TOOL = Tool(
     name="fetch_page",
     key="pages",
@@ -80,7 +75,9 @@ TOOL = Tool(
     run=run,
     targets=hosts,
     verdict=lambda call, context: "ask",
-    preview=_preview,
+    preview=lambda call: "\n".join(
+        [*_addresses(call), "", f"A lasting approval applies to all pages of {', '.join(hosts(call))}."]
+    ),
     approves=lambda call: "\n".join(hosts(call)),
     offered=lambda context: context.core.settings.tools.web,
     line=lambda call: ", ".join(_addresses(call)),

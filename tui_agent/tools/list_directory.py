@@ -7,7 +7,7 @@ import fnmatch
 import os
 import stat
 from collections.abc import Sequence
-from pathlib import Path
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -100,8 +100,15 @@ def _list(gate: Gate, index: Index, request: DirectoryAction, links: Sequence[st
         names = [
             name for name in names if fnmatch.fnmatchcase(name.rstrip("/").rpartition("/")[2], request.filter)
         ]
-    entries = tuple(_entry(root, name) for name in names[:MAX_ENTRIES])
-    return replace(about, path=folder or ".", entries=entries, total=len(names))
+    entries: list[tuple[str, str, int]] = []
+    for name in names[:MAX_ENTRIES]:
+        kind, size = "folder" if name.endswith("/") else "file", 0
+        if kind == "file":
+            with suppress(OSError):
+                status = (root / name).lstat()
+                kind, size = "link" if stat.S_ISLNK(status.st_mode) else "file", status.st_size
+        entries.append((name, kind, size))
+    return replace(about, path=folder or ".", entries=tuple(entries), total=len(names))
 
 
 def _folder_links(gate: Gate, index: Index, found: DirectoryListing) -> list[str]:
@@ -115,16 +122,6 @@ def _folder_links(gate: Gate, index: Index, found: DirectoryListing) -> list[str
         except OSError:
             continue
     return [link for link in sorted(links) if is_text(link)][:MAX_ENTRIES]
-
-
-def _entry(root: Path, name: str) -> tuple[str, str, int]:
-    if name.endswith("/"):
-        return name, "folder", 0
-    try:
-        status = (root / name).lstat()
-    except OSError:
-        return name, "file", 0
-    return name, "link" if stat.S_ISLNK(status.st_mode) else "file", status.st_size
 
 
 TOOL = Tool(

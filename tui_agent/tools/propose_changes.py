@@ -172,7 +172,12 @@ async def _change(
             why = f"{MASK} stands for a secret that was not shown to you, and is never written to a file"
             raise EditFailed(why, "leave those places as they are, and edit around them")
         change = await _proposed(context, turn, number, request, todo, base)
-        _check_masks(context, change, base)
+        entry = context.core.state.known.entry(change.path)
+        if base is not None and entry is not None and entry.masked:
+            new = text_under(context.core.blobs, change.new) or ""
+            if new.count(MASK) > base[0].count(MASK):
+                why = f"{MASK} stands for a secret in {change.path} that was not shown to you"
+                raise EditFailed(why, "leave those places as they are, and edit around them")
         may_come_back = True
         if change.state == "failed":
             may_come_back = change.reason != CHANGES_NOTHING
@@ -203,16 +208,6 @@ async def _under_its_name_now(context: ToolContext, request: ChangeRequest) -> C
     if path == request.path or path == request.rename_to or (told and request.content is not None):
         return request
     return replace(request, path=path, then=tuple(replace(step, path=path) for step in request.then))
-
-
-def _check_masks(context: ToolContext, change: Change, base: tuple[str, str] | None) -> None:
-    entry = context.core.state.known.entry(change.path)
-    if entry is None or not entry.masked or base is None:
-        return
-    new = text_under(context.core.blobs, change.new) or ""
-    if new.count(MASK) > base[0].count(MASK):
-        why = f"{MASK} stands for a secret in {change.path} that was not shown to you"
-        raise EditFailed(why, "leave those places as they are, and edit around them")
 
 
 def _as_shown(context: ToolContext, change: Change) -> Change:

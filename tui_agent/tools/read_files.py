@@ -103,20 +103,6 @@ def carried_over(context: ToolContext) -> list[FileAction]:
     ]
 
 
-def _identifiers(action: FileAction) -> list[str]:
-    """Adds other spellings of its file names: `select_tasks.ts` gives `selectTasks`."""
-    files = [pattern.rpartition("/")[2] for pattern in action.patterns]
-    words = [word for word in _WORD.findall(" ".join((action.name, *files))) if looks_like_identifier(word)]
-    stems = [stem for file in files if _WORD.fullmatch(stem := file.partition(".")[0])]
-    found = dict.fromkeys((*words, *stems))
-    spelled = [it for word in list(found)[:MOST_WORDS] for it in (*spellings(word), word.upper())]
-    return [
-        it
-        for it in dict.fromkeys(spelled)
-        if it.isidentifier() and (it in words or not it.islower() or "_" in it)
-    ]
-
-
 class _Outcome(Struct, frozen=True):
     missed: tuple[Attempt, ...] = ()
     hit: Attempt | None = None
@@ -162,18 +148,23 @@ class _Search:
         """Returns the only file that defines an identifier of the action, at least in a folder that its
         patterns name, or "".
         """
-        index, tried = (
-            self._context.core.workspace.index,
-            any(attempt.outcome != "miss" for attempt in missed),
-        )
+        index = self._context.core.workspace.index
+        tried = any(attempt.outcome != "miss" for attempt in missed)
         if action.fallback != "ask_user" or action.all or tried or len(index) > MOST_SEARCHED:
             return ""
-        names = _identifiers(action)
+        files = [pattern.rpartition("/")[2] for pattern in action.patterns]
+        said = _WORD.findall(" ".join((action.name, *files)))
+        words = [word for word in said if looks_like_identifier(word)]
+        stems = [stem for file in files if _WORD.fullmatch(stem := file.partition(".")[0])]
+        found = list(dict.fromkeys((*words, *stems)))[:MOST_WORDS]
+        # With other spellings of its file names: `select_tasks.ts` gives `selectTasks`.
+        spelled = dict.fromkeys(it for word in found for it in (*spellings(word), word.upper()))
+        names = [it for it in spelled if it.isidentifier() and (it in words or not it.islower() or "_" in it)]
         if not names:
             return ""
         expression = _DEFINES.format(names="|".join(names))
-        found = await search_text(self._context, SearchRequest(expression, regex=True))
-        paths = {path for path, _ in found.hits}
+        result = await search_text(self._context, SearchRequest(expression, regex=True))
+        paths = {path for path, _ in result.hits}
         if len(paths) > 1:
             folders = {
                 part for pattern in action.patterns for part in pattern.split("/")[:-1] if part.isidentifier()

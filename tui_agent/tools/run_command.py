@@ -108,12 +108,6 @@ def _commands(call: Invocation) -> tuple[str, ...]:
     return tuple(str(entry.get("command", "")) for entry in call.entries if isinstance(entry, dict))
 
 
-def _targets(call: Invocation) -> tuple[str, ...]:
-    """Includes `@place`, so that no rule for commands here allows one there."""
-    there = (f"@{_place(one)} {one.get('command', '')}" for one in call.entries if _place(one))
-    return (*_commands(call), *there)
-
-
 def _exactly(call: Invocation) -> str:
     return "\n".join(
         str(entry.get("command", ""))
@@ -154,7 +148,11 @@ TOOL = Tool(
     run=run,
     parallel=False,
     acts=True,
-    targets=_targets,
+    # Includes `@place`, so that no rule for commands here allows one there.
+    targets=lambda call: (
+        *_commands(call),
+        *(f"@{_place(one)} {one.get('command', '')}" for one in call.entries if _place(one)),
+    ),
     circumstances=_circumstances,
     exact=True,
     preview=_exactly,

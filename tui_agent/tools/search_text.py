@@ -17,7 +17,7 @@ from tui_agent.errors import TooLarge, TuiAgentError
 from tui_agent.files.gate import Decisions, Gate, find_secrets, read
 from tui_agent.files.masking import hits_masked
 from tui_agent.files.sensitive_paths import is_secret
-from tui_agent.files.text import TextFile, decode
+from tui_agent.files.text import decode
 from tui_agent.store.events import PhaseChanged
 from tui_agent.tools.permission import refusal_of_path
 from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult, counted
@@ -121,7 +121,12 @@ def search_files(
             continue
         if next(_found(file.text, request, expression), None) is None:
             continue
-        for number, line in _found(_searchable(path, data, file, decisions), request, expression):
+        judged = find_secrets(path, data, file, named=False)
+        choice = judged.choice(decisions)
+        if choice == "leave":
+            continue
+        shown = file.text if choice == "send" else hits_masked(file.text, judged.hits)
+        for number, line in _found(shown, request, expression):
             places.append(f"{name(path)}:{number}: {inert(line)}")
             hits.append((path, number))
             if len(places) >= MAX_PLACES:
@@ -150,16 +155,6 @@ def _found(text: str, request: SearchRequest, expression: Any) -> Iterator[tuple
 def _around(line: str, at: int) -> str:
     begin = max(0, at - MAX_LINE // 4) if at > MAX_LINE // 2 else 0
     return f"{'… ' if begin else ''}{line[begin : begin + MAX_LINE].strip()}"
-
-
-def _searchable(path: str, data: bytes, file: TextFile, decisions: Decisions) -> str:
-    judged = find_secrets(path, data, file, named=False)
-    match judged.choice(decisions):
-        case "send":
-            return file.text
-        case "leave":
-            return ""
-    return hits_masked(file.text, judged.hits)
 
 
 TOOL = Tool(

@@ -196,7 +196,12 @@ def as_tool(listed: ListedTool, place: int = PLACE) -> Tool:
         verdict=lambda call, context: "ask",
         circumstances=partial(_circumstances, listed.server),
         targets=_arguments_of,
-        preview=_preview,
+        preview=lambda call: "\n".join(
+            (
+                call.name,
+                *(json.dumps(one, ensure_ascii=False, sort_keys=True, indent=1) for one in call.entries),
+            )
+        ),
         line=lambda call: _arguments_of(call)[0][:200],
     )
 
@@ -231,12 +236,6 @@ async def _circumstances(server: str, call: Invocation, context: ToolContext) ->
 
 def _arguments_of(call: Invocation) -> tuple[str, ...]:
     return tuple(json.dumps(entry, ensure_ascii=False, sort_keys=True) for entry in call.entries) or ("",)
-
-
-def _preview(call: Invocation) -> str:
-    return f"{call.name}\n" + "\n".join(
-        json.dumps(entry, ensure_ascii=False, sort_keys=True, indent=1) for entry in call.entries
-    )
 
 
 def _describe(off: frozenset[str]) -> Tool:
