@@ -6,7 +6,7 @@ import pytest
 
 from tui_agent.answers.values import EditHunk
 from tui_agent.edits import source_text
-from tui_agent.edits.locate import _kept, changes
+from tui_agent.edits.locate import changes
 from tui_agent.edits.source_text import NormalizedText, SourceText, Span, bare_end, cuts, every, key, spans
 
 
@@ -150,19 +150,16 @@ def test_two_forms_of_lines() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "parts", "kept"),
+    ("old", "new", "parts"),
     [
-        ("abc", "axyc", [(1, 2, 1, 3)], {0: 0, 3: 2}),
-        ("abc", "abc", [], {0: 0, 1: 1, 2: 2}),
-        ("abcd", "xbd", [(0, 1, 0, 1), (2, 3, 2, 2)], {1: 1, 2: 3}),
-        ("ab", "abc", [(2, 2, 2, 3)], {0: 0, 1: 1}),
+        ("abc", "axyc", [(1, 2, 1, 3)]),
+        ("abc", "abc", []),
+        ("abcd", "xbd", [(0, 1, 0, 1), (2, 3, 2, 2)]),
+        ("ab", "abc", [(2, 2, 2, 3)]),
     ],
 )
-def test_changed_parts_and_kept_lines(
-    old: str, new: str, parts: list[tuple[int, int, int, int]], kept: dict[int, int]
-) -> None:
+def test_changed_parts(old: str, new: str, parts: list[tuple[int, int, int, int]]) -> None:
     assert list(changes(old, new)) == parts
-    assert _kept(parts, len(new)) == kept
 
 
 @pytest.mark.parametrize(

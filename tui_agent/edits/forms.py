@@ -88,8 +88,25 @@ def _one_by_one(
             continue
         if not hunk.old:
             raise EditFailed(f"{hunk.name} is empty", "copy the text that should change from the file")
-        here = _places_of(source, hunk, times, made, threshold)
-        if here is None:
+        try:
+            matches = locate.matches_of_best_rung(source, hunk, threshold)
+        except EditFailed:
+            if not made:
+                raise
+            matches = []
+        if matches:
+            if len(matches) != times:
+                matches = [locate.only(hunk, matches)]
+            here = [locate.placed(source, match) for match in matches]
+            for one in here:
+                after = bisect_right(made, one.start, key=_start)
+                touches_above = after > 0 and made[after - 1].end > one.start
+                if touches_above or (after < len(made) and made[after].start < one.end):
+                    raise EditFailed(
+                        f"{hunk.name} is of lines that an edit before it changes in another way",
+                        "send one edit of that place",
+                    )
+        else:
             written: list[tuple[int, int]] = []
             moved = 0
             for one in sorted(made, key=_span):
@@ -107,29 +124,6 @@ def _one_by_one(
             insort(made, one, key=_start)
         rung = lowest(rung, *(one.rung for one in here))
     return source, made, rung
-
-
-def _places_of(
-    source: SourceText, hunk: EditHunk, repeats: int, made: Sequence[Replacement], threshold: float
-) -> list[Replacement] | None:
-    try:
-        matches = locate.matches_of_best_rung(source, hunk, threshold)
-    except EditFailed:
-        if not made:
-            raise
-        return None
-    if len(matches) != repeats:
-        matches = [locate.only(hunk, matches)]
-    here = [locate.placed(source, match) for match in matches]
-    for one in here:
-        after = bisect_right(made, one.start, key=_start)
-        touches_above = after > 0 and made[after - 1].end > one.start
-        if touches_above or (after < len(made) and made[after].start < one.end):
-            raise EditFailed(
-                f"{hunk.name} is of lines that an edit before it changes in another way",
-                "send one edit of that place",
-            )
-    return here
 
 
 class _Candidates(Struct, frozen=True):
@@ -154,10 +148,25 @@ def _chosen(places: Sequence[_Candidates]) -> Iterator[Replacement]:
     if all(len(fits.found) == 1 for fits in places):
         yield from (fits.placed(fits.found[0]) for fits in places)
         return
-    first, last = _first_ones(places), _last_ones(places)
+    extents = [[fits.extent(one) for one in fits.found] for fits in places]
+    lows: list[tuple[int, int]] = []
+    low = (-1, 0)
+    for fits, mine in zip(places, extents, strict=True):
+        below = [here for here in mine if here[0] >= low[1] and here != low]
+        if not below:
+            raise _out_of_order(fits.hunk)
+        low = min(below)
+        lows.append(low)
+    highs: list[tuple[int, int]] = []
+    high = (len(places[0].source.lines) + 1,) * 2
+    for fits, mine in zip(reversed(places), reversed(extents), strict=True):
+        above = [here for here in mine if here[1] <= high[0] and here != high]
+        if not above:
+            raise _out_of_order(fits.hunk)
+        high = max(above)
+        highs.append(high)
     least = (-1, 0)
-    for number, fits in enumerate(places):
-        low, high = fits.extent(first[number]), fits.extent(last[number])
+    for fits, low, high in zip(places, lows, reversed(highs), strict=True):
         left = [
             one
             for one in fits.found
@@ -173,34 +182,6 @@ def _chosen(places: Sequence[_Candidates]) -> Iterator[Replacement]:
         yield fits.placed(one)
 
 
-def _first_ones(places: Sequence[_Candidates]) -> list[Match | Replacement]:
-    chosen: list[Match | Replacement] = []
-    before = (-1, 0)
-    for fits in places:
-        left = [one for one in fits.found if (here := fits.extent(one))[0] >= before[1] and here != before]
-        if not left:
-            raise _out_of_order(fits.hunk)
-        chosen.append(min(left, key=fits.extent))
-        before = fits.extent(chosen[-1])
-    return chosen
-
-
-def _last_ones(places: Sequence[_Candidates]) -> list[Match | Replacement]:
-    chosen: list[Match | Replacement] = []
-    behind: tuple[int, int] | None = None
-    for fits in reversed(places):
-        left = [
-            one
-            for one in fits.found
-            if behind is None or ((here := fits.extent(one))[1] <= behind[0] and here != behind)
-        ]
-        if not left:
-            raise _out_of_order(fits.hunk)
-        chosen.append(max(left, key=fits.extent))
-        behind = fits.extent(chosen[-1])
-    return chosen[::-1]
-
-
 def _out_of_order(hunk: EditHunk) -> EditFailed:
     return EditFailed(
         f"{hunk.name} is elsewhere than the order of the hunks says",
@@ -210,7 +191,20 @@ def _out_of_order(hunk: EditHunk) -> EditFailed:
 
 def _fits(source: SourceText, hunk: EditHunk, threshold: float) -> _Candidates:
     if not hunk.old:
-        return _Candidates(source, hunk, (_insertion(source, hunk),))
+        # A hunk without old lines needs an anchor, the end of the file, or an empty file.
+        if hunk.ends_file or not source.text:
+            start, line = len(source.text), len(source.lines)
+        else:
+            scope = _block(source, hunk.anchors) if hunk.anchors else None
+            if scope is None or hunk.line is not None:
+                raise EditFailed(
+                    f"{hunk.name} only adds lines and does not say where",
+                    "give it some of the lines around as context",
+                )
+            start, line = source.starts[scope[0]], scope[0]
+            if source.text.startswith(hunk.new, start):
+                raise preconditions.already_done_reason(hunk, line)
+        return _Candidates(source, hunk, (Replacement(start, start, line, hunk.new, "exact"),))
     try:
         matches = locate.matches_of_best_rung(source, hunk, threshold)
     except EditFailed:
@@ -251,22 +245,6 @@ def _unmarked(source: SourceText, hunk: EditHunk) -> list[Match]:
             wanted = with_(hunk, old="".join(line + "\n" for line in lines), new=text)
             found.append(with_(match, hunk=wanted))
     return found
-
-
-def _insertion(source: SourceText, hunk: EditHunk) -> Replacement:
-    """A hunk without old lines needs an anchor, the end of the file, or an empty file."""
-    if hunk.ends_file or not source.text:
-        return Replacement(len(source.text), len(source.text), len(source.lines), hunk.new, "exact")
-    scope = _block(source, hunk.anchors) if hunk.anchors else None
-    if scope is None or hunk.line is not None:
-        raise EditFailed(
-            f"{hunk.name} only adds lines and does not say where",
-            "give it some of the lines around as context",
-        )
-    start = source.starts[scope[0]]
-    if source.text.startswith(hunk.new, start):
-        raise preconditions.already_done_reason(hunk, scope[0])
-    return Replacement(start, start, scope[0], hunk.new, "exact")
 
 
 def _below_anchors(source: SourceText, hunk: EditHunk, matches: list[Match]) -> list[Match]:
@@ -366,7 +344,25 @@ def propose(request: ChangeRequest, base: str | None, near_threshold: float = 0.
             )
         return Proposal("delete")
     text, rung = _text(request, base, near_threshold)
-    text, rung = _further(request, base, text, rung)
+    # Each further step is located in the original file and merged with earlier ones or, failing that, located
+    # in their result.
+    original = base if request.content is None else text
+    for step in request.then:
+        try:
+            own, needed = _text(step, original, NEVER_NEAR)
+        except Ambiguous:
+            raise
+        except EditFailed:
+            text, needed = _text(step, text, NEVER_NEAR)
+        else:
+            merged = merge(original or "", text or "", own or "")
+            if merged.conflicts:
+                raise EditFailed(
+                    f"two changes of {request.path} in one answer change the same lines",
+                    "send one change of that place",
+                )
+            text = merged.text
+        rung = lowest(rung, needed)
     if text is None and request.executable is not None:
         text = base
     if text is None and not request.rename_to:
@@ -396,31 +392,6 @@ def _text(request: ChangeRequest, base: str | None, threshold: float) -> tuple[s
             f"{request.path} does not exist, so there is nothing to search in", "send its whole content"
         )
     return place(base, diff or edits, bool(diff), threshold)
-
-
-def _further(request: ChangeRequest, base: str | None, text: str | None, rung: str) -> tuple[str | None, str]:
-    """Locates each step in the original file and merges it with earlier ones or, failing that, in their
-    result. Fuzzy matching is off.
-    """
-    if request.content is not None:
-        base = text
-    for step in request.then:
-        try:
-            own, needed = _text(step, base, NEVER_NEAR)
-        except Ambiguous:
-            raise
-        except EditFailed:
-            text, needed = _text(step, text, NEVER_NEAR)
-        else:
-            merged = merge(base or "", text or "", own or "")
-            if merged.conflicts:
-                raise EditFailed(
-                    f"two changes of {request.path} in one answer change the same lines",
-                    "send one change of that place",
-                )
-            text = merged.text
-        rung = lowest(rung, needed)
-    return text, rung
 
 
 def whole(content: str, base: str | None) -> str:

@@ -83,28 +83,23 @@ def _rules(pairs: Sequence[Pair]) -> list[_Rule]:
     known = dict(pairs)
     function = all(known[wanted] == there for wanted, there in pairs)
     rules = [*_shifts(known), *_scales(known)] if function else []
-    stray = any(wanted and wanted == there for wanted, there in pairs)
-    if function and not (rules or trimmed or stray) and len(set(known.values())) == len(known):
+    agrees = any(wanted and wanted == there for wanted, there in pairs)
+    if function and not (rules or trimmed or agrees) and len(set(known.values())) == len(known):
         rules.append(lambda _, wanted: known.get(wanted))
     if trimmed and not rest:
         rules.append(_first_only(first[1]))
-    if any(wanted == there for wanted, there in pairs):
-        rules += _as_written(pairs)
+    strays = {wanted: there for wanted, there in pairs if wanted != there}
+    alike = sum(wanted == there for wanted, there in pairs)
+    if alike and all(abs(len(wanted) - len(there)) == 1 for wanted, there in strays.items()):
+        if agrees or alike == len(pairs) - 1:
+            rules.append(lambda _, wanted: None if wanted in strays else wanted)
+        else:
+            rules.append(lambda _, wanted: "" if not wanted else None)
     return rules
 
 
 def _first_only(depth: str) -> _Rule:
     return lambda number, wanted: wanted or (depth if number == 0 else None)
-
-
-def _as_written(pairs: Sequence[Pair]) -> list[_Rule]:
-    strays = {wanted: there for wanted, there in pairs if wanted != there}
-    if any(abs(len(wanted) - len(there)) != 1 for wanted, there in strays.items()):
-        return []
-    few = sum(wanted != there for wanted, there in pairs) == 1
-    if few or any(wanted and wanted == there for wanted, there in pairs):
-        return [lambda _, wanted: None if wanted in strays else wanted]
-    return [lambda _, wanted: "" if not wanted else None]
 
 
 def _shifts(known: dict[str, str]) -> list[_Rule]:
@@ -132,7 +127,15 @@ def _scales(known: dict[str, str]) -> list[_Rule]:
     run, rise = high[0] - low[0], high[1] - low[1]
     if ours == theirs and len(points) == 2 and low[0] * rise != low[1] * run:
         return []
-    if rise <= 0 or not _levels(run, rise, ours, theirs):
+    if rise <= 0:
+        return []
+    if ours == theirs:
+        pairs = [(one, two) for one in _LEVELS for two in _LEVELS if run * two == rise * one]
+        between_levels = {run, rise} == {1, 2} or (run != rise and any(not run % one for one, _ in pairs))
+    else:
+        spaces, tabs = (run, rise) if ours == " " else (rise, run)
+        between_levels = not spaces % tabs and spaces // tabs in _LEVELS
+    if not between_levels:
         return []
     if any((x - low[0]) * rise != (y - low[1]) * run for x, y in points):
         return []
@@ -144,16 +147,6 @@ def _scales(known: dict[str, str]) -> list[_Rule]:
         return theirs * (low[1] + steps)
 
     return [scaled]
-
-
-def _levels(run: int, rise: int, ours: str, theirs: str) -> bool:
-    if ours == theirs:
-        return {run, rise} == {1, 2} or (
-            run != rise
-            and any(run * two == rise * one and not run % one for one in _LEVELS for two in _LEVELS)
-        )
-    spaces, tabs = (run, rise) if ours == " " else (rise, run)
-    return not spaces % tabs and spaces // tabs in _LEVELS
 
 
 def _possible(

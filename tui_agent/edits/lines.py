@@ -31,7 +31,17 @@ def matches(old: Sequence[str], new: Sequence[str]) -> list[Match]:
     waiting: list[Stretch] = [(0, len(old), 0, len(new))]
     steps, looks = MAX_STEPS, MAX_ROUNDS * (len(old) + len(new))
     while waiting:
-        start, end, at, to = _trimmed(old, new, waiting.pop(), found)
+        start, end, at, to = waiting.pop()
+        head = start
+        while start < end and at < to and old[start] == new[at]:
+            start, at = start + 1, at + 1
+        if start > head:
+            found.append((head, at - (start - head), start - head))
+        tail = end
+        while start < end and at < to and old[end - 1] == new[to - 1]:
+            end, to = end - 1, to - 1
+        if tail > end:
+            found.append((end, to, tail - end))
         looks -= end - start + to - at
         if start == end or at == to or (end - start == 1 == to - at) or looks < 0:
             continue
@@ -102,21 +112,6 @@ def _shortest(
     return [
         (ours[i + k], theirs[j + k], 1) for i, j, length in short for k in range(length)
     ], edits * edits // 2
-
-
-def _trimmed(old: Sequence[str], new: Sequence[str], stretch: Stretch, found: list[Match]) -> Stretch:
-    start, end, at, to = stretch
-    head = start
-    while start < end and at < to and old[start] == new[at]:
-        start, at = start + 1, at + 1
-    if start > head:
-        found.append((head, at - (start - head), start - head))
-    tail = end
-    while start < end and at < to and old[end - 1] == new[to - 1]:
-        end, to = end - 1, to - 1
-    if tail > end:
-        found.append((end, to, tail - end))
-    return start, end, at, to
 
 
 def _rising(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:

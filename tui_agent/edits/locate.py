@@ -120,7 +120,11 @@ def _indented(
     ways = [way for number, way in enumerate(found_ways) if way not in found_ways[:number]]
     if len(ways) > 1 or list(replaced) in ways:
         there = {number: line for number, _, line in tied}
-        kept = {number: there[old] for number, old in _kept(stretches, len(replaced)).items() if old in there}
+        kept: dict[int, str] = {}
+        old = at = 0
+        for _, end, new, until in [*stretches, (-1, -1, len(replaced), len(replaced))]:
+            kept |= {at + n: there[old + n] for n in range(new - at) if old + n in there}
+            old, at = end, until
         ways = [
             way
             for way in ways
@@ -159,15 +163,6 @@ def _moves_beside_first(search: Sequence[str], replaced: Sequence[str], stretche
     start, end, new, until = stretches[0]
     old = {bare for line in search[start:end] if (bare := line.strip())}
     return any(line.strip() in old for line in replaced[new:until])
-
-
-def _kept(stretches: Sequence[Part], count: int) -> dict[int, int]:
-    kept: dict[int, int] = {}
-    old = at = 0
-    for _, end, new, until in [*stretches, (-1, -1, count, count)]:
-        kept.update((at + number, old + number) for number in range(new - at))
-        old, at = end, until
-    return kept
 
 
 def _parts(ties: Sequence[Part], search: Sequence[str], found: Sequence[str]) -> Iterator[tuple[Part, bool]]:
