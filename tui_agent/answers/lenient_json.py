@@ -177,60 +177,42 @@ class _Reader:
                 self.at = past(_SPACE, self.text, self.at)
                 if self.at >= len(self.text):
                     return self._so_far(-1)
-                value, done = self._step(self.text[self.at])
-                if done:
-                    return PartialJson(value, self.at)
+                sign = self.text[self.at]
+                frame = self.open[-1] if self.open else None
+                if sign in "{[":
+                    if len(self.open) >= MAX_DEPTH:
+                        raise _Mistake
+                    if frame is not None and frame.comma and not self.bracket:
+                        raise _Mistake
+                    if frame is not None and isinstance(frame.value, dict) and frame.key is None:
+                        raise _Mistake
+                    self.open.append(_Frame([] if sign == "[" else {}))
+                    self.at += 1
+                elif frame is None:
+                    raise _Mistake
+                elif sign in "}]":
+                    if frame.key is not None or isinstance(frame.value, dict) != (sign == "}"):
+                        raise _Mistake
+                    self.open.pop()
+                    self.at += 1
+                    if not self.open:
+                        return PartialJson(frame.value, self.at)
+                    self.open[-1].add(frame.value)
+                elif sign == ",":
+                    if frame.key is not None:
+                        raise _Mistake
+                    frame.comma = False
+                    self.at += 1
+                elif frame.comma and not self.bracket:
+                    raise _Mistake
+                elif isinstance(frame.value, dict) and frame.key is None:
+                    frame.key, frame.comma = self._key(), False
+                else:
+                    frame.add(self._scalar(sign))
+                self.bracket = sign in "}]"
         except _Mistake:
             pass
         return self._so_far(self.at)
-
-    def _step(self, sign: str) -> tuple[Any, bool]:
-        if sign in "{[":
-            self._enter([] if sign == "[" else {})
-            return None, False
-        if not self.open:
-            raise _Mistake
-        if sign in "}]":
-            return self._leave(sign)
-        frame = self.open[-1]
-        if sign == ",":
-            if frame.key is not None:
-                raise _Mistake
-            frame.comma = False
-            self.at += 1
-        elif frame.comma and not self.bracket:
-            raise _Mistake
-        elif isinstance(frame.value, dict) and frame.key is None:
-            frame.key, frame.comma = self._key(), False
-        else:
-            frame.add(self._scalar(sign))
-        self.bracket = False
-        return None, False
-
-    def _enter(self, value: Any) -> None:
-        if self.open:
-            frame = self.open[-1]
-            if frame.comma and not self.bracket:
-                raise _Mistake
-            if isinstance(frame.value, dict) and frame.key is None:
-                raise _Mistake
-        if len(self.open) >= MAX_DEPTH:
-            raise _Mistake
-        self.open.append(_Frame(value))
-        self.bracket = False
-        self.at += 1
-
-    def _leave(self, sign: str) -> tuple[Any, bool]:
-        frame = self.open[-1]
-        if frame.key is not None or isinstance(frame.value, dict) != (sign == "}"):
-            raise _Mistake
-        self.open.pop()
-        self.at += 1
-        if not self.open:
-            return frame.value, True
-        self.open[-1].add(frame.value)
-        self.bracket = True
-        return None, False
 
     def _key(self) -> str:
         match = _STRING.match(self.text, self.at) or _WORD.match(self.text, self.at)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from io import StringIO
+from itertools import dropwhile, islice
 from typing import overload
 
 from msgspec import Struct
@@ -25,6 +27,8 @@ _OPENS_ANY = late(r"[ \t]*(?:<{5,9}[ \t]*[A-Za-z]|-{5,9}[ \t]*(?:SEARCH|ORIGINAL
 #: Some tools write it below the opening marker.
 _HINT = late(r":(?:start|end)_line:[ \t]*\d+[ \t]*$")
 _RULE = "-------"
+#: Of a line that tells whether a content is an edit.
+_WIDEST = 1000
 
 
 class Block(Struct, frozen=True):
@@ -164,7 +168,8 @@ def edit_form(path: str, text: str) -> str:
     low = path.lower()
     if low.endswith(_PATCHES):
         return ""
-    lines = list(_first_lines(text))
+    cut = (line[:_WIDEST] for line in StringIO(text))
+    lines = [line.rstrip("\n") for line in islice(dropwhile(str.isspace, cut), 3)]
     if not lines:
         return ""
     first = lines[0].strip()
@@ -184,18 +189,6 @@ def edit_form(path: str, text: str) -> str:
         if found and found.sure and not low.endswith(_MARKUP):
             return first
     return ""
-
-
-def _first_lines(text: str) -> Iterator[str]:
-    at, found = 0, 0
-    while at < len(text) and found < 3:
-        end = text.find("\n", at)
-        end = len(text) if end < 0 else end
-        line = text[at : min(end, at + 1000)]
-        if found or line.strip():
-            found += 1
-            yield line
-        at = end + 1
 
 
 _FENCED = r"[ \t]++(?:`{3}|~{3})"
@@ -345,30 +338,22 @@ def requests(text: str, like: ChangeRequest) -> list[Item]:
 def items(found: Sequence[Section], like: ChangeRequest) -> list[Item]:
     result: list[Item] = []
     for section in found:
-        result.append(_item(section, like))
+        path, hunks, executable = section.path, section.hunks, section.executable
+        rename = like.rename_to or (section.rename_to if section.rename_to != path else None)
+        if section.fault:
+            result.append(Refusal(path, section.fault))
+        elif section.kind == "delete":
+            result.append(replace(like, path=path, diff=hunks, delete=True, rename_to=None))
+        elif section.kind == "add":
+            made = replace(like, path=path, content=section.content, fresh=True)
+            result.append(replace(made, rename_to=rename, executable=executable))
+        elif hunks or rename or executable is not None:
+            result.append(replace(like, path=path, diff=hunks, rename_to=rename, executable=executable))
+        else:
+            result.append(Refusal(path, "its diff contains no changes"))
         if section.note:
             result.append(f"{section.path}: {section.note}.")
     return result
-
-
-def _item(section: Section, like: ChangeRequest) -> Item:
-    path = section.path
-    rename = like.rename_to or (section.rename_to if section.rename_to != path else None)
-    if section.fault:
-        return Refusal(path, section.fault)
-    match section.kind:
-        case "delete":
-            return replace(like, path=path, diff=section.hunks, delete=True, rename_to=None)
-        case "add":
-            content, executable = section.content, section.executable
-            return replace(
-                like, path=path, content=content, fresh=True, rename_to=rename, executable=executable
-            )
-        case _:
-            if not (section.hunks or rename) and section.executable is None:
-                return Refusal(path, "its diff contains no changes")
-            found, executable = section.hunks, section.executable
-            return replace(like, path=path, diff=found, rename_to=rename, executable=executable)
 
 
 def envelope(

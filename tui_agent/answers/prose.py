@@ -185,7 +185,12 @@ class _Fence:
         if not path:
             self._say_what_is_hidden(end, nested)
             if self.language not in _OUTPUT:
-                self._show(end, path="" if self._doubt(path, end, nested) else self._hint())
+                hint = ""
+                if self.language not in _PLAIN and not self._doubt(path, end, nested):
+                    hint = file_names.hinted(self.info) or file_names.hinted(self.label)
+                    if not hint and self.begin < len(self.text):
+                        hint = file_names.hinted_in_comment(self.lines[self.begin])
+                self._show(end, path=hint if hint and file_names.fits(self.language, hint) else "")
             return end + 1
         text = self._text(end)
         if doubt := self._doubt(path, end, nested):
@@ -203,14 +208,6 @@ class _Fence:
     def _show(self, end: int, diff: tuple[EditHunk, ...] | None = None, path: str = "") -> None:
         if (path or end - self.at > _FEWEST_SHOWN) and len(self.shown) < _FEW:
             self.shown.append(ShownText(self._text(end), diff, path))
-
-    def _hint(self) -> str:
-        if self.language in _PLAIN:
-            return ""
-        path = file_names.hinted(self.info) or file_names.hinted(self.label)
-        if not path and self.begin < len(self.text):
-            path = file_names.hinted_in_comment(self.lines[self.begin])
-        return path if path and file_names.fits(self.language, path) else ""
 
     def _doubt(self, path: str, end: int, nested: Sequence[int]) -> str:
         if nested:

@@ -79,7 +79,17 @@ def coerced(part: dict[str, Any], value: Any) -> Any:
     """
     match part.get("type"):
         case "object":
-            return _object(part, written_out(value))
+            value, shapes = written_out(value), part.get("properties", {})
+            if not isinstance(value, dict):
+                return value
+            result: dict[str, Any] = {}
+            for key, entry in value.items():
+                name = key if key in shapes else camel(key)
+                if name not in shapes or (name != key and name in value and entry != value[name]):
+                    name = key
+                if entry is not None and (name == key or name not in value):
+                    result[name] = coerced(shapes.get(name, {}), entry)
+            return result
         case "array":
             value, items = written_out(value), part.get("items", {})
             if isinstance(value, list):
@@ -95,22 +105,6 @@ def coerced(part: dict[str, Any], value: Any) -> Any:
             return _TRUTH.get(value.strip().lower(), value)
         case _:
             return value
-
-
-def _object(part: dict[str, Any], value: Any) -> Any:
-    if not isinstance(value, dict):
-        return value
-    shapes = part.get("properties", {})
-    result: dict[str, Any] = {}
-    for key, entry in value.items():
-        name = key if key in shapes else camel(key)
-        if name not in shapes:
-            name = key
-        if name != key and name in value and entry != value[name]:
-            name = key
-        if entry is not None and (name == key or name not in value):
-            result[name] = coerced(shapes.get(name, {}), entry)
-    return result
 
 
 def written_out(value: Any) -> Any:
@@ -182,7 +176,10 @@ _OWN_OF_CHANGES = frozenset({"path", *_FORMS, "search", "replace", "renameTo"})
 
 def _named(entry: dict[str, Any], near: dict[str, tuple[str, ...]]) -> dict[str, Any]:
     """Renames a similar name only if there is no other candidate and the canonical name is missing."""
-    result = {_own_name(key, entry): value for key, value in entry.items()}
+    result = {}
+    for key, value in entry.items():
+        name = key if key in _KNOWN else camel(key)
+        result[key if name not in _KNOWN or name in entry else name] = value
     changed = result.keys() != entry.keys()
     for ours, others in near.items():
         there = [other for other in others if other in result]
@@ -190,13 +187,6 @@ def _named(entry: dict[str, Any], near: dict[str, tuple[str, ...]]) -> dict[str,
             result[ours] = result.pop(there[0])
             changed = True
     return result if changed else entry
-
-
-def _own_name(key: str, entry: dict[str, Any]) -> str:
-    if key in _KNOWN:
-        return key
-    name = camel(key)
-    return name if name in _KNOWN and name not in entry else key
 
 
 _KNOWN = {

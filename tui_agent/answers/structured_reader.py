@@ -252,8 +252,13 @@ class StructuredReader:
                 scan._held += held
                 scan._before()
         read = lenient_json.read_at(text, scan._start) if scan._start >= 0 else lenient_json.ReadObject({})
-        about = read.found and _is_reply(read, self._keys)
-        if about and (read.before or read.after):
+        beside = bool(read.before or read.after)
+        about = read.found and any(
+            key in read.value or key in read.repaired or key == read.opened
+            for key in {*self._keys, *KEYS}
+            if key != "message" or not beside
+        )
+        if about and beside:
             about = not Fences(text).quotes(scan._start) and not is_example(
                 *surrounding_text(text, read.begin, read.end)
             )
@@ -277,7 +282,13 @@ class StructuredReader:
     ) -> Reply:
         builder = ReplyBuilder(self._response)
         self._take_calls(builder)
-        builder.faults.extend(_faults(read, cut, self._keys))
+        builder.faults.extend(read.faults)
+        if not read.complete and not read.faults and not cut:
+            builder.faults.append("The JSON ended before it was closed.")
+        if not read.complete and read.opened in self._keys[2:]:
+            kept = read.value.get(read.opened)
+            number = len(kept) + 1 if isinstance(kept, list) else 1
+            builder.faults.append(f"{read.opened}: entry {number} is incomplete and was discarded.")
         keys = [key for key in KEYS if key not in self._keys and (key in read.value or key in read.repaired)]
         off = [f"There is no `{key}` here; there are {', '.join(self._keys)}." for key in keys]
         builder.faults.extend(off)
@@ -362,32 +373,8 @@ class StructuredReader:
         return builder.reply(self._summary, message, cut)
 
 
-def _is_reply(read: lenient_json.ReadObject, known: Sequence[str]) -> bool:
-    keys = [
-        key
-        for key in dict.fromkeys((*known, *KEYS))
-        if key in read.value or key in read.repaired or key == read.opened
-    ]
-    if read.before or read.after:
-        keys = [key for key in keys if key != "message"]
-    return bool(keys)
-
-
 def _words(read: lenient_json.ReadObject, key: str, said: dict[str, str]) -> str:
     for value in (read.value.get(key), said.get(key), read.repaired.get(key)):
         if isinstance(value, str) and value:
             return joined(value) if has_half(value) else value
     return ""
-
-
-def _faults(read: lenient_json.ReadObject, cut: bool, keys: Sequence[str]) -> list[str]:
-    faults = list(read.faults)
-    if read.complete:
-        return faults
-    if not faults and not cut:
-        faults.append("The JSON ended before it was closed.")
-    if read.opened in keys[2:]:
-        kept = read.value.get(read.opened)
-        number = len(kept) + 1 if isinstance(kept, list) else 1
-        faults.append(f"{read.opened}: entry {number} is incomplete and was discarded.")
-    return faults

@@ -173,8 +173,14 @@ def _explicit(text: str, opening: re.Match[str], names: Collection[str]) -> tupl
     at = opening.end()
     if opening["code"]:
         end = text.find("\n```", at)
-        found = _python(text[at : end if end >= 0 else len(text)], names)
-        return None if found is None or end < 0 else (found, end + 4)
+        if end < 0 or end - at > _LONGEST_CODE:
+            return None
+        try:
+            code = ast.parse(text[at:end].strip()).body
+            made = [_python_call(line.value, names) for line in code if isinstance(line, ast.Expr)]
+        except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+            return None
+        return (made, end + 4) if made else None
     tag = opening["tag"] or opening["tag_inside"]
     if opening["function"] is not None or (tag and _FUNCTION.match(text, at)):
         found_one = _parameters(text, at)
@@ -215,16 +221,6 @@ def _parameters(text: str, at: int) -> tuple[TextCall, int] | None:
     if end < 0 or text[at:end].strip():
         return None
     return _call(begun[1], values), end
-
-
-def _python(code: str, names: Collection[str]) -> list[TextCall] | None:
-    if len(code) > _LONGEST_CODE:
-        return None
-    try:
-        lines = ast.parse(code.strip()).body
-        return [_python_call(line.value, names) for line in lines if isinstance(line, ast.Expr)] or None
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
-        return None
 
 
 def _python_call(node: ast.expr, names: Collection[str]) -> TextCall:

@@ -223,7 +223,9 @@ def hidden_spans(text: str) -> Iterator[HiddenSpan]:
     """Yields thoughts and comments that start a line, outside constructs with their own content."""
     at = tries = 0
     missing: set[str] = set()
-    if not _may_hold_tags(text) or not _next(_ANY, text, 0):
+    if not any(sign in text for sign in _ENDS) and not any(map(text.lower().__contains__, _STEMS)):
+        return
+    if not _next(_ANY, text, 0):
         return
     while at < len(text) and tries < _MOST_TRIES and (found := _next(_BEGINNING, text, at)):
         tries += 1
@@ -267,13 +269,6 @@ def _next(wanted: LazyRegex, text: str, at: int) -> re.Match[str] | None:
             return found
         at = end
     return None
-
-
-def _may_hold_tags(text: str) -> bool:
-    if any(sign in text for sign in _ENDS):
-        return True
-    low = text.lower()
-    return any(stem in low for stem in _STEMS)
 
 
 def _closing(found: re.Match[str]) -> re.Pattern[str] | LazyRegex:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
@@ -242,7 +243,11 @@ def _arguments(
         return {}, not cut, False
     try:
         value = lenient_json.decoded(raw)
-        strict = raw.isprintable() or _is_strict(raw)  # printable text has no line breaks
+        strict = raw.isprintable()  # printable text has no line breaks
+        if not strict:
+            with suppress(ValueError, RecursionError):
+                lenient_json.decoded(raw, strict=True)
+                strict = True
         if isinstance(value, str):
             value, strict = lenient_json.decoded(value), False
     except (ValueError, RecursionError):
@@ -253,14 +258,6 @@ def _arguments(
         return value, True, strict
     faults.append(f"{function.name}: the arguments are not an object.")
     return {}, False, False
-
-
-def _is_strict(raw: str) -> bool:
-    try:
-        lenient_json.decoded(raw, strict=True)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _lenient(raw: str, function: Function, cut: bool, faults: list[str]) -> tuple[dict[str, Any], bool]:

@@ -397,16 +397,14 @@ class _Reader:
             body.pop()
         if self.bare:
             goes_on = at < self.end and (lines[at].startswith(("@@", "diff --git ")) or self._is_header())
-            if not goes_on and (at >= self.end or lines[at - 1].strip() or self._marked_below(at, old + new)):
-                self.file.fault = "its diff has fewer lines than its `@@` line says, so its end is uncertain"
+            if not goes_on:
+                missing, near = lines[at : at + old + new + 1], lines[at : at + _NEAR_BELOW]
+                marked = any(line[:1] in ("+", "-") and not _BULLET.match(line) for line in missing)
+                if at >= self.end or lines[at - 1].strip() or marked or any(map(begins_hunk, near)):
+                    short = "its diff has fewer lines than its `@@` line says, so its end is uncertain"
+                    self.file.fault = short
             return goes_on
         return at < self.end
-
-    def _marked_below(self, at: int, missing: int) -> bool:
-        below = self.lines[at : min(at + missing + 1, self.end)]
-        if any(line[:1] in ("+", "-") and not _BULLET.match(line) for line in below):
-            return True
-        return any(begins_hunk(line) for line in self.lines[at : min(at + _NEAR_BELOW, self.end)])
 
     def _end_inside(self, at: int, old: int, new: int) -> int:
         """Returns the hunk's end if the line that could close the fence belongs to it, otherwise 0. There
