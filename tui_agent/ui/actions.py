@@ -200,11 +200,6 @@ def _unless(condition: Callable[[State], object], why: str) -> Reason:
     return lambda state: "" if condition(state) else why
 
 
-def _text(state: State) -> str:
-    front = state.buffers.get(state.buffers.active)
-    return _file(state) or ("not open as text" if front and front.note else "")
-
-
 def _waits(state: State) -> str:
     if state.review.open:
         return ""
@@ -229,6 +224,9 @@ _decided = _unless(
     "nothing is decided",
 )
 _file = _unless(lambda state: state.buffers.open, "no file is open")
+_text = _unless(
+    lambda state: not ((front := state.buffers.get(state.buffers.active)) and front.note), "not open as text"
+)
 _clash = _unless(
     lambda state: (front := state.buffers.get(state.buffers.active)) and front.clash, "no differences"
 )
@@ -284,7 +282,9 @@ _REASONS: dict[str, Reason] = {
     ),
     "pane.hide": _unless(lambda state: state.layout.focus != "chat", "the chat stays open"),
     "buffers": _file,
-    **dict.fromkeys(("buffers.save", "buffers.find", "buffers.replace"), _text),
+    **dict.fromkeys(
+        ("buffers.save", "buffers.find", "buffers.replace"), lambda state: _file(state) or _text(state)
+    ),
     "buffers.merge": _clash,
     "known": _unless(lambda state: state.known.files, "no known files"),
     "plan": _unless(lambda state: state.plan.actions, "no plan"),

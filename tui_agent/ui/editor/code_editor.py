@@ -289,36 +289,31 @@ class Editor(WritingArea):
     def take(self, buffer: Buffer) -> None:
         place = (buffer.cursor, buffer.anchor)
         if buffer.revision != self.revision:
-            self._take_text(buffer)
+            first = self.revision < 0 or not (self.agreed or self.text)
+            self.revision = buffer.revision
+            lines = PartedLines(buffer.text)
+            if len(lines) > MOST_LINES + 1:
+                self.whole = lines
+                self._show_part(buffer.cursor[0])
+            elif first or self.whole is not None:
+                self.whole, self.first_line = None, 0
+                self.code_language = language_of(self.path) if len(buffer.text) <= COLOURED_TO else None
+                self.line_number_start = 1
+                self.text = buffer.text
+            elif (overlay := Overlay(self.agreed, self.text, buffer.text)).text != self.text:
+                self._change_text(overlay)
+            self.agreed = buffer.text
+            if first:
+                self.told = place
+                self.select(buffer.anchor, buffer.cursor)
+                if buffer.scroll is not None:
+                    self.call_after_refresh(self._scroll_back, buffer.scroll)
         if not buffer.unsaved:
             self.saved_length = len(buffer.text)
         if place != self.told:
             self.told = place
             self.select(buffer.anchor, buffer.cursor)
         self.read_only = bool(buffer.note) or self.whole is not None
-
-    def _take_text(self, buffer: Buffer) -> None:
-        first = self.revision < 0 or not (self.agreed or self.text)
-        self.revision = buffer.revision
-        lines = PartedLines(buffer.text)
-        if len(lines) > MOST_LINES + 1:
-            self.whole = lines
-            self._show_part(buffer.cursor[0])
-        elif first or self.whole is not None:
-            self.whole, self.first_line = None, 0
-            self.code_language = language_of(self.path) if len(buffer.text) <= COLOURED_TO else None
-            self.line_number_start = 1
-            self.text = buffer.text
-        else:
-            overlay = Overlay(self.agreed, self.text, buffer.text)
-            if overlay.text != self.text:
-                self._change_text(overlay)
-        self.agreed = buffer.text
-        if first:
-            self.told = (buffer.cursor, buffer.anchor)
-            self.select(buffer.anchor, buffer.cursor)
-        if first and buffer.scroll is not None:
-            self.call_after_refresh(self._scroll_back, buffer.scroll)
 
     def _change_text(self, overlay: Overlay) -> None:
         """A single undo step; cursor and scroll position move with their lines."""

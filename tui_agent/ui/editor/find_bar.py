@@ -316,19 +316,20 @@ class FindBar(Vertical):
         after = [changed.get(row, line) for row, line in enumerate(lines)]
         diff = await asyncio.to_thread(diff_of, editor.path, "\n".join(lines), "\n".join(after))
         words = f"{counted(len(found), 'place')} in {counted(len(changed), 'line')}"
-        put_all = partial(self._put_all, editor, lines, changed, words)
-        await self.app.push_screen(Replacements(words, diff), lambda agreed: agreed and put_all())
 
-    def _put_all(self, editor: Editor, lines: list[str], changed: dict[int, str], words: str) -> None:
-        first, last = min(changed), max(changed)
-        if editor is not self.editor or list(editor.lines) != lines:
-            self._say("The text has changed meanwhile: search again", "$warning")
-            return
-        new = [changed.get(row, lines[row]) for row in range(first, last + 1)]
-        replace_lines(editor, new, (first, 0), (last, len(lines[last])))
-        self._move_scope(last, len(editor.lines) - len(lines), len(new[-1]) - len(lines[last]))
-        self.search_again()
-        self._say(f"Replaced {words} · Ctrl+Z undoes")
+        def answered(agreed: bool | None) -> None:
+            if not agreed:
+                return
+            if editor is not self.editor or list(editor.lines) != lines:
+                self._say("The text has changed meanwhile: search again", "$warning")
+                return
+            first, last = min(changed), max(changed)
+            replace_lines(editor, after[first : last + 1], (first, 0), (last, len(lines[last])))
+            self._move_scope(last, len(editor.lines) - len(lines), len(after[last]) - len(lines[last]))
+            self.search_again()
+            self._say(f"Replaced {words} · Ctrl+Z undoes")
+
+        await self.app.push_screen(Replacements(words, diff), answered)
 
     async def _preview(self) -> None:
         while self._due and self._mode == "replace":

@@ -136,7 +136,6 @@ class WritingArea(TextArea, inherit_bindings=False):
         if css is not None:
             self.register_theme(StyledOnce.like(css, "writing"))
             self.theme = "writing"
-        self.watch(self, "selection", self._refresh_moved, init=False)
         self._show_document(self._document_of(text))
 
     def notify_style_update(self) -> None:
@@ -181,7 +180,7 @@ class WritingArea(TextArea, inherit_bindings=False):
         super().redo()
         self.refresh()
 
-    def _refresh_moved(self, before: Selection, selection: Selection) -> None:
+    def watch_selection(self, before: Selection, selection: Selection) -> None:
         rows = [row for row, _ in (*before, *selection)]
         if before.is_empty and selection.is_empty:
             for row in {*rows}:
@@ -365,18 +364,17 @@ class WritingArea(TextArea, inherit_bindings=False):
         line = self._drawn_lines.get(key)
         if line is None:
             plain = not selection.contains_line(row) and (bracket is None or bracket[0] != row)
-            line = self._renumbered(y, row, text) if plain and self.show_line_numbers else drawn_line(self, y)
+            same = self._drawn_lines.get(text) if plain and self.show_line_numbers else None
+            if same is not None:  # as another row, with another number
+                number, *segments = same
+                words = f"{row + self.line_number_start:>{self.gutter_width - 2}}  "
+                line = Strip([Segment(words, number.style), *segments], same.cell_length)
+            else:
+                line = drawn_line(self, y)
+                if plain and self.show_line_numbers:
+                    self._drawn_lines[text] = line
             self._drawn_lines[key] = line
         return line
-
-    def _renumbered(self, y: int, row: int, text: tuple[object, ...]) -> Strip:
-        line = self._drawn_lines.get(text)
-        if line is None:
-            line = self._drawn_lines[text] = drawn_line(self, y)
-            return line
-        number, *segments = line
-        words = f"{row + self.line_number_start:>{self.gutter_width - 2}}  "
-        return Strip([Segment(words, number.style), *segments], line.cell_length)
 
 
 def _ground_of(style: Style | None) -> Style | None:
