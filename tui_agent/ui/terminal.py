@@ -101,34 +101,29 @@ class TerminalWriter(threading.Thread):
             writer.join()
         self._before = []
         try:
-            self._run()
+            while True:
+                with self._changed:
+                    while not self._waiting and not self._ended:
+                        self._changed.wait()
+                    if not self._waiting:
+                        return
+                    view = memoryview(b"".join(self._waiting))
+                    self._waiting.clear()
+                    self._size, self._writing = 0, True
+                while view:
+                    view = view[os.write(self._descriptor, view) :]
+                self._writing = False
+                if self._left_out and not self._waiting:
+                    self._left_out = False
+                    self._on_drained()
+        except OSError:  # the terminal is closed
+            with self._changed:
+                self._ended = True
+                self._waiting.clear()
         finally:
             if self in self._unfinished:
                 self._unfinished.remove(self)
             os.close(self._descriptor)
-
-    def _run(self) -> None:
-        while True:
-            with self._changed:
-                while not self._waiting and not self._ended:
-                    self._changed.wait()
-                if not self._waiting:
-                    return
-                view = memoryview(b"".join(self._waiting))
-                self._waiting.clear()
-                self._size, self._writing = 0, True
-            try:
-                while view:
-                    view = view[os.write(self._descriptor, view) :]
-            except OSError:
-                with self._changed:
-                    self._ended = True
-                    self._waiting.clear()
-                return
-            self._writing = False
-            if self._left_out and not self._waiting:
-                self._left_out = False
-                self._on_drained()
 
 
 def _opened_apart(descriptor: int) -> int | None:

@@ -190,11 +190,13 @@ class TerminalInput:
         if self._pasted is not None and not self._paste_told and now - self._paste_begun >= OPEN_PASTE:
             self._paste_told = True
             yield PasteWaits(True)
-        if (undecided := self._waited_long_enough(now)) is not None:
-            yield from self._take(undecided)
+        undecided, silent = self._introducer or self._undecided, now - self._heard
+        long = constants.ESCAPE_DELAY if self._introducer else SILENCE
+        if undecided and (silent >= long or (not self._introducer and now - self._begun >= LONGEST)):
+            self._introducer = self._undecided = ""
+            yield from self._take(undecided)  # as keys
         if not self._held and not self._in_string:
             return
-        silent = now - self._heard
         if self._held == ESC and not self._in_string:
             if silent >= constants.ESCAPE_DELAY:
                 self._held, self._escaped, self._since_escape = "", now, ""
@@ -246,15 +248,6 @@ class TerminalInput:
             return came[end.end() + 1 :]
         return came[end.end() :] if end[0] == "\a" else came
 
-    def _waited_long_enough(self, now: float) -> str | None:
-        """Returns undecided text that has become keys."""
-        found, silent = self._introducer or self._undecided, now - self._heard
-        long = constants.ESCAPE_DELAY if self._introducer else SILENCE
-        if not found or (silent < long and (self._introducer or now - self._begun < LONGEST)):
-            return None
-        self._introducer = self._undecided = ""
-        return found
-
     def _read(self, text: str, at: int, goes_on: int) -> Generator[Message, None, int]:
         """Returns the offset of the next change of state. `goes_on`: number of characters held before."""
         while at < len(text):
@@ -273,19 +266,17 @@ class TerminalInput:
                 self._begun, self._size = self._clock(), 0
                 return at + 2
             elif not (end := _end_of(text, at)):
-                self._hold(text[at:], 0 if at else goes_on)
+                held, before = text[at:], 0 if at else goes_on
+                if not before:
+                    self._begun, self._size = self._clock(), 0
+                self._size += len(held) - before
+                # a placeholder if it is too long for a key
+                self._held = "" if self._size > MOST else held if len(held) < LONGEST_KEY else f"{ESC}[?"
                 return len(text)
             else:
                 yield from self._sequence(text[at:end])
                 at = end
         return at
-
-    def _hold(self, text: str, goes_on: int) -> None:
-        """A placeholder if it is too long for a key."""
-        if not goes_on:
-            self._begun, self._size = self._clock(), 0
-        self._size += len(text) - goes_on
-        self._held = "" if self._size > MOST else text if len(text) < LONGEST_KEY else f"{ESC}[?"
 
     def _answered(self) -> Iterator[Message]:
         if self._background and (colour := _BACKGROUND.match(self._string)):
@@ -485,16 +476,12 @@ def _key_sequence(text: str) -> str:
 
 def _kitty(code: str, mods: str, text: str, end: str) -> str:
     if end == "u":
-        if not all(map(_is_character, [code, *filter(None, text.split(":"))])):
+        numbers = (whole_number(one, 0xD800) for one in (code, *filter(None, text.split(":"))))
+        if not all(number < 0xD800 or 0xDFFF < number <= 0x10FFFF for number in numbers):
             return ""
     elif f"{code or 1}{end}" not in FUNCTIONAL_KEYS:
         return ""
     return f"\x1b[{code or 1}{f';{mods}' if mods or text else ''}{f';{text}' if text else ''}{end}"
-
-
-def _is_character(code: str) -> bool:
-    number = whole_number(code, 0xD800)
-    return number < 0xD800 or 0xDFFF < number <= 0x10FFFF
 
 
 def is_dark(red: str, green: str, blue: str) -> bool:
