@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -113,11 +112,6 @@ def _print(words: str) -> None:
             sys.stderr.flush()
 
 
-def _end_at_last(number: int) -> None:
-    time.sleep(END_WITHIN)
-    os._exit(128 + number)
-
-
 async def _run(app: WorkspaceApp, at_last: Callable[[], Awaitable[object]] | None) -> int:
     sys.setswitchinterval(MOST_IN_A_ROW)
     loop = asyncio.get_running_loop()
@@ -128,7 +122,9 @@ async def _run(app: WorkspaceApp, at_last: Callable[[], Awaitable[object]] | Non
         if number == signal.SIGHUP and attachment is not None and attachment.outlives_terminal:
             loop.call_soon_threadsafe(attachment.hang_up)
             return
-        threading.Thread(target=_end_at_last, args=(number,), daemon=True).start()
+        forced = threading.Timer(END_WITHIN, os._exit, (128 + number,))
+        forced.daemon = True
+        forced.start()
         loop.call_soon_threadsafe(app.end_by, number)
 
     for number in (signal.SIGTERM, signal.SIGHUP):
