@@ -95,7 +95,8 @@ class ConflictLines(LineView):
         self.virtual_size = Size(0, len(self._lines))
         self.refresh()
         if moved or self.scroll_offset.y >= len(self._lines):
-            self.call_after_refresh(self._reveal)
+            tops = (at for at, line in enumerate(self._lines) if line.place == current)
+            self.call_after_refresh(self.scroll_to, y=max(next(tops, 0) - 2, 0), animate=False)
 
     def render_line(self, y: int) -> Strip:
         y += self.scroll_offset.y
@@ -104,7 +105,17 @@ class ConflictLines(LineView):
             return Strip.blank(width, self.ink(""))
         line = self._lines[y]
         current = line.place >= 0 and line.place == self._current
-        ink, ground = self._styles(line)
+        ink, ground = self.ink(""), Style.null()
+        match line.part:
+            case "head":
+                ink = self.ink("strong")
+            case "base":
+                ink = self.ink("muted")
+            case "fold":
+                ink, ground = self.ink("muted"), self.ground("fold")
+            case "yours" | "theirs":
+                flat = line.part == "theirs" and self.is_flat
+                ink, ground = self.ink("added" if flat else ""), self.ground(line.part)
         bar = Segment(BAR if current else " ", self.ink("accent"))
         text = line.text.rstrip("\r\n").expandtabs(4)
         sign = {"theirs": "+ ", "yours": "  ", "base": "- "}.get(line.part, "  ")
@@ -118,20 +129,3 @@ class ConflictLines(LineView):
         if y < len(self._lines) and self._lines[y].place >= 0:
             side = self._lines[y].side
             self.post_message(self.SidePressed(self._lines[y].place, side if side != "base" else ""))
-
-    def _styles(self, line: ConflictLine) -> tuple[Style, Style]:
-        match line.part:
-            case "head":
-                return self.ink("strong"), Style.null()
-            case "fold":
-                return self.ink("muted"), self.ground("fold")
-            case "base":
-                return self.ink("muted"), Style.null()
-            case "yours" | "theirs":
-                flat = line.part == "theirs" and self.is_flat
-                return self.ink("added" if flat else ""), self.ground(line.part)
-        return self.ink(""), Style.null()
-
-    def _reveal(self) -> None:
-        tops = (at for at, line in enumerate(self._lines) if line.place == self._current)
-        self.scroll_to(y=max(next(tops, 0) - 2, 0), animate=False)
