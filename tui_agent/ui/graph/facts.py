@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import NamedTuple
 
 from tui_agent.store.graph import DONE_STATES, SubTask
@@ -54,11 +53,8 @@ class Facts(Mapping[str, Fact]):
         self._tasks = {task.id: task for task in tasks}
         self._running, self._now, self._silent_after = running, now, silent_after
         self._why_blocked = why_blocked
+        self._done = {task.id for task in tasks if task.state in DONE_STATES}
         self._found: dict[str, Fact] = {}
-
-    @cached_property
-    def _done(self) -> set[str]:
-        return {task.id for task in self._tasks.values() if task.state in DONE_STATES}
 
     @property
     def silent(self) -> int:
@@ -69,14 +65,32 @@ class Facts(Mapping[str, Fact]):
         )
 
     def __getitem__(self, name: str) -> Fact:
-        if name not in self._found:
-            task = self._tasks[name]
-            fact = _fact(task, self._running.get(name), self._done, self._now, self._silent_after)
-            if task.wanted and task.state == "ready" and (why := self._why_blocked(task)):
-                waits = Piece(f"waits for {why}", "warning", "end")
-                fact = Fact(fact.mark, waits, Piece("waits", "warning"))
-            self._found[name] = fact
-        return self._found[name]
+        if name in self._found:
+            return self._found[name]
+        task = self._tasks[name]
+        mark = mark_of(task)
+        if task.state == "running":
+            fact = _running(task, self._running.get(name), self._now, self._silent_after)
+        elif task.state == "pending" and (waits := waited_for(task, self._done)):
+            long = Piece(f"waits for {', '.join(waits)}", "muted", "end")
+            fact = Fact(mark, long, Piece(f"after {len(waits)}", "muted"))
+        elif task.state == "ready" and task.wanted and (why := self._why_blocked(task)):
+            fact = Fact(mark, Piece(f"waits for {why}", "warning", "end"), Piece("waits", "warning"))
+        elif task.state == "failed":
+            fact = Fact(mark, Piece(task.reason or "failed", "failed", "end"), Piece("failed", "failed"))
+        elif task.state == "completed" and task.seconds:
+            usage, full = _spent_words(task, None, self._now)
+            beyond = " ⚠" if task.outside else ""
+            fact = Fact(mark, Piece(usage + beyond, "muted"), Piece(beyond.strip(), "warning"), full)
+        else:
+            words: str = task.state
+            if task.state in _NOT_BEGUN:
+                waits_here = "waits for you" if task.state == "ready" else ""
+                words = "starting" if task.wanted else "ticked" if task.auto_execute else waits_here
+            for_you = waits_for_user(task) and not task.auto_execute
+            fact = Fact(mark, Piece(words, "muted"), Piece("for you", "accent") if for_you else Piece(""))
+        self._found[name] = fact
+        return fact
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._tasks)
@@ -134,30 +148,6 @@ def dollars(cost: float | None) -> str:
     if cost is None:
         return ""
     return f"${cost:.2f}" if cost >= 0.005 else "<1¢" if cost > 0 else ""
-
-
-def _fact(
-    task: SubTask, progress: SubTaskProgress | None, done: set[str], now: float, silent_after: int
-) -> Fact:
-    if task.state == "running":
-        return _running(task, progress, now, silent_after)
-    if task.state == "pending" and (waits := waited_for(task, done)):
-        long = Piece(f"waits for {', '.join(waits)}", "muted", "end")
-        return Fact(mark_of(task), long, Piece(f"after {len(waits)}", "muted"))
-    if task.state == "failed":
-        return Fact(mark_of(task), Piece(task.reason or "failed", "failed", "end"), Piece("failed", "failed"))
-    if task.state == "completed" and task.seconds:
-        spent_words, full = _spent_words(task, None, now)
-        beyond = " ⚠" if task.outside else ""
-        return Fact(
-            mark_of(task), Piece(spent_words + beyond, "muted"), Piece(beyond.strip(), "warning"), full
-        )
-    short = Piece("for you", "accent") if waits_for_user(task) and not task.auto_execute else Piece("")
-    words: str = task.state
-    if task.state in _NOT_BEGUN:
-        waits_here = "waits for you" if task.state == "ready" else ""
-        words = "starting" if task.wanted else "ticked" if task.auto_execute else waits_here
-    return Fact(mark_of(task), Piece(words, "muted"), short)
 
 
 def _running(task: SubTask, progress: SubTaskProgress | None, now: float, silent_after: int) -> Fact:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -208,8 +209,13 @@ class GraphView(LineView):
         faint, accent = self.ink("faint"), self.ink("accent")
         nodes = self.canvas.rows[y]
         pieces: list[tuple[int, list[Segment]]] = [(node.x, self._node(node)) for node in nodes]
-        for x, line, lit in _lines(self.canvas.marks[y], self._cursor):
-            pieces.append((x, [Segment(line, accent if lit else faint)]))
+        marks = self.canvas.marks[y]
+        # neighbours of one colour as one piece
+        runs = groupby(enumerate(marks), lambda at: (at[1] - at[0], self._cursor in marks[at[1]].names))
+        for (_, lit), run in runs:
+            cells = [x for _, x in run]
+            line = "".join(marks[x].glyph for x in cells)
+            pieces.append((cells[0], [Segment(line, accent if lit else faint)]))
         segments: list[Segment] = []
         at = 0
         for x, piece in sorted(pieces, key=itemgetter(0)):
@@ -316,17 +322,3 @@ class GraphView(LineView):
 
 def _name(task: str) -> str:
     return fit(one_line(task), _LONGEST)
-
-
-def _lines(marks: Mapping[int, LineGlyph], cursor: str) -> Iterator[tuple[int, str, bool]]:
-    """Pieces with their start, and whether they connect to the cursor."""
-    start, line, lit = 0, "", False
-    for x, mark in marks.items():
-        here = cursor in mark.names
-        if x != start + len(line) or here != lit:
-            if line:
-                yield start, line, lit
-            start, line, lit = x, "", here
-        line += mark.glyph
-    if line:
-        yield start, line, lit

@@ -40,7 +40,14 @@ def order_layers(layers: list[list[LayerItem]]) -> None:
     for sweep in range(_SWEEPS):
         if not fewest:
             break
-        _sweep(layers, forth=sweep % 2 == 0)
+        forth = sweep % 2 == 0
+        for index in range(1, len(layers)) if forth else range(len(layers) - 2, -1, -1):
+            beside = _rows(layers[index - 1 if forth else index + 1])
+            centres = {}
+            for row, item in enumerate(layers[index]):
+                rows = [beside[id(other)] for other in (item.sources if forth else item.targets)]
+                centres[id(item)] = sum(rows) / len(rows) if rows else row
+            layers[index].sort(key=lambda item, centres=centres: centres[id(item)])
         found = crossings(layers)
         if found < fewest:
             best, fewest = [list(layer) for layer in layers], found
@@ -62,16 +69,6 @@ def crossings(layers: Sequence[Sequence[LayerItem]]) -> int:
             for end in ends:
                 insort(passed, end)
     return found
-
-
-def _sweep(layers: list[list[LayerItem]], *, forth: bool) -> None:
-    for index in range(1, len(layers)) if forth else range(len(layers) - 2, -1, -1):
-        beside = _rows(layers[index - 1 if forth else index + 1])
-        centres = {}
-        for row, item in enumerate(layers[index]):
-            rows = [beside[id(other)] for other in (item.sources if forth else item.targets)]
-            centres[id(item)] = sum(rows) / len(rows) if rows else row
-        layers[index].sort(key=lambda item, centres=centres: centres[id(item)])
 
 
 def _swap(layers: list[list[LayerItem]]) -> bool:
@@ -128,32 +125,26 @@ def _with_passes(
     layers: Sequence[Sequence[str]], waits_for: Mapping[str, Sequence[str]]
 ) -> list[list[LayerItem]]:
     columns: list[list[LayerItem]] = []
+    #: By name, the furthest layer of its line so far, and the item there.
     ends: dict[str, tuple[int, LayerItem]] = {}
     for index, names in enumerate(layers):
         columns.append([])
         for name in names:
             item = LayerItem(name)
             for needed in dict.fromkeys(waits_for.get(name, ())):
-                if needed in ends and ends[needed][0] < index:
-                    _tie(_reach(columns, ends, needed, index - 1), item)
+                if needed not in ends:
+                    continue
+                last, end = ends[needed]
+                for at in range(last + 1, index):
+                    passing = LayerItem(needed, passes=True)
+                    columns[at].append(passing)
+                    _tie(end, passing)
+                    end = passing
+                ends[needed] = index - 1, end
+                _tie(end, item)
             columns[index].append(item)
-        ends |= {item.name: (index, item) for item in columns[index] if not item.passes}
+        ends |= {item.name: (index, item) for item in columns[index]}
     return columns
-
-
-def _reach(
-    columns: list[list[LayerItem]], ends: dict[str, tuple[int, LayerItem]], name: str, index: int
-) -> LayerItem:
-    at, item = ends[name]
-    while at < index:
-        at += 1
-        passing = next((other for other in columns[at] if other.passes and other.name == name), None)
-        if passing is None:
-            passing = LayerItem(name, passes=True)
-            columns[at].append(passing)
-            _tie(item, passing)
-        item = passing
-    return item
 
 
 def _tie(source: LayerItem, target: LayerItem) -> None:
