@@ -137,16 +137,16 @@ class Keyboard:
                 moves = layout_waits(screen) or (presses and calls_wait(screen))
                 if moves:
                     await self.drawn()
-            await self._effects(None if self._is_outside(event) else self._dispatch(event))
+            # A press on a larger screen, or in pixels for another program: Textual would take the focus away.
+            outside = (
+                isinstance(event, events.MouseEvent)
+                and self._app.mouse_captured is None
+                and (event.screen_x, event.screen_y) not in self._app.screen.region
+            )
+            await self._effects(None if outside else self._dispatch(event))
             self._handling = False
             if not self._queue:
                 self._rested.set()
-
-    def _is_outside(self, event: Typed) -> bool:
-        """A press on a larger screen, or in pixels for another program: Textual would take the focus away."""
-        if not isinstance(event, events.MouseEvent) or self._app.mouse_captured is not None:
-            return False
-        return (event.screen_x, event.screen_y) not in self._app.screen.region
 
     async def _next(self) -> Typed:
         settled = False

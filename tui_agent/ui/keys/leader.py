@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
+from itertools import zip_longest
 from textwrap import wrap
 
 from textual import events
@@ -95,10 +96,16 @@ class Leader(Static):
 
 
 def menu_pages(actions: Mapping[str, Action], width: int, height: int) -> list[list[Content]]:
+    groups: dict[str, list[tuple[str, str]]] = {name: [] for name in (_GOING, *_GROUPS.values())}
+    for key, action in actions.items():
+        going = action.id.startswith("pane.") and action.name in PANES
+        group = _GOING if going else _GROUPS.get(action.id.partition(".")[0], "Program")
+        words = PANES[action.name].title if going else re.split("[:,;]", action.words, maxsplit=1)[0]
+        groups[group].append((spelled(key), words))
     across = max(1, min(3, width // _COLUMN))
     each = width // across
     columns: list[list[Content]] = [[]]
-    for name, items in _groups(actions):
+    for name, items in groups.items():
         heading = parts((name, "bold $muted"))
         for number, (key, words) in enumerate(items):
             first, *rest = wrap(words, max(each - 7, 10))
@@ -112,28 +119,13 @@ def menu_pages(actions: Mapping[str, Action], width: int, height: int) -> list[l
                 head = [heading]
             columns[-1] += [*head, *cell]
     pages = [columns[at : at + across] for at in range(0, len(columns), across)]
-    return [[_joined(page, row, each) for row in range(max(map(len, page)))] for page in pages]
-
-
-def _groups(actions: Mapping[str, Action]) -> Iterator[tuple[str, Sequence[tuple[str, str]]]]:
-    """Names, and the keys and words of each."""
-    found: dict[str, list[tuple[str, str]]] = {
-        name: [] for name in (_GOING, *dict.fromkeys(_GROUPS.values()))
-    }
-    for key, action in actions.items():
-        going = action.id.startswith("pane.") and action.name in PANES
-        group = _GOING if going else _GROUPS.get(action.id.partition(".")[0], "Program")
-        words = PANES[action.name].title if going else re.split("[:,;]", action.words, maxsplit=1)[0]
-        found[group].append((spelled(key), words))
-    return ((name, items) for name, items in found.items() if items)
-
-
-def _joined(columns: Sequence[Sequence[Content]], row: int, each: int) -> Content:
-    line = Content()
-    for column in columns:
-        cell = column[row] if row < len(column) else Content()
-        line += cell.pad_right(max(each - cell.cell_length, 0))
-    return line
+    return [
+        [
+            Content().join(cell.pad_right(max(each - cell.cell_length, 0)) for cell in row)
+            for row in zip_longest(*page, fillvalue=Content())
+        ]
+        for page in pages
+    ]
 
 
 def is_modifier(event: events.Key) -> bool:
