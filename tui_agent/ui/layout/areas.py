@@ -270,19 +270,14 @@ def cells_of(row: Row, width: int, layout: LayoutSlice, needs: Needs) -> list[tu
     shares = [layout.sizes.get(name_of("cell", (cell,)), 0) for cell in opened]
     if not any(shares):
         wanted = [max(_need((cell,), layout, needs).columns, 2 * LEAST_WIDTH) for cell in opened]
-        shares = [cell.share for cell in opened] if max(wanted) >= ANY else _fair(wanted, width)
+        shares = [cell.share for cell in opened]
+        if max(wanted) < ANY:  # each its need, or an equal part of the rest
+            left = 1.0 * width
+            for place, at in enumerate(sorted(range(len(wanted)), key=wanted.__getitem__)):
+                shares[at] = min(1.0 * wanted[at], left / (len(wanted) - place))
+                left -= shares[at]
         shares = [min(max(share / sum(shares), 0.25), 0.75) for share in shares]
     return list(zip(opened, *_split(shares, width, GAP), strict=True))
-
-
-def _fair(wanted: Sequence[int], width: int) -> list[float]:
-    if sum(wanted) <= width:
-        return [1.0 * want for want in wanted]
-    shares, left = [0.0] * len(wanted), 1.0 * width
-    for place, at in enumerate(sorted(range(len(wanted)), key=lambda at: wanted[at])):
-        shares[at] = min(1.0 * wanted[at], left / (len(wanted) - place))
-        left -= shares[at]
-    return shares
 
 
 def _unfolded(columns: Sequence[LayoutColumn], layout: LayoutSlice, needs: Needs) -> Sequence[LayoutColumn]:

@@ -38,28 +38,20 @@ _MARKS = re.compile(rf" [{''.join(_COLOURS)}]\d*")
 _COUNTED = re.compile(rf"\S+( [\d,/]+\b| [{''.join(_COLOURS)}]\d*)*")
 
 
-def _whole(title: str) -> str:
-    return title
-
-
 def _brief(title: str) -> str:
     return title.rpartition(" · ")[0] or title
 
 
-def _counts(title: str) -> str:
+def _counts(title: str, letters: int | None = None) -> str:
     found = _COUNTED.match(title)
-    return found[0] if found else title
-
-
-def _cut(letters: int, title: str) -> str:
-    name, space, counts = _counts(title).partition(" ")
+    name, space, counts = (found[0] if found else title).partition(" ")
     return name[:letters] + space + counts
 
 
 #: Cells between two titles, and how titles are written, from the best to one for very few cells.
 _FORMS = (
-    *((3, _whole), (2, _whole), (3, _brief), (3, _counts), (2, _counts), (1, _counts)),
-    *((1, partial(_cut, letters)) for letters in (6, 4, 3, 2, 1)),
+    *((3, str), (2, str), (3, _brief), (3, _counts), (2, _counts), (1, _counts)),
+    *((1, partial(_counts, letters=letters)) for letters in (6, 4, 3, 2, 1)),
 )
 
 
@@ -473,19 +465,13 @@ class RoomMaker:
             self._timer = self._screen.set_timer(left, lambda: self.show(state))
 
     def make(self, event: Typed) -> bool:
-        if isinstance(event, events.Key | events.Paste) and self._writes(event):
-            self._typed = monotonic()
-            return False
+        if isinstance(event, events.Paste) or (
+            isinstance(event, events.Key)
+            and (event.is_printable or event.key in _WRITING or is_modifier(event))
+        ):
+            from textual.widgets import Input, TextArea  # loaded if a text widget has the focus
+
+            if isinstance(self._screen.focused, TextArea | Input):
+                self._typed = monotonic()
+                return False
         return isinstance(event, _BY_PLACE) and self._arrangement.catch_up()
-
-    def _writes(self, event: events.Key | events.Paste) -> bool:
-        from textual.widgets import Input, TextArea  # loaded if a text widget has the focus
-
-        if not isinstance(self._screen.focused, TextArea | Input):
-            return False
-        return (
-            isinstance(event, events.Paste)
-            or event.is_printable
-            or event.key in _WRITING
-            or is_modifier(event)
-        )
