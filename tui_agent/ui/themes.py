@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -74,7 +75,13 @@ def theme_of(palette: Palette) -> Theme:
         background=colors["background"],
         surface=colors["surface"],
         panel=colors["surface-raised"],
-        variables={**_textual_names(colors), **colors},
+        variables={
+            **{name: colors[meaning] for name, meaning in _TEXTUAL_COLOURS.items()},
+            **_TEXTUAL_STYLES,
+            # unfocused panes have a border only if pane and background have the same shade
+            "edge": colors["line" if colors["background"] == colors["surface"] else "surface"],
+            **colors,
+        },
     )
 
 
@@ -134,7 +141,11 @@ def _read(path: Path, depth: Depth) -> Palette:
 def _filled(name: str, dark: bool, colors: dict[str, str], faults: list[str], depth: Depth) -> Palette:
     """Missing and invalid colours are those of the shipped palette."""
     shipped: dict[str, str] = _shipped("dark" if dark else "light")[depth]
-    usable = {key: color for key, color in colors.items() if _is_color(color)}
+    usable = {}
+    for key, color in colors.items():
+        with suppress(ColorParseError):
+            Color.parse(color)
+            usable[key] = color
     faults += [
         f"The theme {name} has a colour {key!r} that does not exist: see dark.toml for the names"
         for key in sorted(colors.keys() - shipped.keys())
@@ -152,47 +163,36 @@ def _shipped(name: str) -> dict[str, Any]:
     return tomllib.loads((themes_folder() / f"{name}.toml").read_text(encoding="utf-8"))
 
 
-def _is_color(text: str) -> bool:
-    try:
-        Color.parse(text)
-    except ColorParseError:
-        return False
-    return True
-
-
-def _textual_names(colors: dict[str, str]) -> dict[str, str]:
-    """Returns variables of Textual's widgets. Unfocused panes have a border only if pane and background have
-    the same shade.
-    """
-    flat = colors["background"] == colors["surface"]
-    return {
-        "edge": colors["line"] if flat else colors["surface"],
-        "block-cursor-background": colors["accent-surface"],
-        "block-cursor-foreground": colors["text"],
-        "block-cursor-text-style": "none",
-        "block-cursor-blurred-background": colors["surface-raised"],
-        "block-cursor-blurred-foreground": colors["text"],
-        "block-hover-background": colors["surface-raised"],
-        "border": colors["accent"],
-        "border-blurred": colors["line"],
-        "input-cursor-background": colors["cursor"],
-        "input-cursor-foreground": colors["background"],
-        "input-selection-background": colors["selection"],
-        "screen-selection-background": colors["selection"],
-        "scrollbar": colors["line"],
-        "scrollbar-hover": colors["faint"],
-        "scrollbar-active": colors["accent"],
-        "scrollbar-background": colors["surface"],
-        "scrollbar-background-hover": colors["surface"],
-        "scrollbar-background-active": colors["surface"],
-        "scrollbar-corner-color": colors["surface"],
-        "text-muted": colors["muted"],
-        "text-disabled": colors["faint"],
-        "link-color": colors["accent"],
-        "link-style": "underline",
-        "markdown-h1-color": colors["syntax-heading"],
-        "markdown-h2-color": colors["syntax-heading"],
-        "markdown-h2-text-style": "bold",
-        "markdown-h3-color": colors["text"],
-        "markdown-h3-text-style": "bold",
-    }
+#: Variables of Textual's widgets by palette entry, and those that are styles.
+_TEXTUAL_COLOURS = {
+    "block-cursor-background": "accent-surface",
+    "block-cursor-foreground": "text",
+    "block-cursor-blurred-background": "surface-raised",
+    "block-cursor-blurred-foreground": "text",
+    "block-hover-background": "surface-raised",
+    "border": "accent",
+    "border-blurred": "line",
+    "input-cursor-background": "cursor",
+    "input-cursor-foreground": "background",
+    "input-selection-background": "selection",
+    "screen-selection-background": "selection",
+    "scrollbar": "line",
+    "scrollbar-hover": "faint",
+    "scrollbar-active": "accent",
+    "scrollbar-background": "surface",
+    "scrollbar-background-hover": "surface",
+    "scrollbar-background-active": "surface",
+    "scrollbar-corner-color": "surface",
+    "text-muted": "muted",
+    "text-disabled": "faint",
+    "link-color": "accent",
+    "markdown-h1-color": "syntax-heading",
+    "markdown-h2-color": "syntax-heading",
+    "markdown-h3-color": "text",
+}
+_TEXTUAL_STYLES = {
+    "block-cursor-text-style": "none",
+    "link-style": "underline",
+    "markdown-h2-text-style": "bold",
+    "markdown-h3-text-style": "bold",
+}
