@@ -228,7 +228,7 @@ def test_a_row_whose_words_are_longer_loses_its_gap_first() -> None:
 async def test_a_silent_subtask_is_announced_after_the_time_of_the_setting() -> None:
     said: list[list[str]] = []
     for silent_after in (10, 60):
-        one = Announcements(load_keys(), str, lambda after=silent_after: after)
+        one = Announcements(load_keys(), lambda _: None, lambda after=silent_after: after)
         one.update = lambda *_: None  # ty: ignore[invalid-assignment]
         one.show(State())
         progress = SubTaskProgress("streaming", started=0.0, heard=time.time() - 30)

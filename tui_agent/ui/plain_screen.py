@@ -161,7 +161,10 @@ def announced(before: State, now: State, keys: Keys, silent_after: int) -> Itera
     if now.turn.running and now.turn.phase != before.turn.phase:
         yield _PHASES.get(now.turn.phase, "")
     if before.turn.running and not now.turn.running:
-        yield _ended(now, keys)
+        turn, failed = now.turn, f"The turn failed: {now.turn.error}"
+        how = "Reply done" if turn.ok else "Stopped" if turn.kind == "Interrupted" else failed
+        opens = f"{_waits(now)}. {keys.shown('pane.review')} opens the review" if now.review.open else ""
+        yield ": ".join(filter(None, (how.rstrip("."), opens))) + "."
     elif before.review != now.review and not now.turn.running:
         gone = {point.id for point in now.review.checkpoints if point.undone}
         if gone - {point.id for point in before.review.checkpoints if point.undone}:
@@ -180,33 +183,6 @@ def announced(before: State, now: State, keys: Keys, silent_after: int) -> Itera
     for task in now.subtasks.tasks:
         if states.get(task.id, "") != task.state and task.state not in ("pending", "ready"):
             yield f"Sub-task {task.id}: {task.state}."
-    yield from _of_commands(before, now)
-    if len(now.input.queue) > len(before.input.queue):
-        verb = "waits" if len(now.input.queue) == 1 else "wait"
-        yield f"{counted(len(now.input.queue), 'message')} {verb} in the queue."
-
-
-def _ended(now: State, keys: Keys) -> str:
-    turn = now.turn
-    how = (
-        "Reply done"
-        if turn.ok
-        else "Stopped"
-        if turn.kind == "Interrupted"
-        else f"The turn failed: {turn.error}"
-    )
-    if not now.review.open:
-        return f"{how.rstrip('.')}."
-    return f"{how.rstrip('.')}: {_waits(now)}. {keys.shown('pane.review')} opens the review."
-
-
-def _waits(state: State) -> str:
-    changes = counted(state.review.undecided, "change")
-    verb = "waits" if state.review.undecided == 1 else "wait"
-    return f"{changes} in {counted(len(state.review.open), 'file')} {verb}"
-
-
-def _of_commands(before: State, now: State) -> Iterator[str]:
     known = {command.id for command in before.commands.running}
     for command in now.commands.running:
         if command.id not in known:
@@ -220,6 +196,15 @@ def _of_commands(before: State, now: State) -> Iterator[str]:
         for check in now.checks.results:
             if check not in before.checks.results:
                 yield f"Check {check.name} {check.state}, {check.amount}.".replace(", .", ".")
+    if len(now.input.queue) > len(before.input.queue):
+        verb = "waits" if len(now.input.queue) == 1 else "wait"
+        yield f"{counted(len(now.input.queue), 'message')} {verb} in the queue."
+
+
+def _waits(state: State) -> str:
+    changes = counted(state.review.undecided, "change")
+    verb = "waits" if state.review.undecided == 1 else "wait"
+    return f"{changes} in {counted(len(state.review.open), 'file')} {verb}"
 
 
 class Announcements(Static):
@@ -228,11 +213,13 @@ class Announcements(Static):
         *("turn", "review", "plan", "asked", "subtasks", "commands", "checks", "input", "layout"),
     )
 
-    def __init__(self, keys: Keys, title: Callable[[str], str], silent_after: Callable[[], int]) -> None:
+    def __init__(
+        self, keys: Keys, pane: Callable[[str], Pane | None], silent_after: Callable[[], int]
+    ) -> None:
         """`silent_after` returns the seconds without output after which a sub-task is stalled."""
         super().__init__("", markup=False)
         self._keys = keys
-        self._title, self._silent_after = title, silent_after
+        self._pane, self._silent_after = pane, silent_after
         self._state: State | None = None
         self.spoken: list[str] = []
 
@@ -241,7 +228,10 @@ class Announcements(Static):
         if before is None:
             return
         if before.layout.focus != state.layout.focus:
-            self.say([self._title(state.layout.focus) or PANES[state.layout.focus].title])
+            name, pane = state.layout.focus, self._pane(state.layout.focus)
+            title = pane.title_text if pane else ""
+            words = to_speech(title if isinstance(title, str) else title.plain, "title")
+            self.say([words or PANES[name].title])
         self.say(announced(before, state, self._keys, self._silent_after()))
 
     def say(self, sentences: Iterable[str]) -> None:
@@ -295,9 +285,17 @@ class PlainScreen:
         widget = screen.focused
         if widget is None:
             return Offset(0, 0)
-        if isinstance(widget, Input):
-            return self._choice(screen, widget) or widget.cursor_screen_offset
-        if isinstance(widget, TextArea):
+        if isinstance(widget, Input) and (
+            options := next((o for o in screen.query(OptionList) if o.display), None)
+        ):
+            # the highlighted option, until the next character
+            seen = (screen, widget.value, options.highlighted)
+            if seen != self._seen:
+                self._in_list = seen[:2] == self._seen[:2]
+                self._seen = seen
+            if self._in_list:
+                return Offset(options.region.x, options.region.y + _highlighted(options))
+        if isinstance(widget, Input | TextArea):
             return widget.cursor_screen_offset
         region = widget.region
         line = 0
@@ -313,19 +311,6 @@ class PlainScreen:
             )
             line = next(marked, 0)
         return Offset(region.x, min(max(region.y + line, region.y), max(region.bottom - 1, region.y)))
-
-    def _choice(self, screen: Screen[object], widget: Input) -> Offset | None:
-        """The highlighted option, until the next character."""
-        found = [it for it in screen.query(OptionList) if it.display]
-        if not found:
-            return None
-        seen = (screen, widget.value, found[0].highlighted)
-        if seen != self._seen:
-            self._in_list = seen[:2] == self._seen[:2]
-            self._seen = seen
-        return (
-            Offset(found[0].region.x, found[0].region.y + _highlighted(found[0])) if self._in_list else None
-        )
 
 
 def _highlighted(options: OptionList) -> int:

@@ -92,7 +92,7 @@ class WorkspaceScreen(
         if self.host.plain:
             from tui_agent.ui.plain_screen import Announcements
 
-            yield Announcements(self.host.keys, self._title_of, self._silent_after)
+            yield Announcements(self.host.keys, self.workspace.pane, self._silent_after)
         self.echo = Static("opening …", id="opening", markup=False)
         yield self.echo
 
@@ -158,13 +158,6 @@ class WorkspaceScreen(
     def _silent_after(self) -> int:
         assert self.session is not None
         return self.session.loaded.settings.subtasks.silent_after
-
-    def _title_of(self, name: str) -> str:
-        from tui_agent.ui.plain_screen import to_speech
-
-        pane = self.workspace.pane(name)
-        title = pane.title_text if pane else ""
-        return to_speech(title if isinstance(title, str) else title.plain, "title")
 
     async def leave(self) -> None:
         await self.flush()
