@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import ClassVar
 
@@ -62,7 +62,9 @@ class DiffView(LineView):
         self._drawn: LRUCache[int, Strip] = LRUCache(_KEPT)
         self._colours: DiffColours | None = None
         self._awaited: Diff | None = None
+        #: Each place's first row, and the place of each line.
         self._tops: list[int] = [0]
+        self._places: Mapping[int, int] | range = range(0)
         self._room = 0
         self._laid_out: DiffLines | None = None
         #: The prepared layout: lines, width, and each line's first row.
@@ -127,7 +129,10 @@ class DiffView(LineView):
     def _strip(self, shown: DiffLines, index: int, part: int, width: int) -> Strip:
         line = shown.lines[index]
         if line.kind == "fold":
-            return self._fold(line, width)
+            across = 2 * shown.digits + 1 if self.two_numbers else shown.digits
+            text = f"   {'⋯':>{across}}   {line.number} unchanged lines"
+            style = self.ink("muted") + self.ground("fold")
+            return Strip([Segment(text, style)]).crop_extend(0, width, style)
         body = self._body(line, index)
         if self._tops[index + 1] - self._tops[index] > 1:
             body = body.crop(*shown.breaks(line, self._room)[part : part + 2])
@@ -163,19 +168,19 @@ class DiffView(LineView):
         place = self._at(y)
         return None if place is None else place[0]
 
-    def _rows_of(self, first: int, last: int) -> tuple[int, int]:
-        return self._tops[first], self._tops[last + 1] - 1
-
-    def _lay_out(self) -> None:
+    def _lay_out(self) -> bool:
+        """Returns whether anything changed."""
         room = self._room_of(self.shown) if self.shown else 0
-        if self.shown is not self._laid_out or room != self._room:
-            self._laid_out, self._room = self.shown, room
-            if self._ready and self._ready[0] is self.shown and self._ready[1] == room:
-                self._tops = self._ready[2]
-            else:
-                self._tops = self.shown.tops(room) if self.shown else [0]
-            self._ready = None
-            self.virtual_size = Size(0, self._tops[-1])
+        if self.shown is self._laid_out and room == self._room:
+            return False
+        self._laid_out, self._room = self.shown, room
+        if self._ready and self._ready[0] is self.shown and self._ready[1] == room:
+            self._tops = self._ready[2]
+        else:
+            self._tops = self.shown.tops(room) if self.shown else [0]
+        self._places = range(len(self._tops) - 1)
+        self._ready = None
+        return True
 
     @property
     def two_numbers(self) -> bool:
@@ -219,33 +224,31 @@ class DiffView(LineView):
         )
 
     def _body(self, line: DiffLine, index: int) -> Strip:
-        strip = self._drawn.get(index)
-        if strip is None:
-            assert self.shown is not None
-            text, ending = self.shown.text(line), self.shown.ending(line)
-            due, ground = self._is_due(line), self._ground(line)
-            coloured = self.is_flat if due else self.state_of(line.hunk) == "applied"
-            ink = self.ink(line.kind if line.hunk >= 0 and coloured else "" if due else "muted")
-            segments = layered(text, ink + ground, self._layers(line) if due else ())
-            if ending:
-                segments.append(Segment(f"  {ending}", self.ink("muted") + ground))
-            strip = self._drawn[index] = Strip(segments)
-        return strip
-
-    def _layers(self, line: DiffLine) -> list[StyleSpan]:
-        shown = self.shown
+        strip, shown = self._drawn.get(index), self.shown
+        if strip is not None:
+            return strip
         assert shown is not None
-        if self._colours is None and self._awaited is not shown.diff:
+        due, ground = self._is_due(line), self._ground(line)
+        if due and self._colours is None and self._awaited is not shown.diff:
             self._awaited = shown.diff
             self.run_worker(self._colour(shown.diff))
-        if line.hunk >= 0:
+        layers: list[StyleSpan] = []
+        if due and line.hunk >= 0:
             # underlined if the terminal has few background colours
             mark = self.ground(f"{line.kind}-word") + Style(underline=True if self.is_flat else None)
-            return [StyleSpan(start, end, mark) for start, end in shown.words(line)]
-        return [
-            StyleSpan(shown.column(line, start), shown.column(line, end), style)
-            for start, end, style in (self._colours.of(line) if self._colours else ())
-        ]
+            layers = [StyleSpan(start, end, mark) for start, end in shown.words(line)]
+        elif due and self._colours:
+            layers = [
+                StyleSpan(shown.column(line, start), shown.column(line, end), style)
+                for start, end, style in self._colours.of(line)
+            ]
+        coloured = self.is_flat if due else self.state_of(line.hunk) == "applied"
+        ink = self.ink(line.kind if line.hunk >= 0 and coloured else "" if due else "muted")
+        segments = layered(shown.text(line), ink + ground, layers)
+        if ending := shown.ending(line):
+            segments.append(Segment(f"  {ending}", self.ink("muted") + ground))
+        strip = self._drawn[index] = Strip(segments)
+        return strip
 
     async def _colour(self, diff: Diff) -> None:
         colours = await asyncio.to_thread(DiffColours, diff, code_styles(self.app))
@@ -263,13 +266,6 @@ class DiffView(LineView):
             return Style.null()
         return self.ground(line.kind)
 
-    def _fold(self, line: DiffLine, width: int) -> Strip:
-        assert self.shown is not None
-        across = 2 * self.shown.digits + 1 if self.two_numbers else self.shown.digits
-        text = f"   {'⋯':>{across}}   {line.number} unchanged lines"
-        style = self.ink("muted") + self.ground("fold")
-        return Strip([Segment(text, style)]).crop_extend(0, width, style)
-
     def _unfold(self, unfolded: set[int]) -> None:
         assert self.shown is not None
         self._unfolded = unfolded
@@ -278,13 +274,16 @@ class DiffView(LineView):
 
     def _changed(self) -> None:
         self._drawn.clear()
-        self._lay_out()
+        if self._lay_out():
+            self.virtual_size = Size(0, self._tops[-1])
         self.refresh()
 
     def _reveal(self) -> None:
         if self.shown is None or not 0 <= self._current < len(self.shown.firsts):
             return
-        first, last = self._rows_of(self.shown.firsts[self._current], self.shown.lasts[self._current])
+        lines = range(self.shown.firsts[self._current], self.shown.lasts[self._current] + 1)
+        first = self._tops[self._places[lines[0]]]
+        last = self._tops[max(self._places[line] for line in lines) + 1] - 1
         top, height = self.scroll_offset.y, self.down
         if top + 1 <= first and last < top + height - 1:
             return
@@ -319,12 +318,11 @@ class DiffSides(DiffView):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._pairs: list[Pair] = []
-        self._pair_of: dict[int, int] = {}
 
     def _strip(self, shown: DiffLines, index: int, part: int, width: int) -> Strip:
         left, right = self._pairs[index]
         if left is not None and shown.lines[left].kind == "fold":
-            return self._fold(shown.lines[left], width)
+            return super()._strip(shown, left, part, width)
         middle = Strip([Segment("│", self.ink("faint"))])
         return Strip.join([self._half(left, part, before=True), middle, self._half(right, part)]).crop_extend(
             0, width, self.ink("")
@@ -351,25 +349,17 @@ class DiffSides(DiffView):
         place = self._at(y)
         return None if place is None else next(n for n in self._pairs[place[0]] if n is not None)
 
-    def _rows_of(self, first: int, last: int) -> tuple[int, int]:
-        start = self._pair_of[first]
-        end = max(self._pair_of[first], *(self._pair_of[number] for number in range(first, last + 1)))
-        return self._tops[start], self._tops[end + 1] - 1
+    def _room_of(self, lines: DiffLines) -> int:
+        return max((self.across - 1) // 2 - lines.digits - 6, 1)
 
-    def _lay_out(self) -> None:
-        digits = self.shown.digits if self.shown else 1
-        room = max((self.across - 1) // 2 - digits - 6, 1)
-        if self.shown is self._laid_out and room == self._room:
-            return
-        self._laid_out, self._room = self.shown, room
+    def _lay_out(self) -> bool:
+        if not super()._lay_out():
+            return False
+        tops, self._tops = self._tops, [0]
         self._pairs = list(pairs(self.shown)) if self.shown else []
-        self._pair_of = {
+        self._places = {
             number: at for at, pair in enumerate(self._pairs) for number in pair if number is not None
         }
-        heights = self.shown.tops(room) if self.shown else [0]
-        self._tops = [0]
         for pair in self._pairs:
-            self._tops.append(
-                self._tops[-1] + max(heights[n + 1] - heights[n] for n in pair if n is not None)
-            )
-        self.virtual_size = Size(0, self._tops[-1])
+            self._tops.append(self._tops[-1] + max(tops[n + 1] - tops[n] for n in pair if n is not None))
+        return True
