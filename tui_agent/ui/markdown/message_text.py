@@ -213,9 +213,15 @@ class MessageText(Guarded, GrowsAtEnd):
             ground = style
         strips, pieces = [], [*row.pieces]
         room = self._width - 2 * MARGIN
-        if row.head:
-            marks = sum(piece.content.cell_length for piece in pieces)
-            pieces.append(Fragment(self._head(row.head, line, room - marks)))
+        if row.head:  # the language of a code block, and a clickable hint of the keys that copy it
+            left = room - sum(piece.content.cell_length for piece in pieces)
+            key = keys_of(self).shown("chat.blocks")
+            copies = f"{key}, y copies" if key else "copy"
+            gap = left - cell_len(row.head) - cell_len(copies)
+            pieces.append(Fragment(Content.styled(fit(row.head, left), "$muted")))
+            if gap > 1:
+                pressed = Content.styled(copies, "$muted").stylize(Style.from_meta({_COPIED: line}))
+                pieces += [Fragment(Content(" " * gap)), Fragment(pressed)]
         for piece in pieces:
             content = piece.content.expand_tabs(TAB) if "\t" in piece.content.plain else piece.content
             if content:
@@ -233,17 +239,6 @@ class MessageText(Guarded, GrowsAtEnd):
             filling = last if last and last.bgcolor else ground.rich_style
             return Strip.join([edge, inner.extend_cell_length(room, filling), edge])
         return Strip.join(strips) if strips else Strip([Segment("", style.rich_style)])
-
-    def _head(self, language: str, line: int, room: int) -> Content:
-        """A code block's language, and a clickable hint of the keys that copy it."""
-        key = keys_of(self).shown("chat.blocks")
-        copies = f"{key}, y copies" if key else "copy"
-        left, gap = fit(language, room), room - cell_len(language) - cell_len(copies)
-        words = [Content.styled(left, "$muted")]
-        if gap > 1:
-            pressed = Content.styled(copies, "$muted").stylize(Style.from_meta({_COPIED: line}))
-            words += [Content(" " * gap), pressed]
-        return Content().join(words)
 
     def notify_style_update(self) -> None:
         super().notify_style_update()

@@ -319,8 +319,18 @@ class Reading:
         drawer = self._drawer(source, units[0] if units else None, self._links)
         for unit in units:
             pause()
-            if skip and not unit.start and self._rows is not None:
-                self._add_rows(self._rows, drawer.rows(unit.tokens)[1:])
+            if skip and not unit.start and (there := self._rows) is not None:
+                rows = drawer.rows(unit.tokens)[1:]
+                table = Table.of(rows, there.table)
+                if table != there.table:  # wider columns
+                    there.table = table
+                    self._kept = min(self._kept, there.first)
+                    self._settled[there.first :] = [
+                        TableLine(table, line.cells, line.first)
+                        for line in self._settled[there.first :]
+                        if isinstance(line, TableLine)
+                    ]
+                self._settled += [TableLine(table, row) for row in rows]
             else:
                 self._settled += _drawn(drawer, unit, source, len(self._settled))
             self._labels |= labels_of(unit.tokens) - self._links.keys()
@@ -337,18 +347,6 @@ class Reading:
                 head = "".join(f"{text}\n" for text in source[last.start : last.start + 2])
                 if isinstance(line := self._settled[first], TableLine):
                     self._rows = _Rows(head, first, line.table)
-
-    def _add_rows(self, there: _Rows, rows: Sequence[tuple[Content, ...]]) -> None:
-        table = Table.of(rows, there.table)
-        if table != there.table:
-            there.table = table
-            self._kept = min(self._kept, there.first)
-            self._settled[there.first :] = [
-                TableLine(table, line.cells, line.first)
-                for line in self._settled[there.first :]
-                if isinstance(line, TableLine)
-            ]
-        self._settled += [TableLine(table, row) for row in rows]
 
     def _drawer(self, source: Sequence[str], first: Unit | None, links: dict[str, Any]) -> Blocks:
         within = self._within
