@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -61,19 +61,15 @@ def missing(owner: type, attributes: str = "", **methods: str) -> str:
         function = getattr(owner, name, None)
         if function is None or " ".join(inspect.signature(function).parameters) != parameters:
             return f"{owner.__name__}.{name} does not take {parameters}"
-    wanted = dict.fromkeys(attributes.split())
-    for name in _declared(owner) if wanted else ():
-        wanted.pop(name, None)
-        if not wanted:
-            break
-    return next((f"{owner.__name__} has no {name}" for name in wanted), "")
-
-
-def _declared(owner: type) -> Iterator[str]:
+    wanted = attributes.split()
     for one in owner.__mro__:
         members = dict(vars(one))  # a thread that imports can add some
-        yield from members
-        yield from getattr(one, "__slots__", ())
+        wanted = [
+            name for name in wanted if name not in members and name not in getattr(one, "__slots__", ())
+        ]
         for value in members.values():
+            if not wanted:
+                return ""
             code: Any = getattr(inspect.unwrap(value) if callable(value) else value, "__code__", None)
-            yield from code.co_names if code else ()
+            wanted = [name for name in wanted if not code or name not in code.co_names]
+    return f"{owner.__name__} has no {wanted[0]}" if wanted else ""
