@@ -200,13 +200,13 @@ def _unless(condition: Callable[[State], object], why: str) -> Reason:
     return lambda state: "" if condition(state) else why
 
 
-def _waits(state: State) -> str:
-    if state.review.open:
-        return ""
-    broken = any(change.state in ("failed", "conflict") for change in state.review.changes)
-    return "none can be applied" if broken else "nothing is pending"
-
-
+_pending = _unless(lambda state: state.review.open, "nothing is pending")
+_usable = _unless(
+    lambda state: (
+        state.review.open or all(c.state not in ("failed", "conflict") for c in state.review.changes)
+    ),
+    "none can be applied",
+)
 _undecided = _unless(
     lambda state: any(change.waits or change.state == "failed" for change in state.review.changes),
     "nothing is pending",
@@ -251,7 +251,7 @@ _REASONS: dict[str, Reason] = {
             *("changes.apply_all", "changes.apply_one"),
             *(f"review.apply{what}" for what in ("", "_file", "_all", "_todo")),
         ),
-        _waits,
+        lambda state: _usable(state) or _pending(state),
     ),
     **dict.fromkeys(
         ("changes.skip_one", *(f"review.skip{what}" for what in ("", "_file", "_all", "_todo"))), _undecided
