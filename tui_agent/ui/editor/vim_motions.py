@@ -261,10 +261,9 @@ def _closing(text: str, opening: int, pair: str) -> int | None:
     return _balanced(text, range(opening, min(len(text), opening + _SEARCHED)), pair[0], pair[1])
 
 
-def _balanced(text: str, places: range, deeper: str, sought: str) -> int | None:
-    depth = 0
+def _balanced(text: str, places: range, deeper: str, sought: str, depth: int = 0) -> int | None:
     for place in places:
-        sign = text[place]
+        sign = text[place : place + 1]
         depth += (sign == deeper) - (sign == sought)
         if depth == 0:
             return place
@@ -307,14 +306,7 @@ def text_object(text: str, at: int, kind: str, count: int = 1, *, around: bool) 
 
 
 def _enclosing(text: str, at: int, pair: str) -> int | None:
-    depth = 0
-    for place in range(at, max(-1, at - _SEARCHED), -1):
-        if text[place : place + 1] == pair[0]:
-            if depth == 0:
-                return place
-            depth -= 1
-        depth += text[place : place + 1] == pair[1]
-    return None
+    return _balanced(text, range(at, max(-1, at - _SEARCHED), -1), pair[1], pair[0], depth=1)
 
 
 def _word_object(text: str, at: int, big: bool, count: int, *, around: bool) -> TextRange | None:
