@@ -426,17 +426,13 @@ def _end_of(text: str, at: int) -> int:
         return 0
     if after == ESC:
         return at + 1
-    if after == "[":
-        return _end_of_csi(text, at)
     if after == "O":
         end = at + 2
         while text[end : end + 1].isdecimal():  # Modifiers of old terminals.
             end += 1
         return 0 if end == len(text) else end + (text[end].isprintable() and text[end].isascii())
-    return at + 2
-
-
-def _end_of_csi(text: str, at: int) -> int:
+    if after != "[":
+        return at + 2
     if text.startswith(f"{_FOCUS_IN}{_BEHIND_FOCUS[0]}", at) and f"{_FOCUS_IN}{_BEHIND_FOCUS}".startswith(
         text[at:]
     ):
