@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, cast
@@ -21,7 +22,7 @@ from tui_agent.ui.actions import SLASH, why_not
 from tui_agent.ui.keys.keyboard import store_waiting
 from tui_agent.ui.panes.review_rows import restored_position, shown_changes, title
 from tui_agent.ui.safe_text import one_line, parts
-from tui_agent.ui.slash_commands import HOST_COMMANDS, TEXT_COMMANDS, Call, call_of, text_command
+from tui_agent.ui.slash_commands import COMMANDS, Call, call_of, text_command
 from tui_agent.ui.widgets.command_output import PlacePressed
 from tui_agent.ui.widgets.line_view import Hint, HintLine
 from tui_agent.ui.widgets.messages import TextBlock
@@ -136,7 +137,7 @@ class ChatPane(Pane):
         return self.query_one(NextSteps).text_of(number) if found is None else found
 
     def on_mount(self) -> None:
-        self.session.extensions.built_in = frozenset((*SLASH, *TEXT_COMMANDS, *HOST_COMMANDS))
+        self.session.extensions.built_in = frozenset((*SLASH, *COMMANDS))
         if self.keys.modal:
             self.prompt.use_vim()
 
@@ -278,11 +279,12 @@ class ChatPane(Pane):
         elif command and not self.session.extensions.may_have(command):
             said = f"There is no command /{command}; to send it as a message, type a space before it"
             self.ask(self.session.notice(said, "warning"))
-        elif name in HOST_COMMANDS:
+        elif name == "agent":
             try:
-                HOST_COMMANDS[name](cast("Host", self.app), words)
-            except TuiAgentError as error:
-                self.ask(self.session.notice(str(error), "error"))
+                cast("Host", self.app).agents.begin(shlex.split(words))
+            except ValueError as error:
+                said = f"The arguments cannot be read ({error}): correct their quotes"
+                self.ask(self.session.notice(said, "error"))
             else:
                 self.prompt.set_value("")
         elif (call := call_of(self.session, text)) is not None:
