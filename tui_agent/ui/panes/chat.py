@@ -439,14 +439,6 @@ class ChatPane(Pane):
             self._unqueue(message.index)
             self.prompt.focus()
 
-    @on(PermissionLine.PermissionPressed)
-    def _answer_permission(self) -> None:
-        self.post_message(self.ActionAsked("session.permission"))
-
-    @on(OfferLine.OfferPressed)
-    def _answer_offer(self) -> None:
-        self.post_message(self.ActionAsked("checks.accept"))
-
     def on_next_steps_step_pressed(self, message: NextSteps.StepPressed) -> None:
         self.prompt.choose(message.step.input_text)
         self.prompt.focus()

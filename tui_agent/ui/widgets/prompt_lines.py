@@ -63,37 +63,46 @@ class ApprovalLine(PromptLine):
         self._session = session
 
     def show(self, state: State) -> None:
-        self.say(self._approval_text(state.subtasks.tasks))
-
-    def on_click(self) -> None:
-        self.post_message(Pane.GoneTo("subtasks"))
-
-    def _approval_text(self, tasks: Sequence[SubTask]) -> str:
+        tasks = state.subtasks.tasks
         waiting = [task for task in tasks if task.state in ("pending", "ready") and not task.wanted]
         ticked = sum(task.auto_execute for task in waiting)
         begin = self._session.loaded.settings.subtasks.begin
-        if not waiting or begin == "auto":
-            return ""
-        now = [task for task in waiting if task.state == "ready"] or waiting
         go, run, one = (keys_of(self).shown(name) for name in _KEYS)
-        if begin == "ticked" and ticked:
-            return f"{_count(waiting)} · {run} runs {ticked} ticked · {go} shows them"
-        if any(task.wanted or task.state == "running" for task in tasks):
-            return ""
-        them, which = ("it", "it") if len(now) == 1 else ("them", "one")
-        return f"{_count(now)} for you · {go} shows {them}, then {one} runs {which}"
+        if not waiting or begin == "auto":
+            self.say("")
+        elif begin == "ticked" and ticked:
+            self.say(f"{_count(waiting)} · {run} runs {ticked} ticked · {go} shows them")
+        elif any(task.wanted or task.state == "running" for task in tasks):
+            self.say("")
+        else:
+            now = [task for task in waiting if task.state == "ready"] or waiting
+            them, which = ("it", "it") if len(now) == 1 else ("them", "one")
+            self.say(f"{_count(now)} for you · {go} shows {them}, then {one} runs {which}")
+
+    def on_click(self) -> None:
+        self.post_message(Pane.GoneTo("subtasks"))
 
 
 #: Maximum lines of an effect, and the seconds before a digit answers.
 SHOWN_LINES, SEEN_FROM = 3, 0.5
 
 
-class PermissionLine(PromptLine, can_focus=True):
-    ID = "permission"
+class QuestionLine(PromptLine, can_focus=True):
+    """A click or a key asks for `ACTION`."""
+
+    ACTION = ""
     BINDINGS = view_bindings("block")
 
-    class PermissionPressed(Message):
-        pass
+    def on_click(self) -> None:
+        self.action_press()
+
+    def action_press(self) -> None:
+        self.post_message(Pane.ActionAsked(self.ACTION))
+
+
+class PermissionLine(QuestionLine):
+    ID = "permission"
+    ACTION = "session.permission"
 
     def __init__(self) -> None:
         super().__init__()
@@ -103,7 +112,7 @@ class PermissionLine(PromptLine, can_focus=True):
     def show(self, question: PermissionQuestion | None) -> None:
         if question != self._question:
             self._question, self._since = question, time.monotonic()
-        key = keys_of(self).shown("session.permission")
+        key = keys_of(self).shown(self.ACTION)
         go = f" · {key} shows and answers it" if key else ""
         if question is None or not self._answers:
             self.say(f"{question.words}{go}" if question else "")
@@ -133,30 +142,15 @@ class PermissionLine(PromptLine, can_focus=True):
             return ""
         return self._answers[number - 1][0]
 
-    def on_click(self) -> None:
-        self.action_press()
 
-    def action_press(self) -> None:
-        self.post_message(self.PermissionPressed())
-
-
-class OfferLine(PromptLine, can_focus=True):
+class OfferLine(QuestionLine):
     ID = "offer"
-    BINDINGS = view_bindings("block")
-
-    class OfferPressed(Message):
-        pass
+    ACTION = "checks.accept"
 
     def show(self, checks: Sequence[CheckCommand]) -> None:
-        key = keys_of(self).shown("checks.accept")
+        key = keys_of(self).shown(self.ACTION)
         go = f" · {key} runs them on every proposal" if key else ""
         self.say(f"Checks found: {', '.join(check.name for check in checks)}{go}" if checks else "")
-
-    def on_click(self) -> None:
-        self.action_press()
-
-    def action_press(self) -> None:
-        self.post_message(self.OfferPressed())
 
 
 _KEYS = ("pane.subtasks", "turn.run_ticked", "subtasks.run")
