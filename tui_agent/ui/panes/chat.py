@@ -174,7 +174,16 @@ class ChatPane(Pane):
         if state.input.draft != self._draft and self.prompt.value == self._draft:
             self._draft = state.input.draft
             self.prompt.set_value(state.input.draft)
-        self._show_failed(state)
+        turn, ended = state.turn, self._ended
+        if not turn.running:
+            self._ended = turn
+            failed = turn != ended and not turn.ok and turn.kind != "Interrupted"
+            asked = turn.number == turn.first  # not by the program itself
+            # An unanswered message returns to the empty prompt.
+            if (failed and asked and not self.prompt.text) and not any(
+                message.turn == turn.number and message.kind == "agent" for message in state.chat.messages
+            ):
+                self.prompt.set_value(with_effort(turn.effort, turn.request))
         if self._unsent and self._unsent == self.prompt.value and state.model.name and not self._missing():
             self._unsent = ""
             self._send_prompt()
@@ -310,21 +319,6 @@ class ChatPane(Pane):
         except TuiAgentError as error:
             return str(error)
         return ""
-
-    def _show_failed(self, state: State) -> None:
-        """An unanswered message returns to the empty prompt."""
-        turn, ended = state.turn, self._ended
-        if turn.running:
-            return
-        self._ended = turn
-        if turn == ended or turn.ok or turn.kind == "Interrupted" or self.prompt.text:
-            return
-        if turn.number != turn.first:  # the program's own message
-            return
-        if not any(
-            message.turn == turn.number and message.kind == "agent" for message in state.chat.messages
-        ):
-            self.prompt.set_value(with_effort(turn.effort, turn.request))
 
     async def send(self, text: str) -> None:
         effort, message = split_effort(text)
