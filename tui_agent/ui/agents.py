@@ -74,7 +74,7 @@ class AgentTerminal:
             if self._filter.is_full_screen and lines > 2:
                 self._set_size(columns, lines - 1)
                 await asyncio.sleep(JIGGLE)
-            self._set_size(columns, lines)
+            self._resize(target)
             await asyncio.wait(
                 {left, asyncio.ensure_future(asyncio.shield(ended))}, return_when="FIRST_COMPLETED"
             )
@@ -244,13 +244,11 @@ class Agents:
                 await self._session.notice(said, "warning")
                 return
             await self._show()
-        elif words:
-            await self._start(words, by_name=by_name)
-        else:
+            return
+        if not words:
             names = await asyncio.to_thread(self._session.outside_agents.names)
             await self._session.notice(f"Write /agent and one of {', '.join(names)}")
-
-    async def _start(self, words: Sequence[str], *, by_name: bool) -> None:
+            return
         self._starting = True
         try:
             await self._session.notice(f"Preparing a view for {words[0]} …")
@@ -287,15 +285,10 @@ class Agents:
                 key = self._app.keys.shown("review.allow_host")
                 said = f"{said}. It also asked for {', '.join(hosts[:5])}: {key} in the review allows hosts"
             await self._session.notice(said)
-            self._app.run_worker(self._wait(run), group="agent")
-        else:
-            await self._finish(run)
-
-    async def _wait(self, run: AgentRun) -> None:
-        assert self._ended is not None
-        await asyncio.shield(self._ended)
-        if self._run is run and not self._is_shown:
-            await self._finish(run)
+            await asyncio.shield(ended)
+            if self._run is not run or self._is_shown:
+                return
+        await self._finish(run)
 
     async def _finish(self, run: AgentRun) -> None:
         assert self._ended is not None and self._terminal is not None

@@ -258,8 +258,8 @@ class WorkspaceApp(
         self.garbage.close()
 
     def _typing_ended(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and isinstance(error := task.exception(), Exception):
-            self.call_later(_raise, error)
+        if not task.cancelled() and isinstance(task.exception(), Exception):
+            self.call_later(task.result)  # raises it
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, Typed) and not event.is_forwarded:
@@ -561,7 +561,3 @@ class WorkspaceApp(
         if self.attachment is not None:
             self.attachment.close(status)
         self.exit(return_code=status)
-
-
-def _raise(error: Exception) -> None:
-    raise error
