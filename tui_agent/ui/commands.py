@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -32,38 +33,29 @@ MOST = 5
 
 
 class RecentActions:
-    """Action ids, newest first. File errors are ignored."""
+    """Action ids, newest first, also in a file, whose errors are ignored. The methods block."""
 
     def __init__(self) -> None:
         self.ids: list[str] = []
         self._path: Path | None = None
 
-    async def load(self, folder: Path) -> None:
-        if self._path is None:
-            self._path = folder / "recent-actions.json"
-            kept = await asyncio.to_thread(_read, self._path)
-            self.ids = list(dict.fromkeys((*self.ids, *kept)))[:MOST]
+    def load(self, folder: Path) -> None:
+        if self._path is not None:
+            return
+        self._path = folder / "recent-actions.json"
+        try:
+            found = json.loads(read_start(self._path))
+        except (OSError, ValueError, RecursionError):
+            return
+        kept = [name for name in found if name in ACTIONS] if isinstance(found, list) else []
+        self.ids = list(dict.fromkeys((*self.ids, *kept)))[:MOST]
 
-    async def add(self, action: str) -> None:
+    def add(self, action: str) -> None:
         self.ids = [action, *(other for other in self.ids if other != action)][:MOST]
         if self._path is not None:
-            await asyncio.to_thread(_write, self._path, self.ids)
-
-
-def _read(path: Path) -> list[str]:
-    try:
-        found = json.loads(read_start(path))
-    except (OSError, ValueError, RecursionError):
-        return []
-    return [name for name in found if name in ACTIONS] if isinstance(found, list) else []
-
-
-def _write(path: Path, ids: list[str]) -> None:
-    try:
-        make_private(path.parent)
-        replace_private(path, json.dumps(ids).encode(), sync=False)
-    except OSError:
-        pass
+            with suppress(OSError):
+                make_private(self._path.parent)
+                replace_private(self._path, json.dumps(self.ids).encode(), sync=False)
 
 
 #: Modules of `dialogs`, imported on first use, and functions.
@@ -141,7 +133,7 @@ class ScreenCommands:
             "app.theme": self._open_themes,
             "app.plain": lambda: screen.host.show_as(plain=not screen.host.plain),
             "app.vim": lambda: screen.host.show_as(keys=DEFAULT if screen.host.keys.modal else VIM),
-            "app.suspend": self._suspend,
+            "app.suspend": self._outside_text(lambda: screen.host.suspend_to_shell()),
             "app.detach": lambda: screen.host.suspend_to_shell(leave=True),
             "session.agent": lambda: screen.host.agents.begin(),
             "session.compact": self._call(lambda it: it.chat.compact(), keys_wait=True),
@@ -151,8 +143,8 @@ class ScreenCommands:
             "turn.stop": self._stop,
             "turn.run_ticked": lambda: screen.do_in("subtasks", "run_ticked"),
             "changes.apply_all": lambda: screen.do_in("review", "apply_all"),
-            "changes.apply_one": partial(self._decide_one, "apply"),
-            "changes.skip_one": partial(self._decide_one, "skip"),
+            "changes.apply_one": self._outside_text(lambda: screen.do_in("review", "apply")),
+            "changes.skip_one": self._outside_text(lambda: screen.do_in("review", "skip")),
             "changes.undo": lambda: screen.do_in("review", "undo"),
             "changes.redo": lambda: screen.do_in("review", "redo"),
             "commands.again": self._run_again,
@@ -167,12 +159,15 @@ class ScreenCommands:
             "app.close": self._close,
         }
 
-    async def _decide_one(self, verb: str) -> None:
-        """Does nothing in a text line, in which these keys edit."""
-        from textual.widgets import Input
+    def _outside_text(self, call: Callable[[], object]) -> Callable[[], object]:
+        """Does nothing in a text line, in which these keys edit or undo."""
 
-        if not isinstance(self._screen.host.focused, Input):
-            await self._screen.do_in("review", verb)
+        def do() -> object:
+            from textual.widgets import Input
+
+            return None if isinstance(self._screen.host.focused, Input) else call()
+
+        return do
 
     def _open(self, action: str) -> None:
         if (session := self._screen.session) is not None:
@@ -216,7 +211,7 @@ class ScreenCommands:
         screen = self._screen
         if screen.session is not None:
             await screen.session.extensions.read()
-            await self._recent.load(screen.session.folders.state)
+            await asyncio.to_thread(self._recent.load, screen.session.folders.state)
 
         room = room_of(screen.host.size.width)
 
@@ -236,7 +231,7 @@ class ScreenCommands:
             if action_id and action_id.startswith("/") and screen.session is not None:
                 screen.session.chat.set_draft(f"{action_id} ")
             elif action_id:
-                await self._recent.add(action_id)
+                await asyncio.to_thread(self._recent.add, action_id)
                 await screen.do(action_id)
 
         screen.host.push_screen(Chooser("Find an action", rows, "name of an action"), do)
@@ -253,12 +248,6 @@ class ScreenCommands:
         host, first = self._screen.host, self._screen.arrangement.layout.focus
         rows = partial(help_rows, keys=host.keys, first=first, room=room_of(host.size.width))
         host.push_screen(Chooser("Keys", rows, "a key or an action"))
-
-    async def _suspend(self) -> None:
-        from textual.widgets import Input
-
-        if not isinstance(self._screen.host.focused, Input):  # which has its own undo
-            await self._screen.host.suspend_to_shell()
 
     def _call(
         self, call: Callable[[Session], Coroutine[Any, Any, object]], *, keys_wait: bool = False
