@@ -68,7 +68,6 @@ class ReviewPane(ListPane):
         self._turn = 0
         self._drawn: tuple[ReviewSlice, object, list[CheckMark], Sequence[str]] | None = None
         self._decisions = ReviewDecisions(self)
-        self.lead = self._lead
         self._looked_at: set[str] = set()
         self._commented: Pick | None = None
 
@@ -93,7 +92,7 @@ class ReviewPane(ListPane):
             "open": self._open,
             "diff": lambda: compare(self, it.path if (it := change_at(self.changes, self.position)) else ""),
             "comment": self._begin_comment,
-            "columns": self._toggle_columns,
+            "columns": self.body.toggle_columns,
             "next_hunk": partial(self._step, 1),
             "previous_hunk": partial(self._step, -1),
             "next_file": lambda: self.go(step_file(self.changes, self.position, 1)),
@@ -159,7 +158,7 @@ class ReviewPane(ListPane):
         save_place(self.session, self.ID, position.saved())
         self.show(self.session.state)
 
-    def _lead(self) -> None:
+    def lead(self) -> None:
         named = broken_now(self.session.state)
         new = [it for it in named if it.id not in self._looked_at and change_at(self.changes, entry(it))]
         current = self.position.change if self.position else ""
@@ -175,10 +174,6 @@ class ReviewPane(ListPane):
             self.draw()
         else:
             self.go(step_hunk(self.changes, self.position, step, by_change=choosing is not None))
-
-    def _toggle_columns(self) -> None:
-        self.body.toggle_columns()
-        self.entry.focus()
 
     def _open(self) -> None:
         if change := change_at(self.changes, self.position):

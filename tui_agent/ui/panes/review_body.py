@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine
+from contextlib import suppress
 from typing import Any, cast
 
 from textual.app import App, ComposeResult
@@ -146,6 +147,7 @@ class ReviewBody(Vertical):
     def toggle_columns(self) -> None:
         self._in_two = not self._in_two
         self.draw()
+        self.active.focus()
 
     def show_words(self, text: str) -> None:
         self._shown = None
@@ -216,7 +218,13 @@ class ReviewBody(Vertical):
                 return
             try:
                 if change.state == "conflict":
-                    self._conflicts[key] = await self._choices(change)
+                    view = None
+                    with suppress(TuiAgentError):
+                        view = await self._session.review.conflict(change.id)
+                    # `None` if it is already resolved or unreadable.
+                    self._conflicts[key] = (
+                        ConflictChoices(view, f"place:{change.id}") if view and view.conflicts else None
+                    )
                 if self._conflicts.get(key) is None and key not in self._diffs:
                     self._diffs[key] = diff = await self._session.review.diff(change.id)
                     await self._columns.get_ready(diff)
@@ -230,14 +238,6 @@ class ReviewBody(Vertical):
                 del kept[hidden]
         if self._shown is not None and _key(self._shown[0]) == key:
             self.draw()
-
-    async def _choices(self, change: Change) -> ConflictChoices | None:
-        """`None` if it is already resolved or unreadable."""
-        try:
-            view = await self._session.review.conflict(change.id)
-        except TuiAgentError:
-            return None
-        return ConflictChoices(view, f"place:{change.id}") if view.conflicts else None
 
 
 def _key(change: Change) -> _Key:

@@ -202,7 +202,15 @@ def list_rows(tasks: Sequence[SubTask], facts: Mapping[str, Fact]) -> list[Row]:
 def detail_rows(
     task: SubTask, fact: Fact, progress: SubTaskProgress | None, states: Mapping[str, str], blocked: str
 ) -> list[Row]:
-    told = Piece(f"  {_state_line(task, fact)}", "warning" if fact.silent else "muted", "end")
+    if task.state in ("running", "completed"):
+        said = " · ".join(part for part in ("" if fact.silent else task.state, fact.full) if part)
+    elif task.state in OPEN_STATES:
+        ticked = " · ticked" if task.auto_execute and not task.wanted else ""
+        state = "waits for you" if waits_for_user(task) else task.state
+        said = f"{state}{ticked}{' · starts automatically' if task.wanted else ''}"
+    else:
+        said = f"{task.state} · run {task.runs} times" if task.runs > 1 else task.state
+    told = Piece(f"  {said}", "warning" if fact.silent else "muted", "end")
     head = Row("", Line((fact.mark, Piece(" "), Piece(task.id, "strong", "end"), told)))
     lines = _detail_lines(task, progress, states, blocked)
     return [head, *(note(f"  {text}", ink, 2) for text, ink in lines)]
@@ -234,17 +242,6 @@ _FOR_STATE: Mapping[str, Sequence[tuple[str, str]]] = {
     "cancelled": _ENDED,
     "skipped": (("retry", "resume"),),
 }
-
-
-def _state_line(task: SubTask, fact: Fact) -> str:
-    if task.state in ("running", "completed"):
-        return " · ".join(part for part in ("" if fact.silent else task.state, fact.full) if part)
-    if task.state in OPEN_STATES:
-        ticked = " · ticked" if task.auto_execute and not task.wanted else ""
-        state = "waits for you" if waits_for_user(task) else task.state
-        return f"{state}{ticked}{' · starts automatically' if task.wanted else ''}"
-    again = f" · run {task.runs} times" if task.runs > 1 else ""
-    return f"{task.state}{again}"
 
 
 def _detail_lines(
@@ -484,11 +481,10 @@ class SubTasksPane(ListPane):
     def _input_changed(self, event: Input.Changed) -> None:
         event.stop()
         if self.line.display:
-            self.set_view(replace(self.look, words=event.value))
+            self.take(event.value)
 
-    def _leave_line(self) -> None:
-        self.set_view(replace(self.look, words=""))
-        self.stop_writing()
+    def take(self, text: str) -> None:
+        self.set_view(replace(self.look, words=text))
 
 
 def _set(view: Rows, rows: list[Row]) -> None:

@@ -15,7 +15,7 @@ from tui_agent.ui.widgets.pane import Pane
 
 
 class ListPane(Pane):
-    """`EMPTY` replaces an empty list; `take` receives the submitted line."""
+    """`EMPTY` replaces an empty list; `take` receives the submitted line, or "" if it is left."""
 
     EMPTY: ClassVar[str] = ""
 
@@ -56,18 +56,15 @@ class ListPane(Pane):
         line.display = False
         self.entry.focus()
 
-    def _leave_line(self) -> None:
-        self.stop_writing()
-
     @on(Input.Submitted)
     def _input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        text = event.value
-        self.take(text)
+        self.take(event.value)
         self.stop_writing()
 
     @on(events.Key)
     def _take_key(self, event: events.Key) -> None:
         if self.line.has_focus and self.keys.matches(event.key, "line.leave"):
             event.stop()
-            self._leave_line()
+            self.take("")
+            self.stop_writing()

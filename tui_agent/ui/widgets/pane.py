@@ -94,8 +94,6 @@ class Pane(Container):
 
     def __init__(self, session: Session) -> None:
         super().__init__(id=f"pane-{self.ID}")
-        #: Called before the pane's key focuses it, to select the item that awaits the user.
-        self.lead: Callable[[], object] = lambda: None
         self.session = session
         #: Pending calls that affect the meaning of later keys, and the keys that wait for each.
         self._doing: dict[asyncio.Future[None], Waiting] = {}
@@ -115,6 +113,9 @@ class Pane(Container):
     def enter(self) -> None:
         """Takes the focus synchronously: a message would arrive after the previous pane is hidden."""
         self.screen.set_focus(self.entry)
+
+    def lead(self) -> None:
+        """Called before the pane's key focuses it, to select the item that awaits the user."""
 
     def go_to(self, name: str, *, focus: bool = True) -> None:
         self.post_message(self.GoneTo(name, focus))
@@ -193,7 +194,7 @@ class Pane(Container):
         least = _WAITING.index(keys)
         return next((done for done, waiting in self._doing.items() if _WAITING.index(waiting) >= least), None)
 
-    def watch_title_text(self) -> None:
+    def _watch_title_text(self) -> None:
         self.post_message(self.Retitled(self))
 
 
