@@ -160,7 +160,7 @@ async def test_enter_shows_the_change_and_the_key_of_an_item_acts_on_it(workspac
 def test_other_sessions_are_sorted_by_urgency(name: str) -> None:
     order = ["asks", "failed", "checks failed", "has changes", "done", "works", "idle", "naps"]
     others = [OtherSession(str(at), "/a", state) for at, state in enumerate(reversed(order))]
-    rows = inbox_rows(State(), others)
+    rows = list(inbox_rows(State(), others))
     assert [row.state for row in rows] == order
     assert OtherSession("x", "/a", name).waits_for_user == (order.index(name) < 4)
 
@@ -176,7 +176,7 @@ def test_a_turn_that_failed_is_not_done(kind: str, said: str) -> None:
 )
 def test_a_kind_has_six_rows_at_most_and_none_for_one_other(conflicts: int, last: str) -> None:
     changes = tuple(Change(str(at), 1, f"m{at}.py", "edit", "conflict") for at in range(conflicts))
-    rows = inbox_rows(State(review=ReviewSlice(changes=changes)), [])
+    rows = list(inbox_rows(State(review=ReviewSlice(changes=changes)), []))
     assert len(rows) == min(conflicts, 6) and rows[-1].words == last
 
 

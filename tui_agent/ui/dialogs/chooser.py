@@ -146,10 +146,7 @@ class Chooser(Dialog[Any]):
 
     @on(Input.Changed)
     def _input_changed(self, event: Input.Changed) -> None:
-        self._look_for(event.value)
-
-    def _look_for(self, words: str) -> None:
-        self.narrow(words)
+        self.narrow(event.value)
 
     def narrow(self, words: str) -> None:
         self._all = self._make(words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Iterable
 
-from textual import events, on
+from textual import events, on, work
 from textual.app import App
 from textual.containers import Container
 from textual.content import Content
@@ -169,19 +169,18 @@ class CommitDialog(Form[None]):
         left = (tick_box(file.path in self.ticked), Piece(file.path, "", "start"))
         return Row(file.path, Line(left, (Piece(words, "muted"),)), marked=True)
 
-    def _show_diff(self) -> None:
-        if path := self.query_one(Rows).cursor:
-            self.run_worker(self._get_diff(path), group="diff", exclusive=True)
-
-    async def _get_diff(self, path: str) -> None:
-        view = self.query_one(DiffView)
+    @work(group="diff", exclusive=True)
+    async def _show_diff(self) -> None:
+        path, view = self.query_one(Rows).cursor, self.query_one(DiffView)
+        if not path:
+            return
         try:
             diff = await self._session.review.commit_file(path)
             await view.get_ready(diff)
         except TuiAgentError as error:
             view.show_words(str(error))
-            return
-        view.show_undecided(diff)
+        else:
+            view.show_undecided(diff)
 
     def action_draft(self) -> None:
         if self.ticked and self.query_one(WritingArea).text == self.before:

@@ -57,13 +57,7 @@ class InboxRow(NamedTuple):
     change: str = ""
 
 
-def inbox_rows(state: State, others: Sequence[OtherSession]) -> list[InboxRow]:
-    order = list(STATES)
-    known = sorted(others, key=lambda it: (order.index(it.state) if it.state in order else len(order), it.id))
-    return [*_own(state), *map(_of_other, known)]
-
-
-def _own(state: State) -> Iterator[InboxRow]:
+def inbox_rows(state: State, others: Sequence[OtherSession]) -> Iterator[InboxRow]:
     review = "pane.review"
     asks, _ = question(state)
     if asks:
@@ -96,6 +90,9 @@ def _own(state: State) -> Iterator[InboxRow]:
         if task.state == "failed":
             words = f"{task.id}: {task.reason}" if task.reason else task.id
             yield InboxRow(f"task {task.id}", tasks, tasks, "failed", "$failed", words)
+    order = list(STATES)
+    known = sorted(others, key=lambda it: (order.index(it.state) if it.state in order else len(order), it.id))
+    yield from map(_of_other, known)
 
 
 def _of_other(other: OtherSession) -> InboxRow:
@@ -125,7 +122,6 @@ class Inbox(Chooser):
             self._ask_hosts(),
             following=session.subscribe,
             first=lambda: self._at,
-            seen=self._see,
         )
         self._session = session
         self._hosts = session.loaded.settings.remote.hosts
@@ -172,8 +168,8 @@ class Inbox(Chooser):
         others = (*self._session.state.others, *self._remote)
         return {row.id: row for row in inbox_rows(self._session.state, others)}
 
-    def _see(self, value: str) -> None:
-        self._at = value
+    def _show_facts(self) -> None:
+        self._at = self.value
         self.say()
 
     @staticmethod

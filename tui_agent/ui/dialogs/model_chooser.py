@@ -248,15 +248,16 @@ class ModelChooser(Chooser):
         return ChooserRow(it.model, label(f"{it.model}   {it.because}"))
 
     def _show_facts(self) -> None:
-        value = self.value
-        offer = self._by_name.get(value)
-        keys = (
-            self._effort_hint(value),
-            parts(self.keys_for(("model_list.ask_again", "reloads"))),
-        )
+        offer = self._by_name.get(self.value)
+        keys = [parts(self.keys_for(("model_list.ask_again", "reloads")))]
+        if name := self._with_levels(self.value):
+            effort = self.effort(name)
+            shown = in_short(effort, self._models.level(effort, name)) or effort
+            changes = self.keys_for(("model_list.less_effort model_list.more_effort", "change it"))
+            keys.insert(0, parts("effort ", (f"‹ {shown} ›", "$accent"), f"   {changes}"))
         lines = [
             label(about(offer, self._width) if offer else "").truncate(self._width, ellipsis=True),
-            Content("   ").join([words for words in keys if words]),
+            Content("   ").join(keys),
         ]
         faults = [f"{provider}: {why}" for provider, why in sorted(self._models.offers.errors.items())]
         if lacking := self._models.offers.lacks(self._models.name):
@@ -273,18 +274,6 @@ class ModelChooser(Chooser):
             at = EFFORTS.index(self.effort(name)) + step
             self._efforts[name] = EFFORTS[max(0, min(at, len(EFFORTS) - 1))]
             self._show_facts()
-
-    def _effort_hint(self, value: str) -> Content:
-        name = self._with_levels(value)
-        if not name:
-            return Content()
-        effort = self.effort(name)
-        shown = in_short(effort, self._models.level(effort, name)) or effort
-        return parts(
-            "effort ",
-            (f"‹ {shown} ›", "$accent"),
-            f"   {self.keys_for(('model_list.less_effort model_list.more_effort', 'change it'))}",
-        )
 
     def _with_levels(self, value: str) -> str:
         """Returns "" without a model or effort levels."""

@@ -12,7 +12,7 @@ from textual.screen import ScreenResultType
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tui_agent.edits.change import Checkpoint, Diff, diff_of
+from tui_agent.edits.change import Diff, diff_of
 from tui_agent.edits.merge import ConflictView, Side, merged_with_choices
 from tui_agent.errors import TuiAgentError
 from tui_agent.review.undo import Preview as Undoing
@@ -174,8 +174,14 @@ class History(DiffPreview[str | None]):
         yield DiffView()
 
     def on_mount(self) -> None:
-        points = self._session.state.review.checkpoints
-        rows = [_row(point) for point in reversed(points)]
+        rows = []
+        for point in reversed(self._session.state.review.checkpoints):
+            done = "undone" if point.undone else "undid" if point.takes_back else "applied"
+            word = "redo" if point.undone else "undo"
+            paths = ", ".join(step.path for step in point.files) or "no file"
+            left = (Piece(f"{point.id:4}"), Piece(f"turn {point.turn}  ", "muted"), Piece(paths, "", "end"))
+            right = (Piece(f"{done} · Enter: {word}", "muted"), Piece(done, "muted"))
+            rows.append(Row(point.id, Line(left, right)))
         self.query_one(Rows).set_rows(rows or [Row("", Line((Piece("Nothing was applied yet.", "muted"),)))])
         self.query_one(Rows).focus()
         self._show()
@@ -232,15 +238,6 @@ class History(DiffPreview[str | None]):
         except TuiAgentError as error:
             self._previews[name] = str(error)
         self._show()
-
-
-def _row(point: Checkpoint) -> Row:
-    word = "undo" if not point.undone else "redo"
-    paths = ", ".join(step.path for step in point.files) or "no file"
-    what = "undid" if point.takes_back else "applied"
-    state = "undone" if point.undone else what
-    left = (Piece(f"{point.id:4}"), Piece(f"turn {point.turn}  ", "muted"), Piece(paths, "", "end"))
-    return Row(point.id, Line(left, (Piece(f"{state} · Enter: {word}", "muted"), Piece(state, "muted"))))
 
 
 class Merge(DiffPreview[ConflictChoices | None]):

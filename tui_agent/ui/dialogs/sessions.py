@@ -97,10 +97,6 @@ class SessionPicker(Chooser):
         more = ("session_list.more", "rename, fork, delete, sort, all folders")
         return label(self.keys_for(("chooser.choose", "opens"), more, ("dialog.close", "back"), gap=" · "))
 
-    @on(events.Mount)
-    def _mounted(self) -> None:
-        self._look()
-
     @property
     def _entry(self) -> SessionEntry | None:
         return self._entries.get(self.value)
@@ -109,18 +105,17 @@ class SessionPicker(Chooser):
         moves = isinstance(event, events.Key) and not event.is_printable
         return (moves and not self.matches(event, "dialog.close")) or isinstance(event, events.MouseEvent)
 
-    def _look(self) -> None:
-        self.fill(self._list())
+    def narrow(self, words: str) -> None:
+        self.fill(self._list(words))
 
-    async def _list(self) -> None:
-        words = self.query_one(Input).value
+    async def _list(self, words: str) -> None:
         where = None if self._everywhere else self._workspace
         entries = await asyncio.to_thread(list_sessions, self._data, where, words)
         if not self.query(OptionList):
             return
         self._before = self.value
         self._entries = {entry.id: entry for entry in sorted_by(entries, self._sort)[:MOST]}
-        self.narrow("")
+        super().narrow("")
         scope = "everywhere" if self._everywhere else "of this workspace"
         self.retitle(
             f"{counted(len(entries), 'session')} {scope}, by {self._sort}"
@@ -145,13 +140,16 @@ class SessionPicker(Chooser):
     @work(exclusive=True, group="preview")
     async def _preview(self) -> None:
         entry = self._entry
-        if entry:
-            lines = await asyncio.to_thread(catalog.preview, self._data, entry.id)
-            for preview in self.query("#preview").results(Static):
-                preview.update(_preview_of(entry, lines))
-
-    def _look_for(self, words: str) -> None:
-        self._look()
+        if entry is None:
+            return
+        lines = await asyncio.to_thread(catalog.preview, self._data, entry.id)
+        size = f"{counted(entry.turns, 'turn')} · {entry.size_in_words}"
+        shown = [parts((f"{entry.id} · {size}  ", "$muted"), (entry.workspace, "$faint"))]
+        for line in lines:
+            who = ("you ", "$accent") if line.kind == "person" else ("agent ", "$muted")
+            shown.append(Content.assemble(plain(*who), plain(line.text[:600])))
+        for preview in self.query("#preview").results(Static):
+            preview.update(Content("\n\n").join(shown))
 
     def choose(self, at: int | None) -> None:
         if self._entry:
@@ -173,7 +171,7 @@ class SessionPicker(Chooser):
             self._sort = SORTS[(SORTS.index(self._sort) + 1) % len(SORTS)]
         else:
             self._everywhere = not self._everywhere
-        self._look()
+        self.narrow(self.query_one(Input).value)
 
     @work(exclusive=True, group="change")
     async def action_fork(self) -> None:
@@ -209,7 +207,7 @@ class SessionPicker(Chooser):
             await change
         except TuiAgentError as error:
             self._show_error(error)
-        self._look()
+        self.narrow(self.query_one(Input).value)
 
     def _show_error(self, error: TuiAgentError) -> None:
         self.notify(str(error), severity="error", markup=False)
@@ -248,22 +246,6 @@ def _row(entry: SessionEntry, everywhere: bool, current: str, room: int) -> Cont
 
 #: Cells of a title with its size.
 _WIDE = 60
-
-
-def _preview_of(entry: SessionEntry, lines: list[FoundLine]) -> Content:
-    said = [
-        Content.assemble(
-            plain(
-                "you " if line.kind == "person" else "agent ",
-                "$accent" if line.kind == "person" else "$muted",
-            ),
-            plain(line.text[:600]),
-        )
-        for line in lines
-    ]
-    size = f"{counted(entry.turns, 'turn')} · {entry.size_in_words}"
-    head = parts((f"{entry.id} · {size}  ", "$muted"), (entry.workspace, "$faint"))
-    return Content("\n\n").join([head, *said])
 
 
 async def pick(app: Host, data: Path, workspace: Path, current: str = "") -> Choice | None:

@@ -101,10 +101,25 @@ class ChecksDialog(Form[None]):
             self.draw()
 
     async def action_keep(self) -> None:
-        if self._writing:
-            self._keep_command()
-        else:
+        if not self._writing:
             self.run_worker(super().action_keep(), group="accept", exclusive=True)
+            return
+        command, name = self.query_one(KeptInput).value.strip(), self._editing
+        if not command:
+            self.say(plain("Enter a command, or cancel with Esc", "$warning"))
+            return
+        if name:
+            self._checks[name] = replace(self._checks[name], command=command)
+        else:
+            printable = "".join(sign for sign in command.split()[0] if sign.isprintable())
+            name = word = printable[: MOST_OF_NAME - 4] or "check"
+            count = 2
+            while name in self._checks:
+                name, count = f"{word} {count}", count + 1
+            self._checks[name] = CheckCommand(name, command)
+        self.ticked.add(name)
+        self._end_writing()
+        self.query_one(Rows).move_to(name)
 
     async def keep(self) -> None:
         await self._session.checks.accept(
@@ -169,24 +184,6 @@ class ChecksDialog(Form[None]):
         line.focus()
         self.say()
 
-    def _keep_command(self) -> None:
-        command, name = self.query_one(KeptInput).value.strip(), self._editing
-        if not command:
-            self.say(plain("Enter a command, or cancel with Esc", "$warning"))
-            return
-        if name:
-            self._checks[name] = replace(self._checks[name], command=command)
-        else:
-            printable = "".join(sign for sign in command.split()[0] if sign.isprintable())
-            name = word = printable[: MOST_OF_NAME - 4] or "check"
-            count = 2
-            while name in self._checks:
-                name, count = f"{word} {count}", count + 1
-            self._checks[name] = CheckCommand(name, command)
-        self.ticked.add(name)
-        self._end_writing()
-        self.query_one(Rows).move_to(name)
-
     def _end_writing(self) -> None:
         self.query_one(KeptInput).give_up()
         self.remove_class("-writing")
@@ -197,29 +194,24 @@ class ChecksDialog(Form[None]):
         return not self._checks and super().needs_content(event)
 
     def draw(self) -> None:
-        rows = [self._row(check) for check in self._checks.values()]
+        rows = []
+        for check in self._checks.values():
+            ticked, found = check.name in self.ticked, self._attempts.get(check.command)
+            ink = "" if ticked else "muted"
+            left = (tick_box(ticked), Piece(f"{check.name}: ", ink), Piece(check.command, ink, "end"))
+            slow = ["slow"] if check.slow else []
+            if check.command == self._trying:
+                right = (Piece("  " + " · ".join([*slow, "…"]), "accent"),)
+            elif found is not None:
+                ink, short = _INKS[found.state], found.words.partition(" · ")[0]
+                right = tuple(Piece("  " + " · ".join([*slow, words]), ink) for words in (found.words, short))
+            else:
+                right = tuple(Piece(f"  {word}", "muted") for word in slow)
+            rows.append(Row(check.name, Line(left, right), marked=True))
         self.query_one(Rows).set_rows(
             rows or [Row("", Line((Piece("No checks found: n adds one", "muted"),)))]
         )
         self.say()
-
-    def _row(self, check: CheckCommand) -> Row:
-        ticked = check.name in self.ticked
-        left = (
-            tick_box(ticked),
-            Piece(f"{check.name}: ", "" if ticked else "muted"),
-            Piece(check.command, "" if ticked else "muted", "end"),
-        )
-        found = self._attempts.get(check.command)
-        slow = ["slow"] if check.slow else []
-        if check.command == self._trying:
-            right = (Piece("  " + " · ".join([*slow, "…"]), "accent"),)
-        elif found is not None:
-            ink, short = _INKS[found.state], found.words.partition(" · ")[0]
-            right = tuple(Piece("  " + " · ".join([*slow, words]), ink) for words in (found.words, short))
-        else:
-            right = tuple(Piece(f"  {word}", "muted") for word in slow)
-        return Row(check.name, Line(left, right), marked=True)
 
 
 async def choose_checks(app: App[Any], session: Session) -> None:
