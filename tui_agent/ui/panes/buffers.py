@@ -164,13 +164,12 @@ class BuffersPane(Pane):
 
     def show(self, state: State) -> None:
         buffers = state.buffers
+        active = buffers.get(buffers.active)
         before, self._tabs = self._tabs, buffers.tabs
-        if before != self._tabs:
-            self._show_files(buffers)
-        elif active := buffers.get(buffers.active):
-            self._show_editor(active)
-
-    def _show_files(self, buffers: BuffersSlice) -> None:
+        if before == self._tabs:
+            if active:
+                self._show_editor(active)
+            return
         unsaved = sum(buffer.unsaved for buffer in buffers.open)
         count = f" {len(buffers.open)}" if buffers.open else ""
         self.title_text = f"Editor{count}" + (f" ●{unsaved}" if unsaved else "")
@@ -180,7 +179,6 @@ class BuffersPane(Pane):
             if self.screen.focused is editor:
                 self.focus()
             editor.remove()
-        active = buffers.get(buffers.active)
         if active:
             self._show_editor(active)
         for path, editor in self._editors.items():

@@ -192,7 +192,11 @@ class FilesPane(Pane):
         return {
             "open": lambda: self.files.action_select_cursor(),
             "find": self._find,
-            "mention": self._mention_current,
+            "mention": lambda: (
+                (it := self.files.current)
+                and not it.more
+                and self.act(self._mention(it.path), changes=("chat",))
+            ),
             "diff": lambda: compare(
                 self, it.path if (it := self.files.current) and not (it.more or it.is_folder) else ""
             ),
@@ -239,11 +243,6 @@ class FilesPane(Pane):
             return [ChooserRow(path, label(path)) for path in self.session.files.find(query, FOUND)]
 
         self.app.push_screen(Chooser("Find a file", found), self._open)
-
-    def _mention_current(self) -> None:
-        entry = self.files.current
-        if entry and not entry.more:
-            self.act(self._mention(entry.path), changes=("chat",))
 
     async def _mention(self, path: str) -> None:
         draft = self.session.state.input.draft

@@ -231,7 +231,15 @@ def _facts(state: State, model: str, quiet: int, effort: str) -> Iterable[Piece]
     for server in state.commands.running:
         if server.background:
             yield (f"◆ {_cut(server.command)}", "$success")
-    yield from _usage(state)
+    usage, total = state.usage, state.usage.session
+    if usage.context:
+        about = "~" if usage.context_estimated else ""
+        window = f" of {window_in_short(state.model.window)}" if state.model.window_known else ""
+        yield (f"{about}{short_count(usage.context)}{window or ' tokens'}", "$muted")
+    if total.input and total.cached:
+        yield (f"cache {round(100 * total.cached / total.input)}%", "$muted")
+    if (total.input or total.output) and total.cost is not None:
+        yield (dollars(total.cost) or "$0.00", "$muted")
     where = state.workspace
     if where.is_repository:
         moved = "".join(f" {sign}{n}" for sign, n in (("↑", where.ahead), ("↓", where.behind)) if n)
@@ -247,18 +255,6 @@ def _facts(state: State, model: str, quiet: int, effort: str) -> Iterable[Piece]
 
 def _cut(command: str) -> str:
     return command if len(command) <= SHOWN else f"{command[: SHOWN - 1]}…"
-
-
-def _usage(state: State) -> Iterable[Piece]:
-    usage, total = state.usage, state.usage.session
-    if usage.context:
-        about = "~" if usage.context_estimated else ""
-        window = f" of {window_in_short(state.model.window)}" if state.model.window_known else ""
-        yield (f"{about}{short_count(usage.context)}{window or ' tokens'}", "$muted")
-    if total.input and total.cached:
-        yield (f"cache {round(100 * total.cached / total.input)}%", "$muted")
-    if (total.input or total.output) and total.cost is not None:
-        yield (dollars(total.cost) or "$0.00", "$muted")
 
 
 def window_in_short(tokens: int) -> str:

@@ -88,14 +88,13 @@ class TodosPane(ListPane):
     def _draw(self) -> None:
         done = sum(todo.done for todo in self._todos)
         self.title_text = label(f"{self.TITLE} {done}/{len(self._todos)}" if self._todos else self.TITLE)
-        self.set_rows([row for todo in self._todos for row in self._row(todo)])
-
-    def _row(self, todo: Todo) -> list[Row]:
-        count = len({change.path for change in self._review.changes if change.id in todo.changes})
-        files = (Piece(counted(count, "file"), "muted"),) if count else ()
-        text = Piece(todo.text, "muted" if todo.done else "")
-        line = Line((DONE if todo.done else OPEN, Piece(" "), text), files)
-        rows = [Row(todo.id, line, wraps=True, marked=True)]
-        if todo.details and todo.id in self._unfolded:
-            rows.append(note(f"  {todo.details}", "muted", 2))
-        return rows
+        rows = list[Row]()
+        for todo in self._todos:
+            count = len({change.path for change in self._review.changes if change.id in todo.changes})
+            files = (Piece(counted(count, "file"), "muted"),) if count else ()
+            text = Piece(todo.text, "muted" if todo.done else "")
+            line = Line((DONE if todo.done else OPEN, Piece(" "), text), files)
+            rows.append(Row(todo.id, line, wraps=True, marked=True))
+            if todo.details and todo.id in self._unfolded:
+                rows.append(note(f"  {todo.details}", "muted", 2))
+        self.set_rows(rows)

@@ -429,17 +429,12 @@ class Rows(LineView):
 def _lines_of(row: Row, width: int) -> Sequence[Line | Callable[[], Line]]:
     if not row.wraps or not isinstance(row.line, Line):
         return [row.line]
-    if row.marked:
-        return _marked(row.line, width)
-    ink = row.line.left[-1].ink
-    return [
-        Line((Piece(text, ink),)) for text in wrap("".join(p.text for p in row.line.left), width, row.hang)
-    ]
-
-
-def _marked(line: Line, width: int) -> list[Line]:
-    """Wraps only the last piece, aligned with itself and beside the right end."""
+    line = row.line
     *marks, text = line.left
+    if not row.marked:
+        words = "".join(piece.text for piece in line.left)
+        return [Line((Piece(part, text.ink),)) for part in wrap(words, width, row.hang)]
+    # Only the last piece wraps, aligned with itself and beside the right end.
     indent = sum(cell_len(piece.text) for piece in marks)
     beside = 1 + max((cell_len(piece.text) for piece in line.right), default=-1)
     room = width - indent

@@ -216,7 +216,16 @@ class Prompt(WritingArea):
         elif self._taken_by_vim(event):
             return
         elif self._chosen is not None:
-            self._after_choice(self._chosen, event)
+            if is_modifier(event):
+                return
+            # The first key after a choice reverts it, or makes it typed text.
+            digit, self._chosen = self._chosen, None
+            if event.key in ("backspace", "ctrl+z"):
+                event.prevent_default()
+                event.stop()
+                self.set_value("")
+            elif event.is_printable and digit:
+                self.set_value(digit)
         elif (digit := event.character or "").isdecimal() and not self.text and not self.read_only:
             text = self._step(int(digit))
             if text is not None:
@@ -234,18 +243,6 @@ class Prompt(WritingArea):
             self._after_x = True
             return True
         return False
-
-    def _after_choice(self, digit: str, event: events.Key) -> None:
-        """The first key after a choice reverts it, or makes it typed text."""
-        if is_modifier(event):
-            return
-        self._chosen = None
-        if event.key in ("backspace", "ctrl+z"):
-            event.prevent_default()
-            event.stop()
-            self.set_value("")
-        elif event.is_printable and digit:
-            self.set_value(digit)
 
     @on(events.Paste)
     async def _take_paste(self, event: events.Paste) -> None:
