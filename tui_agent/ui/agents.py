@@ -288,12 +288,8 @@ class Agents:
             await asyncio.shield(ended)
             if self._run is not run or self._is_shown:
                 return
-        await self._finish(run)
-
-    async def _finish(self, run: AgentRun) -> None:
-        assert self._ended is not None and self._terminal is not None
-        status, self._run = await self._ended, None
-        self._terminal.close()
+        status, self._run = await ended, None
+        terminal.close()
         await self._session.outside_agents.end(run)
         changes = self._session.state.review.changes
         ours = [change for change in changes if change.id.startswith(f"{run.source}.")]
