@@ -212,31 +212,24 @@ class ChatPane(Pane):
         self._show_mode()
 
     def _show_mode(self) -> None:
-        mode = self.session.mode
-        plan = mode == "ask" and self.session.state.has_plan
-        key, does = (
-            ("prompt.carry_out", "carries out the plan") if plan else ("prompt.mode", "changes the mode")
-        )
-        goal = one_line(self.session.state.input.goal)
-        words = (
-            f"goal: {goal[:_NAMED]}{'…' * (len(goal) > _NAMED)} · /goal off" if goal else self._one_change()
-        )
-        line = parts((mode, _MODE_INK[mode]), (f"   {words or f'{self.keys.shown(key)} {does}'}", "$muted"))
+        mode, state = self.session.mode, self.session.state
+        if goal := one_line(state.input.goal):
+            words = f"goal: {goal[:_NAMED]}{'…' * (len(goal) > _NAMED)} · /goal off"
+        elif not self.prompt.text and not why_not("changes.apply_one", state):
+            changes = shown_changes(state.review)
+            place = title(changes, restored_position(changes, state.layout.place.get("review")))
+            apply, skip = (self.keys.shown(f"changes.{verb}_one") for verb in ("apply", "skip"))
+            words = f"{apply} apply, {skip} skip: {place[3:]}"
+        elif mode == "ask" and state.has_plan:
+            words = f"{self.keys.shown('prompt.carry_out')} carries out the plan"
+        else:
+            words = f"{self.keys.shown('prompt.mode')} changes the mode"
+        line = parts((mode, _MODE_INK[mode]), (f"   {words}", "$muted"))
         if self._vim is not None and self._vim.mode != "insert":
             from tui_agent.ui.editor.vim import mode_words
 
             line = mode_words(self._vim) + "   " + line
         self.query_one("#mode", PromptLine).say(line, layout=False)
-
-    def _one_change(self) -> str:
-        """Keys of the review's current change in the empty prompt, or ""."""
-        state = self.session.state
-        if self.prompt.text or why_not("changes.apply_one", state):
-            return ""
-        changes = shown_changes(state.review)
-        place = title(changes, restored_position(changes, state.layout.place.get("review")))
-        apply, skip = (self.keys.shown(f"changes.{verb}_one") for verb in ("apply", "skip"))
-        return f"{apply} apply, {skip} skip: {place[3:]}"
 
     def _show_going_on(self) -> None:
         self.query_one(ContinueLine).show(self.prompt.text, self.session.state)

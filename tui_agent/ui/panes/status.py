@@ -16,7 +16,7 @@ from textual.widgets import Static
 
 from tui_agent.edits.change import Checkpoint
 from tui_agent.store import commands
-from tui_agent.store.state import NoticesSlice, State
+from tui_agent.store.state import State
 from tui_agent.turn.model_choice import in_short
 from tui_agent.ui.actions import ACTIONS, ANYWHERE, actions_of, why_not
 from tui_agent.ui.graph.facts import dollars, short_count
@@ -98,7 +98,17 @@ class StatusPane(Pane):
         if not facts.is_same(self._facts):  # each update lays out the whole screen
             self._facts = facts
             self.query_one("#facts", Static).update(facts)
-        self._toast_notices(state.notices)
+        notices = state.notices
+        told = notices.total if self._told is None else self._told  # none of earlier runs
+        self._told = notices.total
+        for notice in notices.items:
+            if notice.number > told:
+                text = clean(notice.text)
+                if len(text) > TOAST:
+                    begun = text[:TOAST].rpartition(" ")[0] or text[:TOAST]
+                    text = f"{begun} … · {self.keys.shown('app.notices')} shows all"
+                severity, stays = _SEVERITY[notice.level], _STAYS[notice.level]
+                self.app.notify(text, severity=severity, timeout=stays, markup=False)
         before, self._applies = self._applies, state.review.checkpoints
         known = {point.id for point in before or ()}
         new = [point for point in self._applies if point.id not in known and not point.undone]
@@ -129,23 +139,6 @@ class StatusPane(Pane):
 
     def on_resize(self, event: events.Resize) -> None:
         self.show(self.session.state)
-
-    def _toast_notices(self, notices: NoticesSlice) -> None:
-        """Shows each notice once; those of earlier runs are only recorded."""
-        before = notices.total if self._told is None else self._told
-        self._told = notices.total
-        for notice in notices.items:
-            if notice.number > before:
-                text = clean(notice.text)
-                if len(text) > TOAST:
-                    begun = text[:TOAST].rpartition(" ")[0] or text[:TOAST]
-                    text = f"{begun} … · {self.keys.shown('app.notices')} shows all"
-                self.app.notify(
-                    text,
-                    severity=_SEVERITY[notice.level],
-                    timeout=_STAYS[notice.level],
-                    markup=False,
-                )
 
 
 def facts_line(state: State, width: int, model: str = "", quiet: int = 0, effort: str = "") -> Content:

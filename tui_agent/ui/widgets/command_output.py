@@ -130,9 +130,18 @@ class CommandOutput(FoldLine):
         facts = [fact for fact in told if not check or fact not in words]
         facts += [result.command] if check else []
         line = parts((fold, "$muted"), (mark, colour), words, (" · ".join(facts), "$muted"))
-        if not self._unfolded:
-            return Content("\n").join([line, *self._begun()])
+        if not self._unfolded and (result.by != "person" or not result.output.strip()):
+            return line
         text = coloured((result.coloured or result.output).rstrip("\n"))
+        if not self._unfolded:
+            lines = text.split("\n", allow_blank=True)
+            seen = [_with_both_ends(one) for one in (lines[:INLINE] if result.ok else lines[-INLINE:])]
+            if more := _lines(result) - len(seen):
+                where = "" if result.ok else " above"
+                key = keys_of(self).shown("chat.blocks")
+                walks = f" · {key} walks to them" if key else ""
+                seen.append(parts((f"… {more:,} more{where}{walks}", "$muted")))
+            return Content("\n").join([line, *seen])
         hint = [parts(("  o opens the next place", "$muted"))] if any(places(result.output)) else []
         lacked = [parts((f"  view: {one}", "$muted")) for one in result.report]
         links = [
@@ -145,20 +154,6 @@ class CommandOutput(FoldLine):
         ]
         underlined = [Span(span.start, span.end, "underline") for span in links]
         return Content("\n").join([line, *hint, *lacked, text.add_spans([*underlined, *links])])
-
-    def _begun(self) -> list[Content]:
-        result = self._result
-        if result.by != "person" or not result.output.strip():
-            return []
-        lines = coloured((result.coloured or result.output).rstrip("\n")).split("\n", allow_blank=True)
-        seen = lines[:INLINE] if result.ok else lines[-INLINE:]
-        seen = [_with_both_ends(line) for line in seen]
-        if not (more := _lines(result) - len(seen)):
-            return seen
-        where = "" if result.ok else " above"
-        key = keys_of(self).shown("chat.blocks")
-        walks = f" · {key} walks to them" if key else ""
-        return [*seen, parts((f"… {more:,} more{where}{walks}", "$muted"))]
 
 
 def _with_both_ends(line: Content) -> Content:

@@ -20,7 +20,7 @@ from tui_agent.context.memory import asks_to_go_on
 from tui_agent.files.text import one_line
 from tui_agent.store.conversation import estimated_tokens
 from tui_agent.store.graph import SubTask
-from tui_agent.store.state import PermissionQuestion, State, TurnSlice
+from tui_agent.store.state import PermissionQuestion, State
 from tui_agent.ui.graph.facts import clock, dollars, short_count
 from tui_agent.ui.host import keys_of
 from tui_agent.ui.keys.keymap import view_bindings
@@ -281,11 +281,22 @@ class ProgressLine(PromptLine):
         thinks = turn.phase == "streaming" and reply.reasoning and not (reply.message or reply.summary)
         facts = [f" · {fact}" for fact in facts if fact]
         stops = f" · {stop} stops" if stop else ""
-        doing = _progress(state.turn, state.model.name)
-        if turn.phase == "streaming" and (thinks or reply.writing):
+        if reads:
+            of_all = f" · {turn.read:,} of {turn.read_of:,} tokens" if turn.read_of else ""
+            doing = f"{turn.read_waits or 'reading the prompt'}, {turn.reading} s{of_all}"
+        elif thinks:
+            doing = "thinking"
+        elif turn.phase == "streaming" and reply.writing:
             told = len("".join(facts) + stops)
             path = fit(one_line(reply.writing), max(across - told - 14, _SHORTEST_PATH), "start")
-            doing = "thinking" if thinks else f"writing {path}"
+            doing = f"writing {path}"
+        else:
+            call = next(iter(turn.calls.values()), "")
+            name, _, shown = call.partition(" ")
+            called = f"{WORDS[name].doing} {shown}".strip() if name in WORDS else call
+            words = called or _PHASES.get(turn.phase, turn.phase)
+            who = state.model.name if turn.phase == "asking" else ""
+            doing = one_line(words.replace(" the model", f" {who or 'the model'}"))
         return [parts(("● ", "$running"), (fitted(doing, facts, stops, across - MARK), "$muted"))]
 
     @property
@@ -308,19 +319,6 @@ def fitted(doing: str, facts: Sequence[str], stops: str, room: int) -> str:
         facts.pop()
     behind = "".join(facts) + stops
     return fit(doing, max(room - cell_len(behind), 1)) + behind
-
-
-def _progress(turn: TurnSlice, model: str) -> str:
-    if turn.phase == "asking" and turn.reading:
-        so_far = f" · {turn.read:,} of {turn.read_of:,} tokens" if turn.read_of else ""
-        doing = turn.read_waits or "reading the prompt"
-        return f"{doing}, {turn.reading} s{so_far}"
-    call = next(iter(turn.calls.values()), "")
-    name, _, shown = call.partition(" ")
-    called = f"{WORDS[name].doing} {shown}".strip() if name in WORDS else call
-    words = called or _PHASES.get(turn.phase, turn.phase)
-    who = f" {model}" if turn.phase == "asking" and model else ""
-    return one_line(words.replace(" the model", who or " the model"))
 
 
 def so_far(state: State) -> list[Content]:
