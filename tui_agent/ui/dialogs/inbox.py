@@ -92,20 +92,15 @@ def inbox_rows(state: State, others: Sequence[OtherSession]) -> Iterator[InboxRo
             yield InboxRow(f"task {task.id}", tasks, tasks, "failed", "$failed", words)
     order = list(STATES)
     known = sorted(others, key=lambda it: (order.index(it.state) if it.state in order else len(order), it.id))
-    yield from map(_of_other, known)
-
-
-def _of_other(other: OtherSession) -> InboxRow:
-    named = other.title or other.id
-    where = f"{other.host}:{other.workspace}" if other.host else os.path.basename(other.workspace)
-    changes = f" · {counted(other.changes, 'file')}" if other.changes else ""
-    asks = f" · {other.asks}" if other.asks else ""
-    here = " · in another terminal" if other.attached else ""
-    action = "inbox.answer" if other.asks else "chooser.choose"
-    words = f"{where} · {named}{asks}{changes}{here}"
-    colour = STATES.get(other.state, "$muted")
-    name = f"{other.host}/{other.id}/{other.pid}"
-    return InboxRow(name, "", action, other.state, colour, words, other)
+    for other in known:
+        where = f"{other.host}:{other.workspace}" if other.host else os.path.basename(other.workspace)
+        changes = f" · {counted(other.changes, 'file')}" if other.changes else ""
+        asks = f" · {other.asks}" if other.asks else ""
+        here = " · in another terminal" if other.attached else ""
+        action = "inbox.answer" if other.asks else "chooser.choose"
+        words = f"{where} · {other.title or other.id}{asks}{changes}{here}"
+        name = f"{other.host}/{other.id}/{other.pid}"
+        yield InboxRow(name, "", action, other.state, STATES.get(other.state, "$muted"), words, other)
 
 
 class Inbox(Chooser):

@@ -75,8 +75,18 @@ def _action(index: int, action: ActionSlice, asking: bool, unfolded: bool) -> It
     }.get(action.state, ("", ""))
     if words:
         yield note(f"  {words}", ink, 2)
-    if asking:
-        yield from _question(index, action)
+    if not asking:
+        return
+    asked, key, none = "Which file is meant?", "let_go", "continue without it"
+    if action.question:  # about secrets in the file
+        asked, none = action.question, "none"
+    elif action.several:
+        asked, key, none = "Several files have this name. Which one is meant?", "all", "all of them"
+    yield note(f"  {asked}", "warning", 2)
+    for number, choice in enumerate(action.nearest[:9], 1):
+        shown = Piece(_CHOICES.get(choice, choice)) if action.question else Piece(choice, "", "start")
+        yield Row(f"choice:{index}:{choice}", Line((Piece(f"  {number} ", "accent"), shown)))
+    yield Row(f"{key}:{index}", Line((Piece("  0 ", "accent"), Piece(none))))
 
 
 def _attempt(attempt: Attempt, marked: bool) -> Row:
@@ -130,19 +140,6 @@ def _files(index: int, action: ActionSlice, unfolded: bool) -> Iterator[Row]:
     for path in others if unfolded else others[:_OTHERS_SHOWN]:
         left = (Piece("  · ", "faint"), Piece(path, "muted", "start"))
         yield Row(f"other:{index}:{path}", Line(left, (Piece("or this", "faint"),)))
-
-
-def _question(index: int, action: ActionSlice) -> Iterator[Row]:
-    asked, key, none = "Which file is meant?", "let_go", "continue without it"
-    if action.question:  # about secrets in the file
-        asked, none = action.question, "none"
-    elif action.several:
-        asked, key, none = "Several files have this name. Which one is meant?", "all", "all of them"
-    yield note(f"  {asked}", "warning", 2)
-    for number, choice in enumerate(action.nearest[:9], 1):
-        words = Piece(_CHOICES.get(choice, choice)) if action.question else Piece(choice, "", "start")
-        yield Row(f"choice:{index}:{choice}", Line((Piece(f"  {number} ", "accent"), words)))
-    yield Row(f"{key}:{index}", Line((Piece("  0 ", "accent"), Piece(none))))
 
 
 def _directory(directory: DirectoryAction, outcome: str = "", *, failed: bool = False) -> Row:
