@@ -18,7 +18,6 @@ from tests.support.editors import EditorApp, parsed
 from tui_agent.edits.search import Occurrence
 from tui_agent.ui.editor import code_editor as editor_module
 from tui_agent.ui.editor import documents
-from tui_agent.ui.editor import writing_area as text_area
 from tui_agent.ui.editor.code_editor import MOST_LINES, PART, Editor
 from tui_agent.ui.editor.documents import CodeDocument, ExactDocument
 from tui_agent.ui.editor.writing_area import SEARCHED_LINES
@@ -300,7 +299,6 @@ async def test_a_long_paste_is_one_edit_that_is_measured_and_taken_apart_in_a_th
             return widest([*lines], tab)
 
         monkeypatch.setattr(documents, "widest", measured)
-        monkeypatch.setattr(text_area, "widest", measured)
         app.editor.move_cursor((0, 3))
         app.post_message(events.Paste("pasted 漢\r\n" * 20_000 + "w" * 300))
         await pilot.press("Z")

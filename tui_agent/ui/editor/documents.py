@@ -96,8 +96,13 @@ class ExactDocument(DocumentBase):
         self._touched.clear()
         return Size(cells, len(self._rows))
 
-    def prepare(self, text: str, lines: list[str], cells: int) -> None:
-        self._ahead = text, lines, cells
+    def prepare(self, text: str, tab_width: int) -> str:
+        """Blocking. Returns `text` with the document's line endings, split and measured for its insertion."""
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        lines = text.split("\n")
+        text = text.replace("\n", self._newline)
+        self._ahead = text, lines, widest(lines, tab_width)
+        return text
 
     def replace_range(self, start: Location, end: Location, text: str) -> EditResult:
         (top, left), (bottom, right) = sorted((start, end))

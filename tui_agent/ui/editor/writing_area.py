@@ -28,7 +28,7 @@ from textual.widgets.text_area import (
     TextAreaTheme,
 )
 
-from tui_agent.ui.editor.documents import ExactDocument, widest
+from tui_agent.ui.editor.documents import ExactDocument
 from tui_agent.ui.keys.keyboard import store_waiting
 from tui_agent.ui.safe_text import clean
 from tui_agent.ui.textual_patches.text_area_lines import drawn_line
@@ -285,20 +285,19 @@ class WritingArea(TextArea, inherit_bindings=False):
     @on(events.Paste)
     async def _insert_pasted(self, event: events.Paste) -> None:
         """Splits a long paste in a thread; later keys wait in the queue."""
-        if not self.read_only:
-            event.prevent_default()
-            if len(event.text) < PASTED_LONG:
-                self.move_cursor(self._type_in(event.text).end_location)
-                self.focus()
+        if self.read_only:
+            return
+        event.prevent_default()
+        text, document = event.text, self.document
+        if len(text) >= PASTED_LONG and isinstance(document, ExactDocument):
+            text = await asyncio.to_thread(document.prepare, text, self.indent_width)
+            if not self.is_attached or self.read_only:
                 return
-            ending = self.document.newline
-            text, lines, width = await asyncio.to_thread(_parted, event.text, ending, self.indent_width)
-            if self.is_attached and not self.read_only:
-                if isinstance(self.document, ExactDocument):
-                    self.document.prepare(text, lines, width)
-                result = self.replace(text, *self.selection, maintain_selection_offset=False)
-                self.move_cursor(result.end_location)
-                self.focus()
+            result = self.replace(text, *self.selection, maintain_selection_offset=False)
+        else:
+            result = self._type_in(text)
+        self.move_cursor(result.end_location)
+        self.focus()
 
     @on(events.Key)
     async def _run_key(self, event: events.Key) -> None:
@@ -379,12 +378,6 @@ class WritingArea(TextArea, inherit_bindings=False):
 
 def _ground_of(style: Style | None) -> Style | None:
     return Style(bgcolor=style.bgcolor) if style is not None else None
-
-
-def _parted(text: str, ending: str, tab_width: int) -> tuple[str, list[str], int]:
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    lines = text.split("\n")
-    return text if ending == "\n" else text.replace("\n", ending), lines, widest(lines, tab_width)
 
 
 class StoresDraft:
