@@ -238,9 +238,16 @@ class Vim:
         if visual:
             return self._in_visual(operator or rest, count, counted)
         if operator:
-            if operator.startswith("g") and rest == operator[1]:
-                rest = operator
-            span = self._span(operator, rest, count, counted)
+            row, to = self._area.cursor_location[0], self._rows_over(rest, count, counted)
+            if rest == operator or (operator.startswith("g") and rest == operator[1]):
+                span = self._rows(row, count)
+            elif to is not None:
+                between = self._rows(min(row, to), abs(to - row) + 1)
+                span = None if to == row and rest in "jk" else between
+            elif rest[0] in "ia" and len(rest) == 2:
+                span = text_object(self._text, self._at, rest[1], count, around=rest[0] == "a")
+            else:
+                span = range_of(self._text, self._at, self._find_again(rest), count, operator == "c")
             if span is not None:
                 self._operate(operator, span)
             return True
@@ -549,18 +556,6 @@ class Vim:
             kind, sign = self._last_find
             return (kind.swapcase() if rest == "," else kind) + sign
         return rest
-
-    def _span(self, operator: str, rest: str, count: int, counted: bool) -> TextRange | None:
-        row = self._area.cursor_location[0]
-        if rest == operator:
-            return self._rows(row, count)
-        if (to := self._rows_over(rest, count, counted)) is not None:
-            if to == row and rest in "jk":
-                return None
-            return self._rows(min(row, to), abs(to - row) + 1)
-        if rest[0] in "ia" and len(rest) == 2:
-            return text_object(self._text, self._at, rest[1], count, around=rest[0] == "a")
-        return range_of(self._text, self._at, self._find_again(rest), count, operator == "c")
 
     def _rows(self, row: int, count: int) -> TextRange:
         last = min(row + count, self._area.document.line_count) - 1
