@@ -96,7 +96,7 @@ class ConflictLines(LineView):
         self.refresh()
         if moved or self.scroll_offset.y >= len(self._lines):
             tops = (at for at, line in enumerate(self._lines) if line.place == current)
-            self.call_after_refresh(self.scroll_to, y=max(next(tops, 0) - 2, 0), animate=False)
+            self.call_after_refresh(self.scroll_to, y=max(next(tops, 0) - 2, 0))
 
     def render_line(self, y: int) -> Strip:
         y += self.scroll_offset.y

@@ -84,7 +84,7 @@ class DiffView(LineView):
             self.shown = ready if ready is not None and ready.diff is diff else DiffLines(diff)
             self._words = ""
             self._colours = self._awaited = None
-            self.scroll_to(0, 0, animate=False)
+            self.scroll_to(0, 0)
         moved = fresh or current != self._current
         self._states, self._current = tuple(states), current
         self._changed()
@@ -101,7 +101,7 @@ class DiffView(LineView):
         if self.shown is None and self._words == text:
             return
         self.shown, self._words, self._current = None, text, -1
-        self.scroll_to(0, 0, animate=False)
+        self.scroll_to(0, 0)
         self._changed()
 
     def state_of(self, hunk: int) -> HunkState:
@@ -287,7 +287,7 @@ class DiffView(LineView):
         top, height = self.scroll_offset.y, self.down
         if top + 1 <= first and last < top + height - 1:
             return
-        self.scroll_to(y=max(first - min(3, height // 4), 0), animate=False)
+        self.scroll_to(y=max(first - min(3, height // 4), 0))
 
 
 #: Indices of the left and right line; `None` for an empty side.
