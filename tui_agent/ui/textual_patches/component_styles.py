@@ -18,8 +18,6 @@ from textual.dom import DOMNode
 
 from tui_agent.ui.textual_patches.guard import missing, usable
 
-_styles_of = DOMNode.get_component_styles
-
 
 def apply() -> bool:
     known = usable(
@@ -28,30 +26,30 @@ def apply() -> bool:
         missing(DOMNode, "_component_styles _get_component_classes", _attach="self parent"),
         missing(DOMNode, get_component_styles="self names"),
     )
-    if known:
-        Stylesheet._process_component_classes = _style_again  # ty: ignore[invalid-assignment]
-        DOMNode.get_component_styles = _style_and_get  # ty: ignore[invalid-assignment]
-    return known
+    if not known:
+        return False
+    styles_of = DOMNode.get_component_styles
 
+    def style(stylesheet: Stylesheet, node: DOMNode, component: str) -> None:
+        child = DOMNode(classes=component)
+        child._attach(node)
+        stylesheet.apply(child)
+        node._component_styles[component] = child.styles
 
-def _style_again(stylesheet: Stylesheet, node: DOMNode) -> None:
-    before = list(node._component_styles)
-    node._component_styles.clear()
-    for component in before:
-        _style(stylesheet, node, component)
-    if before:
-        node.refresh()
+    def style_again(stylesheet: Stylesheet, node: DOMNode) -> None:
+        before = list(node._component_styles)
+        node._component_styles.clear()
+        for component in before:
+            style(stylesheet, node, component)
+        if before:
+            node.refresh()
 
+    def style_and_get(node: DOMNode, *names: str) -> Any:
+        for name in names:
+            if name not in node._component_styles and name in node._get_component_classes():
+                style(node.app.stylesheet, node, name)
+        return styles_of(node, *names)
 
-def _style_and_get(node: DOMNode, *names: str) -> Any:
-    for name in names:
-        if name not in node._component_styles and name in node._get_component_classes():
-            _style(node.app.stylesheet, node, name)
-    return _styles_of(node, *names)
-
-
-def _style(stylesheet: Stylesheet, node: DOMNode, component: str) -> None:
-    child = DOMNode(classes=component)
-    child._attach(node)
-    stylesheet.apply(child)
-    node._component_styles[component] = child.styles
+    Stylesheet._process_component_classes = style_again  # ty: ignore[invalid-assignment]
+    DOMNode.get_component_styles = style_and_get  # ty: ignore[invalid-assignment]
+    return True

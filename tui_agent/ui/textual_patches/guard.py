@@ -16,17 +16,13 @@ SWITCH = "TUI_AGENT_PATCHES"
 _Class = TypeVar("_Class", bound=type)
 
 
+@cache  # some patches ask at each key and frame, and the log has one line for each
 def usable(patch: str, *problems: str) -> bool:
     """Whether a patch is usable, given the results of `missing`; the debug log has the reasons."""
     problem = "switched off" if os.environ.get(SWITCH) == "none" else next(filter(None, problems), "")
     if problem:
-        _log_skip(patch, problem)
+        _log.warning("Textual is not patched, %s: %s", patch, problem)
     return not problem
-
-
-@cache
-def _log_skip(patch: str, problem: str) -> None:
-    _log.warning("Textual is not patched, %s: %s", patch, problem)
 
 
 def plain_unless(patch: str, *problems: str) -> Callable[[_Class], _Class]:
@@ -52,7 +48,7 @@ def module_of(name: str) -> ModuleType | None:
         return None
 
 
-@cache  # some patches ask at each key and frame
+@cache
 def missing(owner: type, attributes: str = "", **methods: str) -> str:
     """Describes the missing members of a class, or returns "". `attributes` are space-separated names set or
     declared by the class.

@@ -28,14 +28,14 @@ except ImportError:
 
 
 def apply() -> bool:
-    known = usable("notices", missing(Toast or object, remove="self"))
-    if known and Toast is not None:
-        Toast.remove = _remove  # ty: ignore[invalid-assignment]
-    return known
+    if not usable("notices", missing(Toast or object, remove="self")) or Toast is None:
+        return False
 
+    def remove(toast: Widget) -> AwaitRemove:
+        return Widget.remove(toast.parent if ToastHolder and isinstance(toast.parent, ToastHolder) else toast)
 
-def _remove(toast: Widget) -> AwaitRemove:
-    return Widget.remove(toast.parent if ToastHolder and isinstance(toast.parent, ToastHolder) else toast)
+    Toast.remove = remove  # ty: ignore[invalid-assignment]
+    return True
 
 
 def dismiss_notices(app: App[Any], which: Callable[[list[Notification]], list[Notification]]) -> None:

@@ -31,30 +31,10 @@ except ImportError:
 
 def rows_of(screen: Screen[Any]) -> list[Strip]:
     """Excludes the screens behind it."""
-    if not _known() or visible_screen_stack is None:
-        return _composed(screen)
-    visible_screen_stack.set([])
-    return screen._compositor.render_strips()
-
-
-def line_of(options: OptionList, index: int) -> int:
-    """The first line of an option, relative to the first option."""
-    return options._index_to_line.get(index, 0) if _known() else index
-
-
-@cache
-def _known() -> bool:
-    return usable(
-        "rows of a screen",
-        "" if visible_screen_stack is not None else "its names are others",
-        missing(Screen, "_compositor"),
-        missing(Compositor or object, render_strips="self size"),
-        missing(OptionList, "_index_to_line"),
-    )
-
-
-def _composed(screen: Screen[Any]) -> list[Strip]:
-    """Fallback with public names: draws each widget over the previous ones."""
+    if _known() and visible_screen_stack is not None:
+        visible_screen_stack.set([])
+        return screen._compositor.render_strips()
+    # with public names: draws each widget over the previous ones
     size = screen.size
     rows = [Strip.blank(size.width) for _ in range(size.height)]
     for widget in screen.walk_children(Widget, with_self=True):
@@ -71,3 +51,19 @@ def _composed(screen: Screen[Any]) -> list[Strip]:
             before, after = rows[y].crop(0, seen.x), rows[y].crop(seen.right)
             rows[y] = Strip.join([before, strip.adjust_cell_length(seen.width), after])
     return rows
+
+
+def line_of(options: OptionList, index: int) -> int:
+    """The first line of an option, relative to the first option."""
+    return options._index_to_line.get(index, 0) if _known() else index
+
+
+@cache
+def _known() -> bool:
+    return usable(
+        "rows of a screen",
+        "" if visible_screen_stack is not None else "its names are others",
+        missing(Screen, "_compositor"),
+        missing(Compositor or object, render_strips="self size"),
+        missing(OptionList, "_index_to_line"),
+    )
