@@ -49,13 +49,15 @@ def unquoted(name: str) -> str:
     quoted = _QUOTED.fullmatch(name)
     if quoted is None:
         return name
-    raw = _ESCAPE.sub(_escaped, quoted[1].encode("utf-8", "surrogatepass"))
+    raw = _ESCAPE.sub(
+        lambda found: (
+            bytes([based_number(found[1].decode(), 8) & 255])
+            if len(found[1]) == 3
+            else _ESCAPES.get(found[1], found[1])
+        ),
+        quoted[1].encode("utf-8", "surrogatepass"),
+    )
     return raw.decode("utf-8", "replace")
-
-
-def _escaped(match: re.Match[bytes]) -> bytes:
-    sign = match[1]
-    return bytes([based_number(sign.decode(), 8) & 255]) if len(sign) == 3 else _ESCAPES.get(sign, sign)
 
 
 def in_header(text: str) -> str:

@@ -136,18 +136,58 @@ def from_items(items: Iterable[Any]) -> Plan:
         typed = _typed(item)
         if not isinstance(typed, dict):
             faults.append(f"Action {number + 1} is not an object.")
-        elif typed.get("type") == "directory":
-            path = typed.get("path")
+            continue
+        if typed.get("type") == "directory":
+            path, wanted = typed.get("path"), typed.get("filter")
             if not isinstance(path, str):
                 faults.append(f"Action {number + 1} lists a directory without a path.")
                 continue
-            wanted = typed.get("filter")
             name_filter = joined(wanted) if isinstance(wanted, str) else ""
-            directories.append(
-                DirectoryAction(joined(path.strip()) or ".", typed.get("recursive") is True, name_filter)
+            path = joined(path.strip()) or "."
+            directories.append(DirectoryAction(path, typed.get("recursive") is True, name_filter))
+            continue
+        wanted = typed.get("patterns", [])
+        patterns = [p.strip() for p in wanted if isinstance(p, str)] if isinstance(wanted, list) else []
+        patterns = list(dict.fromkeys(joined(pattern) for pattern in patterns if pattern))
+        name = joined(str(typed.get("name") or (patterns[0] if patterns else f"action {number + 1}")))
+        if not patterns:
+            faults.append(f"{name} has no pattern to look for.")
+            continue
+        if len(patterns) > MAX_PATTERNS:
+            faults.append(f"{name} has {len(patterns)} patterns; the first {MAX_PATTERNS} are used.")
+        required = typed.get("required") is True
+        # `120-180`, or the first and the last line as numbers
+        value = typed.get("lines")
+        written = value if isinstance(value, list) else [] if value is None else [value]
+        if len(written) == 2 and all(isinstance(one, int) for one in written):
+            written = [f"{written[0]}-{written[1]}"]
+        found = [
+            read_range(part)
+            for one in written
+            for part in (one.split(",") if isinstance(one, str) else [one])
+        ]
+        if None in found:
+            faults.append(f"{name} has lines that are not a range such as 120-180: they are skipped.")
+        usual: FallbackKind = "ask_user" if required else "skip"
+        fallback = typed.get("fallbackAction")
+        if fallback not in ("ask_user", "skip", "create_new"):
+            if fallback is not None:
+                faults.append(
+                    f"{name} has an unknown fallbackAction {str(fallback)[:40]!r}; {usual} is used."
+                )
+            fallback = usual
+        files.append(
+            FileAction(
+                name=name,
+                patterns=tuple(patterns[:MAX_PATTERNS]),
+                reason=joined(str(typed.get("reason") or "")),
+                required=required,
+                fallback=fallback,
+                all=typed.get("all") is True,
+                by="model",
+                lines=tuple(one for one in found if one is not None),
             )
-        else:
-            _add_file(typed, number, files, faults)
+        )
     return Plan("model", tuple(files), tuple(directories), tuple(faults))
 
 
@@ -182,44 +222,3 @@ def _typed(item: Any) -> Any:
         key: value for key, value in item.items() if key not in ("pattern", "patterns") and value is not None
     }
     return {"type": kind, **rest} if patterns is None else {"type": kind, **rest, "patterns": patterns}
-
-
-def _add_file(item: dict[str, Any], number: int, files: list[FileAction], faults: list[str]) -> None:
-    wanted = item.get("patterns", [])
-    patterns = [p.strip() for p in wanted if isinstance(p, str)] if isinstance(wanted, list) else []
-    patterns = list(dict.fromkeys(joined(pattern) for pattern in patterns if pattern))
-    name = joined(str(item.get("name") or (patterns[0] if patterns else f"action {number + 1}")))
-    if not patterns:
-        faults.append(f"{name} has no pattern to look for.")
-        return
-    if len(patterns) > MAX_PATTERNS:
-        faults.append(f"{name} has {len(patterns)} patterns; the first {MAX_PATTERNS} are used.")
-    required = item.get("required") is True
-    # `120-180`, or the first and the last line as numbers
-    value = item.get("lines")
-    written = value if isinstance(value, list) else [] if value is None else [value]
-    if len(written) == 2 and all(isinstance(one, int) for one in written):
-        written = [f"{written[0]}-{written[1]}"]
-    found = [
-        read_range(part) for one in written for part in (one.split(",") if isinstance(one, str) else [one])
-    ]
-    if None in found:
-        faults.append(f"{name} has lines that are not a range such as 120-180: they are skipped.")
-    usual: FallbackKind = "ask_user" if required else "skip"
-    fallback = item.get("fallbackAction")
-    if fallback not in ("ask_user", "skip", "create_new"):
-        if fallback is not None:
-            faults.append(f"{name} has an unknown fallbackAction {str(fallback)[:40]!r}; {usual} is used.")
-        fallback = usual
-    files.append(
-        FileAction(
-            name=name,
-            patterns=tuple(patterns[:MAX_PATTERNS]),
-            reason=joined(str(item.get("reason") or "")),
-            required=required,
-            fallback=fallback,
-            all=item.get("all") is True,
-            by="model",
-            lines=tuple(one for one in found if one is not None),
-        )
-    )

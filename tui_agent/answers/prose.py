@@ -7,7 +7,7 @@ an excerpt.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 
 from msgspec import Struct
@@ -284,23 +284,13 @@ def changes(text: str, cut: bool = False) -> ProseChanges:
                 faults[item.sentence] = None
             case str():
                 faults[item] = None
-    spans = _offsets(text, scan.taken)
+    ends = (found.end() for found in re.finditer("\n", text)) if scan.taken else ()
+    starts = [0, *ends, len(text)]
+    last = len(starts) - 1
+    spans = [(starts[begin], starts[min(end, last)], use) for begin, end, use in scan.taken]
     return ProseChanges(
         tuple(made), tuple(faults), tuple(refused), tuple(offered), tuple(scan.shown), tuple(spans)
     )
-
-
-def _offsets(text: str, taken: Sequence[tuple[int, int, Use]]) -> Iterator[tuple[int, int, Use]]:
-    number = at = 0
-    for first, last, use in taken:
-        places = []
-        for line in (first, last):
-            while number < line and at < len(text):
-                end = text.find("\n", at)
-                at = len(text) if end < 0 else end + 1
-                number += 1
-            places.append(at)
-        yield places[0], places[1], use
 
 
 class _Scan:
@@ -361,7 +351,17 @@ class _Scan:
         elif unified.begins(lines, at):
             end = self._diff(at)
         elif markers.begins_block(line):
-            end = self._block(at)
+            label = self._label(at)
+            blocks = [markers.read_block(lines, at, self.lines.hot_from(at + 1))]
+            while (
+                not blocks[-1].open
+                and (below := self.lines.below(blocks[-1].end)) < len(lines)
+                and markers.begins_block(lines[below])
+            ):
+                at = below
+                blocks.append(markers.read_block(lines, at, self.lines.hot_from(at + 1)))
+            self.findings.blocks(file_names.in_any_label(label), blocks)
+            end = at + 1 if blocks[-1].open else blocks[-1].end
         else:
             self._say_what_resembles(at, line)
             return self._tag(at, line)
@@ -381,19 +381,6 @@ class _Scan:
             found = found[:-1]
         self.findings.sections(found)
         return max(end, at + 1)
-
-    def _block(self, at: int) -> int:
-        label = self._label(at)
-        found: list[markers.Block] = []
-        while True:
-            block = markers.read_block(self.lines.all, at, self.lines.hot_from(at + 1))
-            found.append(block)
-            below = self.lines.below(block.end)
-            if block.open or below == len(self.lines) or not markers.begins_block(self.lines.all[below]):
-                break
-            at = below
-        self.findings.blocks(file_names.in_any_label(label), found)
-        return at + 1 if block.open else block.end
 
     def _say_what_resembles(self, at: int, line: str) -> None:
         quoted = None if line.lstrip().startswith(">>>>>") else _QUOTED.match(line)

@@ -302,7 +302,17 @@ def _own_end(text: str, found: re.Match[str], missing: set[str]) -> int:
         close = _CALL_ENDS.get(found["call"].lower())
         return _after(text, found, re.escape(close), missing) if close else _line_end(text, found.end())
     if found["json"]:
-        return _json_end(text, found.end() - len(found["json"]), missing)
+        at = found.end() - len(found["json"])
+        depth = 0
+        for piece in _JSON_PIECE.finditer(text, at) if "json" not in missing else ():
+            if piece[0] in "{[":
+                depth += 1
+            elif piece[0] in "}]":
+                depth -= 1
+                if depth <= 0:
+                    return piece.end()
+        missing.add("json")
+        return at + 1
     if found["hunk"]:
         return _hunk_end(text, found.end() - len(found["hunk"]))
     return 0
@@ -338,21 +348,6 @@ def _line_end(text: str, at: int) -> int:
 
 
 _JSON_PIECE = late(r'"(?:[^"\\]++|\\.)*+"|[{}\[\]]', re.DOTALL)
-
-
-def _json_end(text: str, at: int, missing: set[str]) -> int:
-    if "json" in missing:
-        return at + 1
-    depth = 0
-    for piece in _JSON_PIECE.finditer(text, at):
-        if piece[0] in "{[":
-            depth += 1
-        elif piece[0] in "}]":
-            depth -= 1
-            if depth <= 0:
-                return piece.end()
-    missing.add("json")
-    return at + 1
 
 
 def unopened_thought_end(text: str) -> int:

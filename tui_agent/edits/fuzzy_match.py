@@ -46,35 +46,28 @@ def windows(source: SourceText, lines: Sequence[str], threshold: float) -> list[
     said = sum(char.isalnum() for one in keys for char in one)
     if said < FEWEST:
         return []
-    rare = _rarest(source, lines)
-    if rare is None:
+    words: dict[str, int] = {}
+    for number, line in enumerate(lines):
+        for word in _WORD.findall(line):
+            words.setdefault(word, number)
+    count, rarest = _COMMON + 1, ""
+    for word in sorted(words, key=len, reverse=True)[:_WORDS_TRIED]:
+        here = source.text.count(word)
+        if not here:
+            return []
+        if here < count:
+            count, rarest = here, word
+        if here <= _RARE:
+            break
+    if not rarest:
         return []
-    places, at = rare
+    places, at = source.lines_with(rarest), words[rarest]
     same = _distinct(_same_words(source, keys, places))
     if sum(map(bool, keys)) == 1:  # blank lines around a single line distinguish its matches
         same = [one for one in same if len(one.ties) > keys.count("")]
     if same or said < ANCHOR:
         return same
     return _distinct(_with_more(source, keys, places, at, 2 * threshold - 1))
-
-
-def _rarest(source: SourceText, lines: Sequence[str]) -> tuple[list[int], int] | None:
-    words: dict[str, int] = {}
-    for number, line in enumerate(lines):
-        for word in _WORD.findall(line):
-            words.setdefault(word, number)
-    best: tuple[int, str] | None = None
-    for word in sorted(words, key=len, reverse=True)[:_WORDS_TRIED]:
-        count = source.text.count(word)
-        if not count:
-            return None
-        if best is None or count < best[0]:
-            best = count, word
-        if count <= _RARE:
-            break
-    if best is None or best[0] > _COMMON:
-        return None
-    return source.lines_with(best[1]), words[best[1]]
 
 
 def _distinct(found: Iterator[Window]) -> list[Window]:

@@ -82,7 +82,14 @@ def _rules(pairs: Sequence[Pair]) -> list[_Rule]:
         return [_first_only(first[1])]
     known = dict(pairs)
     function = all(known[wanted] == there for wanted, there in pairs)
-    rules = [*_shifts(known), *_scales(known)] if function else []
+    rules: list[_Rule] = []
+    if function:
+        more, less = first[1].removesuffix(first[0]), first[0].removesuffix(first[1])
+        if more and all(there == more + wanted for wanted, there in pairs):
+            rules.append(lambda _, depth: more + depth)
+        elif less and all(wanted == less + there for wanted, there in pairs):
+            rules.append(lambda _, depth: depth[len(less) :] if depth.startswith(less) else None)
+        rules += _scales(known)
     agrees = any(wanted and wanted == there for wanted, there in pairs)
     if function and not (rules or trimmed or agrees) and len(set(known.values())) == len(known):
         rules.append(lambda _, wanted: known.get(wanted))
@@ -100,19 +107,6 @@ def _rules(pairs: Sequence[Pair]) -> list[_Rule]:
 
 def _first_only(depth: str) -> _Rule:
     return lambda number, wanted: wanted or (depth if number == 0 else None)
-
-
-def _shifts(known: dict[str, str]) -> list[_Rule]:
-    wanted, there = next(iter(known.items()))
-    if there.endswith(wanted) and len(there) > len(wanted):
-        more = there[: len(there) - len(wanted)]
-        if all(other == more + one for one, other in known.items()):
-            return [lambda _, depth: more + depth]
-    if wanted.endswith(there) and len(wanted) > len(there):
-        less = wanted[: len(wanted) - len(there)]
-        if all(one == less + other for one, other in known.items()):
-            return [lambda _, depth: depth[len(less) :] if depth.startswith(less) else None]
-    return []
 
 
 def _scales(known: dict[str, str]) -> list[_Rule]:

@@ -107,7 +107,26 @@ def regions(base: str, yours: str | None, theirs: str | None) -> tuple[Region, .
     merged = merge(base, yours, theirs, marker)
     if not merged.conflicts:
         return (Region(tuple(split(merged.text))),) if merged.text else ()
-    found = list(_parsed(split(merged.text), marker))
+    order = {"<" * marker: "yours", "|" * marker: "base", "=" * marker: "theirs", ">" * marker: ""}
+    found: list[Region] = []
+    part = "agreed"
+    taken: dict[str, list[str]] = {"agreed": []}
+    for line in split(merged.text):
+        name = order.get(line[:marker])
+        if name is None:
+            taken.setdefault(part, []).append(line)
+            continue
+        if name == "yours":
+            if taken["agreed"]:
+                found.append(Region(tuple(taken["agreed"])))
+            taken = {}
+        elif not name:
+            read = (tuple(taken.get(side, ())) for side in ("base", "yours", "theirs"))
+            found.append(Region((), *read, conflict=True))
+            taken = {"agreed": []}
+        part = name or "agreed"
+    if taken.get("agreed"):
+        found.append(Region(tuple(taken["agreed"])))
     # git adds a final newline before a marker
     if not found or not found[-1].conflict:
         ended = found
@@ -140,28 +159,6 @@ def merged_with_choices(
             result.extend(region.yours if side == "yours" else region.theirs)
         number += 1
     return "".join(result)
-
-
-def _parsed(lines: Sequence[str], marker: int) -> Iterator[Region]:
-    order = {"<" * marker: "yours", "|" * marker: "base", "=" * marker: "theirs", ">" * marker: ""}
-    part = "agreed"
-    taken: dict[str, list[str]] = {"agreed": []}
-    for line in lines:
-        found = order.get(line[:marker]) if line[:marker] in order else None
-        if found is None:
-            taken.setdefault(part, []).append(line)
-            continue
-        if found == "yours":
-            if taken["agreed"]:
-                yield Region(tuple(taken["agreed"]))
-            taken = {}
-        elif not found:
-            sides = (tuple(taken.get(name, ())) for name in ("base", "yours", "theirs"))
-            yield Region((), *sides, conflict=True)
-            taken = {"agreed": []}
-        part = found or "agreed"
-    if taken.get("agreed"):
-        yield Region(tuple(taken["agreed"]))
 
 
 MERGED = "merged with what changed since the model saw it"

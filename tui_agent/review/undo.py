@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 
 from msgspec import Struct
@@ -362,22 +363,18 @@ class Overwrites:
             now = self._writer.read_current(path).text
         except TuiAgentError:
             return []
-        return [
-            point
-            for point in self._journal.store.state.review.checkpoints
-            if not point.undone and not point.takes_back
-            for step in point.files
-            if step.path == path and self._lacks(step, now)
-        ]
-
-    def _lacks(self, step: FileStep, now: str | None) -> bool:
-        before, after = texts_under(self._blobs, step.before, step.after)
-        if before is None or after is None or now is None or now == before:
-            return False
-        try:
-            return is_overwritten(before, after, now) and not merge(before, now, after).conflicts
-        except TuiAgentError:
-            return False
+        lacking: list[Checkpoint] = []
+        for point in self._journal.store.state.review.checkpoints:
+            for step in point.files if not (point.undone or point.takes_back) else ():
+                if step.path != path:
+                    continue
+                before, after = texts_under(self._blobs, step.before, step.after)
+                if before is None or after is None or now is None or now == before:
+                    continue
+                with suppress(TuiAgentError):
+                    if is_overwritten(before, after, now) and not merge(before, now, after).conflicts:
+                        lacking.append(point)
+        return lacking
 
     def _note(self, event: Event, state: State) -> None:
         match event:

@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 
@@ -165,24 +166,21 @@ class Writer:
         """
         with self._journal.waits.on("waiting for the disk to write files") as wait:
             done = await self._write_and_say(wait, name, targets, events, leaves)
-            lost = await self._merge_overwritten(done)
+            lost: list[str] = []
+            for attempt in range(TRIED_AGAIN + 1):
+                steps, lost = await asyncio.to_thread(self._overwritten, done)
+                if not steps:
+                    break
+                if attempt == TRIED_AGAIN:
+                    lost += [step.path for step in steps]
+                    break
+                where = (self._workspace.gate, self._batch, self._blobs)
+                async with self._open_files.files_at_rest:
+                    with suppress(Outdated):
+                        await asyncio.to_thread(write_batch, *where, steps)
         for target in targets:
             if not target.in_buffer:
                 await self._open_files.reload_changed(target.now.path)
-        return lost
-
-    async def _merge_overwritten(self, done: WriteOutcome) -> list[str]:
-        lost: list[str] = []
-        for attempt in range(TRIED_AGAIN + 1):
-            steps, lost = await asyncio.to_thread(self._overwritten, done)
-            if not steps or attempt == TRIED_AGAIN:
-                return [*lost, *(step.path for step in steps)]
-            where = (self._workspace.gate, self._batch, self._blobs)
-            async with self._open_files.files_at_rest:
-                try:
-                    await asyncio.to_thread(write_batch, *where, steps)
-                except Outdated:
-                    continue
         return lost
 
     def _overwritten(self, done: WriteOutcome) -> tuple[list[Step], list[str]]:

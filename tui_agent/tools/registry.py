@@ -39,21 +39,17 @@ def reply_schema(base: Schema, on: Sequence[Tool]) -> Schema:
 
 def functions(on: Sequence[Tool]) -> list[Schema]:
     """Uses the format of the OpenAI chat API."""
-    return [
-        {
-            "type": "function",
-            "function": {"name": tool.name, "description": tool.words, "parameters": _parameters(tool)},
-        }
-        for tool in on
-    ]
-
-
-def _parameters(tool: Tool) -> Schema:
-    if not tool.parameter:
-        return tool.entry
-    entries = {key: value for key, value in tool.schema.items() if key != "description"}
-    closed = {key: value for key, value in tool.entry.items() if key == "additionalProperties"}
-    return {"type": "object", "properties": {tool.parameter: entries}, "required": [tool.parameter], **closed}
+    found: list[Schema] = []
+    for tool in on:
+        parameters = tool.entry
+        if tool.parameter:
+            entries = {key: value for key, value in tool.schema.items() if key != "description"}
+            closed = {key: value for key, value in tool.entry.items() if key == "additionalProperties"}
+            shapes, needed = {tool.parameter: entries}, [tool.parameter]
+            parameters = {"type": "object", "properties": shapes, "required": needed, **closed}
+        function = {"name": tool.name, "description": tool.words, "parameters": parameters}
+        found.append({"type": "function", "function": function})
+    return found
 
 
 def prompt_sections(on: Sequence[Tool], dialect: Dialect, *, example: bool = True) -> list[str]:

@@ -60,10 +60,16 @@ async def propose_sub_tasks(
     if wrong:
         return tuple(f"Your sub-tasks were refused: {fault}" for fault in wrong)
     told: tuple[str, ...] = ()
-    tasks, refused = _as_many_as_may(tasks, settings.max_per_turn - context.progress.sub_tasks)
+    room = max(0, settings.max_per_turn - context.progress.sub_tasks)
+    refused = {task.id for task in tasks[room:]}
+    while more := {
+        task.id for task in tasks if task.id not in refused and refused.intersection(task.dependencies)
+    }:
+        refused |= more
+    names = ", ".join(task.id for task in tasks if task.id in refused)
+    tasks = tuple(task for task in tasks if task.id not in refused)
     context.progress.sub_tasks += len(tasks)
     if refused:
-        names = ", ".join(task.id for task in refused)
         most = settings.max_per_turn
         why = f"a turn can have at most {most} sub-tasks (subtasks.max_per_turn); refused: {names}"
         await emit(e.NoticeGiven("warning", f"Not all sub-tasks were taken: {why}", in_chat=True))
@@ -76,19 +82,6 @@ async def propose_sub_tasks(
         if wanted:
             await emit(e.SubTasksWanted(wanted))
     return told
-
-
-def _as_many_as_may(tasks: Sequence[SubTask], room: int) -> tuple[tuple[SubTask, ...], tuple[SubTask, ...]]:
-    """Splits off tasks over the room, with all their dependents."""
-    refused = {task.id for task in tasks[max(0, room) :]}
-    while more := {
-        task.id for task in tasks if task.id not in refused and refused.intersection(task.dependencies)
-    }:
-        refused |= more
-    return (
-        tuple(task for task in tasks if task.id not in refused),
-        tuple(task for task in tasks if task.id in refused),
-    )
 
 
 def with_agents(tool: Tool) -> Tool:
