@@ -306,15 +306,23 @@ class _Scan:
         if excess := self.lines.excess:
             self.findings.refuse("", f"the answer has {excess}, and none in so many is read")
             return
-        at = 0
+        lines, at = self.lines.all, 0
         shown = False
-        while (at := self.lines.next_hot(at)) < len(self.lines):
+        while (at := self.lines.next_hot(at)) < len(lines):
             items, begin, floor = self.findings.items, at, self.floor
             count = len(items)
             at = self._line(at)
             if len(items) == count:
                 continue
-            shown = count < _MOST_JUDGED and self._is_shown(floor, begin, at, shown)
+            before, shown = shown, False
+            if count < _MOST_JUDGED:
+                above = "\n".join(line[:_WIDEST] for line in lines[max(floor, begin - _HEAD) : begin])
+                head = "\n".join(line[:_WIDEST] for line in lines[begin : begin + _HEAD])
+                below = self.lines.below(at)
+                after = lines[below].strip() if below < len(lines) else ""
+                said = examples.classify_intro(above)
+                shown = said or (said is None and before) or examples.is_example("", after)
+                shown = shown or examples.is_commit(above, head)
             if shown:
                 offered = "the answer presents it as an example or as an earlier version"
                 items[count:] = [
@@ -328,16 +336,6 @@ class _Scan:
 
     def _label(self, at: int) -> str:
         return self.lines.above(at, self.floor)
-
-    def _is_shown(self, floor: int, begin: int, end: int, before: bool) -> bool:
-        above = "\n".join(line[:_WIDEST] for line in self.lines.all[max(floor, begin - _HEAD) : begin])
-        said = examples.classify_intro(above)
-        below = self.lines.below(end)
-        after = self.lines.all[below].strip() if below < len(self.lines) else ""
-        if said or (said is None and before) or examples.is_example("", after):
-            return True
-        head = "\n".join(line[:_WIDEST] for line in self.lines.all[begin : begin + _HEAD])
-        return examples.is_commit(above, head)
 
     def _line(self, at: int) -> int:
         lines = self.lines.all
@@ -412,7 +410,16 @@ class _Scan:
             )
             if not path and not marked:
                 return at + 1
-        end = self._closing_tag(at, found.name)
+        closing = f"</{found.name}"
+        if f"{closing}>" in lines[at]:
+            end = at
+        elif found.name in self._never_closed:
+            end = None
+        else:
+            hot = self.lines.hot_from(at + 1)
+            end = next((number for number in hot if lines[number].lstrip().startswith(closing)), None)
+            if end is None:
+                self._never_closed.add(found.name)
         if end is None and not path:
             return at + 1
         self.findings.refuse(
@@ -420,14 +427,3 @@ class _Scan:
         )
         self.floor = at + 1 if end is None else end + 1
         return self.floor
-
-    def _closing_tag(self, at: int, name: str) -> int | None:
-        if f"</{name}>" in self.lines.all[at]:
-            return at
-        if name in self._never_closed:
-            return None
-        for number in self.lines.hot_from(at + 1):
-            if self.lines.all[number].lstrip().startswith(f"</{name}"):
-                return number
-        self._never_closed.add(name)
-        return None

@@ -121,18 +121,6 @@ def find(text: str, names: Collection[str]) -> CallsInText:
     """
     fences = Fences(text)
     named = {_squeezed(name): name for name in names}
-    found = _find(text, names, named.keys(), fences)
-    calls = dict.fromkeys(
-        replace(call, name=named.get(_squeezed(call.name), call.name)) for call in found.calls
-    )
-    replies = {(json.dumps(one.value, sort_keys=True), one.shown): one for one in reversed(found.replies)}
-    found = replace(found, calls=tuple(calls), replies=tuple(reversed(replies.values())))
-    if found.calls or found.replies or found.fault or fences.quoted or not looks_like_a_change(text, names):
-        return found
-    return replace(found, doubt="what looks like a change in it is in a form that cannot be read")
-
-
-def _find(text: str, names: Collection[str], squeezed: Collection[str], fences: Fences) -> CallsInText:
     calls: list[TextCall] = []
     taken: list[tuple[int, int]] = []
     fault = ""
@@ -141,28 +129,35 @@ def _find(text: str, names: Collection[str], squeezed: Collection[str], fences: 
     while sought and failed < _MOST_TRIES and (opening := _OPENING.search(text, at)):
         if len(calls) > _MOST_CALLS:
             fault = f"it holds more than {_MOST_CALLS:,} calls as text, and only those are read"
-            return CallsInText(tuple(calls[:_MOST_CALLS]), (), tuple(taken), fault)
+            calls = calls[:_MOST_CALLS]
+            break
         sign = opening.end() - len(opening[0].lstrip())
         if not opening["code"] and fences.quotes(sign):
             at = max(opening.end(), opening.start() + 1)
             continue
-        found = _explicit(text, opening, names)
-        if found is None:
+        read = _explicit(text, opening, names)
+        if read is None:
             failed += 1
             fault = "a call in it is written as text, in a form that cannot be read"
             at = max(opening.end(), opening.start() + 1)
             continue
         shown = len(calls) < _MOST_CALLS and is_example(
-            *surrounding_text(text, opening.start(), found[1], taken[-1][1] if taken else 0)
+            *surrounding_text(text, opening.start(), read[1], taken[-1][1] if taken else 0)
         )
-        calls += [replace(call, shown=shown) for call in found[0]]
-        taken.append((opening.start(), found[1]))
-        at = found[1]
-    return (
-        CallsInText(tuple(calls), (), tuple(taken), fault)
-        if fault
-        else _implicit(text, squeezed, fences, calls, taken)
+        calls += [replace(call, shown=shown) for call in read[0]]
+        taken.append((opening.start(), read[1]))
+        at = read[1]
+    found = CallsInText(tuple(calls), (), tuple(taken), fault)
+    if not fault:
+        found = _implicit(text, named.keys(), fences, calls, taken)
+    own = dict.fromkeys(
+        replace(call, name=named.get(_squeezed(call.name), call.name)) for call in found.calls
     )
+    replies = {(json.dumps(one.value, sort_keys=True), one.shown): one for one in reversed(found.replies)}
+    found = replace(found, calls=tuple(own), replies=tuple(reversed(replies.values())))
+    if found.calls or found.replies or found.fault or fences.quoted or not looks_like_a_change(text, names):
+        return found
+    return replace(found, doubt="what looks like a change in it is in a form that cannot be read")
 
 
 def explicit(text: str) -> bool:
@@ -183,8 +178,23 @@ def _explicit(text: str, opening: re.Match[str], names: Collection[str]) -> tupl
         return (made, end + 4) if made else None
     tag = opening["tag"] or opening["tag_inside"]
     if opening["function"] is not None or (tag and _FUNCTION.match(text, at)):
-        found_one = _parameters(text, at)
-        return None if found_one is None else ([found_one[0]], past(_CLOSING, text, found_one[1]))
+        # Each parameter is JSON if valid, otherwise text.
+        begun = _FUNCTION.match(text, at)
+        values: dict[str, Any] = {}
+        at = begun.end() if begun else at
+        while parameter := _PARAMETER.match(text, at):
+            end = text.find("</parameter>", parameter.end())
+            if end < 0:
+                return None
+            raw = text[parameter.end() : end]
+            structured = raw.lstrip()[:1] in ("[", "{")
+            read = _value(text, past(_SPACE, text, parameter.end())) if structured else None
+            values[parameter[1]] = read[0] if read and read[1] <= end else raw.removesuffix("\n")
+            at = end + len("</parameter>")
+        end = text.find("</function>", at)
+        if begun is None or end < 0 or text[at:end].strip():
+            return None
+        return [_call(begun[1], values)], past(_CLOSING, text, end)
     if opening["harmony"]:
         read = _value(text, at)
         return None if read is None else ([_call(opening["harmony"], read[0])], past(_CLOSING, text, read[1]))
@@ -200,27 +210,6 @@ def _explicit(text: str, opening: re.Match[str], names: Collection[str]) -> tupl
         calls += found
         at = past(_CLOSING, text, read[1])
     return (calls, at) if calls else None
-
-
-def _parameters(text: str, at: int) -> tuple[TextCall, int] | None:
-    """Reads `<function=name>` with tagged parameters, each as JSON if valid, otherwise text."""
-    begun = _FUNCTION.match(text, at)
-    if begun is None:
-        return None
-    values: dict[str, Any] = {}
-    at = begun.end()
-    while parameter := _PARAMETER.match(text, at):
-        end = text.find("</parameter>", parameter.end())
-        if end < 0:
-            return None
-        raw = text[parameter.end() : end]
-        read = _value(text, past(_SPACE, text, parameter.end())) if raw.lstrip()[:1] in ("[", "{") else None
-        values[parameter[1]] = read[0] if read and read[1] <= end else raw.removesuffix("\n")
-        at = end + len("</parameter>")
-    end = text.find("</function>", at)
-    if end < 0 or text[at:end].strip():
-        return None
-    return _call(begun[1], values), end
 
 
 def _python_call(node: ast.expr, names: Collection[str]) -> TextCall:

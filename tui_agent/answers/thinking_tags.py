@@ -313,12 +313,9 @@ def _own_end(text: str, found: re.Match[str], missing: set[str]) -> int:
                     return piece.end()
         missing.add("json")
         return at + 1
-    if found["hunk"]:
-        return _hunk_end(text, found.end() - len(found["hunk"]))
-    return 0
-
-
-def _hunk_end(text: str, at: int) -> int:
+    if not found["hunk"]:
+        return 0
+    at = found.end() - len(found["hunk"])
     counts = unified.HEADER.match(text, at)
     old, new = (whole_number(counts[number], 1) for number in (2, 4)) if counts else (0, 0)
     at = _line_end(text, at)

@@ -320,7 +320,29 @@ def only(wanted: EditHunk, matches: Sequence[Match]) -> Match:
 def placed(source: SourceText, match: Match) -> Replacement:
     """Raises `EditFailed` if the result is uncertain or already in the file."""
     preconditions.check(source, match)
-    place = _verbatim(source, match) or _carried_over(source, match)
+    place = _verbatim(source, match)
+    if place is None:
+        search, replaced = match.hunk.old, match.hunk.new
+        before = after = ""
+        if match.span is not None:
+            before = source.text[source.starts[match.first] : match.span.start]
+            before = before if before.strip() else ""
+            if not search.endswith("\n"):
+                after = source.text[match.span.end : source.starts[match.end] - 1]
+        ours, theirs = _lines(before + search + after), _lines(before + replaced + after)
+        if not search.endswith("\n") and not after and (replaced.endswith("\n") or not before + replaced):
+            theirs.append("")
+        lines = source.lines[match.first : match.end]
+        text = carried(ours, lines, theirs, match.ties or one_by_one(len(lines)), source.level)
+        if text is None:
+            raise EditFailed(
+                f"{match.hunk.name} differs from line {match.first + 1} and those after it in layout, and it is"
+                " not certain how the new lines should look there",
+                "copy the search text exactly from the file\n"
+                + fuzzy_match.lines_from(source, match.first, match.end),
+            )
+        start, end = source.starts[match.first], source.starts[match.end]
+        place = Replacement(start, end, match.first, "".join(line + "\n" for line in text), match.rung)
     preconditions.check_tabs(source, match, place.text)
     old, new = source.text[place.start : place.end], place.text
     if old and new.startswith(old + "\n") and not old.endswith("\n"):
@@ -349,30 +371,6 @@ def _verbatim(source: SourceText, match: Match) -> Replacement | None:
     if hunk.old.endswith("\n") and text and not text.endswith("\n") and not before.strip():
         text += "\n"
     return Replacement(span.start, span.end, span.line, text, match.rung)
-
-
-def _carried_over(source: SourceText, match: Match) -> Replacement:
-    search, replaced = match.hunk.old, match.hunk.new
-    before = after = ""
-    if match.span is not None:
-        before = source.text[source.starts[match.first] : match.span.start]
-        before = before if before.strip() else ""
-        if not search.endswith("\n"):
-            after = source.text[match.span.end : source.starts[match.end] - 1]
-    ours, theirs = _lines(before + search + after), _lines(before + replaced + after)
-    if not search.endswith("\n") and not after and (replaced.endswith("\n") or not before + replaced):
-        theirs.append("")
-    lines = source.lines[match.first : match.end]
-    text = carried(ours, lines, theirs, match.ties or one_by_one(len(lines)), source.level)
-    if text is None:
-        raise EditFailed(
-            f"{match.hunk.name} differs from line {match.first + 1} and those after it in layout, and it is not"
-            " certain how the new lines should look there",
-            "copy the search text exactly from the file\n"
-            + fuzzy_match.lines_from(source, match.first, match.end),
-        )
-    start, end = source.starts[match.first], source.starts[match.end]
-    return Replacement(start, end, match.first, "".join(line + "\n" for line in text), match.rung)
 
 
 def _shared(ours: Sequence[str], theirs: Sequence[str]) -> int:

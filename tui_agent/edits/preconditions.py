@@ -58,7 +58,23 @@ def unescaped(text: str) -> list[str]:
 
 def check(source: SourceText, match: Match) -> None:
     """Refuses an edit already made, or with an uncertain effect on a line's end."""
-    _check_made(source, match)
+    # The replacement may already surround the match
+    new = match.hunk.new.strip("\n")
+    span = match.span or Span(source.starts[match.first], source.starts[match.end], match.first)
+    old = source.text[span.start : span.end]
+    bare = old.strip("\n")
+    if len(new) > len(bare) and any(map(str.isalnum, new)):
+        start = span.start + len(old) - len(old.lstrip("\n"))
+        end = start + len(bare)
+        low, high = max(0, end - len(new)), min(len(source.text), start + len(new))
+        at = source.text.find(new, low, high)
+        while at >= 0:
+            until = at + len(new)
+            begins = not match.hunk.whole or at == 0 or source.text[at - 1] == "\n"
+            ends = "\n" not in new or source.text[until : until + 1] in ("", "\n")
+            if begins and ends and not cuts(source.text, at) and not cuts(source.text, until):
+                raise already_done_reason(match.hunk, source.line_of(at))
+            at = source.text.find(new, at + 1, high)
     # A line break only at the end of the search text may be the blank line that follows
     search, new = match.hunk.old, match.hunk.new
     if search.endswith("\n") and new and not new.endswith("\n"):
@@ -94,27 +110,6 @@ def check_tabs(source: SourceText, match: Match, text: str) -> None:
             f"what replaces {match.hunk.name} is indented with tabs, and the file with spaces",
             "indent the new lines as the file does",
         )
-
-
-def _check_made(source: SourceText, match: Match) -> None:
-    """Refuses an edit whose replacement already surrounds the match."""
-    new = match.hunk.new.strip("\n")
-    span = match.span or Span(source.starts[match.first], source.starts[match.end], match.first)
-    old = source.text[span.start : span.end]
-    bare = old.strip("\n")
-    if len(new) <= len(bare) or not any(map(str.isalnum, new)):
-        return
-    start = span.start + len(old) - len(old.lstrip("\n"))
-    end = start + len(bare)
-    low, high = max(0, end - len(new)), min(len(source.text), start + len(new))
-    at = source.text.find(new, low, high)
-    while at >= 0:
-        until = at + len(new)
-        begins = not match.hunk.whole or at == 0 or source.text[at - 1] == "\n"
-        ends = "\n" not in new or source.text[until : until + 1] in ("", "\n")
-        if begins and ends and not cuts(source.text, at) and not cuts(source.text, until):
-            raise already_done_reason(match.hunk, source.line_of(at))
-        at = source.text.find(new, at + 1, high)
 
 
 def check_unmade(source: SourceText, wanted: EditHunk, matches: Sequence[Match]) -> None:

@@ -54,9 +54,8 @@ class Versions:
 
     def all(self) -> list[Version]:
         points = [point for point in self.state.review.checkpoints if point.commit]
-        found = [Version(LAST_COMMIT, "the last commit")]
         return [
-            *found,
+            Version(LAST_COMMIT, "the last commit"),
             *(Version(point.id, f"apply {point.id[1:]} of turn {point.turn}") for point in reversed(points)),
         ]
 
@@ -150,19 +149,17 @@ def for_model(paths: Sequence[str], diff: str, cut: bool, gate: Gate) -> str:
     shown = gate.without_secrets(paths)
     hidden = set(paths) - set(shown)
     head, *parts = diff.split("diff --git ")
-    left_out = {name for path in hidden for name in (path, _quoted(path))}
+    quoted = {
+        "".join(chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}" for byte in os.fsencode(path))
+        for path in hidden
+    }
     kept = [
         part
         for part in parts
-        if not any(name in part.split("\n", 1)[0] for name in left_out)
+        if not any(name in part.split("\n", 1)[0] for name in hidden | quoted)
         and not hits("\n".join(line[1:] for line in part.split("\n")))
     ]
     names = "\n".join(shown)
     return (
         f"Files:\n{names}\n\n{head}" + "".join(f"diff --git {part}" for part in kept) + ("\n…" if cut else "")
     )
-
-
-def _quoted(path: str) -> str:
-    letters = os.fsencode(path)
-    return "".join(chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}" for byte in letters)

@@ -42,9 +42,20 @@ async def list_directories(
     requests = list(dict.fromkeys(requests))
     room = max(0, MAX_REQUESTS - context.progress.listed)
     context.progress.listed += min(room, len(requests))
+    workspace = context.core.workspace
+    gate, index = workspace.gate, workspace.index
     listings: list[DirectoryListing] = []
     for request in requests[:room]:
-        found = await _listing(context, request)
+        found = await asyncio.to_thread(_list, gate, index, request)
+        folder = "" if found.path == "." else f"{found.path}/"
+        if not (found.error or found.total) and folder and await workspace.ignored([f"{folder}any file"]):
+            why = f"{found.path} is ignored, by git or an ignore file: it is not listed"
+            found = replace(found, error=why)
+        links = [] if found.error else await asyncio.to_thread(_folder_links, gate, index, found)
+        if links:
+            ignored = await workspace.ignored([folder + link for link in links])
+            links = [link for link in links if folder + link not in ignored]
+            found = await asyncio.to_thread(_list, gate, index, request, links)
         listings.append(found)
         await emit(
             e.DirectoryListed(
@@ -57,23 +68,6 @@ async def list_directories(
     sentence = f"At most {MAX_REQUESTS} folders are listed in one turn; not listed: {left}"
     await emit(e.NoticeGiven("warning", sentence))
     return tuple(listings), f"{sentence}."
-
-
-async def _listing(context: ToolContext, request: DirectoryAction) -> DirectoryListing:
-    gate, index = context.core.workspace.gate, context.core.workspace.index
-    found = await asyncio.to_thread(_list, gate, index, request)
-    if found.error:
-        return found
-    folder = "" if found.path == "." else f"{found.path}/"
-    if not found.total and folder and await context.core.workspace.ignored([f"{folder}any file"]):
-        return replace(found, error=f"{found.path} is ignored, by git or an ignore file: it is not listed")
-    links = await asyncio.to_thread(_folder_links, gate, index, found)
-    if not links:
-        return found
-    ignored = await context.core.workspace.ignored([folder + link for link in links])
-    return await asyncio.to_thread(
-        _list, gate, index, request, [link for link in links if folder + link not in ignored]
-    )
 
 
 def _list(gate: Gate, index: Index, request: DirectoryAction, links: Sequence[str] = ()) -> DirectoryListing:

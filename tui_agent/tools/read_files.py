@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace as with_fields
 from functools import partial
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.answers.plans import FileAction
@@ -103,12 +102,6 @@ def carried_over(context: ToolContext) -> list[FileAction]:
     ]
 
 
-class _Outcome(Struct, frozen=True):
-    missed: tuple[Attempt, ...] = ()
-    hit: Attempt | None = None
-    decision: Decision | None = None
-
-
 class _Search:
     """`loaded` were found, `held` were already present."""
 
@@ -123,25 +116,39 @@ class _Search:
         """Continues with the next pattern after an unreadable hit."""
         if action.batch:
             return await self._carry_on(action, loaded_by)
+        files, progress = self._context.core.settings.files, self._context.progress
         missed: list[Attempt] = []
         after: Attempt | None = None
         while True:
-            outcome = await self._try(action, after)
-            missed += outcome.missed
-            if outcome.decision is not None:
-                return await self._follow(outcome.decision)
-            if outcome.hit is None:
+            hit: Attempt | None = None
+            limits = ChainLimits(max_per_action=files.max_per_action, pattern_timeout=files.pattern_timeout)
+            limits = replace(limits, plan_left=limits.plan_left - self._seconds)
+            async for attempt in try_patterns(action, self._context.core.workspace.index, limits, after):
+                progress.pending += self._context.calls.decided()
+                decided = [one for one in progress.pending if one.action == action.name]
+                progress.pending[:] = [one for one in progress.pending if one.action != action.name]
+                if decided:
+                    return await self._follow(decided[-1])
+                self._seconds += attempt.ms / 1000
+                if attempt.outcome == "hit":
+                    hit = attempt
+                    break
+                if attempt.outcome == "looking":
+                    await self._emit(e.AttemptStarted(attempt))
+                else:
+                    missed.append(attempt)
+                    await self._emit(e.AttemptEnded(attempt))
+            if hit is None:
                 path = await self._defined_in(action, missed)
                 if not path:
                     return await self._fall_back(action, missed)
                 action, after = replace(action, extra=(*action.extra, escape(path))), missed[-1]
                 continue
-            refused = await self._load(action, outcome.hit, loaded_by)
+            refused = await self._load(action, hit, loaded_by)
             if not refused:
                 return None
-            after = outcome.hit
-            kept = after.paths[:PATHS_KEPT]
-            missed.append(replace(after, outcome="invalid", why=refused, paths=kept))
+            after = hit
+            missed.append(replace(hit, outcome="invalid", why=refused, paths=hit.paths[:PATHS_KEPT]))
             await self._emit(e.AttemptEnded(missed[-1]))
 
     async def _defined_in(self, action: FileAction, missed: Sequence[Attempt]) -> str:
@@ -207,31 +214,6 @@ class _Search:
         pending += self._context.calls.decided()
         while pending:
             await self._follow(pending.pop(0))
-
-    async def _try(self, action: FileAction, after: Attempt | None) -> _Outcome:
-        missed: list[Attempt] = []
-        files = self._context.core.settings.files
-        limits = ChainLimits(max_per_action=files.max_per_action, pattern_timeout=files.pattern_timeout)
-        limits = replace(limits, plan_left=limits.plan_left - self._seconds)
-        async for attempt in try_patterns(action, self._context.core.workspace.index, limits, after):
-            progress = self._context.progress
-            progress.pending += self._context.calls.decided()
-            found = [decision for decision in progress.pending if decision.action == action.name]
-            progress.pending[:] = [
-                decision for decision in progress.pending if decision.action != action.name
-            ]
-            decision = found[-1] if found else None
-            if decision is not None:
-                return _Outcome(tuple(missed), decision=decision)
-            self._seconds += attempt.ms / 1000
-            if attempt.outcome == "hit":
-                return _Outcome(tuple(missed), hit=attempt)
-            if attempt.outcome == "looking":
-                await self._emit(e.AttemptStarted(attempt))
-            else:
-                missed.append(attempt)
-                await self._emit(e.AttemptEnded(attempt))
-        return _Outcome(tuple(missed))
 
     async def _follow(self, decision: Decision) -> None:
         plan = self._context.core.state.plan
