@@ -12,13 +12,13 @@ from textual import events, on
 from textual.app import App
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.screen import ScreenResultType
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from tui_agent.edits.change import Diff, diff_of, text_under
 from tui_agent.errors import TuiAgentError
 from tui_agent.session.session import Session
-from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import ChatMessage, State
 from tui_agent.subtasks.merge import report_parts
@@ -83,8 +83,29 @@ class RunTranscript(Vertical):
         self.query_one(Transcript).show(state)
 
 
-class SubTaskView(Dialog[None]):
+class SubTasksDialog(Dialog[ScreenResultType]):
+    """Follows the sub-tasks while it is open."""
+
     SLICES: ClassVar[tuple[str, ...]] = ("subtasks",)
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._above: Bridge | None = None
+
+    def on_mount(self) -> None:
+        self._above = Bridge(self._session, self.call_later)
+        self._above.attach(self)
+
+    def on_unmount(self) -> None:
+        if self._above is not None:
+            self._above.close()
+
+    def show(self, state: State) -> None:
+        raise NotImplementedError
+
+
+class SubTaskView(SubTasksDialog[None]):
     ID = "subtask_chat"
     DEFAULT_CSS = (
         Path(chat.__file__).with_suffix(".tcss").read_text(encoding="utf-8")
@@ -102,10 +123,8 @@ class SubTaskView(Dialog[None]):
     )
 
     def __init__(self, session: Session, task: str) -> None:
-        super().__init__()
-        self._session = session
+        super().__init__(session)
         self._about = task
-        self._above: Bridge | None = None
         self._drawn: object = None
         self._ticker = Ticker(self, self._show_head)
 
@@ -113,21 +132,14 @@ class SubTaskView(Dialog[None]):
         with Vertical():
             yield Static("", id="head", markup=False)
             yield Static("", id="goal", markup=False)
-            yield Static("", id="nothing", markup=False)
+            nothing = Static("", id="nothing", markup=False)
+            nothing.display = False
+            yield nothing
             yield Static(
                 label(self.keys_for(("dialog.close", "close"), ("subtask_chat.reasoning", "thinking"))),
                 id="keys",
                 markup=False,
             )
-
-    def on_mount(self) -> None:
-        self.query_one("#nothing").display = False
-        self._above = Bridge(self._session, self.call_later)
-        self._above.attach(self)
-
-    def on_unmount(self) -> None:
-        if self._above is not None:
-            self._above.close()
 
     def action_reasoning(self) -> None:
         for transcript in self.query(Transcript):
@@ -314,7 +326,7 @@ async def compare_attempts(app: App[object], session: Session) -> None:
         await session.notice(f"{counted(count, 'changed file')} of {chosen} in the review")
 
 
-class Attempts(Dialog[str | None]):
+class Attempts(SubTasksDialog[str | None]):
     ID = "attempts"
     HINTS = (
         ("attempts.previous attempts.next", "attempt"),
@@ -334,10 +346,9 @@ class Attempts(Dialog[str | None]):
     """
 
     def __init__(self, session: Session, group: str) -> None:
-        super().__init__()
-        self._session, self._group = session, group
+        super().__init__(session)
+        self._group = group
         self._changes: dict[str, Changes] = {}
-        self._seen = session.state.subtasks
         self._at = self._file = self._first = 0
 
     @property
@@ -354,13 +365,6 @@ class Attempts(Dialog[str | None]):
                 with Vertical(classes="attempt"):
                     yield Static("", classes="head", markup=False)
                     yield DiffView()
-
-    def on_mount(self) -> None:
-        self._stop = self._session.subscribe(self._on_event)
-        self._load()
-
-    def on_unmount(self) -> None:
-        self._stop()
 
     def on_resize(self) -> None:
         self._draw()
@@ -384,12 +388,7 @@ class Attempts(Dialog[str | None]):
         else:
             self.say(label(f"{task.id} is {task.state}: choose a completed attempt"))
 
-    def _on_event(self, event: e.Event, state: State) -> None:
-        if state.subtasks is not self._seen:
-            self._seen = state.subtasks
-            self._load()
-
-    def _load(self) -> None:
+    def show(self, state: State) -> None:
         async def fetch() -> None:
             ended = [task for task in self._tasks if task.state == "completed"]
             self._changes = {task.id: await asyncio.to_thread(self._changes_of, task) for task in ended}
