@@ -14,6 +14,7 @@ from textual.widget import Widget
 from textual.widgets import Input, OptionList
 
 from tui_agent.ui.dialogs.dialog import Dialog
+from tui_agent.ui.host import keys_of
 from tui_agent.ui.safe_text import label, parts
 
 MOST = 200
@@ -95,7 +96,7 @@ class Chooser(Dialog[Any]):
         self._across = 0
 
     def body(self) -> Iterable[Widget]:
-        keys = {name: self._key(f"chooser.{name}") for name in ("choose", "yes")}
+        keys = {name: keys_of(self).shown(f"chooser.{name}") for name in ("choose", "yes")}
         placeholder = self._to_type.format(**keys)
         yield _Typed(self._text, placeholder=placeholder, compact=True, select_on_focus=False)
         yield OptionList(markup=False, compact=True)

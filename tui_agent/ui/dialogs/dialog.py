@@ -17,6 +17,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 from textual.worker import Worker
 
+from tui_agent.ui.host import keys_of
 from tui_agent.ui.keys.keymap import DIALOGS, view_bindings
 from tui_agent.ui.safe_text import label
 from tui_agent.ui.textual_patches.keys_first import KeysFirstScreen
@@ -80,15 +81,14 @@ class Dialog(KeysFirstScreen[ScreenResultType], ModalScreen[ScreenResultType], i
     def say(self, words: Content | str = "") -> None:
         self.query_one(".hint", Static).update(words or self.hint() or "")
 
-    def _key(self, name: str) -> str:
-        return cast("Host", self.app).keys.shown(name)
-
     def keys_for(self, *told: tuple[str, str], gap: str = "   ") -> str:
         """`n p hunk   Esc cancel` for `("preview.next_hunk preview.previous_hunk", "hunk"), …`."""
-        return gap.join(f"{' '.join(map(self._key, names.split()))} {words}" for names, words in told)
+        return gap.join(
+            f"{' '.join(map(keys_of(self).shown, names.split()))} {words}" for names, words in told
+        )
 
     def matches(self, event: events.Event, *names: str) -> bool:
-        return isinstance(event, events.Key) and cast("Host", self.app).keys.matches(event.key, *names)
+        return isinstance(event, events.Key) and keys_of(self).matches(event.key, *names)
 
     def action_close(self) -> None:
         self.dismiss(None)

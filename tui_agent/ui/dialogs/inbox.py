@@ -17,7 +17,7 @@ from tui_agent.control.report import question
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.store.state import OtherSession, State
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow, room_of
-from tui_agent.ui.host import Choice
+from tui_agent.ui.host import Choice, keys_of
 from tui_agent.ui.panes.review_rows import ReviewPosition
 from tui_agent.ui.safe_text import counted, label, parts
 from tui_agent.ui.widgets.line_view import column
@@ -177,7 +177,7 @@ class Inbox(Chooser):
             ChooserRow(
                 row.id,
                 parts(
-                    (column(self._key(row.action), _KEY), "$accent"),
+                    (column(keys_of(self).shown(row.action), _KEY), "$accent"),
                     (column(row.state, _STATE), row.colour),
                     (column(row.words, max(room - _KEY - _STATE, 8)), "$text"),
                 ),
@@ -193,17 +193,15 @@ class Inbox(Chooser):
         if row := self.rows().get(self.value):
             self.dismiss((row, row.place))
 
-    def action_answer(self) -> None:
+    @work(group="answer")
+    async def action_answer(self) -> None:
         row = self.rows().get(self.value)
         if row is None or not self._asking(row):
             self.notify("It asks nothing", timeout=2)
-        elif row.other is not None:
-            self._answer(row.other)
-        else:
+            return
+        if (other := row.other) is None:
             self.dismiss((row, row.place))
-
-    @work(exclusive=True, group="answer")
-    async def _answer(self, other: OtherSession) -> None:
+            return
         chosen = await self.app.push_screen_wait(answering(other, self._session))
         if not chosen:
             return
