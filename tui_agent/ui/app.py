@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 from rich.console import Console
-from textual import events, on
+from textual import events, on, work
 from textual.driver import Driver
 from textual.notifications import Notification, Notify
 from textual.screen import Screen
@@ -286,10 +286,8 @@ class WorkspaceApp(
         # Only the application has keys before a workspace's focused widget.
         return (len(key) == 1 or isinstance(self.screen, WorkspaceScreen)) and key not in self.keys.of_app
 
-    def on_ready(self) -> None:
-        self.run_worker(self._open())
-
-    async def _open(self) -> None:
+    @work
+    async def on_ready(self) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(FIRST_FRAME):
                 await self.workspace_screen.wait_for_refresh()

@@ -109,28 +109,20 @@ def title(
     if not tasks:
         return name
     states = [task.state for task in tasks]
+    conflicts = [one for one in changes if one.state == "conflict"]
+    proposing = {name for one in conflicts for side in proposing_tasks(one, changes) for name in side}
+    disputed = proposing & {task.id for task in tasks}
     running, failed, hidden = states.count("running"), states.count("failed"), len(tasks) - shown
     counts = [
         f"{name} {sum(state in DONE_STATES for state in states)}/{len(tasks)}",
         f"?{asking}" if (asking := sum(map(waits_for_user, tasks))) else "",
         f"●{running}" if running else "",
         f"✗{failed}" if failed else "",
-        f"⚠{len(disputed)}" if (disputed := _disputed(tasks, changes)) else "",
+        f"⚠{len(disputed)}" if disputed else "",
         f"◌{silent}" if silent else "",
         f"· {stalled} stalled" if (stalled := _stalled(tasks)) else "",
     ]
     return " ".join(count for count in counts if count) + (f" · {hidden} hidden" if hidden else "")
-
-
-def _disputed(tasks: Sequence[SubTask], changes: Sequence[Change]) -> set[str]:
-    names = {
-        name
-        for one in changes
-        if one.state == "conflict"
-        for side in proposing_tasks(one, changes)
-        for name in side
-    }
-    return names & {task.id for task in tasks}
 
 
 def _stalled(tasks: Sequence[SubTask]) -> int:
