@@ -25,15 +25,17 @@ if TYPE_CHECKING:
 
 #: Minimum and maximum name width, and the row width for abilities and dates.
 LEAST_NAME, MOST_NAME, WIDE = 24, 44, 100
+_IN_USE = "in use"
 ABILITIES = {"t": "functions", "s": "schema", "v": "pictures", "r": "thinking"}
 
 
 class OfferRows(Sequence[ChooserRow]):
-    """Builds rows on access."""
+    """Builds rows of offers on access."""
 
-    def __init__(self, rows: Sequence[ChooserRow | Offer], make: Callable[[Offer], ChooserRow]) -> None:
+    def __init__(self, rows: Sequence[ChooserRow | Offer], width: int, in_use: str) -> None:
         self._all = rows
-        self._make = make
+        self._width = width
+        self._in_use = in_use
 
     def __len__(self) -> int:
         return len(self._all)
@@ -48,7 +50,9 @@ class OfferRows(Sequence[ChooserRow]):
         return self._row(self._all[at])
 
     def _row(self, one: ChooserRow | Offer) -> ChooserRow:
-        return self._make(one) if isinstance(one, Offer) else one
+        if isinstance(one, ChooserRow):
+            return one
+        return offer_row(one, self._width, _IN_USE if one.name == self._in_use else "")
 
 
 def fits(words: str, text: str) -> bool:
@@ -216,8 +220,12 @@ class ModelChooser(Chooser):
         in_use = self._models.name
         if not fits(words, in_use) or (words.strip() and in_use in self._by_name):
             in_use = ""  # a filter gives the list its own order
-        found = [self._found(it) for it in self.found if fits(words, it.model) and it.model != in_use]
-        before = [*([self._row(in_use)] if in_use else []), *found]
+        before = [self._row(in_use, _IN_USE)] if in_use else []
+        before += [
+            self._row(it.model, it.because)
+            for it in self.found
+            if fits(words, it.model) and it.model != in_use
+        ]
         shown = frozenset(row.value for row in before)
         typed, name = [], words.strip()
         if name and " " not in name and name not in shown and name not in self._by_name:
@@ -230,22 +238,14 @@ class ModelChooser(Chooser):
             rows = [*before, *keyless, *offers, *others]
         else:
             rows = [*offers, *keyless, *others]
-        return OfferRows(rows, self._offer)
+        return OfferRows(rows, self._width, self._models.name)
 
-    def _row(self, name: str) -> ChooserRow:
-        if name in self._by_name:
-            return self._offer(self._by_name[name])
-        return ChooserRow(name, label(f"{name}   in use"))
-
-    def _offer(self, offer: Offer) -> ChooserRow:
-        mark = "in use" if offer.name == self._models.name else ""
-        return offer_row(offer, self._width, mark)
-
-    def _found(self, it: Suggestion) -> ChooserRow:
-        offer = self._by_name.get(it.model)
-        if offer is not None and self._width >= WIDE:
-            return offer_row(offer, self._width, it.because)
-        return ChooserRow(it.model, label(f"{it.model}   {it.because}"))
+    def _row(self, name: str, why: str) -> ChooserRow:
+        """With the columns of its offer, if `why` fits beside them."""
+        offer = self._by_name.get(name)
+        if offer is not None and (why == _IN_USE or self._width >= WIDE):
+            return offer_row(offer, self._width, why)
+        return ChooserRow(name, label(f"{name}   {why}"))
 
     def _show_facts(self) -> None:
         offer = self._by_name.get(self.value)
