@@ -270,7 +270,10 @@ def trust_rows(
                 ChooserRow("", label("Do not trust it")),
                 ChooserRow("trust", label("Trust exactly these files")),
             ]
-    shown = [("filter", f"{_in_short(setting)} = {value}") for setting, value in filters]
+    shown, half = [], _MOST_OF_NAME // 2
+    for setting, value in filters:
+        name = setting if len(setting) <= _MOST_OF_NAME else f"{setting[:half]}…{setting[-half:]}"
+        shown.append(("filter", f"{name} = {value}"))
     commands = [ChooserRow("", label(f"  {kind:<6}  {text}")) for kind, text in (*shown, *programs)]
     room = MOST - len(answers) - len(commands) - 1
     if room < 0:
@@ -291,11 +294,6 @@ def trust_rows(
 _FILE = "file:"
 #: Maximum characters, to keep a filter's command visible.
 _MOST_OF_NAME = 40
-
-
-def _in_short(setting: str) -> str:
-    half = _MOST_OF_NAME // 2
-    return setting if len(setting) <= _MOST_OF_NAME else f"{setting[:half]}…{setting[-half:]}"
 
 
 async def clean_up(app: App[object], session: Session) -> None:

@@ -273,9 +273,17 @@ async def set_up(app: Host, session: Session) -> None:
                 await choose_checks(app, session)
                 first = _THEME
             case "theme:":
-                if name := await choose_theme(app):
-                    await _keep_theme(app, session, name)
                 first = _INIT
+                name = await choose_theme(app)
+                answers = {"save": "Save as the default for new sessions", "": "Use it for this session only"}
+                asked = question(f"The theme is {name}", answers)
+                if not name or await app.push_screen_wait(asked) != "save":
+                    continue
+                try:
+                    where = await asyncio.to_thread(save, session.folders.config, "theme", name)
+                    await session.notice(f"{name} is now the default theme: {where}")
+                except TuiAgentError as error:
+                    await session.notice(str(error), "error")
             case "init:":
                 await session.propose_instructions()
                 return
@@ -284,14 +292,3 @@ async def set_up(app: Host, session: Session) -> None:
                 if app.next is not None:  # the rehearsal replaces this session
                     return
                 first = _CHECKS
-
-
-async def _keep_theme(app: Host, session: Session, name: str) -> None:
-    answers = {"save": "Save as the default for new sessions", "": "Use it for this session only"}
-    if await app.push_screen_wait(question(f"The theme is {name}", answers)) != "save":
-        return
-    try:
-        where = await asyncio.to_thread(save, session.folders.config, "theme", name)
-        await session.notice(f"{name} is now the default theme: {where}")
-    except TuiAgentError as error:
-        await session.notice(str(error), "error")

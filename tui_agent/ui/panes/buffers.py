@@ -445,6 +445,6 @@ class BuffersPane(Pane):
     def on_find_bar_closed(self) -> None:
         self.enter()
 
-    def on_focus(self, event: events.Focus) -> None:
+    def on_focus(self) -> None:
         if self.editor:
             self.editor.focus()

@@ -260,15 +260,12 @@ def marks_of(state: State) -> dict[str, FileMark]:
         after.setdefault(buffer.path, []).append(("●", "warning" if buffer.unsaved else "faint"))
     marks = {path: FileMark(after=tuple(signs)) for path, signs in after.items()}
     for path, letters in state.workspace.marks.items():
-        marks[path] = marks.get(path, FileMark())._replace(git=_git_mark(letters))
+        git: GitMark = (letters[:1], "done"), (letters[1:2], "stale")
+        if letters == "??":
+            git = (" ", ""), ("?", "muted")
+        elif "U" in letters or letters in _BOTH_SIDES:
+            git = (letters[:1], "failed"), (letters[1:2], "failed")
+        marks[path] = marks.get(path, FileMark())._replace(git=git)
         while path := path.rpartition("/")[0]:
             marks.setdefault(path, FileMark(_CHANGED_BELOW))
     return marks
-
-
-def _git_mark(letters: str) -> GitMark:
-    if letters == "??":
-        return (" ", ""), ("?", "muted")
-    if "U" in letters or letters in _BOTH_SIDES:
-        return (letters[:1], "failed"), (letters[1:2], "failed")
-    return (letters[:1], "done"), (letters[1:2], "stale")

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
-from textual import events
 from textual.content import Content
 from textual.css.query import NoMatches
 from textual.notifications import SeverityLevel
@@ -137,7 +136,7 @@ class StatusPane(Pane):
         )
         return "" if any(line.display and line.region for line in lines) else name
 
-    def on_resize(self, event: events.Resize) -> None:
+    def on_resize(self) -> None:
         self.show(self.session.state)
 
 
