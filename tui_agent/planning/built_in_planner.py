@@ -105,7 +105,35 @@ def _found(request: str, index: Index, active: str) -> list[FoundAction]:
     here = _HERE.search(request) if active else None
     action = FileAction(active, (active,), "the open file is meant")
     meant = [FoundAction(here.start(), action, True)] if here else []
-    found = [*_phrases(masked, index), *meant, *_named(masked, request, index)]
+    found = [*_phrases(masked, index), *meant]
+    references = find_references(masked)
+    # Plain words count only for files with exactly that name.
+    words = {
+        reference.text
+        for reference in references
+        if reference.kind in ("quoted", "mention")
+        or (
+            reference.kind == "word"
+            and len(reference.text) >= SHORTEST_WORD
+            and reference.text not in ORDINARY
+        )
+    }
+    namesakes = index.named(words) if words else {}
+    names = identifiers = 0
+    for reference in references:
+        names += reference.kind != "word"
+        one = None
+        if reference.kind == "word" or names <= MAX_NAMES:
+            one = _action_for(reference, request, index, namesakes.get(reference.text, []))
+        if one is None and reference.kind in ("word", "quoted") and identifiers < MAX_IDENTIFIERS:
+            text = reference.text.strip().removesuffix("()")
+            if re.fullmatch(r"[\w-]+", text) and looks_like_identifier(text):
+                identifiers += 1
+                patterns = chain_for_identifier(text)
+                if fits_something(patterns, index, MOST_NAMESAKES):
+                    one = _file(reference, text, patterns, "a file may be called after it", True, "skip")
+        if one is not None:
+            found.append(one)
     return _once(sorted(found, key=lambda one: one.at))
 
 
@@ -128,29 +156,6 @@ def _phrases(masked: MaskedText, index: Index) -> Iterator[FoundAction]:
         if is_name or fits_something(patterns, index, MOST_NAMESAKES):
             action = FileAction(f"tests for {tests.name}", patterns, "its tests", False, "create_new")
             yield FoundAction(tests.at, action, True)
-
-
-def _named(masked: MaskedText, request: str, index: Index) -> Iterator[FoundAction]:
-    """Plain words count only for files with exactly that name."""
-    references = find_references(masked)
-    words = {reference.text for reference in references if _may_be_namesake(reference)}
-    namesakes = index.named(words) if words else {}
-    names = identifiers = 0
-    for reference in references:
-        names += reference.kind != "word"
-        one = None
-        if reference.kind == "word" or names <= MAX_NAMES:
-            one = _action_for(reference, request, index, namesakes.get(reference.text, []))
-        if one is None and _is_identifier(reference) and identifiers < MAX_IDENTIFIERS:
-            identifiers += 1
-            text = _called(reference)
-            patterns = chain_for_identifier(text)
-            if not fits_something(patterns, index, MOST_NAMESAKES):
-                one = None
-            else:
-                one = _file(reference, text, patterns, "a file may be called after it", True, "skip")
-        if one is not None:
-            yield one
 
 
 def _once(found: Iterable[FoundAction]) -> list[FoundAction]:
@@ -329,20 +334,3 @@ def _word(reference: Reference, namesakes: list[str], *, quoted: bool = False) -
     named = quoted or looks_like_identifier(text)
     one = _file(reference, text, tuple(same), "a file is called so", named, "skip")
     return replace(one, plain=not named)
-
-
-def _may_be_namesake(reference: Reference) -> bool:
-    if reference.kind == "word":
-        return len(reference.text) >= SHORTEST_WORD and reference.text not in ORDINARY
-    return reference.kind in ("quoted", "mention")
-
-
-def _is_identifier(reference: Reference) -> bool:
-    if reference.kind not in ("word", "quoted"):
-        return False
-    text = _called(reference)
-    return bool(re.fullmatch(r"[\w-]+", text)) and looks_like_identifier(text)
-
-
-def _called(reference: Reference) -> str:
-    return reference.text.strip().removesuffix("()")

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.answers.plans import Author, FileAction
-from tui_agent.workspace.index import SLICE, Index, Matches
+from tui_agent.workspace.index import SLICE, Index
 from tui_agent.workspace.patterns import InvalidPattern, compile_pattern, escape
 from tui_agent.workspace.symbols import is_source_extension
 
@@ -242,30 +242,24 @@ async def _attempt(started: Attempt, action: FileAction, index: Index, limits: C
         return replace(started, outcome="timeout", why="the time limit of the plan was reached")
     deadline = time.monotonic() + min(limits.pattern_timeout, limits.plan_left)
     most = limits.max_batch if action.all else limits.max_per_action
-    ended = started
     for ignore_case in (True,) if index.ignore_case else (False, True):
         pattern = compile_pattern(started.pattern, ignore_case=ignore_case)
         if isinstance(pattern, InvalidPattern):
             return replace(started, outcome="invalid", why=pattern.why)
         found = await asyncio.to_thread(index.match, pattern, most, deadline)
-        ended = _judged(started, found, action, limits)
-        if ended.outcome != "miss":
-            only_so = ignore_case and not index.ignore_case and ended.outcome == "hit"
-            return replace(ended, why=OTHER_CASE) if only_so else ended
-    return ended
-
-
-def _judged(started: Attempt, found: Matches, action: FileAction, limits: ChainLimits) -> Attempt:
+        if found.count or not found.complete:
+            break
+    else:
+        return replace(started, outcome="miss")
     ended = replace(started, matches=found.count)
     if not found.complete:
         why = f"stopped after {limits.pattern_timeout:g} s, the limit for one pattern"
         return replace(ended, outcome="timeout", why=why)
-    if not found.count:
-        return replace(ended, outcome="miss")
-    if action.all:
-        return replace(ended, outcome="hit", paths=found.paths)
-    if found.count > limits.max_per_action:
+    if not action.all and found.count > limits.max_per_action:
         why = f"{found.count:,} files match; narrow the pattern"
         return replace(ended, outcome="too_broad", paths=found.paths[:SHOWN], why=why)
-    nearest = sorted(found.paths, key=lambda path: (path.count("/"), path))
-    return replace(ended, outcome="hit", paths=tuple(nearest))
+    paths = found.paths
+    if not action.all:
+        paths = tuple(sorted(paths, key=lambda path: (path.count("/"), path)))
+    why = OTHER_CASE if ignore_case and not index.ignore_case else ""
+    return replace(ended, outcome="hit", paths=paths, why=why)
