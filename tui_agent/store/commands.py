@@ -178,16 +178,12 @@ class CheckMark(NamedTuple):
 
 def content_of(changes: Iterable[Change], buffers: Iterable[Buffer], among: Collection[str] = ()) -> Content:
     """Changes applied since count as open if their ids are in `among`."""
-    content = {
-        change.id: f"{change.path}>{change.rename_to}:{change.version}:{_taken(change)}"
-        for change in changes
-        if change.is_open or (change.state == "applied" and change.id in among)
-    }
+    content = {}
+    for change in changes:
+        if change.is_open or (change.state == "applied" and change.id in among):
+            taken = "".join("-" if hunk == "skipped" else "+" for hunk in change.hunks)
+            content[change.id] = f"{change.path}>{change.rename_to}:{change.version}:{taken}"
     return content | {buffer.path: hash_of_text(buffer.text) for buffer in buffers if buffer.unsaved}
-
-
-def _taken(change: Change) -> str:
-    return "".join("-" if hunk == "skipped" else "+" for hunk in change.hunks)
 
 
 def marks(checks: ChecksSlice, holding: Sequence[bool]) -> list[CheckMark]:

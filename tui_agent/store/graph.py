@@ -92,9 +92,11 @@ def faults(tasks: Sequence[SubTask]) -> list[str]:
     unknown = sorted({name for task in tasks for name in task.dependencies if name not in ids})
     if unknown:
         found.append(f"sub-tasks depend on unknown ids: {', '.join(unknown)}")
-    circle = _left_in_circles(tasks)
-    if circle:
-        found.append(f"sub-tasks depend on each other in a circle: {', '.join(circle)}")
+    waits = {task.id: set(task.dependencies) for task in tasks}
+    while free := {name for name, needs in waits.items() if not needs & waits.keys()}:
+        waits = {name: needs for name, needs in waits.items() if name not in free}
+    if waits:
+        found.append(f"sub-tasks depend on each other in a circle: {', '.join(sorted(waits))}")
     return found
 
 
@@ -211,12 +213,3 @@ def _columns(edges: Edges) -> Sequence[Sequence[str]]:
     for name, _ in edges:
         columns[depth[name]].append(name)
     return columns
-
-
-def _left_in_circles(tasks: Sequence[SubTask]) -> list[str]:
-    waits = {task.id: set(task.dependencies) for task in tasks}
-    while True:
-        free = {name for name, needs in waits.items() if not needs & waits.keys()}
-        if not free:
-            return sorted(waits)
-        waits = {name: needs for name, needs in waits.items() if name not in free}

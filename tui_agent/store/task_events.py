@@ -341,14 +341,22 @@ class ChangeProposed(Lasting, frozen=True):
     def apply(self, state: State) -> State:
         new = self.change
         before = [change for change in state.review.changes if change.id != new.id]
-        changes = tuple(
-            _replaced_by(_with_rival(change, before, new), new)
-            if change.rival or change.path == new.path
-            else change
-            for change in before
-        )
+        # Conflicts with an open change that the new one replaces are now conflicts with the new one.
+        given_way = {one.id for one in before if one.path == new.path and one.is_open and not new.rival}
+        changes = []
+        for change in before:
+            if change.rival in given_way and change.state == "conflict":
+                change = replace(change, rival=new.id)
+            changes.append(_replaced_by(change, new) if change.path == new.path else change)
         state = replace(state, review=replace(state.review, changes=(*changes, new)))
-        state = _tie_todo(state, new)
+        if new.todo:
+            todos = tuple(
+                replace(todo, changes=(*todo.changes, new.id), done=False)
+                if todo.id == new.todo and new.id not in todo.changes
+                else todo
+                for todo in state.todos
+            )
+            state = replace(state, todos=todos)
         if (at := state.chat.last_of(new.turn)) >= 0:
             message = state.chat.messages[at]
             state = state.with_message_at(at, replace(message, changes=(*message.changes, new.id)))
@@ -440,17 +448,9 @@ class CheckpointUndone(Lasting, frozen=True):
         return replace(step, mode_after=mode) if self.undone else replace(step, mode=mode)
 
 
-def _with_rival(change: Change, before: list[Change], new: Change) -> Change:
-    if not change.rival:
-        return change
-    rival = next((other for other in before if other.id == change.rival), None)
-    gives_way = rival is not None and rival.path == new.path and rival.is_open and not new.rival
-    return replace(change, rival=new.id) if gives_way and change.state == "conflict" else change
-
-
 def _replaced_by(change: Change, new: Change) -> Change:
     waits = change.is_open or change.state in ("failed", "conflict")
-    if change.path != new.path or not waits or change.id == new.rival or change.rival == new.id:
+    if not waits or change.id == new.rival or change.rival == new.id:
         return change
     if change.is_open and new.state == "failed":
         return change  # An unplaceable change replaces nothing.
@@ -459,18 +459,6 @@ def _replaced_by(change: Change, new: Change) -> Change:
     hunks = tuple("skipped" if hunk == "pending" else hunk for hunk in change.hunks)
     state = "applied" if "applied" in hunks else "skipped"
     return replace(change, state=state, hunks=hunks, reason=f"replaced by {new.id}")
-
-
-def _tie_todo(state: State, change: Change) -> State:
-    if not change.todo:
-        return state
-    todos = tuple(
-        replace(todo, changes=(*todo.changes, change.id), done=False)
-        if todo.id == change.todo and change.id not in todo.changes
-        else todo
-        for todo in state.todos
-    )
-    return replace(state, todos=todos)
 
 
 def _freed(changes: tuple[Change, ...], gone: str) -> tuple[Change, ...]:
