@@ -173,7 +173,9 @@ class BaselineRuns:
 
     async def _all(self, checks: Sequence[CheckCommand]) -> None:
         for check in checks:
-            await self._until_nothing_runs()
+            await self._store.until(
+                lambda state: not (state.turn.running or state.checks.running or state.commands.running)
+            )
             if await self._baselines.known(check):
                 continue
             try:
@@ -184,16 +186,6 @@ class BaselineRuns:
                 return
             if ran.how == "exit" and ran.status not in NOT_FOUND:
                 await self._baselines.adopt([(check, found)])
-
-    async def _until_nothing_runs(self) -> None:
-        happened = asyncio.Event()
-        done = self._store.subscribe(lambda *_: happened.set())
-        try:
-            while (state := self._store.state).turn.running or state.checks.running or state.commands.running:
-                happened.clear()
-                await happened.wait()
-        finally:
-            done()
 
     async def stop(self) -> None:
         if self._task is not None and not self._task.done():

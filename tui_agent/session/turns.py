@@ -167,15 +167,7 @@ class Turns:
         try:
             sentence = "The reply is incomplete: everything is applied when it is complete"
             await self._journal.record(e.NoticeGiven("info", sentence))
-            ended = asyncio.Event()
-            done = self._journal.store.subscribe(
-                lambda event, _: ended.set() if isinstance(event, e.TurnEnded) else None
-            )
-            try:
-                if self.state.turn.running:
-                    await ended.wait()
-            finally:
-                done()
+            await self._journal.store.until(lambda state: not state.turn.running)
         finally:
             self._batch_awaited = False
         if not self.state.turn.ok:
@@ -373,7 +365,7 @@ class Turns:
             await self._tell_level()
         kept = self.state.input.decisions
         self._decisions = [*kept, *(one for one in self._decisions if one not in kept)]
-        pieces = ReplyChunks(self._emit)
+        pieces = ReplyChunks(self._journal)
 
         async def emit(event: e.Event) -> None:
             if isinstance(event, e.ReplyStreamed):
@@ -397,19 +389,12 @@ class Turns:
         finally:
             pieces.tell()
 
-    def _emit(self, event: e.ReplyStreamed) -> None:
-        self._journal.publish(event)
-        reply = self.state.reply
-        self._journal.grow(
-            e.ReplyGrew(reply.turn, reply.summary, reply.message, reply.reasoning, reply.letters)
-        )
-
 
 class ReplyChunks:
     """Emits at most every `TOLD_EVERY` seconds: each event costs a new state and a call of every listener."""
 
-    def __init__(self, tell: Callable[[e.ReplyStreamed], None]) -> None:
-        self._tell = tell
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
         self._part: Part = ""
         self._texts: list[str] = []
         self._letters = 0
@@ -435,7 +420,11 @@ class ReplyChunks:
         self._due = None
         piece = e.ReplyStreamed(self._part, "".join(self._texts), self._letters, *self._writing)
         self._part, self._texts, self._letters, self._writing = "", [], 0, ("", 0)
-        self._tell(piece)
+        self._journal.publish(piece)
+        reply = self._journal.store.state.reply
+        self._journal.grow(
+            e.ReplyGrew(reply.turn, reply.summary, reply.message, reply.reasoning, reply.letters)
+        )
 
 
 def interruption_events(state: State) -> list[e.Event]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable, Iterable
 
@@ -51,3 +52,19 @@ class Store:
                 self._listeners.remove(listener)
 
         return unsubscribe
+
+    async def until(self, holds: Callable[[State], bool]) -> None:
+        """Returns once the state after an event, or the present one, fulfils the condition."""
+        happened = asyncio.Event()
+
+        def look(_: Event, state: State) -> None:
+            if holds(state):
+                happened.set()
+
+        if holds(self.state):
+            return
+        unsubscribe = self.subscribe(look)
+        try:
+            await happened.wait()
+        finally:
+            unsubscribe()
