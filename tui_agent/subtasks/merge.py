@@ -8,7 +8,7 @@ import asyncio
 import itertools
 import logging
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -145,7 +145,15 @@ class ResultMerger:
         added = tuple(todo for todo in todos if todo.id not in there)
         events += [e.TodosAdded(added)] if added else []
         tied = {name: todo.id for todo in todos if todo.id in there for name in todo.changes}
-        return [event, *(_with_todo(told, tied) for told in events)]
+        return [
+            event,
+            *(
+                e.ChangeProposed(replace(told.change, todo=tied[told.change.id]))
+                if isinstance(told, e.ChangeProposed) and told.change.id in tied
+                else told
+                for told in events
+            ),
+        ]
 
     async def take(self, task: str, ended: RunOutcome) -> int:
         async with self.one_at_a_time:
@@ -214,12 +222,6 @@ class ResultMerger:
             new or "",
             self._blobs.put_text,
         )
-
-
-def _with_todo(told: e.Event, tied: Mapping[str, str]) -> e.Event:
-    if isinstance(told, e.ChangeProposed) and told.change.id in tied:
-        return e.ChangeProposed(replace(told.change, todo=tied[told.change.id]))
-    return told
 
 
 def results(changed: Sequence[FileStep], said: Sequence[Change]) -> Iterator[FileResult]:

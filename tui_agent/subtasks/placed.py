@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -68,17 +67,13 @@ class Assignment(Struct, frozen=True):
 
 def shared_settings(settings: Settings) -> dict[str, Any]:
     found = {}
-    for key in _shared_keys():
-        group, _, name = key.rpartition(".")
-        value = getattr(getattr(settings, group) if group else settings, name)
-        found[key] = msgspec.to_builtins(value)
-    return found
-
-
-@lru_cache(maxsize=1)
-def _shared_keys() -> tuple[str, ...]:
     groups = tuple(one for one in SHARED if one.endswith("."))
-    return tuple(key for key in entries() if key in SHARED or key.startswith(groups))
+    for key in entries():
+        if key in SHARED or key.startswith(groups):
+            group, _, name = key.rpartition(".")
+            value = getattr(getattr(settings, group) if group else settings, name)
+            found[key] = msgspec.to_builtins(value)
+    return found
 
 
 def settings_from(values: Mapping[str, Any]) -> Settings:
@@ -196,12 +191,9 @@ class PlacedSession:
             await self.link.close()
         finally:
             await self._journal.close()
-            await asyncio.to_thread(self._leave)
-
-    def _leave(self) -> None:
-        self._blobs.flush()
-        if self._journal.log is not None:
-            mark_closed(self._journal.log.path)
+            await asyncio.to_thread(self._blobs.flush)
+            if self._journal.log is not None:
+                await asyncio.to_thread(mark_closed, self._journal.log.path)
 
     async def _abilities(self, params: dict[str, Any], send: Send) -> Any:
         return msgspec.to_builtins(await self._model.abilities(self._allowed(params["model"])))

@@ -59,12 +59,16 @@ def handover_text(given: HandOver) -> str:
     task = given.task
     if task.attempt:
         return "\n\n".join(filter(None, (_ATTEMPT, _list("These are not in your copy", given.missing))))
+    done = []
+    for before in given.before:
+        changed = f" Changed: {', '.join(step.path for step in before.changed)}." if before.changed else ""
+        done.append(f"{before.id}: {before.summary or before.goal}{changed}")
     parts = [
         _BEGINNING.format(id=name(task.id)),
         f"The whole request, word for word:\n{inert(given.request)}" if given.request else "",
         f"What was said of it: {inert(given.summary)}" if given.summary else "",
         _SCOPE.format(files=", ".join(map(name, task.files))) if task.files else "",
-        _list("These parts are done, and your copy holds what they changed", map(_done, given.before)),
+        _list("These parts are done, and your copy holds what they changed", done),
         _list("These are not in your copy, leave them alone", given.missing),
         inert(task.note),
         "" if given.splits else "Do not split this part into sub-tasks.",
@@ -72,12 +76,7 @@ def handover_text(given: HandOver) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _done(task: SubTask) -> str:
-    changed = f" Changed: {', '.join(step.path for step in task.changed)}." if task.changed else ""
-    return f"{task.id}: {task.summary or task.goal}{changed}"
-
-
-def _list(title: str, items: Sequence[str] | map[str]) -> str:
+def _list(title: str, items: Sequence[str]) -> str:
     lines = [f"- {item(entry)}" for entry in items]
     return "\n".join([f"{title}:", *lines]) if lines else ""
 
@@ -321,31 +320,28 @@ def outcome(state: State, reason: str = "", cause: Cause = "") -> RunOutcome:
     """A `reason` marks it as failed, without files and todos."""
     used = state.usage.session
     failed = tuple(result.name for result in state.checks.results if result.state != "passed")
+    steps: dict[str, FileStep] = {}
+    for point in state.review.checkpoints:
+        for step in point.files:
+            first = steps.get(step.path, step)
+            steps[step.path] = replace(first, after=step.after, mode_after=step.mode_after)
+    changed = tuple(
+        step
+        for step in steps.values()
+        if step.before != step.after or (step.after and step.mode_after not in (None, step.mode))
+    )
     return RunOutcome(
         state="failed" if reason else "completed",
         summary=work_of(state),
         reason=reason,
         cause=cause,
-        changed=() if reason else _steps(state),
+        changed=() if reason else changed,
         changes=state.review.changes,
         checks=failed,
         passed="checks passed" if state.checks.results and not failed else "",
         todos=() if reason else state.todos,
         tokens=used.input + used.output,
         cost=used.cost,
-    )
-
-
-def _steps(state: State) -> tuple[FileStep, ...]:
-    found: dict[str, FileStep] = {}
-    for point in state.review.checkpoints:
-        for step in point.files:
-            first = found.get(step.path, step)
-            found[step.path] = replace(first, after=step.after, mode_after=step.mode_after)
-    return tuple(
-        step
-        for step in found.values()
-        if step.before != step.after or (step.after and step.mode_after not in (None, step.mode))
     )
 
 
@@ -367,6 +363,7 @@ class ProgressReporter:
         await asyncio.gather(*self._paying)
 
     def _on_event(self, event: e.Event, state: State) -> None:
+        line = ""
         match event:
             case e.RequestSent():
                 self._journal.publish(replace(event, purpose="subtask", messages=()))
@@ -374,9 +371,18 @@ class ProgressReporter:
                 paid = e.UsageCounted(usage, "subtask")
                 # The end of the task makes it durable.
                 self._paying.add(asyncio.ensure_future(self._journal.record_soon(paid)))
-            case e.ReplyStreamed() | e.ChangeProposed() | e.PhaseChanged() | e.RetryCounted():
-                pass
-            case e.TurnEnded() | e.TurnStarted() | e.ReplyRead() | e.SubTaskEnded():
+            case e.ReplyStreamed():
+                said = (state.reply.message or state.reply.summary).rstrip()
+                line = said[said.rfind("\n") + 1 :][-LONGEST_LINE:]
+            case e.ChangeProposed(change):
+                line = f"{change.kind} {change.path}"
+            case e.RetryCounted(seconds, _, why):
+                line = f"{why}: waits {seconds} s"
+            case e.ReplyRead(summary=summary):
+                line = summary
+            case e.SubTaskEnded(id=name, state=ended):
+                line = f"{name} {ended}"
+            case e.PhaseChanged() | e.TurnStarted() | e.TurnEnded():
                 pass
             case _:
                 return
@@ -384,7 +390,7 @@ class ProgressReporter:
         self._progress = replace(
             self._progress,
             phase=state.turn.phase,
-            line=_line(event, state) or self._progress.line,
+            line=line or self._progress.line,
             tokens=used.input + used.output,
             cost=used.cost,
             heard=time.time(),
@@ -396,20 +402,3 @@ class ProgressReporter:
     def _publish_progress(self) -> None:
         self._timer = None
         self._journal.publish(e.SubTaskProgressed(self._task, self._progress))
-
-
-def _line(event: e.Event, state: State) -> str:
-    match event:
-        case e.ReplyStreamed():
-            said = (state.reply.message or state.reply.summary).rstrip()
-            return said[said.rfind("\n") + 1 :][-LONGEST_LINE:]
-        case e.ChangeProposed(change):
-            return f"{change.kind} {change.path}"
-        case e.RetryCounted(seconds, _, why):
-            return f"{why}: waits {seconds} s"
-        case e.ReplyRead(summary=summary):
-            return summary
-        case e.SubTaskEnded(id=name, state=ended):
-            return f"{name} {ended}"
-        case _:
-            return ""

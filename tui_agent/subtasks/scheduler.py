@@ -157,7 +157,12 @@ class Scheduler:
                 return
             if not self._capacity.acquire(most):
                 return
-            snapshot = snapshot or self._snapshot()
+            if snapshot is None:
+                in_place = self._parent.settings.subtasks.place  # which gets another copy
+                taking = asyncio.sleep(0, "") if in_place else self._parent.workspace.copies.snapshot()
+                snapshot = asyncio.create_task(taking)
+                # Retrieve the exception: all waiting tasks may be cancelled before the snapshot is ready.
+                snapshot.add_done_callback(lambda done: done.cancelled() or done.exception())
             work = self._run(task, snapshot)
             self._tasks[task.id] = asyncio.create_task(work, name=f"sub-task {task.id}")
 
@@ -167,16 +172,6 @@ class Scheduler:
         for task in startable(self.state.subtasks.tasks):
             if task.id not in self._tasks and not copies.why_blocked(self.state, task):
                 yield task
-
-    def _snapshot(self) -> asyncio.Task[str]:
-        """Not for a place, which gets another copy."""
-        copying = self._parent.workspace.copies
-        taking = asyncio.create_task(
-            asyncio.sleep(0, "") if self._parent.settings.subtasks.place else copying.snapshot()
-        )
-        # Retrieve the exception: all waiting tasks may be cancelled before the snapshot is ready.
-        taking.add_done_callback(lambda done: done.cancelled() or done.exception())
-        return taking
 
     def _over(self) -> str:
         limits, used = self._parent.settings.limits, self.state.usage.session
