@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from tui_agent.edits.change import Change, Checkpoint, FileStep, diff_of, text_under, unified
+from tui_agent.edits.change import Change, FileStep, diff_of, text_under, unified
 from tui_agent.errors import EditFailed, SessionError, TuiAgentError
 from tui_agent.log.core import Core, call
 from tui_agent.processes.background import start_task
@@ -337,24 +337,6 @@ class Hooks:
         answers = await self._run("PreCompact", {"trigger": trigger, "custom_instructions": ""}, trigger)
         return answers.blocked
 
-    async def _applied(self, point: Checkpoint) -> None:
-        from tui_agent.tools.call_hooks import HookedCall
-
-        root = self._core.workspace.root
-        files = [str(root / step.path) for step in point.files]
-        results = [await self._run("Applied", {"checkpoint": point.id, "files": files})]
-        for step in point.files:
-            if step.after:
-                path = str(root / step.path)
-                texts = await asyncio.to_thread(self._texts_of, step)
-                written = {"file_path": path, **texts}
-                call = HookedCall("Edit" if step.before else "Write", written, "propose_changes")
-                fields = {"tool_name": call.name, "tool_input": written, "tool_use_id": point.id}
-                fields["tool_response"] = {"filePath": path, "success": True}
-                covers = partial(call.is_covered, root)
-                results.append(await self._run("PostToolUse", fields, *call.names, covers=covers))
-        await self._core.journal.record(*(event for answers in results for event in _news(answers)))
-
     def _on_event(self, event: e.Event, state: State) -> None:
         # Hook settings are loaded only for these events, to keep them off the start.
         match event:
@@ -372,9 +354,36 @@ class Hooks:
     async def _react(self, event: e.Event, state: State) -> None:
         match event:
             case e.CheckpointMade(checkpoint=point):
-                await self._applied(point)
+                from tui_agent.tools.call_hooks import HookedCall
+
+                root = self._core.workspace.root
+                files = [str(root / step.path) for step in point.files]
+                results = [await self._run("Applied", {"checkpoint": point.id, "files": files})]
+                for step in point.files:
+                    if step.after:
+                        path = str(root / step.path)
+                        texts = await asyncio.to_thread(self._texts_of, step)
+                        written = {"file_path": path, **texts}
+                        call = HookedCall("Edit" if step.before else "Write", written, "propose_changes")
+                        fields = {"tool_name": call.name, "tool_input": written, "tool_use_id": point.id}
+                        fields["tool_response"] = {"filePath": path, "success": True}
+                        covers = partial(call.is_covered, root)
+                        results.append(await self._run("PostToolUse", fields, *call.names, covers=covers))
+                await self._core.journal.record(*(news for answers in results for news in _news(answers)))
             case e.ConversationBegun():
-                await self._begin_again(state)
+                from tui_agent.model.parts import text_of
+
+                # A summary has replaced older messages: the model needs the start texts again.
+                stored = [one.blob for one in state.conversation.messages if one.kind == "summary"]
+                found = await asyncio.to_thread(
+                    lambda: [text_under(self._core.blobs, blob) or "{}" for blob in stored]
+                )
+                words = "\n".join(text_of(msgspec.json.decode(one)) for one in found)
+                trigger, self._trigger = self._trigger, "auto"
+                fields = {"trigger": trigger, "compact_summary": words[:MAX_DIFF]}
+                await self._run("PostCompact", fields, trigger)
+                if context := await self._begin("compact"):
+                    await self._core.journal.record(e.ModelOwesNews(context))
             case e.TurnEnded(kind=failure, error=error, limit=limit):
                 from tui_agent.session.hook_transcript import last_reply
 
@@ -400,21 +409,6 @@ class Hooks:
     async def _begin(self, source: str) -> str:
         fields = {"source": source, "model": self.state.model.name}
         return (await self._run("SessionStart", fields, source)).context
-
-    async def _begin_again(self, state: State) -> None:
-        """After a summary has replaced older messages, the model needs the start texts again."""
-        from tui_agent.model.parts import text_of
-
-        stored = [one.blob for one in state.conversation.messages if one.kind == "summary"]
-        found = await asyncio.to_thread(
-            lambda: [text_under(self._core.blobs, blob) or "{}" for blob in stored]
-        )
-        words = "\n".join(text_of(msgspec.json.decode(one)) for one in found)
-        trigger, self._trigger = self._trigger, "auto"
-        fields = {"trigger": trigger, "compact_summary": words[:MAX_DIFF]}
-        await self._run("PostCompact", fields, trigger)
-        if context := await self._begin("compact"):
-            await self._core.journal.record(e.ModelOwesNews(context))
 
     async def _notified(self, message: str, kind: str) -> None:
         fields = {"message": message, "title": "tui-agent", "notification_type": kind}
