@@ -313,14 +313,13 @@ class Checks:
             command, where, timeout, seeded, pending=pending, low=low, place=check.place
         )
         self._baselines.took(check.command, ran.seconds)
-        return ran, await asyncio.to_thread(self._found, ran, report)
-
-    def _found(self, ran: CommandResult, report: str) -> Finding:
         output = ran.output
         if ran.cut:
             with suppress(TuiAgentError):
-                output = self._commands.whole_output(ran.id)
-        return finding(ran.ok, ran.status, output, outcome_of_report(report))
+                output = await asyncio.to_thread(self._commands.whole_output, ran.id)
+        return ran, await asyncio.to_thread(
+            lambda: finding(ran.ok, ran.status, output, outcome_of_report(report))
+        )
 
     async def _as_it_is(self, check: CheckCommand, low: bool) -> tuple[CommandResult, Finding]:
         return await self._ran(check, "trial", pending=False, low=low)

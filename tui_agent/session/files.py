@@ -273,29 +273,26 @@ class Renames:
                 if asked != revision and now - since < LOOKED_FOR:
                     wanted.append(entry)
             if wanted:
-                found = await self._ask(wanted, touches)
+                touched = {touch.path: touch.at for touch in touches if touch.kind in ("read", "edited")}
+                files = [
+                    MissingFile(
+                        entry.path,
+                        tuple(filter(None, (entry.md5, entry.written))),
+                        entry.size,
+                        entry.inode,
+                        max(touched.get(entry.path, 0.0), self._there_at.get(entry.path, 0.0)),
+                    )
+                    for entry in wanted
+                ]
+                try:
+                    found = await self._workspace.repository.renamed(files)
+                except ChildFailed:
+                    found = {}  # Deleted, until the child has restarted.
                 for path in (entry.path for entry in wanted):
                     _, _, since = self._found.get(path, ("", 0, now))
                     self._found[path] = found.get(path, ""), revision, since
             answers = {entry.path: self._found.get(entry.path, ("", 0, 0.0))[0] for entry in gone}
         return {path: new for path, new in answers.items() if new}
-
-    async def _ask(self, gone: Sequence[KnownFile], touches: Sequence[Touch]) -> dict[str, str]:
-        touched = {touch.path: touch.at for touch in touches if touch.kind in ("read", "edited")}
-        files = [
-            MissingFile(
-                entry.path,
-                tuple(filter(None, (entry.md5, entry.written))),
-                entry.size,
-                entry.inode,
-                max(touched.get(entry.path, 0.0), self._there_at.get(entry.path, 0.0)),
-            )
-            for entry in gone
-        ]
-        try:
-            return await self._workspace.repository.renamed(files)
-        except ChildFailed:
-            return {}  # Deleted, until the child has restarted.
 
 
 #: Best matches that the picker reorders.

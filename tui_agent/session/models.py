@@ -427,8 +427,11 @@ class ModelAccess:
         await self.model.close()
 
     def _on_event(self, event: e.Event, state: State) -> None:
-        if isinstance(event, e.ModelChosen):
-            self.name = event.name  # keeps a turn's fallback
+        match event:
+            case e.ModelChosen(name):
+                self.name = name  # keeps a turn's fallback
+            case e.TurnStarted(unasked=False):
+                self.renew()
 
 
 def make_model(

@@ -324,7 +324,16 @@ class _Found(Struct, frozen=True):
 
 
 def _find(opening: Opening, folders: Folders) -> _Found:
-    kept, state, not_kept = _take(opening, folders)
+    asked = (folders.data, opening.session, opening.workspace)
+    close_to_others(folders)
+    not_kept = why_not_writable(folders.data)
+    if not not_kept:
+        try:
+            kept, state = storage.open_session_log(*asked) if opening.session else storage.begin(folders.data)
+        except NotKept as error:
+            not_kept = str(error)
+    if not_kept:
+        kept, state = storage.in_memory(*asked)
     workspace = Path(state.session.workspace) if state.session.id else opening.workspace
     standing = trust.trust_status(workspace, folders)
     trusted = opening.trust or standing == "trusted"
@@ -338,19 +347,6 @@ def _find(opening: Opening, folders: Folders) -> _Found:
         f"yours, set core.worktree in {display_path(os.path.join(named, 'config'))}"
     )
     return _Found(kept, state, not_kept, workspace, trusted, filters, loaded, not_in_force, elsewhere)
-
-
-def _take(opening: Opening, folders: Folders) -> tuple[Storage, State, str]:
-    data = folders.data
-    asked = (data, opening.session, opening.workspace)
-    close_to_others(folders)
-    unwritable = why_not_writable(data)
-    if unwritable:
-        return *storage.in_memory(*asked), unwritable
-    try:
-        return *(storage.open_session_log(*asked) if opening.session else storage.begin(data)), ""
-    except NotKept as error:
-        return *storage.in_memory(*asked), str(error)
 
 
 async def _begin(session: Session, opening: Opening, replay: Path | None, found: _Found) -> None:

@@ -106,7 +106,10 @@ def _report(result: CommandResult, view: ViewFacts) -> list[str]:
             f"missing: {name}" + (f", which is at {place} (add its folder to trial.tools)" if there else "")
         )
     # A command must not reveal whether hidden paths exist.
-    if hidden := [path for path in _absent(output) if not _is_below(path, view.visible)]:
+    lines = (line for line in output.splitlines() if _NOT_THERE.search(line))
+    absent = dict.fromkeys(one[1] for line in lines for one in _PATH.finditer(line[:_WIDEST]))
+    shown = (*_OF_ITS_OWN, *view.visible)
+    if hidden := [path for path in list(absent)[-MOST_PATHS:] if not _is_below(path, shown)]:
         told.append(f"not shown, whether they exist or not: {_listed(hidden)}")
     read_only = [one[1] or one[2] for one in _READ_ONLY.finditer(output) if one[1] or one[2]]
     if read_only:
@@ -119,12 +122,6 @@ def _report(result: CommandResult, view: ViewFacts) -> list[str]:
     if view.left_out:
         told.append(f"variables left out: {_listed(_mentioned_first(view.left_out, output))} (trial.env)")
     return told
-
-
-def _absent(output: str) -> list[str]:
-    lines = (line for line in output.splitlines() if _NOT_THERE.search(line))
-    found = dict.fromkeys(one[1] for line in lines for one in _PATH.finditer(line[:_WIDEST]))
-    return [path for path in list(found)[-MOST_PATHS:] if not _is_below(path, _OF_ITS_OWN)]
 
 
 def _is_below(path: str, folders: Sequence[str]) -> bool:
@@ -274,10 +271,16 @@ class RunningCommands:
             await asyncio.wait([task for _, task in runs])
 
     def _result(self, ran: RunningCommand, result: RunResult, what: CommandStart) -> CommandResult:
-        from tui_agent.sandbox.run import printed
+        from tui_agent.sandbox.run import Output, printed
 
-        output = result.output if ran.by == "person" else self._masked(result.output)
-        content = output.content()
+        output, content = result.output, result.output.content()
+        if ran.by != "person":
+            self._secrets.look(self._journal.store.state.secrets)
+            text = content.decode("utf-8", "surrogateescape")
+            if (clean := self._secrets.masked(text)) != text:
+                content = clean.encode("utf-8", "surrogateescape")
+                output = Output()
+                output.add(content)
         text, cut, coloured = printed(output, SHOWN)
         ended = CommandResult(
             **shared_fields(ran),
@@ -293,19 +296,6 @@ class RunningCommands:
             coloured=coloured,
         )
         return explained(ended, what.view, full=result.full)
-
-    def _masked(self, output: Output) -> Output:
-        from tui_agent.sandbox.run import Output
-
-        self._secrets.look(self._journal.store.state.secrets)
-        content = output.content()
-        text = content.decode("utf-8", "surrogateescape")
-        clean = self._secrets.masked(text)
-        if clean == text:
-            return output
-        masked = Output()
-        masked.add(clean.encode("utf-8", "surrogateescape"))
-        return masked
 
 
 def _running(number: str, what: CommandStart) -> RunningCommand:

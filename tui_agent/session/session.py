@@ -186,7 +186,6 @@ class Session:
         self.review.before_apply = self.hooks.before_apply
         self.checks = Checks(core, self.commands, unasked=part is None)
         freshness.listen(self._on_batch)
-        self.subscribe(self._on_event)
 
     @property
     def state(self) -> State:
@@ -446,10 +445,6 @@ class Session:
     @call(changes=False)
     def start_warnings(self, sentences: Sequence[str]) -> None:
         self._opening_notices += sentences
-
-    def _on_event(self, event: e.Event, state: State) -> None:
-        if isinstance(event, e.TurnStarted) and not event.unasked:
-            self.models.renew()
 
     async def _after_turn(self) -> str:
         if not await self.hooks.proposed():
