@@ -111,7 +111,14 @@ def write_batch(
         else:
             record()
     except BaseException as error:
-        _undo(gate, journal, blobs, batch.plan, error)
+        try:
+            roll_back(gate, blobs, batch.plan)
+            forget(journal)
+        except (TuiAgentError, OSError) as failure:
+            raise FileError(
+                f"A batch of writes failed ({error}) and could not be undone ({failure})",
+                "free some space or give permission, then try again: it is undone first",
+            ) from error
         raise
     if record is not None:
         remove_folders(gate, batch.plan.leaves)
@@ -294,7 +301,17 @@ class _Batch:
                 before = stamp_of(place)
                 while stamp_of(place) == before and time.monotonic() < deadline:
                     time.sleep(0.0005)
-                self._fit(at)
+                old = self.plan.entries[at]
+                new = replace(
+                    self._entry(at, in_journal=True),
+                    temporary=old.temporary,
+                    aside=old.aside,
+                    folders=old.folders,
+                )
+                with self.gate.find(old.path, "write") as spot:
+                    staging.discard(spot.folder, old.temporary)
+                self._replan(at, new)
+                self._stage(at, sync=False)
         if attempt:
             entry = self.plan.entries[at]
             with as_file_error(entry.path, "written"), self.gate.find(entry.path, "write") as spot:
@@ -349,30 +366,6 @@ class _Batch:
         self.blobs.put_unsynced(there)
         self.steps[at] = replace(step, data=data, expected=md5(there))
 
-    def _fit(self, at: int) -> None:
-        old = self.plan.entries[at]
-        new = replace(
-            self._entry(at, in_journal=True),
-            temporary=old.temporary,
-            aside=old.aside,
-            folders=old.folders,
-        )
-        with self.gate.find(old.path, "write") as spot:
-            staging.discard(spot.folder, old.temporary)
-        self._replan(at, new)
-        self._stage(at, sync=False)
-
-
-def _undo(gate: Gate, journal: Path, blobs: Blobs, plan: BatchJournal, cause: BaseException) -> None:
-    try:
-        roll_back(gate, blobs, plan)
-        forget(journal)
-    except (TuiAgentError, OSError) as error:
-        raise FileError(
-            f"A batch of writes failed ({cause}) and could not be undone ({error})",
-            "free some space or give permission, then try again: it is undone first",
-        ) from cause
-
 
 def heal(gate: Gate, journal: Path, blobs: Blobs, *, recorded: Collection[str] = ()) -> list[str]:
     """Completes or rolls back batches after a crash. Returns a sentence for each action.
@@ -380,9 +373,16 @@ def heal(gate: Gate, journal: Path, blobs: Blobs, *, recorded: Collection[str] =
     Batches in `recorded` are complete; others are rolled back, except for files changed since. Raises
     FileError; the journal then stays.
     """
-    plan, damaged = _read(journal)
-    if plan is None:
-        return damaged
+    try:
+        plan = BatchJournal.decode(read_start(journal))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise file_error(error, journal, "read") from error
+    except ValueError:
+        aside = journal.with_name(f"{journal.name}.damaged")
+        os.replace(journal, aside)
+        return [f"The journal of an unfinished batch is damaged; it was saved as {aside}."]
     with as_file_error(journal, "settled"):
         if plan.name and plan.name in recorded:
             remove_folders(gate, plan.leaves)
@@ -393,16 +393,3 @@ def heal(gate: Gate, journal: Path, blobs: Blobs, *, recorded: Collection[str] =
             said = roll_back(gate, blobs, plan) or [untouched]
         forget(journal)
     return said
-
-
-def _read(journal: Path) -> tuple[BatchJournal | None, list[str]]:
-    try:
-        return BatchJournal.decode(read_start(journal)), []
-    except FileNotFoundError:
-        return None, []
-    except OSError as error:
-        raise file_error(error, journal, "read") from error
-    except ValueError:
-        aside = journal.with_name(f"{journal.name}.damaged")
-        os.replace(journal, aside)
-        return None, [f"The journal of an unfinished batch is damaged; it was saved as {aside}."]

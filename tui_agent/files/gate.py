@@ -12,6 +12,7 @@ import stat
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from io import FileIO
+from itertools import accumulate
 from pathlib import Path
 from typing import Literal
 
@@ -150,8 +151,15 @@ class _Resolver:
                 self.is_link = not any(asked for _, asked in self.pending)
                 target = os.readlink(name, dir_fd=self.folders[-1])
                 ahead = [part for part in target.split("/") if part not in ("", ".")]
-                if target.startswith("/") or self._climbs_out(ahead):
-                    ahead = self._from_root(os.path.join(self.root, *self.names, target))
+                depths = accumulate((-1 if part == ".." else 1 for part in ahead), initial=len(self.names))
+                if target.startswith("/") or min(depths) < 0:  # it leaves the root, perhaps to return
+                    root = self.root.parts
+                    end = Path(os.path.realpath(os.path.join(self.root, *self.names, target))).parts
+                    if end[: len(root)] != root:
+                        raise self._leads_out()
+                    while self.names:
+                        self._up()
+                    ahead = list(end[len(root) :])
                 self.pending.extendleft((part, False) for part in reversed(ahead))
             elif not self.pending:
                 return self._spot((*self.names, name), status)
@@ -196,23 +204,6 @@ class _Resolver:
             raise self._leads_out()
         os.close(self.folders.pop())
         self.names.pop()
-
-    def _climbs_out(self, ahead: Sequence[str]) -> bool:
-        depth = len(self.names)
-        for part in ahead:
-            depth += -1 if part == ".." else 1
-            if depth < 0:
-                return True
-        return False
-
-    def _from_root(self, target: str) -> list[str]:
-        root = self.root.parts
-        parts = Path(os.path.realpath(target)).parts
-        if parts[: len(root)] != root:
-            raise self._leads_out()
-        while self.names:
-            self._up()
-        return list(parts[len(root) :])
 
     def _spot(
         self, parts: tuple[str, ...], status: os.stat_result | None, missing: tuple[str, ...] = ()

@@ -65,15 +65,6 @@ def _key_body(found: str) -> str:
     return _NO_KEY.sub("", re.sub(r"\\+[nr]", "\n", found))
 
 
-def _is_private_key(found: str) -> bool:
-    body = _key_body(found)
-    return len(body) >= _SHORTEST_KEY and len(set(body)) >= 12
-
-
-def _is_part_of_key(found: str) -> bool:
-    return len(_key_body(found)) >= (1 if "-----END " in found else _LINE)
-
-
 def _is_mixed(found: str, least: int) -> bool:
     return len(set(found)) >= least and any(c.isdigit() for c in found) and any(c.isalpha() for c in found)
 
@@ -129,7 +120,12 @@ def _forms() -> tuple[_Form, ...]:
         return text
 
     return (
-        _Form("a private key", re.compile(_PRIVATE_KEY), _is_private_key, _is_part_of_key),
+        _Form(
+            "a private key",
+            re.compile(_PRIVATE_KEY),
+            fits=lambda found: len(key := _key_body(found)) >= _SHORTEST_KEY and len(set(key)) >= 12,
+            cut=lambda found: len(_key_body(found)) >= (1 if "-----END " in found else _LINE),
+        ),
         *(
             _Form(one.what, re.compile(pattern(each)), checks[one.check])
             for one in table.formats

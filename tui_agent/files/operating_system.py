@@ -127,26 +127,23 @@ def writing(folder: int) -> Generator[None]:
     Locks the folder itself: no lock file. Without lock support (some network mounts), excludes only
     threads of this process.
     """
-    _lock(folder)
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except OSError as error:
+            if error.errno not in _BUSY:
+                break
+        if time.monotonic() > deadline:
+            raise FileError("another program has locked the folder", "end it, then try again")
+        time.sleep(_PAUSE)
     try:
         with _here:
             yield
     finally:
         with suppress(OSError):
             fcntl.flock(folder, fcntl.LOCK_UN)
-
-
-def _lock(folder: int) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno not in _BUSY:
-                return None
-        if time.monotonic() > deadline:
-            raise FileError("another program has locked the folder", "end it, then try again")
-        time.sleep(_PAUSE)
 
 
 #: On macOS fsync leaves data in the drive's cache.
@@ -241,22 +238,18 @@ def wait_for_writers(descriptor: int, seconds: float) -> None:
     """Waits until no process has the file open for writing; returns at once on systems without leases. The
     descriptor must be read-only.
     """
-    deadline = time.monotonic() + seconds
-    while _is_written(descriptor) and time.monotonic() < deadline:
-        time.sleep(0.002)
-
-
-def _is_written(descriptor: int) -> bool:
     lease = getattr(fcntl, "F_SETLEASE", None)
-    if lease is None:
-        return False
-    try:
-        fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)  # the default signal kills
-        fcntl.fcntl(descriptor, lease, fcntl.F_RDLCK)
-        fcntl.fcntl(descriptor, lease, fcntl.F_UNLCK)
-    except OSError as error:
-        return error.errno == errno.EAGAIN
-    return False
+    deadline = time.monotonic() + seconds
+    while lease is not None:
+        try:
+            fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)  # the default signal kills
+            fcntl.fcntl(descriptor, lease, fcntl.F_RDLCK)
+            fcntl.fcntl(descriptor, lease, fcntl.F_UNLCK)
+            return
+        except OSError as error:
+            if error.errno != errno.EAGAIN or time.monotonic() >= deadline:
+                return
+        time.sleep(0.002)
 
 
 def copy_attributes(source: int, target: int) -> None:

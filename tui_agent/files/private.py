@@ -84,11 +84,10 @@ def sync_new(*paths: Path) -> None:
     """Makes new names durable. Before it returns, a power failure can leave names without contents. Raises
     OSError.
     """
-    operating_system.several_at_once(_sync, list(dict.fromkeys([*paths, *(path.parent for path in paths)])))
-
-
-def _sync(path: Path) -> None:
-    operating_system.sync_and_close(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+    operating_system.several_at_once(
+        lambda path: operating_system.sync_and_close(os.open(path, os.O_RDONLY | os.O_CLOEXEC)),
+        list(dict.fromkeys([*paths, *(path.parent for path in paths)])),
+    )
 
 
 def sync_folder(folder: Path) -> None:

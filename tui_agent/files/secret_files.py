@@ -293,49 +293,47 @@ class SecretFiles:
 
     def _links(self, *, fresh: bool = False) -> Links:
         with self._walking:
-            if time.monotonic() - self._looked >= FRESH_SECONDS or fresh:
-                if not fresh:
-                    self._walk()
-                self._linked = self._find_links()
-                self._looked = time.monotonic()
-            return self._linked
-
-    def _find_links(self) -> Links:
-        named = set(self._named())
-        by: dict[str, str] = {}
-        outside: set[str] = set()
-        links = [path for seen in self._folders.values() for path in seen.links]
-        for path in links[:MOST_LINKS]:
-            end = os.path.realpath(os.path.join(self.root, path))
-            secret = _gives_name(path, os.path.isdir(end))
-            if end.startswith(f"{self.root}/"):
+            if time.monotonic() - self._looked < FRESH_SECONDS and not fresh:
+                return self._linked
+            if not fresh:
+                self._walk()
+            named = set(self._named())
+            by: dict[str, str] = {}
+            outside: set[str] = set()
+            links = [path for seen in self._folders.values() for path in seen.links]
+            for path in links[:MOST_LINKS]:
+                end = os.path.realpath(os.path.join(self.root, path))
+                secret = _gives_name(path, os.path.isdir(end))
+                if end.startswith(f"{self.root}/"):
+                    if secret:
+                        by |= dict.fromkeys(_files_at(end, len(self.root) + 1), path)
+                elif secret or is_secret(end):
+                    outside.add(end)
+            several: dict[Identity, list[str]] = {}
+            missing: set[Identity] = set()
+            for seen in self._folders.values():
+                for path, identity, _ in seen.several:
+                    several.setdefault(identity, []).append(path)
+            counts = {one: count for seen in self._folders.values() for _, one, count in seen.several}
+            identities: set[Identity] = set()
+            for identity, paths in several.items():
+                secret = next((path for path in paths if path in named or path in by), "")
                 if secret:
-                    by |= dict.fromkeys(_files_at(end, len(self.root) + 1), path)
-            elif secret or is_secret(end):
-                outside.add(end)
-        several: dict[Identity, list[str]] = {}
-        missing: set[Identity] = set()
-        for seen in self._folders.values():
-            for path, identity, _ in seen.several:
-                several.setdefault(identity, []).append(path)
-        counts = {one: count for seen in self._folders.values() for _, one, count in seen.several}
-        identities: set[Identity] = set()
-        for identity, paths in several.items():
-            secret = next((path for path in paths if path in named or path in by), "")
-            if secret:
+                    identities.add(identity)
+                    by |= {path: secret for path in paths if path != secret}
+                elif counts[identity] > len(paths):
+                    missing.add(identity)
+            for identity in missing & _around(self.root) if missing else ():
                 identities.add(identity)
-                by |= {path: secret for path in paths if path != secret}
-            elif counts[identity] > len(paths):
-                missing.add(identity)
-        for identity in missing & _around(self.root) if missing else ():
-            identities.add(identity)
-            by |= dict.fromkeys(several[identity], "a file outside of this folder")
-        for path in [path for path in by if path not in several]:
-            with suppress(OSError):
-                status = os.stat(os.path.join(self.root, path))
-                identities.add((status.st_dev, status.st_ino))
-        self._named_by = by
-        return Links(frozenset(identities), frozenset(by) - named, frozenset(outside))
+                by |= dict.fromkeys(several[identity], "a file outside of this folder")
+            for path in [path for path in by if path not in several]:
+                with suppress(OSError):
+                    status = os.stat(os.path.join(self.root, path))
+                    identities.add((status.st_dev, status.st_ino))
+            self._named_by = by
+            self._linked = Links(frozenset(identities), frozenset(by) - named, frozenset(outside))
+            self._looked = time.monotonic()
+            return self._linked
 
 
 def _joined(folder: str, name: str) -> str:

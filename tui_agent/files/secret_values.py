@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import compress, count
 from typing import Any, NamedTuple
@@ -429,13 +429,10 @@ class SecretValues:
                         start, needle = at * width - offset, self._needles[number]
                         if start >= 0 and dense.startswith(needle.data, start):
                             found.add((start, number))
-        return list(self._in_text(data, dense, sorted(found))) if found else []
-
-    def _in_text(
-        self, data: bytes, dense: bytes, found: Sequence[tuple[int, int]]
-    ) -> Iterator[tuple[int, int, int]]:
-        where = _Where(data)
-        for start, number in found:
+        if not found:
+            return []
+        where, spans = _Where(data), []
+        for start, number in sorted(found):
             needle = self._needles[number]
             end = start + len(needle.data)
             if needle.before and start and dense[start - 1] in _ALPHABETS:
@@ -444,10 +441,11 @@ class SecretValues:
                 end += 1
                 while dense[end : end + 1] == b"=":
                     end += 1
-            first, last = where.of(start), where.of(end - 1) + 1
-            if needle.apart and (_is_letter(data[first - 1 : first]) or _is_letter(data[last : last + 1])):
+            begin, stop = where.of(start), where.of(end - 1) + 1
+            if needle.apart and (_is_letter(data[begin - 1 : begin]) or _is_letter(data[stop : stop + 1])):
                 continue
-            yield first, last, needle.value
+            spans.append((begin, stop, needle.value))
+        return spans
 
 
 #: Bytes per search call, which blocks other threads; scan distance for dump rows.

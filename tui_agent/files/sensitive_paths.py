@@ -153,25 +153,17 @@ def _holds_secrets(folders: list[str], name: str) -> bool:
 def _without_copying(name: str) -> Iterator[str]:
     yield name
     for _ in range(_COPIES_OF_COPIES):
-        before = _original(name)
-        if before == name:
+        if copy := _COPY.fullmatch(name) or _COPY_INSIDE.fullmatch(name):
+            name = copy["before"] + copy.groupdict().get("after", "")
+        elif name.startswith("#") and name.endswith("#"):
+            name = name.strip("#")
+        elif beginning := next((one for one in (".#", "copy of ", "backup of ") if name.startswith(one)), ""):
+            name = name.removeprefix(beginning)
+        else:
             return
-        name = before
         yield name
         if name.startswith(".") and not name.startswith(".env"):
             yield name[1:]  # swap files: `.id_rsa.swp`
-
-
-def _original(name: str) -> str:
-    for marked in (_COPY.fullmatch(name), _COPY_INSIDE.fullmatch(name)):
-        if marked:
-            return marked["before"] + marked.groupdict().get("after", "")
-    if name.startswith("#") and name.endswith("#"):
-        return name.strip("#")
-    for beginning in (".#", "copy of ", "backup of "):
-        if name.startswith(beginning):
-            return name.removeprefix(beginning)
-    return name
 
 
 def _components(path: str) -> tuple[str, ...]:

@@ -201,21 +201,18 @@ def discard(folder: int, temporary: str) -> bool:
 
 def sweep(folder: int) -> None:
     """Removes temporary files of this process, of dead processes, and from before a reboot."""
+    uptime = getattr(time, "CLOCK_BOOTTIME", None)
+    started = time.time() - time.clock_gettime(uptime) - _CLOCK_SET if uptime is not None else float("-inf")
     for name in os.listdir(folder):
         match = _TEMPORARY.fullmatch(name)
-        if match and (name in _left or not runs(match[1]) or _is_from_before_the_start(folder, name)):
+        if not match:
+            continue
+        old = name in _left or not runs(match[1])
+        if not old:
+            with suppress(OSError):
+                old = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime < started
+        if old:
             discard(folder, name)
-
-
-def _is_from_before_the_start(folder: int, name: str) -> bool:
-    uptime = getattr(time, "CLOCK_BOOTTIME", None)
-    if uptime is None:
-        return False
-    try:
-        written = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime
-    except OSError:
-        return False
-    return written < time.time() - time.clock_gettime(uptime) - _CLOCK_SET
 
 
 def sync_folder(folder: int) -> None:
