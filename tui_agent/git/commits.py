@@ -54,20 +54,16 @@ def hooks_folder(root: str) -> str:
 
 def find_hooks(root: str) -> dict[str, str]:
     folder = hooks_folder(root)
-    places = {name: os.path.join(folder, name) for name in _AROUND_A_COMMIT} if folder else {}
-    return {
-        name: _content(place)
-        for name, place in places.items()
-        if os.path.isfile(place) and os.access(place, os.X_OK)
-    }
-
-
-def _content(place: str) -> str:
-    try:
-        return md5(read_regular(place, _MOST))
-    except OSError:
-        status = os.stat(place)
-        return f"{status.st_size} {status.st_mtime_ns}"
+    found = {}
+    for name in _AROUND_A_COMMIT if folder else ():
+        place = os.path.join(folder, name)
+        if os.path.isfile(place) and os.access(place, os.X_OK):
+            try:
+                found[name] = md5(read_regular(place, _MOST))
+            except OSError:
+                status = os.stat(place)
+                found[name] = f"{status.st_size} {status.st_mtime_ns}"
+    return found
 
 
 MOST_BYTES: Final = 40_000
@@ -237,7 +233,12 @@ def tree_on_disk(repository: Repository, written: Sequence[str] = (), *, untrack
             inner = (f":(exclude,literal){path}" for path in submodules(repository.root, index))
             _add(repository, index, ".", *inner, update=True)
             if untracked:
-                _add(repository, index, *(f":(literal){path}" for path in _others(repository, index)))
+                others = _with(repository, index, "ls-files", "-z", "--others", "--exclude-standard").names
+                found = [os.fsdecode(path) for path in others if not path.endswith(b"/")]
+                paths = Gate(Path(repository.root)).without_secrets(found)
+                sizes = ((path, _size(os.path.join(repository.root, path))) for path in paths)
+                small = _literal([path for path, size in sizes if size <= LARGEST_UNTRACKED])
+                _add(repository, index, *small)
             adding = ("update-index", "--add", "--remove", "-z", "--stdin")
             _with(repository, index, *adding, feed=listed(written))
             told = _with(repository, index, "write-tree", "--missing-ok")
@@ -252,13 +253,6 @@ def commit_of(root: str, tree: str, message: str) -> str:
     parent = ("-p", head.text) if head.ok else ()
     made = git(root, *AUTHOR, "commit-tree", tree, *parent, "-m", message)
     return made.text if made.ok else ""
-
-
-def _others(repository: Repository, index: str) -> list[str]:
-    told = _with(repository, index, "ls-files", "-z", "--others", "--exclude-standard")
-    found = [os.fsdecode(path) for path in told.names if not path.endswith(b"/")]
-    paths = Gate(Path(repository.root)).without_secrets(found)
-    return [path for path in paths if _size(os.path.join(repository.root, path)) <= LARGEST_UNTRACKED]
 
 
 def _add(repository: Repository, index: str, *pathspecs: str, update: bool = False) -> None:

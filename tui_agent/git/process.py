@@ -113,31 +113,26 @@ def run_git(
         return Result(NOT_FOUND, b"", str(error).encode(errors="replace"))
     with process:
         pipes = [folder for key in ("GIT_DIR", "GIT_OBJECT_DIRECTORY") if (folder := variables.get(key))]
-        return _ended(process, root, pipes, seconds)
+        deadline, wait = time.monotonic() + seconds, _LOOK
+        while (left := deadline - time.monotonic()) > 0:
+            try:
+                out, err = process.communicate(timeout=min(wait, left))
+            except subprocess.TimeoutExpired:
+                began = time.monotonic()
+                _empty_pipes(root, pipes)
+                wait = max(_LOOK, 4 * (time.monotonic() - began))  # limits the search in a large tree
+                continue
+            return Result(process.returncode, out, err)
+        process.kill()
+        with suppress(subprocess.TimeoutExpired):
+            process.communicate(timeout=_PATIENCE)
+        raise ChildFailed(
+            f"git did not answer within {seconds:g} s in {root}", "look at that repository with git itself"
+        )
 
 
 def find_git() -> str:
     return shutil.which("git", path=search_path()) or ""
-
-
-def _ended(process: subprocess.Popen[bytes], root: str, git_folders: Sequence[str], seconds: float) -> Result:
-    deadline = time.monotonic() + seconds
-    wait = _LOOK
-    while (left := deadline - time.monotonic()) > 0:
-        try:
-            out, err = process.communicate(timeout=min(wait, left))
-        except subprocess.TimeoutExpired:
-            began = time.monotonic()
-            _empty_pipes(root, git_folders)
-            wait = max(_LOOK, 4 * (time.monotonic() - began))  # limits the search in a large tree
-            continue
-        return Result(process.returncode, out, err)
-    process.kill()
-    with suppress(subprocess.TimeoutExpired):
-        process.communicate(timeout=_PATIENCE)
-    raise ChildFailed(
-        f"git did not answer within {seconds:g} s in {root}", "look at that repository with git itself"
-    )
 
 
 def _empty_pipes(root: str, git_folders: Sequence[str]) -> None:

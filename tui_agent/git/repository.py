@@ -553,14 +553,16 @@ def status_and_deleted(root: str, untracked: Iterable[str] | None = None) -> tup
         if not os.path.lexists(os.path.join(root, path)) if unmerged else mark[1] == "D":
             deleted.append(path)
     kept = dict(islice(marks.items(), MAX_MARKS))
-    return {"is_repository": True, **_branch(records), "marks": kept}, deleted
-
-
-def _branch(records: list[str]) -> dict[str, Any]:
     facts = dict(record[2:].split(" ", 1) for record in records if record.startswith("# "))
     branch = facts.get("branch.head", "")
     if branch == "(detached)":
         branch = facts.get("branch.oid", "")[:7]
     distance = re.fullmatch(r"\+(\d+) -(\d+)", facts.get("branch.ab", "+0 -0"))
     ahead, behind = (whole_number(distance[1]), whole_number(distance[2])) if distance else (0, 0)
-    return {"branch": branch, "ahead": ahead, "behind": behind}
+    return {
+        "is_repository": True,
+        "branch": branch,
+        "ahead": ahead,
+        "behind": behind,
+        "marks": kept,
+    }, deleted

@@ -69,7 +69,14 @@ def find_names(folder: GitFolder, known: SecretNames | None, asked: Sequence[byt
     """Incremental if few objects are new. Raises `GitUnreadable` and `ChildFailed`."""
     stores = object_stores(folder.common_dir)
     packs = {pack for store in stores for pack in packs_of(store)}
-    loose = {name for store in stores for name in _loose(store)}
+    loose = {
+        beginning + rest
+        for store in stores
+        for beginning in names_in_git(store)
+        if len(beginning) == 2 and _HEX.fullmatch(beginning)
+        for rest in names_in_git(os.path.join(store, beginning))
+        if len(rest) in (38, 62) and _HEX.fullmatch(rest)
+    }
     rules = hashlib.sha256(
         b"".join(
             Path(each).read_bytes()
@@ -87,7 +94,14 @@ def find_names(folder: GitFolder, known: SecretNames | None, asked: Sequence[byt
         _look(folder, known, new)
         known.asked = {}
     known.packs, known.loose = packs, loose
-    _ask(folder, known, asked)
+    unknown = [path for path in asked if path not in known.asked and path not in known.secret]
+    known.asked |= {path: set() for path in unknown}
+    how = ("--all", "--reflog", "--full-history", "--root", "-c", "--format=", *_RAW)
+    for at in range(0, len(unknown), _PATHS):
+        literal = [f":(top,literal){os.fsdecode(path)}" for path in unknown[at : at + _PATHS]]
+        for path, each in _brought(run(folder, "log", *how, "--", *literal).out):
+            if path in known.asked:
+                known.asked[path].add(each)
     return known
 
 
@@ -239,19 +253,6 @@ def _judge(known: SecretNames, path: bytes, each: str, judged: dict[bytes, bool]
         known.public.add(each)
 
 
-def _ask(folder: GitFolder, known: SecretNames, asked: Sequence[bytes]) -> None:
-    new = [path for path in asked if path not in known.asked and path not in known.secret]
-    if not new:
-        return
-    known.asked |= {path: set() for path in new}
-    how = ("--all", "--reflog", "--full-history", "--root", "-c", "--format=", *_RAW)
-    for at in range(0, len(new), _PATHS):
-        literal = [f":(top,literal){os.fsdecode(path)}" for path in new[at : at + _PATHS]]
-        for path, each in _brought(run(folder, "log", *how, "--", *literal).out):
-            if path in known.asked:
-                known.asked[path].add(each)
-
-
 def _brought(told: bytes) -> Iterator[tuple[bytes, str]]:
     """Yields paths and ids of new blobs in raw diff output: `:<mode> … <id> … <status>`, NUL, path."""
     words = iter(told.split(b"\0"))
@@ -265,11 +266,3 @@ def _brought(told: bytes) -> Iterator[tuple[bytes, str]]:
         each = fields[-2].decode()
         if fields[before] not in (_SUBMODULE, _LINK) and each.strip("0"):
             yield path, each
-
-
-def _loose(store: str) -> Iterator[str]:
-    for folder in names_in_git(store):
-        if len(folder) == 2 and _HEX.fullmatch(folder):
-            for name in names_in_git(os.path.join(store, folder)):
-                if len(name) in (38, 62) and _HEX.fullmatch(name):
-                    yield folder + name

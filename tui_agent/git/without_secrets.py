@@ -86,19 +86,18 @@ def _replaced(
     }
     shown = {each for path, ids in names.secret.items() if path not in tracked for each in ids}
     harmless = names.public | shown | {blobs.blob_id(folder, b"")}
-    held = (_content(os.path.join(os.fsencode(folder.work_tree), path)) for path in hidden)
+    held = (_start_of(os.path.join(folder.work_tree, os.fsdecode(path))) for path in hidden)
     there = [data for data in held if data and not _is_sent(data, asked)]
-    ids = {each for path in tracked for each in names.secret.get(path) or names.asked.get(path) or ()}
-    ids |= {index[path][0] for path in tracked if path in index}
-    ids |= {blobs.blob_id(folder, data) for data in there}
-    ids -= harmless
-    lines = {line for data in there for line in blobs.identifying_lines(data)}
-    stored = []
     of = {
         each: path
         for path in sorted(tracked)
         for each in names.secret.get(path) or names.asked.get(path) or ()
     }
+    ids = of.keys() | {index[path][0] for path in tracked if path in index}
+    ids |= {blobs.blob_id(folder, data) for data in there}
+    ids -= harmless
+    lines = {line for data in there for line in blobs.identifying_lines(data)}
+    stored = []
     sent: set[str] = set()
     for each, data in blobs.contents(folder, sorted(ids)) if tracked else ():
         if _is_sent(data, asked):
@@ -124,7 +123,9 @@ def _replaced(
     for each in map(bytes.decode, stored):
         path = os.path.join(folder.common_dir, "lfs/objects", each[:2], each[2:4], each)
         made.gone += [os.fsencode(path)] if os.path.lexists(path) else []
-    made.emptied = [os.fsencode(path) for path in in_progress(folder) if _tells(path, lines)]
+    for path in in_progress(folder):
+        if (start := _start_of(path)) is None or any(line in start for line in lines):
+            made.emptied.append(os.fsencode(path))
     made.tracked = sorted(tracked)
     if in_index := sorted(path for path in tracked if index.get(path, ("", False))[1]):
         made.index = _index(folder, in_index)
@@ -299,19 +300,11 @@ def _index(folder: GitFolder, paths: Iterable[bytes]) -> bytes:
         return Path(place).read_bytes()
 
 
-def _tells(path: str, lines: set[bytes]) -> bool:
+def _start_of(path: str) -> bytes | None:
     try:
-        data = read_regular(path, _MOST_READ)
+        return read_regular(path, _MOST_READ)
     except OSError:
-        return True
-    return any(line in data for line in lines)
-
-
-def _content(path: bytes) -> bytes:
-    try:
-        return read_regular(os.fsdecode(path), _MOST_READ)
-    except OSError:
-        return b""
+        return None
 
 
 def _stored_names(place: Path) -> SecretNames | None:

@@ -174,7 +174,23 @@ def add_worktree(root: str, commit: str, folder: str) -> dict[str, Any]:
     if os.path.lexists(folder):
         raise _failed(folder, "it already exists", "remove it first")
     try:
-        return _add(repository, commit, folder)
+        parent, entries = os.path.dirname(folder), os.path.join(repository.common_dir, "worktrees")
+        make_private(parent)
+        replace_private(Path(_mark(folder)), os.fsencode(repository.common_dir))
+        _check(folder, update_seed(repository, commit, parent))
+        os.makedirs(entries, exist_ok=True)
+        adding = ("worktree", "add", "--detach", "--no-checkout", "--force", "--quiet", "--", folder, commit)
+        _check(folder, git(repository.root, "-c", "core.logAllRefUpdates=false", *adding))
+        # The repository's own common folder instead of the temporary one
+        pointer = os.path.join(folder, ".git")
+        with open(pointer, "rb") as file:
+            entry = os.path.basename(os.fsdecode(file.read()).strip())
+        with open(pointer, "wb") as file:
+            file.write(b"gitdir: " + os.fsencode(os.path.join(entries, entry)) + b"\n")
+        _check(folder, fill(parent, commit, folder))
+        root = os.path.join(folder, repository.prefix).rstrip("/")
+        os.makedirs(root, exist_ok=True)
+        return {"root": root, "submodules": submodules(root)}
     except OSError as error:
         remove_worktree(root, folder)
         raise _failed(folder, *sentence(error)) from error
@@ -242,26 +258,6 @@ def remove_worktrees(parent: str) -> None:
     tidy("", parent)
     for common in known:
         _remove_empty(os.path.join(common, "worktrees"))
-
-
-def _add(repository: Repository, commit: str, folder: str) -> dict[str, Any]:
-    parent = os.path.dirname(folder)
-    make_private(parent)
-    replace_private(Path(_mark(folder)), os.fsencode(repository.common_dir))
-    _check(folder, update_seed(repository, commit, parent))
-    os.makedirs(os.path.join(repository.common_dir, "worktrees"), exist_ok=True)
-    adding = ("-c", "core.logAllRefUpdates=false", "worktree", "add", "--detach", "--no-checkout", "--force")
-    _check(folder, git(repository.root, *adding, "--quiet", "--", folder, commit))
-    # The repository's own common folder instead of the temporary one
-    pointer = os.path.join(folder, ".git")
-    with open(pointer, "rb") as file:
-        entry = os.path.basename(os.fsdecode(file.read()).strip())
-    with open(pointer, "wb") as file:
-        file.write(b"gitdir: " + os.fsencode(os.path.join(repository.common_dir, "worktrees", entry)) + b"\n")
-    _check(folder, fill(parent, commit, folder))
-    root = os.path.join(folder, repository.prefix).rstrip("/")
-    os.makedirs(root, exist_ok=True)
-    return {"root": root, "submodules": submodules(root)}
 
 
 def _is_of(entry: str, folder: str) -> bool:
