@@ -9,6 +9,7 @@ import threading
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import IO
 
 import pytest
 from support.faults import tree
@@ -178,20 +179,20 @@ def test_a_plain_copy_that_fails_or_is_stopped_leaves_nothing(
 ) -> None:
     root = make_tree(tmp_path / "plain", ["a.txt", "b.txt", "c.txt"])
     stop = threading.Event()
-    real = copies._copy
+    real = copies.copy_content
 
-    def until_b(source: str, target: str) -> None:
-        if source.endswith("b.txt"):
+    def until_b(source: IO[bytes], target: IO[bytes]) -> None:
+        if target.name.endswith("b.txt"):
             stop.set()
         real(source, target)
 
-    def full(source: str, target: str) -> None:
-        if source.endswith("b.txt"):
+    def full(source: IO[bytes], target: IO[bytes]) -> None:
+        if target.name.endswith("b.txt"):
             raise OSError(28, "No space left on device")
         real(source, target)
 
     for broken, error in ((until_b, Interrupted), (full, FileError)):
-        monkeypatch.setattr(copies, "_copy", broken)
+        monkeypatch.setattr(copies, "copy_content", broken)
         with pytest.raises(error):
             copy_paths(root, tmp_path / "copy", ["a.txt", "b.txt", "c.txt"], stop)
         assert not (tmp_path / "copy").exists()

@@ -78,7 +78,11 @@ class _Copying:
                     relative = os.path.relpath(end, os.path.dirname(source))
                     os.symlink(relative if os.path.isabs(there) else there, target)
             elif stat.S_ISREG(status.st_mode):
-                _copy(source, target)
+                with open(os.open(source, _READ), "rb") as given, open(target, "xb") as taken:
+                    status = os.fstat(given.fileno())
+                    if stat.S_ISREG(status.st_mode):
+                        copy_content(given, taken)
+                        os.fchmod(taken.fileno(), stat.S_IMODE(status.st_mode))
         except FileNotFoundError:
             return
 
@@ -95,16 +99,6 @@ class _Copying:
             os.mkdir(os.path.join(self._target, folder))
         self._folders[folder] = own
         return own
-
-
-def _copy(source: str, target: str) -> None:
-    descriptor = os.open(source, _READ)
-    with os.fdopen(descriptor, "rb") as given, open(target, "xb") as taken:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            return
-        copy_content(given, taken)
-        os.fchmod(taken.fileno(), stat.S_IMODE(status.st_mode))
 
 
 def copy_content(source: IO[bytes], target: IO[bytes]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -83,8 +83,9 @@ def list_without_repository(root: str, depth: int = 0) -> FileListing:
     if len(names) > MAX_FILES + 1:
         return replace(as_texts(b"\0".join(names[:MAX_FILES])), cut=True)
     inner = {name.rstrip(b"/") for name in names if name.endswith(b"/")}
-    top = os.fsencode(root)
-    listing = as_texts(b"\0".join(name for name in names if name[-1:] != b"/" and _is_file(top, name)))
+    places = ((name, os.path.join(os.fsencode(root), name)) for name in names if name[-1:] != b"/")
+    files = (name for name, place in places if not os.path.islink(place) or os.path.isfile(place))
+    listing = as_texts(b"\0".join(files))
     return _with_inner(root, listing, inner, depth)
 
 
@@ -134,11 +135,6 @@ def _with_inner(root: str, listing: FileListing, inner: set[bytes], depth: int) 
     return FileListing(sorted(set(paths)), unreadable)
 
 
-def _is_file(root: bytes, name: bytes) -> bool:
-    path = os.path.join(root, name)
-    return not os.path.islink(path) or os.path.isfile(path)
-
-
 #: Maximum lag of the file system's clock in seconds.
 TICK: Final = 0.02
 #: Candidates read, and bytes of one.
@@ -157,7 +153,17 @@ def find_renamed(root: str, gone: Sequence[MissingFile]) -> dict[str, str]:
     """
     repository = find_repository(root)
     listing = list_files(repository) if repository else None
-    candidates = dict(_new_files(root, (listing or list_without_repository(root)).paths, gone))
+    # Regular files possibly created or moved after the first missing file disappeared
+    candidates: dict[str, os.stat_result] = {}
+    since = min(one.there_at for one in gone) - TICK
+    inodes = {one.inode for one in gone}
+    for path in (listing or list_without_repository(root)).paths:
+        try:
+            status = os.lstat(os.path.join(root, path))
+        except OSError:
+            continue
+        if stat.S_ISREG(status.st_mode) and (status.st_ctime > since or status.st_ino in inodes):
+            candidates[path] = status
     found = _by_content(root, repository, candidates, gone)
     left = [one for one in gone if one.path not in found]
     if repository and left:
@@ -166,21 +172,6 @@ def find_renamed(root: str, gone: Sequence[MissingFile]) -> dict[str, str]:
         except ChildFailed:
             pass  # the rest counts as deleted
     return found
-
-
-def _new_files(
-    root: str, paths: Iterable[str], gone: Sequence[MissingFile]
-) -> Iterator[tuple[str, os.stat_result]]:
-    """Yields regular files possibly created or moved after the first of these files disappeared."""
-    since = min(one.there_at for one in gone) - TICK
-    inodes = {one.inode for one in gone}
-    for path in paths:
-        try:
-            status = os.lstat(os.path.join(root, path))
-        except OSError:
-            continue
-        if stat.S_ISREG(status.st_mode) and (status.st_ctime > since or status.st_ino in inodes):
-            yield path, status
 
 
 def _is_new(one: MissingFile, status: os.stat_result) -> bool:

@@ -75,7 +75,21 @@ def expand(signs: Sequence[Sign]) -> list[list[Sign]] | None:
     """Returns all brace expansions, in order; None beyond `MAX_CHOICES`. Braces without a comma or a
     counterpart are literals, as in a shell.
     """
-    settled = _settled(signs)
+    # Braces and commas without alternatives become literals
+    settled = [
+        Sign("literal", sign.text, re.escape(sign.text)) if sign.kind in ("open", "comma", "close") else sign
+        for sign in signs
+    ]
+    open_braces: list[tuple[int, list[int]]] = []
+    for at, sign in enumerate(signs):
+        if sign.kind == "open":
+            open_braces.append((at, []))
+        elif sign.kind == "comma" and open_braces:
+            open_braces[-1][1].append(at)
+        elif sign.kind == "close" and open_braces:
+            start, commas = open_braces.pop()
+            for place in (start, *commas, at) if commas else ():
+                settled[place] = signs[place]
     if sum(sign.kind == "open" for sign in settled) > MAX_BRACES:
         return None
     readings, _ = _choices(settled, 0)
@@ -91,15 +105,9 @@ def _sign_at(text: str, at: int) -> tuple[Sign, int]:
         return Sign("literal", following, re.escape(following)), 2
     if letter in "?*+@!" and text[at + 1 : at + 2] == "(":
         return Sign("refused", f"extended patterns such as '{letter}(…)' are not offered; use {{a,b}}"), 1
-    if letter == "[":
-        return _class_at(text, at)
-    return _MARKS.get(letter, Sign("literal", letter, re.escape(letter))), 1
-
-
-def _class_at(text: str, at: int) -> tuple[Sign, int]:
-    r"""Reads `[a-z]`, `[!a-z]`, `[\]a]`; an unmatched bracket is a literal. A backslash escapes the next
-    character, so `[a\-z]` is not a range.
-    """
+    if letter != "[":
+        return _MARKS.get(letter, Sign("literal", letter, re.escape(letter))), 1
+    # `[a-z]`, `[!a-z]`, `[\]a]`. A backslash escapes the next character, so `[a\-z]` is not a range
     found = _CLASS.match(text, at)
     if found is None or not found[2]:
         return Sign("literal", "[", re.escape("[")), 1
@@ -112,25 +120,6 @@ def _class_at(text: str, at: int) -> tuple[Sign, int]:
         f"{re.escape(first)}-{re.escape(last)}" if last else re.escape(first) for first, last in members
     )
     return Sign("one", found[0], f"(?!/)[{'^' if found[1] else ''}{inner}]"), len(found[0])
-
-
-def _settled(signs: Sequence[Sign]) -> list[Sign]:
-    """Turns braces and commas without alternatives into literals."""
-    settled = [
-        Sign("literal", sign.text, re.escape(sign.text)) if sign.kind in ("open", "comma", "close") else sign
-        for sign in signs
-    ]
-    open_braces: list[tuple[int, list[int]]] = []
-    for at, sign in enumerate(signs):
-        if sign.kind == "open":
-            open_braces.append((at, []))
-        elif sign.kind == "comma" and open_braces:
-            open_braces[-1][1].append(at)
-        elif sign.kind == "close" and open_braces:
-            start, commas = open_braces.pop()
-            for place in (start, *commas, at) if commas else ():
-                settled[place] = signs[place]
-    return settled
 
 
 def _choices(signs: Sequence[Sign], at: int) -> tuple[list[list[Sign]] | None, int]:
@@ -179,9 +168,15 @@ class Pattern(Struct, frozen=True):
 
 
 def compile_pattern(text: str, *, ignore_case: bool = False) -> Pattern | InvalidPattern:
-    why = _refusal(text)
-    if why:
+    if not text.strip():
+        return InvalidPattern(text, "the pattern is empty; name a file or a folder")
+    if len(text) > MAX_LENGTH:
+        why = f"the pattern has {len(text):,} characters; {MAX_LENGTH:,} is the limit"
         return InvalidPattern(text, why)
+    if "\0" in text:
+        return InvalidPattern(text, "the pattern holds a NUL character, which no path can")
+    if text.startswith(("/", "~")) or re.match(r"[A-Za-z]:[\\/]", text):
+        return InvalidPattern(text, "the pattern is absolute; write it relative to the workspace")
     signs = read_signs(text)
     why = invalid_sign(signs)
     if why:
@@ -201,18 +196,6 @@ def compile_pattern(text: str, *, ignore_case: bool = False) -> Pattern | Invali
 
 def escape(path: str) -> str:
     return re.sub(r"([*?\[\]{}\\,])", r"\\\1", path) if re.search(r"[*?\[\]{}\\]", path) else path
-
-
-def _refusal(text: str) -> str:
-    if not text.strip():
-        return "the pattern is empty; name a file or a folder"
-    if len(text) > MAX_LENGTH:
-        return f"the pattern has {len(text):,} characters; {MAX_LENGTH:,} is the limit"
-    if "\0" in text:
-        return "the pattern holds a NUL character, which no path can"
-    if text.startswith(("/", "~")) or re.match(r"[A-Za-z]:[\\/]", text):
-        return "the pattern is absolute; write it relative to the workspace"
-    return ""
 
 
 Segment = Sequence[Sign]

@@ -135,23 +135,21 @@ def imported(path: str, language: str, imports: Sequence[Import], places: Import
     """In order, without duplicates."""
     found: dict[str, None] = {}
     for one in imports:
-        found.update(dict.fromkeys(_resolved(path, language, one, places)))
+        resolved: Iterable[str] = ()
+        match language:
+            case "python":
+                resolved = _python(path, one, places.index)
+            case "javascript" | "typescript" | "tsx":
+                resolved = _script(path, one.module, places)
+            case "go":
+                resolved = _go(one.module, places)
+            case "rust":
+                resolved = _rust(path, one, places.index)
+            case "java":
+                resolved = _java(path, one, places.index)
+        found.update(dict.fromkeys(resolved))
     found.pop(path, None)
     return list(found)
-
-
-def _resolved(path: str, language: str, one: Import, places: ImportRoots) -> Iterator[str]:
-    match language:
-        case "python":
-            yield from _python(path, one, places.index)
-        case "javascript" | "typescript" | "tsx":
-            yield from _script(path, one.module, places)
-        case "go":
-            yield from _go(one.module, places)
-        case "rust":
-            yield from _rust(path, one, places.index)
-        case "java":
-            yield from _java(path, one, places.index)
 
 
 def _python(path: str, one: Import, index: Index) -> Iterator[str]:

@@ -173,7 +173,14 @@ def read_changes(
         found = as_texts(told.out).paths
         seen.relist = seen.relist or not told.ok or any(path.endswith("/") for path in found)
         seen.changes.update({path: "added" for path in found if is_there(os.path.join(root, path))})
-    _drop_ignored(root, repository, seen)
+    present = [path for path, kind in seen.changes.items() if kind != "deleted"]
+    if present:
+        left_out = ignored(repository, present) if repository else ignored_without_repository(root, present)
+        if left_out is None:
+            seen.relist = True
+            seen.changes = {path: kind for path, kind in seen.changes.items() if kind != "added"}
+        for path in left_out or ():
+            seen.changes.pop(path, None)
     return seen
 
 
@@ -210,19 +217,6 @@ def _one(root: str, path: str, told: set[int], seen: RelevantChanges) -> bool:
     if stat.S_ISREG(mode) or (stat.S_ISLNK(mode) and not os.path.isdir(os.path.join(root, path))):
         seen.changes[path] = "added" if ADDED in told else "changed"
     return False
-
-
-def _drop_ignored(root: str, repository: Repository | None, seen: RelevantChanges) -> None:
-    present = [path for path, kind in seen.changes.items() if kind != "deleted"]
-    if not present:
-        return
-    left_out = ignored(repository, present) if repository else ignored_without_repository(root, present)
-    if left_out is None:
-        seen.relist = True
-        seen.changes = {path: kind for path, kind in seen.changes.items() if kind != "added"}
-        return
-    for path in left_out:
-        seen.changes.pop(path, None)
 
 
 #: Milliseconds without events that end a batch; `DEBOUNCE` is its maximum length.
