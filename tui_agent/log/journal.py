@@ -191,7 +191,8 @@ class Journal:
         self._gathering: asyncio.Task[None] | None = None
         #: Events in the log's queue, by their first call.
         self._on_its_way: dict[_Call, Sequence[Lasting]] = {}
-        self._soon = 0
+        #: Calls of `record_soon` that are not durable yet.
+        self._soon: set[asyncio.Future[None]] = set()
         #: Newest unconfirmed event of each key, and the version passed to the log.
         self._growing: dict[str, Growing] = {}
         self._handed_over: dict[str, Growing] = {}
@@ -233,16 +234,13 @@ class Journal:
                 for event in events:
                     body_of(event)
                 held, self._unwritten = [*self._unwritten, *events], []
-                self._soon += 1
                 call = _Call(())
-                call.done.add_done_callback(self._no_longer_soon)
+                self._soon.add(call.done)
+                call.done.add_done_callback(self._soon.discard)
                 self._enqueue(held, [call])
             for event in events:
                 self.store.emit(event)
         await asyncio.sleep(0)  # A turn that never waits must not block the keyboard.
-
-    def _no_longer_soon(self, _: asyncio.Future[None]) -> None:
-        self._soon -= 1
 
     async def record_with(self, growing: Sequence[Growing], *events: Lasting) -> None:
         """Folds `growing` now, and stores it in the same transaction: after a kill, both are present or
@@ -395,13 +393,14 @@ class Journal:
         self._handed_over |= {event.key: event for event in kept}
         self._on_its_way[calls[0]] = [*held, *events]
 
-        def on_disk(number: int) -> None:
-            self._loop.call_soon_threadsafe(self._written, calls, kept, number)
-
-        def failed(error: SessionError) -> None:
-            self._loop.call_soon_threadsafe(self._refused, held, calls, kept, given_up, error)
-
-        self.log.append([*held, *events], on_disk, failed, drop=ended, keep=kept)
+        on_loop = self._loop.call_soon_threadsafe  # the log's thread calls back
+        self.log.append(
+            [*held, *events],
+            partial(on_loop, self._written, calls, kept),
+            partial(on_loop, self._refused, held, calls, kept, given_up),
+            drop=ended,
+            keep=kept,
+        )
 
     def _not_handed_over(self) -> list[Growing]:
         return [event for key, event in self._growing.items() if self._handed_over.get(key) is not event]

@@ -22,7 +22,7 @@ from tui_agent.files.operating_system import in_background, several_at_once
 from tui_agent.files.private import sync_folder
 from tui_agent.log import database, records
 from tui_agent.log.database import LogWriter, Ranks, read_raw
-from tui_agent.log.records import Record, body_of
+from tui_agent.log.records import body_of
 from tui_agent.store.events import Growing, Lasting
 
 _log = logging.getLogger(__name__)
@@ -222,33 +222,29 @@ class Log:
         try:
             self._writer.prepare()
             while None not in taken:
-                taken = [self._jobs.get()]
-                with suppress(Empty):
-                    while True:
-                        taken.append(self._jobs.get_nowait())
+                taken = [self._jobs.get(), *self._waiting()]
                 self._commit([job for job in taken if job is not None])
         except BaseException as error:
             _log.exception("the log's thread ended")
-            self._end(error, taken)
+            ended = SessionError(
+                f"the session {self.path.parent.name} is no longer saved ({type(error).__name__})",
+                "copy the text that you need, then restart with --continue",
+            )
+            with self._putting:
+                self._ended = ended
+                taken += self._waiting()
+            for job in taken:
+                if job is not None:
+                    _call_back(job.failed, ended)
         finally:
             self._writer.end()
             if self._first is not None:
                 self._first.close()
 
-    def _end(self, error: BaseException, taken: Sequence[_Job | None]) -> None:
-        ended = SessionError(
-            f"the session {self.path.parent.name} is no longer saved ({type(error).__name__})",
-            "copy the text that you need, then restart with --continue",
-        )
-        with self._putting:
-            self._ended = ended
-            left = list(taken)
-            with suppress(Empty):
-                while True:
-                    left.append(self._jobs.get_nowait())
-        for job in left:
-            if job is not None:
-                _call_back(job.failed, ended)
+    def _waiting(self) -> Iterator[_Job | None]:
+        with suppress(Empty):
+            while True:
+                yield self._jobs.get_nowait()
 
     def _commit(self, jobs: Sequence[_Job]) -> None:
         """Commits all jobs in one transaction; if one is invalid, each in its own."""
@@ -306,10 +302,6 @@ def events_of(path: Path, lost: list[str] | None = None) -> Iterator[Lasting]:
 def timed_events_of(path: Path, lost: list[str] | None = None) -> Iterator[tuple[float, Lasting]]:
     """With Unix times."""
     lost = [] if lost is None else lost
-    yield from records.lasting_after(0, _records(path, lost), lost)
-
-
-def _records(path: Path, lost: list[str]) -> Iterator[Record]:
     try:
         connection = database.connect_to_read(path)
     except Damaged as error:
@@ -317,10 +309,10 @@ def _records(path: Path, lost: list[str]) -> Iterator[Record]:
         if not raw:
             raise
         lost.append(f"{error.what}: showing the readable part; `tui-agent --resume` continues it")
-        yield from (raw[number] for number in sorted(raw))
+        yield from records.lasting_after(0, (raw[number] for number in sorted(raw)), lost)
         return
     with closing(connection):
-        yield from database.read_records(connection)
+        yield from records.lasting_after(0, database.read_records(connection), lost)
 
 
 def growing_of(connection: sqlite3.Connection) -> tuple[list[Growing], list[str]]:
