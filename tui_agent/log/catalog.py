@@ -328,7 +328,8 @@ async def delete(data: Path, session: str) -> None:
 
 
 async def _forget_checkpoints(workspace: Path, session: str) -> None:
-    if not await asyncio.to_thread(_may_be_in_repository, workspace):
+    places = [above / ".git" for above in (workspace, *workspace.parents)]
+    if not await asyncio.to_thread(lambda: workspace.is_dir() and any(map(os.path.lexists, places))):
         return
     from tui_agent.git.client import GitClient
     from tui_agent.workspace.early_start import workspace_child
@@ -338,7 +339,3 @@ async def _forget_checkpoints(workspace: Path, session: str) -> None:
         await GitClient(child, workspace).forget_checkpoints(session)
     finally:
         await child.close()
-
-
-def _may_be_in_repository(folder: Path) -> bool:
-    return folder.is_dir() and any(os.path.lexists(above / ".git") for above in (folder, *folder.parents))

@@ -135,15 +135,11 @@ def _keys(data: Path, now: float, *, only_open: bool) -> set[str]:
         )
         if (recent and not only_open) or _is_open(folder):
             for log in (path, *folder.glob(f"{FOLDER}/**/{directory.LOG}")):
-                keys.update(_keys_of(log))
+                with closing(database.connect_to_read(log)) as connection:
+                    for record in database.read_records(connection):
+                        if isinstance(record.body, bytes):
+                            keys.update(found.decode() for found in _KEY.findall(record.body))
     return keys
-
-
-def _keys_of(path: Path) -> Iterator[str]:
-    with closing(database.connect_to_read(path)) as connection:
-        for record in database.read_records(connection):
-            if isinstance(record.body, bytes):
-                yield from (found.decode() for found in _KEY.findall(record.body))
 
 
 def _is_open(folder: Path) -> bool:

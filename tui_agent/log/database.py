@@ -47,27 +47,25 @@ def read_raw(path: Path) -> RawRows:
     pages = _pages(path)
     for number in sorted(pages):
         for row_id, values in _rows(pages[number], number, pages):
-            _take(found, row_id, values)
+            match values:
+                case [_, float() | int() as at, str(), int(), bytes(), int()]:
+                    record = Record(row_id, float(at), *values[2:])
+                    if record.is_whole:
+                        found.records[row_id] = record
+                case [str() | bytes(), int(), float() | int() as at, str(), int(), bytes(), int()]:
+                    record = Record(values[1], float(at), *values[3:])
+                    key = from_sql(values[0])
+                    older = found.growing.get(key)
+                    if record.is_whole and (
+                        older is None or (older.number, older.at) <= (record.number, record.at)
+                    ):
+                        found.growing[key] = record
+                case [str(name), bytes(value)] if name.isidentifier():
+                    try:
+                        found.meta[name] = from_json(value)
+                    except ValueError:
+                        continue
     return found
-
-
-def _take(found: RawRows, row_id: int, values: list[Any]) -> None:
-    match values:
-        case [_, float() | int() as at, str(), int(), bytes(), int()]:
-            record = Record(row_id, float(at), *values[2:])
-            if record.is_whole:
-                found.records[row_id] = record
-        case [str() | bytes(), int(), float() | int() as at, str(), int(), bytes(), int()]:
-            record = Record(values[1], float(at), *values[3:])
-            key = from_sql(values[0])
-            older = found.growing.get(key)
-            if record.is_whole and (older is None or (older.number, older.at) <= (record.number, record.at)):
-                found.growing[key] = record
-        case [str(name), bytes(value)] if name.isidentifier():
-            try:
-                found.meta[name] = from_json(value)
-            except ValueError:
-                return
 
 
 def _pages(path: Path) -> dict[int, bytes]:
@@ -127,28 +125,25 @@ def _values(payload: bytes) -> list[Any]:
     while at < header:
         kind, at = _varint(payload, at)
         kinds.append(kind)
-    values = []
+    values: list[Any] = []
     for kind in kinds:
         size = _FIXED[kind] if kind in _FIXED else (kind - 12) // 2
         part = payload[at : at + size]
         if kind < 0 or len(part) != size or kind in (10, 11):
             raise ValueError("not a row")
-        values.append(_value(kind, part))
         at += size
+        match kind:
+            case 0:
+                values.append(None)
+            case 7:
+                values.append(struct.unpack(">d", part)[0])
+            case 8 | 9:
+                values.append(kind - 8)
+            case _ if kind < 7:
+                values.append(int.from_bytes(part, "big", signed=True))
+            case _:
+                values.append(part if kind % 2 == 0 else part.decode())
     return values
-
-
-def _value(kind: int, part: bytes) -> Any:
-    match kind:
-        case 0:
-            return None
-        case 7:
-            return struct.unpack(">d", part)[0]
-        case 8 | 9:
-            return kind - 8
-        case _ if kind < 7:
-            return int.from_bytes(part, "big", signed=True)
-    return part if kind % 2 == 0 else part.decode()
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

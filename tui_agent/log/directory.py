@@ -48,12 +48,28 @@ class SessionLock:
             descriptor = open_private(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
         except OSError as error:
             raise _not_kept(folder, error) from error
-        try:
-            _wait_for_lock(descriptor, folder)
-        except OSError as error:
-            elsewhere = _open_elsewhere(folder)
-            os.close(descriptor)
-            raise (elsewhere if error.errno in _BUSY else _not_kept(folder, error)) from error
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except OSError as error:
+                # Of a dead owner, a process that it was starting holds the lock until it runs its own program.
+                # An owner on another machine counts as alive.
+                process, machine = holder(folder)
+                if not (machine or runs(str(process)) or time.monotonic() > deadline):
+                    time.sleep(_PAUSE)
+                    continue
+                os.close(descriptor)
+                if error.errno not in _BUSY:
+                    raise _not_kept(folder, error) from error
+                who = f"process {process}" if process else "another process"
+                who += f" on {machine}" if machine else ""
+                raise OpenElsewhere(
+                    f"the session {folder.name} is open in {who}",
+                    f"close it there, or continue a copy: `tui-agent sessions fork {folder.name}`",
+                    folder.name,
+                ) from error
         with suppress(OSError):
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, f"{os.getpid()} {os.uname().nodename}\n".encode(), 0)
@@ -71,22 +87,6 @@ class SessionLock:
         self.release()
 
 
-def _wait_for_lock(descriptor: int, folder: Path) -> None:
-    """Waits only if the owner is dead: a process that it was starting holds the lock until it runs its own
-    program. An owner on another machine counts as alive. Raises OSError.
-    """
-    deadline = time.monotonic() + _PATIENCE
-    while True:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except OSError:
-            process, machine = holder(folder)
-            if machine or runs(str(process)) or time.monotonic() > deadline:
-                raise
-            time.sleep(_PAUSE)
-
-
 def holder(folder: Path) -> tuple[int, str]:
     """Process id, 0 if unknown; and name of its machine, "" for this one."""
     try:
@@ -96,18 +96,6 @@ def holder(folder: Path) -> tuple[int, str]:
     process = whole_number(words[0]) if words else 0
     machine = words[1] if process and len(words) > 1 else ""
     return process, "" if machine == os.uname().nodename else machine
-
-
-def _open_elsewhere(folder: Path) -> SessionError:
-    process, machine = holder(folder)
-    who = f"process {process}" if process else "another process"
-    if machine:
-        who += f" on {machine}"
-    return OpenElsewhere(
-        f"the session {folder.name} is open in {who}",
-        f"close it there, or continue a copy: `tui-agent sessions fork {folder.name}`",
-        folder.name,
-    )
 
 
 def _not_kept(folder: Path, error: OSError) -> SessionError:

@@ -138,16 +138,6 @@ class Figures(Struct, frozen=True):
             if (name := where[1]) and where[0] == by
         }
 
-    def _spent_in_words(self, by: By) -> Iterator[tuple[str, str]]:
-        names = sorted(
-            self.spent(by).items(),
-            key=lambda item: item[0] if by == "day" else (item[1]["input"] or 0) + (item[1]["output"] or 0),
-            reverse=True,
-        )
-        for name, spent in names[:SPENT_SHOWN]:
-            price = "price unknown" if spent["cost"] is None else f"${spent['cost']:.4f}"
-            yield f"{by} {name}", f"{spent['input']:,} tokens in, {spent['output']:,} out · {price}"
-
     def in_words(self) -> Iterator[tuple[str, str]]:
         yield "sessions", str(self.sessions)
         yield "turns", str(self.turns)
@@ -173,7 +163,16 @@ class Figures(Struct, frozen=True):
         for pattern, count in self._worst():
             yield f"found nothing: {pattern}", "once" if count == 1 else f"{count} times"
         for by in ("day", "model", "workspace", "session"):
-            yield from self._spent_in_words(by)
+            names = sorted(
+                self.spent(by).items(),
+                key=lambda item: (
+                    item[0] if by == "day" else (item[1]["input"] or 0) + (item[1]["output"] or 0)
+                ),
+                reverse=True,
+            )
+            for name, spent in names[:SPENT_SHOWN]:
+                price = "price unknown" if spent["cost"] is None else f"${spent['cost']:.4f}"
+                yield f"{by} {name}", f"{spent['input']:,} tokens in, {spent['output']:,} out · {price}"
 
     def _worst(self) -> list[tuple[str, int]]:
         worst = sorted(self.failing.items(), key=lambda item: (-item[1], item[0]))

@@ -264,7 +264,13 @@ def open_session_log(data: Path, session: str, workspace: Path) -> tuple[Storage
         if not (folder / directory.LOG).is_file() and load(folder) is not None:
             raise Damaged(f"the log of the session {folder.name} is gone", database.RECOVER)
         log, read = _open(folder / directory.LOG)
-        read = _caught_up(log, read)
+        if (folder / journal.REFUSED).exists():
+            try:
+                lost = journal.append_refused(log)
+                read = _with_more(read_state(log.path), [*read.lost, *lost])
+            except SessionError as error:
+                still = f"events that the log had refused are still refused ({error})"
+                read = _with_more(read, [*read.lost, still])
     except Damaged:
         with lock:
             done = recovered_as(folder)
@@ -332,16 +338,6 @@ def _open(path: Path) -> tuple[Log, ReadState]:
         return _read(path, lost)
     except sqlite3.Error as error:
         raise Damaged(f"the session {path.parent.name} is damaged ({error})", database.RECOVER) from error
-
-
-def _caught_up(log: Log, read: ReadState) -> ReadState:
-    if not (log.path.parent / journal.REFUSED).exists():
-        return read
-    try:
-        lost = journal.append_refused(log)
-        return _with_more(read_state(log.path), [*read.lost, *lost])
-    except SessionError as error:
-        return _with_more(read, [*read.lost, f"what the log had refused is still refused ({error})"])
 
 
 def _read(path: Path, lost: list[str]) -> tuple[Log, ReadState]:

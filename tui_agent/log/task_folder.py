@@ -83,22 +83,19 @@ def conversation(messages: Sequence[Message]) -> list[Message]:
     names = {str(block.get("id")): str(block.get("name")) for m in messages for block in _blocks(m)}
     talk: list[Message] = [{"role": "system", "content": ""}]
     for number, message in enumerate(messages):
-        if not 0 < number < last:
-            talk += _in_our_words(message, names)
+        if 0 < number < last:
+            continue
+        said = [_text_and_images(block, names) for block in _blocks(message)]
+        text = "\n\n".join(words for words, _ in said if words)
+        images = [image for _, found in said for image in found]
+        role = message["role"]
+        if message.get("isSummary"):
+            role, text = "user", f"{SUMMARY}\n\n{inert(text)}"
+        elif role == "user":
+            text = inert(text)
+        if text:
+            talk.append({"role": role, "content": text, **({"images": images} if images else {})})
     return talk
-
-
-def _in_our_words(message: Message, names: Mapping[str, str]) -> Iterator[Message]:
-    said = [_text_and_images(block, names) for block in _blocks(message)]
-    text = "\n\n".join(words for words, _ in said if words)
-    images = [image for _, found in said for image in found]
-    if message.get("isSummary"):
-        text = f"{SUMMARY}\n\n{inert(text)}"
-    elif message["role"] == "user":
-        text = inert(text)
-    if text:
-        role = "user" if message.get("isSummary") else message["role"]
-        yield {"role": role, "content": text, **({"images": images} if images else {})}
 
 
 def _text_and_images(block: Message, names: Mapping[str, str]) -> tuple[str, list[Message]]:
@@ -224,8 +221,13 @@ def read_messages(file: Path) -> list[Message]:
     if not isinstance(value, list) or not value:
         raise _refused(file, "it holds no list of messages")
     for number, message in enumerate(value, 1):
-        if not _is_message(message):
-            raise _refused(file, f"its message {number} is not a message")
+        match message:
+            case {"role": "user" | "assistant", "content": str()}:
+                continue
+            case {"role": "user" | "assistant", "content": list(blocks)}:
+                if all(isinstance(block, dict) for block in blocks):
+                    continue
+        raise _refused(file, f"its message {number} is not a message")
     return value
 
 
@@ -252,7 +254,13 @@ def remove_legacy(file: Path, path: Path, blobs: Blobs) -> None:
     """
     if file.name != LEGACY:
         return
-    kept = [message for event in log.events_of(path) for message in _sent_of(event)]
+    kept: list[SentMessage] = []
+    for event in log.events_of(path):
+        match event:
+            case e.RequestSent(messages=messages):
+                kept += messages
+            case e.ReplyRead(sent=SentMessage() as sent):
+                kept.append(sent)
     try:
         texts = [blobs.get_text(message.blob) for message in kept]
     except FileError as error:
@@ -273,15 +281,6 @@ def as_text(message: Message) -> str:
     return json.dumps(message, ensure_ascii=False, sort_keys=True)
 
 
-def _is_message(value: Any) -> bool:
-    if not isinstance(value, dict) or value.get("role") not in ("user", "assistant"):
-        return False
-    content = value.get("content")
-    return isinstance(content, str) or (
-        isinstance(content, list) and all(isinstance(block, dict) for block in content)
-    )
-
-
 def _words(message: Message) -> Iterator[str]:
     for block in _blocks(message):
         text = block.get("text")
@@ -293,15 +292,6 @@ def _words(message: Message) -> Iterator[str]:
             text = _AROUND.sub("", _ADDED.sub("", text))
         if text.strip():
             yield text.strip()
-
-
-def _sent_of(event: Lasting) -> tuple[SentMessage, ...]:
-    match event:
-        case e.RequestSent(messages=messages):
-            return messages
-        case e.ReplyRead(sent=SentMessage() as sent):
-            return (sent,)
-    return ()
 
 
 def _refused(file: Path, why: str) -> SessionError:

@@ -6,7 +6,7 @@ masked before they become HTML.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
 from tui_agent.edits.change import Change, diff_of, text_under, unified
@@ -152,19 +152,17 @@ class _Page:
         }
         width = max(x for x, _ in places.values()) + _WIDTH + 2
         height = max(y for _, y in places.values()) + _HEIGHT + 2
-        drawn = [*self._lines(tasks, places), *(self._node(task, *places[task.id]) for task in tasks)]
-        box = f'viewBox="-1 -1 {width} {height}" width="{width}" height="{height}"'
-        return f'<h2>Sub-tasks</h2><svg xmlns="http://www.w3.org/2000/svg" {box}>{"".join(drawn)}</svg>'
-
-    @staticmethod
-    def _lines(tasks: Sequence[SubTask], places: Mapping[str, tuple[int, int]]) -> Iterator[str]:
+        drawn = []
         for task in tasks:
             x, y = places[task.id]
             for name in task.dependencies:
                 if name in places:
                     left, top = places[name][0] + _WIDTH, places[name][1] + _HEIGHT // 2
                     bend, end = (left + x) // 2, y + _HEIGHT // 2
-                    yield f'<path d="M{left} {top} C{bend} {top} {bend} {end} {x} {end}"/>'
+                    drawn.append(f'<path d="M{left} {top} C{bend} {top} {bend} {end} {x} {end}"/>')
+        drawn += [self._node(task, *places[task.id]) for task in tasks]
+        box = f'viewBox="-1 -1 {width} {height}" width="{width}" height="{height}"'
+        return f'<h2>Sub-tasks</h2><svg xmlns="http://www.w3.org/2000/svg" {box}>{"".join(drawn)}</svg>'
 
     def _node(self, task: SubTask, x: int, y: int) -> str:
         look = "bad" if task.state == "failed" else "good" if task.state == "completed" else ""
