@@ -14,9 +14,9 @@ from tui_agent.files.blobs import Blobs
 from tui_agent.files.text import md5
 from tui_agent.log import catalog, database, journal, transfer
 from tui_agent.log.directory import SessionEntry
-from tui_agent.log.exchanges import exchanges
 from tui_agent.log.journal import RefusedEvents, append_refused, ended_by, store_refused
 from tui_agent.log.log import Log
+from tui_agent.log.transfer import exchanges
 from tui_agent.store import events as e
 from tui_agent.store.conversation import SentMessage
 from tui_agent.store.events import Lasting

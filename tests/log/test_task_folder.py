@@ -15,10 +15,9 @@ from tui_agent.context.prompt import SUMMARY
 from tui_agent.errors import SessionError
 from tui_agent.files.blobs import Blobs
 from tui_agent.log import catalog, directory
-from tui_agent.log.exchanges import exchanges
 from tui_agent.log.snapshot import messages_of
 from tui_agent.log.task_folder import CURRENT, LEGACY, METADATA
-from tui_agent.log.transfer import import_session
+from tui_agent.log.transfer import exchanges, import_session
 from tui_agent.model.parts import text_of
 from tui_agent.settings.folders import user_folders
 

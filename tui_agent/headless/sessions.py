@@ -22,10 +22,10 @@ from tui_agent.log import catalog, cleanup, directory, transfer
 from tui_agent.log.catalog import Sort
 from tui_agent.log.cleanup import CleanupResult, cleanup_summary, used
 from tui_agent.log.directory import SessionEntry
-from tui_agent.log.exchanges import Exchange, exchanges
 from tui_agent.log.log import events_of, timed_events_of
 from tui_agent.log.snapshot import in_order
 from tui_agent.log.stats import SPENT_SHOWN, Figures, figures_over_time
+from tui_agent.log.transfer import Exchange, exchanges
 from tui_agent.log.web_page import as_web_page
 from tui_agent.settings.folders import user_folders
 from tui_agent.settings.trust import load_as_trusted

@@ -1,4 +1,4 @@
-"""Export of sessions as JSON, Markdown or a patch, and import from an export or another program's folder."""
+"""Export of sessions as JSON, Markdown, a patch or requests, and import from an export or a task folder."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from tui_agent.log import directory, log, task_folder
 from tui_agent.log.records import body_of
 from tui_agent.log.snapshot import messages_of
 from tui_agent.store import events as e
+from tui_agent.store.conversation import SentMessage
 from tui_agent.store.events import LASTING, Event, Lasting
 from tui_agent.store.state import ChatMessage
 
@@ -165,6 +166,56 @@ def _up_to(events: Sequence[Lasting], session: str, turn: int | None) -> list[La
     if turn is not None and turn > last:
         raise SessionError(f"{session} has no turn {turn}", f"its last is {last}")
     return kept
+
+
+class Exchange(Struct, frozen=True):
+    """`messages` are the added messages as JSON; `reset`: they start a new conversation.
+
+    A note replaces a missing text.
+    """
+
+    turn: int
+    purpose: str
+    model: str
+    protocol: str
+    reset: bool
+    tokens: int
+    messages: tuple[str, ...]
+    reply: str = ""
+
+
+def exchanges(events: Iterable[e.Event], blobs: Blobs) -> Iterator[Exchange]:
+    waiting: Exchange | None = None
+    begun: tuple[str, ...] = ()
+    for event in events:
+        match event:
+            case e.ConversationBegun(messages=messages):
+                begun = tuple(_text_of(message, blobs) for message in messages)
+            case e.RequestSent():
+                if waiting is not None:
+                    yield waiting
+                waiting = Exchange(
+                    turn=event.turn,
+                    purpose=event.purpose,
+                    model=event.model,
+                    protocol=event.protocol,
+                    reset=event.reset or bool(begun),
+                    tokens=event.tokens,
+                    messages=(*begun, *(_text_of(message, blobs) for message in event.messages)),
+                )
+                begun = ()
+            case e.ReplyRead(sent=SentMessage() as sent) if waiting is not None:
+                yield replace(waiting, reply=_text_of(sent, blobs))
+                waiting = None
+    if waiting is not None:
+        yield waiting
+
+
+def _text_of(message: SentMessage, blobs: Blobs) -> str:
+    try:
+        return blobs.get_text(message.blob)
+    except FileError as error:
+        return f'{{"role": "{message.role}", "content": null, "missing": "{error.what}"}}'
 
 
 VERSION = 1

@@ -25,7 +25,7 @@ from tui_agent.store.state import ChatMessage, Decision, State
 from tui_agent.turn.pastes import PASTED, check_pastes, pasted_line
 
 if TYPE_CHECKING:
-    from tui_agent.log.exchanges import Exchange
+    from tui_agent.log.transfer import Exchange
     from tui_agent.turn.context import TurnContext
 
 
@@ -243,7 +243,7 @@ class Chat:
 
     @call(changes=False)
     async def sent(self) -> list[Exchange]:
-        from tui_agent.log.exchanges import exchanges
+        from tui_agent.log.transfer import exchanges
 
         path = self._log
         if path is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from textual.app import App
 from textual.containers import VerticalScroll
@@ -13,7 +14,6 @@ from textual.widgets import OptionList, Static, TextArea
 
 from tui_agent.context.memory import GO_ON, asks_to_go_on
 from tui_agent.errors import TuiAgentError
-from tui_agent.log.exchanges import Exchange
 from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
 from tui_agent.store.conversation import Usage
@@ -22,6 +22,9 @@ from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.dialogs.form import TextDialog
 from tui_agent.ui.panes.known_files import clock
 from tui_agent.ui.safe_text import clean, counted, label, one_line, parts
+
+if TYPE_CHECKING:
+    from tui_agent.log.transfer import Exchange
 
 TOUCHES_SHOWN = 100
 PARTS = ("system", "instructions", "files", "history", "reply")
