@@ -147,7 +147,6 @@ class _Batch:
         steps: Sequence[Step],
         leaves: tuple[str, ...],
     ) -> None:
-        """Checks every step and reads the current contents."""
         self.gate, self.journal, self.blobs = gate, journal, blobs
         self.steps = list(steps)
         entries = tuple(self._entry(at) for at in range(len(steps)))

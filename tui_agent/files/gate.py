@@ -388,7 +388,7 @@ def read_judged(gate: Gate, path: str, limit: int) -> tuple[bytes, bool]:
 
 
 def read_for_person(gate: Gate, path: str, limit: int) -> bytes:
-    """Reads any file for local use: the editor, comparing, merging and undoing."""
+    """For local use: the editor, comparing, merging and undoing."""
     with gate.find(path, "read") as spot, _opened(spot, path) as file:
         return _content(file, path, limit)
 

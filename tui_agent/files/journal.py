@@ -187,7 +187,6 @@ def _restore(spot: PathHandle, blobs: Blobs, entry: BatchEntry) -> str:
 
 
 def remove_folders(gate: Gate, folders: Iterable[str]) -> None:
-    """Removes created folders, innermost first, unless in use."""
     for folder in folders:
         try:
             with gate.find(folder, "list") as spot:

@@ -128,13 +128,13 @@ class KnownSecrets:
             self.look(decisions)
 
     def masked(self, text: str) -> str:
-        """Masks the last known values; `pending_notice` then reports matches."""
+        """`pending_notice` then reports matches."""
         clean, names = self._values.masked(text)
         self._met |= names
         return clean
 
     def pending_notice(self) -> str:
-        """Returns a sentence, once per session, on masked values and their source, or ""."""
+        """Once per session, otherwise ""."""
         if self._told or not self._met:
             return ""
         self._told = True

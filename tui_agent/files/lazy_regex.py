@@ -56,7 +56,7 @@ def late(pattern: str, flags: int = 0) -> LazyRegex:
 
 
 def compile_in(*packages: str, between: Callable[[], object] = lambda: None) -> None:
-    """Compiles the expressions of these packages while idle; calls `between` before each."""
+    """Calls `between` before each expression of these packages."""
     for name, module in sys.modules.copy().items():  # other threads import
         if name.startswith(packages):
             for value in vars(module).copy().values():

@@ -213,7 +213,6 @@ class SecretFiles:
         return known.get(hashlib.sha256(data).hexdigest(), "") if known else ""
 
     def close(self) -> None:
-        """Cancels a running search."""
         self._closed = True
 
     def _named(self) -> list[str]:
@@ -221,7 +220,7 @@ class SecretFiles:
             return [path for seen in self._folders.values() for path in seen.named]
 
     def repositories(self) -> list[str]:
-        """Absolute paths of subfolders with their own `.git`, as of the last scan."""
+        """Absolute paths of subfolders with their own `.git`."""
         with self._walking:
             folders = [folder.rpartition("/") for folder in self._folders]
         return sorted(os.path.join(self.root, above) for above, _, name in folders if above and is_git(name))

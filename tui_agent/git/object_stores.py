@@ -86,7 +86,7 @@ def secrets_in_history(folder: str, cache: Path) -> list[tuple[bytes, bytes]]:
 
 
 def all_repositories(top: str, nested: Iterable[str]) -> tuple[list[GitFolder], list[str]]:
-    """Applies `repositories` to the top and to nested folders with a `.git`."""
+    """Also of nested folders with a `.git`."""
     folders, others = repositories(top)
     for place in nested:
         inner, more = repositories(place)

@@ -317,7 +317,6 @@ def ignored_by(
 
 
 def _with_tracked(root: str, paths: Iterable[str]) -> set[str]:
-    """Returns tracked files, and folders that contain one."""
     ordered, found = sorted(paths), set[str]()
     for at in range(0, len(ordered), _MOST_ARGUMENTS):
         some = ordered[at : at + _MOST_ARGUMENTS]
@@ -369,7 +368,7 @@ def _parents(name: bytes) -> Iterator[bytes]:
 
 
 def ignored_folders(repository: Repository) -> set[str]:
-    """Returns completely ignored folders, outermost only."""
+    """Outermost only."""
     told = git(
         repository.root,
         *("ls-files", "-z", "--others", "--ignored", "--exclude-standard"),

@@ -273,7 +273,6 @@ def _replacements(ids: set[str], cache: Path) -> str:
 
 
 def sweep(cache: Path) -> None:
-    """Removes packs unused for two weeks."""
     packs = cache / "packs"
     for name in os.listdir(packs) if packs.is_dir() else ():
         with suppress(OSError):

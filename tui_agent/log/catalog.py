@@ -96,7 +96,7 @@ class FoundLine(Struct, frozen=True):
 
 
 def search(data: Path, words: str, workspace: Path | None = None, limit: int = MOST) -> list[FoundLine]:
-    """Returns lines with all the words, ignoring case, newest session first."""
+    """Lines with all the words, ignoring case, newest session first."""
     where, values = _of(workspace)
 
     def find(connection: sqlite3.Connection) -> list[FoundLine]:
@@ -111,7 +111,7 @@ def search(data: Path, words: str, workspace: Path | None = None, limit: int = M
 
 
 def preview(data: Path, session: str, count: int = 8) -> list[FoundLine]:
-    """Returns the last messages, oldest first, without files."""
+    """Oldest first, without files."""
     query = f"SELECT {_LINE} FROM lines l WHERE session = ? AND kind != 'file' ORDER BY id DESC LIMIT ?"
     found = _use(data, lambda connection: connection.execute(query, (session, count)).fetchall(), fresh=False)
     return [FoundLine(*row) for row in reversed(found or [])]

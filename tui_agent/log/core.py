@@ -18,7 +18,6 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 def call(*, changes: bool) -> Callable[[Call], Call]:
-    """Declares a call of the front ends."""
 
     def declared(method: Call) -> Call:
         method.changes = changes  # ty: ignore[missing-attribute]

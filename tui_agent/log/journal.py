@@ -257,7 +257,7 @@ class Journal:
                 self._joined.remove(key)
 
     async def record_then(self, make: Callable[[], Sequence[Lasting]]) -> None:
-        """Calls `make` after folding all earlier events; no event can intervene before the recording."""
+        """No event can intervene between `make` and the recording."""
         async with self._in_order:
             events = make()
             if self.log is not None and events:

@@ -316,7 +316,7 @@ def timed_events_of(path: Path, lost: list[str] | None = None) -> Iterator[tuple
 
 
 def growing_of(connection: sqlite3.Connection) -> tuple[list[Growing], list[str]]:
-    """Returns growing events, and a sentence for each unreadable one."""
+    """The second list has a sentence for each unreadable event."""
     growing: list[Growing] = []
     lost: list[str] = []
     try:

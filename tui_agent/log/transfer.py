@@ -139,7 +139,7 @@ def moved_since(log_path: Path, turn: int) -> list[Checkpoint]:
 
 
 def differing(workspace: Path, points: Iterable[Checkpoint]) -> tuple[str, ...]:
-    """Returns paths whose files differ from their state before the first of these applies."""
+    """Compares with the state before the first of these applies."""
     before: dict[str, str] = {}
     for point in points:
         for step in point.files:
@@ -169,10 +169,7 @@ def _up_to(events: Sequence[Lasting], session: str, turn: int | None) -> list[La
 
 
 class Exchange(Struct, frozen=True):
-    """`messages` are the added messages as JSON; `reset`: they start a new conversation.
-
-    A note replaces a missing text.
-    """
+    """`messages` are the added messages as JSON; a note replaces a missing text."""
 
     turn: int
     purpose: str

@@ -90,7 +90,7 @@ def list_without_repository(root: str, depth: int = 0) -> FileListing:
 
 
 def named_filters(repository: Repository, paths: Sequence[str]) -> list[str]:
-    """Returns the filters of these files that git would run if they were trusted."""
+    """Those that git would run if they were trusted."""
     withheld = withheld_filters(repository.root)
     if not withheld:
         return []

@@ -41,7 +41,7 @@ class Picker:
         self._gone: set[str] = set()
 
     def find(self, paths: Sequence[str], query: str, limit: int) -> list[str]:
-        """Returns paths that match every word of `query`, best first."""
+        """Best first; each word of `query` matches."""
         import frizbee
 
         patterns = [frizbee.Pattern(word) for word in query.split()]
@@ -238,7 +238,7 @@ class Index:
         return Matches(tuple(found)[:limit], len(found))
 
     def named(self, names: Collection[str]) -> dict[str, list[str]]:
-        """Returns paths by file name, with or without the last extension. Case-insensitive."""
+        """By file name, with or without the last extension. Ignores case."""
         wanted: dict[str, list[str]] = {name.lower(): [] for name in names}
         paths = self._paths
         for at in range(0, len(paths), SLICE):
@@ -252,11 +252,11 @@ class Index:
         return {name: wanted[name.lower()] for name in names}
 
     def nearest(self, name: str, count: int = 5) -> list[str]:
-        """Returns the most similar names, best first, for "did you mean"."""
+        """Best first."""
         return nearest_names(self._paths, name, count)
 
     def fuzzy(self, query: str, limit: int = 20) -> list[str]:
-        """Returns paths with the characters of `query` in order, best first. Case-insensitive."""
+        """Best first. Ignores case."""
         if not query.strip():
             return self._paths[:limit]
         return self._picker.find(self._paths, query, limit)

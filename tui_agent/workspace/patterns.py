@@ -228,7 +228,6 @@ def _segment_refusal(segments: list[Segment]) -> str:
 
 
 def _plain(segment: Segment) -> str | None:
-    """Returns the name, or None with wildcards."""
     if any(sign.kind != "literal" for sign in segment):
         return None
     return "".join(sign.text for sign in segment)

@@ -55,7 +55,7 @@ class Aliases(Struct, frozen=True):
 
 
 def aliases_for(path: str, read: ReadText) -> Aliases:
-    """Returns the aliases of the nearest configuration at or above a source file."""
+    """Of the nearest configuration at or above the file."""
     folder = posixpath.dirname(path)
     while True:
         for name in TSCONFIG_NAMES:
@@ -315,7 +315,7 @@ def is_test(path: str) -> bool:
 
 
 def find_tests(paths: Iterable[str], index: Index) -> dict[str, list[str]]:
-    """Returns existing tests of each source file, nearest first. Scans all paths once."""
+    """Nearest first. Scans all paths once."""
     sources = [path for path in paths if not is_test(path)]
     marked = {path: _names(path) for path in sources}
     plain = {path: _plain_names(path) for path in sources}

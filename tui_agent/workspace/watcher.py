@@ -154,7 +154,6 @@ class RelevantChanges(Struct):
 def read_changes(
     root: str, repository: Repository | None, plan: WatchPlan, raw: Iterable[tuple[int, str]]
 ) -> RelevantChanges:
-    """Interprets the watcher's (kind, absolute path) pairs."""
     seen = RelevantChanges()
     kinds: dict[str, set[int]] = {}
     for kind, absolute in raw:
@@ -241,8 +240,6 @@ class _Unreadable(Exception):
 
 
 class Watcher:
-    """`watch` is replaceable in tests."""
-
     def __init__(self, root: str, *, watch: Watch = watch) -> None:
         self._root = root
         self._polling = False

@@ -142,7 +142,6 @@ class Workspace:
 
     @property
     def busy(self) -> bool:
-        """Whether a listing or git status runs or is scheduled."""
         return self._listing.locked() or self._status_lock.locked() or self._status_timer is not None
 
     async def refresh(self) -> None:
