@@ -436,27 +436,26 @@ class Checks:
             self._journal.publish(e.ChecksOutdated(f"{moved[0]} has changed on disk"))
 
     def _on_event(self, event: e.Event, state: State) -> None:
-        if isinstance(event, e.CheckpointMade | e.ChangeMoved) and state.review.checkpoints:
-            self._adopt(state)
+        applied = isinstance(event, e.CheckpointMade | e.ChangeMoved) and state.review.checkpoints
+        # In this order, because an apply of many files asks for each.
+        if applied and self._checked and state.checks.where == "trial" and not state.review.open:
+            chosen = {check.name: check for check in self._checked}
+            findings = [
+                (chosen[result.name], self._findings[chosen[result.name].command])
+                for result in state.checks.results
+                if result.state not in ("stopped", "missing")
+                and result.name in chosen
+                and state.holds(result)
+            ]
+            if findings:
+                start_task(self._adopting, self._baselines.adopt(findings))
+                self._checked = []
         if isinstance(event, e.ChangeProposed) and event.change.is_open and not state.turn.running:
             if self._settings.checks.run == "none":
                 return
             if self._due is not None:
                 self._due.cancel()
             self._due = asyncio.get_running_loop().call_later(AFTER_THE_LAST, self._begin_again)
-
-    def _adopt(self, state: State) -> None:
-        if not self._checked or state.checks.where != "trial" or state.review.open:
-            return  # this order, because an apply of many files asks for each
-        chosen = {check.name: check for check in self._checked}
-        findings = [
-            (chosen[result.name], self._findings[chosen[result.name].command])
-            for result in state.checks.results
-            if result.state not in ("stopped", "missing") and result.name in chosen and state.holds(result)
-        ]
-        if findings:
-            start_task(self._adopting, self._baselines.adopt(findings))
-            self._checked = []
 
     def _begin_again(self) -> None:
         self._due = None

@@ -384,7 +384,11 @@ class ChangeMoved(Lasting, frozen=True):
         )
         changes = (*changes[:at], moved, *changes[at + 1 :])
         if self.state in ("skipped", "undone"):
-            changes = _freed(changes, self.id)
+            # The first change in conflict with it is open now, and the others conflict with that one.
+            against = [one for one in changes if one.rival == self.id and one.state == "conflict"]
+            free = {one.id: replace(one, rival=against[0].id) for one in against[1:]}
+            free |= {one.id: replace(one, state="pending", rival="", reason="") for one in against[:1]}
+            changes = tuple(free.get(one.id, one) for one in changes)
         return _tick(replace(state, review=replace(state.review, changes=changes)), self.id)
 
 
@@ -459,16 +463,6 @@ def _replaced_by(change: Change, new: Change) -> Change:
     hunks = tuple("skipped" if hunk == "pending" else hunk for hunk in change.hunks)
     state = "applied" if "applied" in hunks else "skipped"
     return replace(change, state=state, hunks=hunks, reason=f"replaced by {new.id}")
-
-
-def _freed(changes: tuple[Change, ...], gone: str) -> tuple[Change, ...]:
-    against = [change for change in changes if change.rival == gone and change.state == "conflict"]
-    if not against:
-        return changes
-    first, *others = against
-    free = {first.id: replace(first, state="pending", rival="", reason="")}
-    free |= {change.id: replace(change, rival=first.id) for change in others}
-    return tuple(free.get(change.id, change) for change in changes)
 
 
 def _tick(state: State, change_id: str) -> State:
