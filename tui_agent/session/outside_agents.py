@@ -299,7 +299,7 @@ class AgentRun:
         kept -= {one.path for one in written if one.kind == "deleted" and one.path in mirror.kept_folders}
         written = tuple(one for one in written if one.path in kept)
         await asyncio.to_thread(mirror.remember, [one.path for one in written])
-        await self._to_review(written, None if paths is None else paths)
+        await self._to_review(written, paths)
 
     async def _to_review(self, written: Sequence[ChangedPath], looked: Sequence[str] | None) -> None:
         assert self._mirror is not None
@@ -366,11 +366,11 @@ class OutsideAgents:
     @call(changes=True)
     async def open(self, words: Sequence[str], *, by_name: bool = False) -> AgentRun:
         """Runs a command, or the profile that `words[0]` names. Raises `TuiAgentError`."""
-        load = load_profile if by_name else None
         folders = self._core.folders
-        profile = await asyncio.to_thread(
-            lambda: load(folders, words[0]) if load else profile_of_command(folders, words)
-        )
+        if by_name:
+            profile = await asyncio.to_thread(load_profile, folders, words[0])
+        else:
+            profile = await asyncio.to_thread(profile_of_command, folders, words)
         taken = {change.id.partition(".")[0] for change in self._core.state.review.changes}
         number = next(
             n

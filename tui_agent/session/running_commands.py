@@ -96,12 +96,14 @@ def explained(result: CommandResult, view: ViewFacts | None, *, full: bool = Fal
 
 
 def _report(result: CommandResult, view: ViewFacts) -> list[str]:
+    from tui_agent.sandbox.environment import is_below
+
     told, output = [], result.output
     if view.emptied:
         told.append(f"emptied: {_listed(_mentioned_first(view.emptied, output))} (trial.reveal shows them)")
     for name in missing_programs(output)[:MOST_NAMED]:
         place = shutil.which(name, path=view.path) if "/" not in name else None
-        there = place is not None and not _is_below(os.path.realpath(place), view.visible)
+        there = place is not None and not is_below(os.path.realpath(place), view.visible)
         told.append(
             f"missing: {name}" + (f", which is at {place} (add its folder to trial.tools)" if there else "")
         )
@@ -109,7 +111,7 @@ def _report(result: CommandResult, view: ViewFacts) -> list[str]:
     lines = (line for line in output.splitlines() if _NOT_THERE.search(line))
     absent = dict.fromkeys(one[1] for line in lines for one in _PATH.finditer(line[:_WIDEST]))
     shown = (*_OF_ITS_OWN, *view.visible)
-    if hidden := [path for path in list(absent)[-MOST_PATHS:] if not _is_below(path, shown)]:
+    if hidden := [path for path in list(absent)[-MOST_PATHS:] if not is_below(path, shown)]:
         told.append(f"not shown, whether they exist or not: {_listed(hidden)}")
     read_only = [one[1] or one[2] for one in _READ_ONLY.finditer(output) if one[1] or one[2]]
     if read_only:
@@ -122,12 +124,6 @@ def _report(result: CommandResult, view: ViewFacts) -> list[str]:
     if view.left_out:
         told.append(f"variables left out: {_listed(_mentioned_first(view.left_out, output))} (trial.env)")
     return told
-
-
-def _is_below(path: str, folders: Sequence[str]) -> bool:
-    from tui_agent.sandbox.environment import is_below
-
-    return is_below(path, folders)
 
 
 def _mentioned_first(names: Sequence[str], output: str) -> list[str]:

@@ -38,7 +38,7 @@ from tui_agent.session.preparation import prepare_process
 from tui_agent.session.session import Session
 from tui_agent.settings.folders import HOME_VARIABLE, user_folders
 from tui_agent.settings.loading import LoadedSettings, Prompts
-from tui_agent.settings.schema import PlaceSettings, Settings
+from tui_agent.settings.schema import PlaceSettings
 from tui_agent.store import events as e
 from tui_agent.store.events import Store
 from tui_agent.store.state import State
@@ -105,11 +105,18 @@ class Worker:
         """Raises `SessionError` and `FileError`."""
         try:
             given = msgspec.convert(params, Assignment)
-            settings = _with_place(settings_from(given.settings), given)
+            settings = settings_from(given.settings)
         except ValueError as error:
             raise SessionError(
                 f"The sub-task cannot be read here ({error})", "install the same version"
             ) from error
+        commands = tuple(replace(check, place=given.place) for check in settings.checks.commands)
+        settings = replace(
+            settings,
+            places=(PlaceSettings(given.place, "sh -c {command}", model=given.commands),),
+            subtasks=replace(settings.subtasks, max_depth=0),
+            checks=replace(settings.checks, commands=commands),
+        )
         root = Path.cwd()
         try:
             if self._archive.exists():
@@ -190,17 +197,6 @@ class Worker:
                     with suppress(FileError):
                         self.link.post(TextStored(blobs.get(key)))
         self.link.post(EventHappened(plain))
-
-
-def _with_place(settings: Settings, given: Assignment) -> Settings:
-    here = PlaceSettings(given.place, "sh -c {command}", model=given.commands)
-    commands = tuple(replace(check, place=given.place) for check in settings.checks.commands)
-    return replace(
-        settings,
-        places=(here,),
-        subtasks=replace(settings.subtasks, max_depth=0),
-        checks=replace(settings.checks, commands=commands),
-    )
 
 
 async def _no_child(*_: Any, **__: Any) -> RunSession:
