@@ -302,7 +302,6 @@ def chain_for_module(parts: list[str], source: str = "") -> tuple[str, ...]:
 
 
 def chain_for_identifier(word: str) -> tuple[str, ...]:
-    """Finds files with that name in any spelling, then files with it in their names."""
     names = one_of([escape(spelling) for spelling in spellings(word)])
     return (f"**/{names}.*", f"**/*{names}*")
 
@@ -417,9 +416,7 @@ def parts_of(word: str) -> list[str]:
 
 
 def spellings(word: str) -> list[str]:
-    """Returns the word as written, then in snake_case, kebab-case, camelCase, PascalCase and without
-    separators.
-    """
+    """The word as written is the first."""
     humps = parts_of(word)
     if not humps:
         return [word]

@@ -166,7 +166,6 @@ class Hooks:
 
     @call(changes=False)
     async def close(self, reason: EndReason = "other") -> None:
-        """Runs the `SessionEnd` hooks, waits for those beside the turn, and ends all that still run."""
         with suppress(TimeoutError):
             async with asyncio.timeout(ENDS_WITHIN):
                 if self._beginning is not None:

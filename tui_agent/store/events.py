@@ -54,7 +54,7 @@ class Store:
         return unsubscribe
 
     async def until(self, holds: Callable[[State], bool]) -> None:
-        """Returns once the state after an event, or the present one, fulfils the condition."""
+        """Returns once the condition holds."""
         happened = asyncio.Event()
 
         def look(_: Event, state: State) -> None:

@@ -121,8 +121,7 @@ class ResultMerger:
             summary = await asyncio.to_thread(report, ended, self._blobs)
             return [replace(event, summary=summary)]
         proposed, events = await self._all_proposed(event.id, ended, ahead)
-        # The child's todos with new ids, or the ids of existing ones with the same text, linked to the
-        # changes of their files
+        # A todo with the text of an existing one is that one.
         ids = {path: change.id for path, change in proposed.items()}
         paths = {change.id: change.path for change in ended.changes}
         there = {todo.text: todo for todo in self.state.todos}
