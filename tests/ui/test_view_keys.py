@@ -9,6 +9,7 @@ from typing import cast
 
 import pytest
 from support.panes import NotedSession, PaneApp, ThemedApp
+from support.screens import on_screen
 
 import tui_agent.ui
 from tui_agent.store.state import State, Todo
@@ -16,6 +17,7 @@ from tui_agent.ui.dialogs.chooser import Chooser, question
 from tui_agent.ui.dialogs.form import TextDialog
 from tui_agent.ui.keys.keymap import DIALOGS, VIEW_KEYS, load_keys
 from tui_agent.ui.panes.todos import TodosPane
+from tui_agent.ui.widgets.command_output import CommandOutput
 
 UI = Path(tui_agent.ui.__file__).parent
 #: Keys that are part of a language of keys, or of writing itself, and not bound to an action.
@@ -140,3 +142,19 @@ async def test_the_line_of_a_pane_and_its_rows_have_ones_own_keys(tmp_path: Path
         assert pane.rows.cursor == "2" and pane.line.has_focus
         await pilot.press("f11")
         assert not pane.line.display and pane.rows.has_focus
+
+
+async def test_hints_name_ones_own_keys(tmp_path: Path) -> None:
+    (tmp_path / "keys.toml").write_text('[output]\nopen_next = "f7"\n[check_list]\nnew = "f8"\n')
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "b.py").write_text("here = 1\n")
+    async with on_screen(work, interactive=True) as it:
+        it.app.keys = load_keys(folders=[tmp_path])
+        await it.press(*"!echo b.py:1: wrong; exit 1", "enter")
+        await it.shows("✗ echo")
+        it.one(CommandOutput).focus()
+        await it.press("enter")
+        await it.shows("F7 opens the next place")
+        await it.press("ctrl+o", "A")
+        await it.shows("No checks found: F8 adds one")

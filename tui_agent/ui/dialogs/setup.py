@@ -22,6 +22,7 @@ from tui_agent.ui.dialogs.form import Form, tick_box
 from tui_agent.ui.dialogs.models import use_model_option
 from tui_agent.ui.dialogs.palette import choose_theme
 from tui_agent.ui.editor.writing_area import KeptInput
+from tui_agent.ui.host import keys_of
 from tui_agent.ui.safe_text import label, parts, plain
 from tui_agent.ui.widgets.line_view import Line, Piece, Row, Rows
 from tui_agent.ui.widgets.welcome import ModelOption, ways
@@ -208,9 +209,12 @@ class ChecksDialog(Form[None]):
             else:
                 right = tuple(Piece(f"  {word}", "muted") for word in slow)
             rows.append(Row(check.name, Line(left, right), marked=True))
-        self.query_one(Rows).set_rows(
-            rows or [Row("", Line((Piece("No checks found: n adds one", "muted"),)))]
-        )
+        if not rows:
+            key = keys_of(self).shown("check_list.new")
+            rows = [
+                Row("", Line((Piece("No checks found" + (f": {key} adds one" if key else ""), "muted"),)))
+            ]
+        self.query_one(Rows).set_rows(rows)
         self.say()
 
 

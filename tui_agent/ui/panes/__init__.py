@@ -164,7 +164,7 @@ PANES = {
                 Key("go_on", "Edit the next request"),
                 Key("reasoning", "Show or hide the model's thinking"),
                 Key("copy", "Copy the last answer"),
-                Key("blocks", "Walk through messages and code: y copies, o opens"),
+                Key("blocks", "Walk through messages and code"),
                 Key("search", "Search the chat"),
                 Key("history", "Search your messages"),
                 Key("retry", "Send the failed message again"),

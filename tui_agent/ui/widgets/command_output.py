@@ -142,7 +142,10 @@ class CommandOutput(FoldLine):
                 walks = f" · {key} walks to them" if key else ""
                 seen.append(parts((f"… {more:,} more{where}{walks}", "$muted")))
             return Content("\n").join([line, *seen])
-        hint = [parts(("  o opens the next place", "$muted"))] if any(places(result.output)) else []
+        key = keys_of(self).shown("output.open_next")
+        hint = (
+            [parts((f"  {key} opens the next place", "$muted"))] if key and any(places(result.output)) else []
+        )
         lacked = [parts((f"  view: {one}", "$muted")) for one in result.report]
         links = [
             Span(
