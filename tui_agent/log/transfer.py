@@ -169,7 +169,7 @@ def _up_to(events: Sequence[Lasting], session: str, turn: int | None) -> list[La
 
 
 class Exchange(Struct, frozen=True):
-    """`messages` are the added messages as JSON; a note replaces a missing text."""
+    """`messages` are added, as JSON; with `reset` they start a conversation. A note replaces a missing text."""
 
     turn: int
     purpose: str
