@@ -63,17 +63,22 @@ class _Fence:
                 return self._without_form(number, nested)
             if words:
                 nested.append(number)
-            elif form := self._form(number):
-                if form == "patch" and not self.named:
-                    return self._patches(number)
-                if form == "block":
-                    return self._blocks()
-                mail = self.lines[self.begin].startswith(("From ", "Index: "))
-                if self.begin < number and self.language not in _DIFFS and not mail:
-                    why = "a code block mixes a change with other text"
-                    self.findings.refuse(self.named or file_names.in_sure_label(self.label), why)
-                    return self._end(number) + 1
-                return self._patches(number) if form == "patch" else self._diff()
+                continue
+            line = self.lines[number]
+            if markers.begins_block(line):
+                return self._blocks()
+            is_patch = markers.begins_envelope(line)
+            if is_patch and not self.named:
+                return self._patches(number)
+            shown = self.language in _OUTPUT or (self.language in _PLAIN and self.begin < number)
+            if not is_patch and (shown or not unified.begins(self.lines, number)):
+                continue
+            mail = self.lines[self.begin].startswith(("From ", "Index: "))
+            if self.begin < number and self.language not in _DIFFS and not mail:
+                why = "a code block mixes a change with other text"
+                self.findings.refuse(self.named or file_names.in_sure_label(self.label), why)
+                return self._end(number) + 1
+            return self._patches(number) if is_patch else self._diff()
         self._never_closed()
         return len(self.text)
 
@@ -90,15 +95,6 @@ class _Fence:
         if other is None or other[2][0] != self.mark[0] or len(other[2]) < len(self.mark) or other[1].strip():
             return None
         return other[3].strip()
-
-    def _form(self, at: int) -> str:
-        line = self.lines[at]
-        if markers.begins_envelope(line):
-            return "patch"
-        if markers.begins_block(line):
-            return "block"
-        shown = self.language in _OUTPUT or (self.language in _PLAIN and self.begin < at)
-        return "diff" if not shown and unified.begins(self.lines, at) else ""
 
     def _end(self, at: int) -> int:
         return next((number for number in self.text.hot_from(at) if self.closes(number)), len(self.text))

@@ -134,9 +134,27 @@ def _with_more(
         far = len(between) > len(lines) + 1 and 2 * said < lowest * (2 * said + more)
         if far or _heads(source, lines):
             continue
-        ties = _certain(source, wanted, lines)
-        parts = [(worded[n], worded[n] + 1, line - lines[0], line - lines[0] + 1) for n, line in ties]
-        yield _widened(source, keys, lines[0], lines[-1] + 1, parts, anchored=True)
+        # A line is tied only if a search from above and one from below find it.
+        first, last = lines[0], lines[-1]
+        down, up = [], []
+        line = first
+        for one in wanted:
+            while line <= last and source.key(line) != one:
+                line += 1
+            down.append(line)
+            line += 1
+        line = last
+        for one in reversed(wanted):
+            while line >= first and source.key(line) != one:
+                line -= 1
+            up.append(line)
+            line -= 1
+        parts = [
+            (number, number + 1, line - first, line - first + 1)
+            for number, line, other in zip(worded, down, reversed(up), strict=True)
+            if line == other
+        ]
+        yield _widened(source, keys, first, last + 1, parts, anchored=True)
 
 
 def _walked(source: SourceText, wanted: Sequence[str], place: int, step: int) -> list[int] | None:
@@ -153,24 +171,6 @@ def _walked(source: SourceText, wanted: Sequence[str], place: int, step: int) ->
             return None
         found.append(place)
     return found
-
-
-def _certain(source: SourceText, wanted: Sequence[str], lines: Sequence[int]) -> list[tuple[int, int]]:
-    first, last = lines[0], lines[-1]
-    down, up = [], []
-    at = first
-    for one in wanted:
-        while at <= last and source.key(at) != one:
-            at += 1
-        down.append(at)
-        at += 1
-    at = last
-    for one in reversed(wanted):
-        while at >= first and source.key(at) != one:
-            at -= 1
-        up.append(at)
-        at -= 1
-    return [(n, one) for n, (one, other) in enumerate(zip(down, up[::-1], strict=True)) if one == other]
 
 
 def _heads(source: SourceText, lines: Sequence[int]) -> bool:

@@ -49,13 +49,17 @@ def readings(
     found: list[list[str]] = []
     doubtful: list[list[str]] = []
     for rule in _rules(pairs):
-        depths = [_by(rule, number, line, blanks) for number, line in zip(changed, new, strict=True)]
-        moved = [
-            depth + line[len(of(line)) :]
-            for depth, line in zip(depths, new, strict=True)
-            if depth is not None
-        ]
-        if len(moved) == len(new):
+        moved: list[str] = []
+        for number, line in zip(changed, new, strict=True):
+            own = of(line)
+            depth = rule(number, own) if own or line.strip() else own
+            if not line.strip():
+                follows = rule(number, "") == "" or (blanks and depth is not None and len(depth) < len(own))
+                depth = depth if follows and depth is not None else own
+            if depth is None:
+                break
+            moved.append(depth + line[len(own) :])
+        else:
             result = list(lines)
             for number, line in zip(changed, moved, strict=True):
                 result[number] = line
@@ -64,15 +68,6 @@ def readings(
             elif _possible(new, moved, pairs, level, aligned=True):
                 doubtful.append(result)
     return found and found + doubtful
-
-
-def _by(rule: _Rule, number: int, line: str, blanks: bool) -> str | None:
-    own = of(line)
-    if line.strip():
-        return rule(number, own)
-    found = rule(number, own) if own else own
-    follows = rule(number, "") == "" or (blanks and found is not None and len(found) < len(own))
-    return found if follows and found is not None else own
 
 
 def _rules(pairs: Sequence[Pair]) -> list[_Rule]:

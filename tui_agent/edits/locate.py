@@ -97,8 +97,12 @@ def _indented(
     if not worded:
         only = indent.readings(replaced, pairs, level, numbers, blanks)
         return only[0] if only else list(replaced)
-    if pairs[0][1] and not pairs[0][0] and _moves_beside_first(search, replaced, stretches):
-        return None
+    begins_bare = pairs[0][1] and not pairs[0][0]
+    if begins_bare and stretches and stretches[0][0]:
+        start, end, new, until = stretches[0]
+        gone = {line.strip() for line in search[start:end]} - {""}
+        if any(line.strip() in gone for line in replaced[new:until]):
+            return None
     touched = {number for start, end, *_ in stretches for number in range(start, end)}
     first = indent.of(replaced[worded[0]])
     wanted_depths, depths = ({pair[side] for pair in pairs} for side in (0, 1))
@@ -114,8 +118,7 @@ def _indented(
         if not found_ways and first not in depths:
             return None
         found_ways.append(list(replaced))
-    bare = pairs[0][1] and not pairs[0][0] and all(wanted == there for wanted, there in pairs[1:])
-    if bare and 0 in worded:
+    if begins_bare and all(wanted == there for wanted, there in pairs[1:]) and 0 in worded:
         found_ways = _with_bare_first_line(search, replaced, pairs, worded, found_ways, level)
     ways = [way for number, way in enumerate(found_ways) if way not in found_ways[:number]]
     if len(ways) > 1 or list(replaced) in ways:
@@ -155,14 +158,6 @@ def _with_bare_first_line(
     if drops and len(pairs[1][1]) >= len(pairs[0][1]) > len(indent.of(replaced[second])):
         return []  # the other lines moved left, perhaps also the first
     return [way for way in ways if not indent.jumps(way, level)]
-
-
-def _moves_beside_first(search: Sequence[str], replaced: Sequence[str], stretches: Sequence[Part]) -> bool:
-    if not stretches or stretches[0][0] == 0:
-        return False
-    start, end, new, until = stretches[0]
-    old = {bare for line in search[start:end] if (bare := line.strip())}
-    return any(line.strip() in old for line in replaced[new:until])
 
 
 def _parts(ties: Sequence[Part], search: Sequence[str], found: Sequence[str]) -> Iterator[tuple[Part, bool]]:
@@ -418,16 +413,26 @@ def _line_numbers(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterato
     searched = _unnumbered(wanted.old)
     if searched is None:
         return
-    replaced = _without_numbers(wanted.new, wanted.old, searched[1])
-    if replaced is None:
-        return
-    bare = with_(wanted, old=searched[0], new=replaced, whole=True)
+    (first, last), lines = searched[1], wanted.new.split("\n")
+    numbered = [_NUMBERED.match(line) for line in lines]
+    kept = {line.rstrip() for line in wanted.old.split("\n")}
+    fresh = [
+        match
+        for line, match in zip(lines, numbered, strict=True)
+        if line.strip() and line.rstrip() not in kept
+    ]
+    follow = all(first <= whole_number(match[1]) <= last + len(lines) for match in numbered if match)
+    if any(fresh) and not (all(fresh) and follow):
+        return  # a number may be part of a line
+    new = "\n".join(
+        line[match.end() :] if match else line for line, match in zip(lines, numbered, strict=True)
+    )
+    bare = with_(wanted, old=searched[0], new=new, whole=True)
     for rung in (_exact, _trailing_space, in_any_indentation):
         matches = list(rung(source, bare))
         if matches:
-            line = searched[1][0] - 1
-            told = [match for match in matches if match.first == line]
-            preconditions.check_announced(source, with_(bare, line=line), matches)
+            told = [match for match in matches if match.first == first - 1]
+            preconditions.check_announced(source, with_(bare, line=first - 1), matches)
             yield from (with_(match, rung="line-numbers") for match in (told or matches))
             return
 
@@ -493,25 +498,3 @@ def _unnumbered(text: str) -> tuple[str, tuple[int, int]] | None:
         return None
     first = numbers[0][1] - numbers[0][0]
     return "\n".join(result) + ("\n" if text.endswith("\n") else ""), (first, first + len(lines) - 1)
-
-
-def _without_numbers(text: str, search: str, numbers: tuple[int, int]) -> str | None:
-    """Removes copied line numbers. Returns `None` if a number may be part of a line."""
-    lines = text.split("\n")
-    matches = [_NUMBERED.match(line) for line in lines]
-    kept = {line.rstrip() for line in search.split("\n")}
-    new = [
-        match
-        for line, match in zip(lines, matches, strict=True)
-        if line.strip() and line.rstrip() not in kept
-    ]
-    if any(new) and (
-        not all(new)
-        or any(
-            match and not numbers[0] <= whole_number(match[1]) <= numbers[1] + len(lines) for match in matches
-        )
-    ):
-        return None
-    return "\n".join(
-        line[match.end() :] if match else line for line, match in zip(lines, matches, strict=True)
-    )
