@@ -23,8 +23,7 @@ from acp.interfaces import Client
 
 from tui_agent import __version__
 from tui_agent.context.blocks import fenced
-from tui_agent.editors.editor_turn import EditorTurn
-from tui_agent.editors.session_link import Line, SessionLink
+from tui_agent.editors.editor_turn import EditorTurn, Line, SessionLink
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.files.private import make_private, write_private
 from tui_agent.log import catalog, directory

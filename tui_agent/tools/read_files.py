@@ -57,7 +57,6 @@ async def find_files(
     held: Sequence[LoadedFile],
     emit: Emit,
 ) -> LoadedFiles:
-    """Executes the actions, then all decisions made during the search."""
     search = _Search(context, held, emit)
     for action, loaded_by in actions:
         if action.name not in context.progress.settled:
@@ -78,7 +77,6 @@ def renamed(context: ToolContext, actions: Iterable[FileAction]) -> Iterator[Fil
 
 
 def named_once(actions: Iterable[FileAction], taken: set[str]) -> tuple[FileAction, ...]:
-    """Appends a number to a duplicate name."""
     unique: list[FileAction] = []
     for action in actions:
         name, number = action.name, 1
@@ -113,7 +111,6 @@ class _Search:
         self.loaded = LoadedFiles()
 
     async def find(self, action: FileAction, loaded_by: LoadedBy) -> None:
-        """Continues with the next pattern after an unreadable hit."""
         if action.batch:
             return await self._carry_on(action, loaded_by)
         files, progress = self._context.core.settings.files, self._context.progress
