@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import ast
 import errno
+import marshal
 import os
 import socket
 import stat
 import subprocess
+import sys
+import tempfile
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -118,10 +122,17 @@ def test_a_refused_step_has_its_name_and_number(tmp_path: Path) -> None:
         (OSError(errno.ENOENT, "x", "/a"), ("/a", errno.ENOENT, os.strerror(errno.ENOENT))),
     ],
 )
-def test_a_view_that_failed_says_its_step(error: Exception, message: tuple[str, int, str]) -> None:
+def test_a_view_that_failed_says_its_step(
+    error: Exception, message: tuple[str, int, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with ours, theirs:
-        main._say_failed(theirs, error)
+    with ours, tempfile.TemporaryFile() as plan:
+        marshal.dump({"isolated": "overlay"}, plan)
+        plan.seek(0)
+        socket.send_fds(ours, [b"plan"], [plan.fileno()])
+        monkeypatch.setattr(sys, "argv", ["main", str(theirs.detach())])
+        monkeypatch.setattr(main, "map_users", Mock(side_effect=error))
+        main.main()
         told = ast.literal_eval(ours.recv(1000).decode())
     assert (told["failed"], told["errno"], told["why"]) == message
 

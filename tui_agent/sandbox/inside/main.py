@@ -204,65 +204,45 @@ PROXY_PORT = 3128
 
 def main() -> None:
     line = _socket.socket(fileno=int(sys.argv[1]))
-    _, descriptors = received(line, 1 << 16, 1)
-    with open(descriptors[0], "rb") as seeds:
+    _, opened = received(line, 1 << 16, 1)
+    passed, first = {}, 0
+    with open(opened[0], "rb") as seeds:
         plan = marshal.load(seeds)
-        if plan["isolated"] != "overlay":
-            _serve(plan, line)
-            return
         try:
-            map_users()
-            if not plan["network"]:
-                call("new network", libc.unshare, NEW_NETWORK)
-            prctl(DEATH_SIGNAL, signal.SIGKILL)
-            first = os.fork()
-            if first:
-                line.close()
-                os.waitpid(first, 0)
-                return
-            prctl(DEATH_SIGNAL, signal.SIGKILL)
-            layers = ViewMounts(plan, seeds).make()
-            if not plan["network"]:
-                loopback_up()
+            if plan["isolated"] == "overlay":
+                map_users()
+                if not plan["network"]:
+                    call("new network", libc.unshare, NEW_NETWORK)
+                prctl(DEATH_SIGNAL, signal.SIGKILL)
+                child = os.fork()
+                if child:
+                    line.close()
+                    os.waitpid(child, 0)
+                    return
+                prctl(DEATH_SIGNAL, signal.SIGKILL)
+                passed["layers"] = ViewMounts(plan, seeds).make()
+                if not plan["network"]:
+                    loopback_up()
+            elif plan["isolated"] == "landlock":
+                version()
+                first = own_processes()
+            else:
+                prctl(DEATH_SIGNAL, signal.SIGKILL)
             prctl(DUMPABLE, 0)
         except (Failed, OSError) as error:
-            _say_failed(line, error)
+            step, number = error.args if isinstance(error, Failed) else (str(error.filename), error.errno)
+            why = os.strerror(number) if number else "not on this machine"
+            line.send(ascii({"failed": step, "errno": number, "why": why}).encode())
             return
-    _say_ready(line, plan, {"layers": layers})
-    FirstProcess(plan, line).serve()
-
-
-def _serve(plan, line):
-    first = 0
-    try:
-        if plan["isolated"] == "landlock":
-            version()
-            first = own_processes()
-        else:
-            prctl(DEATH_SIGNAL, signal.SIGKILL)
-        prctl(DUMPABLE, 0)
-    except Failed as error:
-        _say_failed(line, error)
-        return
-    _say_ready(line, plan, {})
-    (Supervisor(plan, line, first) if plan["isolated"] == "landlock" else FirstProcess(plan, line)).serve()
-
-
-def _say_ready(line, plan, descriptors):
     if plan["isolated"] != "landlock":
-        descriptors["merged"] = os.open(plan["overlays"][-1], os.O_RDONLY | os.O_DIRECTORY)
+        passed["merged"] = os.open(plan["overlays"][-1], os.O_RDONLY | os.O_DIRECTORY)
     if plan["proxy"]:
         port = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
         port.bind(("127.0.0.1", PROXY_PORT))
         port.listen(128)
-        descriptors["listener"] = port.detach()
-    passed = struct.pack(f"{len(descriptors)}i", *descriptors.values())
-    line.sendmsg([ascii({"ready": list(descriptors)}).encode()], [(_socket.SOL_SOCKET, 1, passed)])
-    for descriptor in descriptors.values():
+        passed["listener"] = port.detach()
+    descriptors = struct.pack(f"{len(passed)}i", *passed.values())
+    line.sendmsg([ascii({"ready": list(passed)}).encode()], [(_socket.SOL_SOCKET, 1, descriptors)])
+    for descriptor in passed.values():
         os.close(descriptor)
-
-
-def _say_failed(line, error):
-    step, number = error.args if isinstance(error, Failed) else (str(error.filename), error.errno)
-    why = os.strerror(number) if number else "not on this machine"
-    line.send(ascii({"failed": step, "errno": number, "why": why}).encode())
+    (Supervisor(plan, line, first) if plan["isolated"] == "landlock" else FirstProcess(plan, line)).serve()
