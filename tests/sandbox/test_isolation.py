@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 import os
@@ -17,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from tui_agent.files.private import own_place
+from tui_agent.files.private import make_temporary, own_place
 from tui_agent.sandbox import folder_copy, isolation, namespace_view
 from tui_agent.sandbox.environment import variables
 from tui_agent.sandbox.folder_copy import (
@@ -31,7 +32,7 @@ from tui_agent.sandbox.folder_copy import (
 )
 from tui_agent.sandbox.hidden_files import HiddenFiles
 from tui_agent.sandbox.isolation import ORDER, WITHOUT, Rung, below, probe, runner_for
-from tui_agent.sandbox.namespace_view import BubblewrapView, View
+from tui_agent.sandbox.namespace_view import View
 from tui_agent.sandbox.run import Run, RunResult
 from tui_agent.sandbox.view_plan import MEGABYTE, Limits, NoView, Seed, ViewPlan, plan
 from tui_agent.store.commands import Isolated
@@ -221,15 +222,24 @@ def test_the_profile_of_macos_begins_with_nothing(root: Path) -> None:
     assert all("/dev/" in line for line in writable)
 
 
-def test_the_folder_of_a_start_that_was_killed_is_removed_by_the_next() -> None:
+def test_the_folder_of_a_start_that_was_killed_is_removed_by_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     child = os.fork()
     if child == 0:
-        with isolation._probed():
+        try:
+            make_temporary()
+        finally:
             os._exit(0)
     os.waitpid(child, 0)
     (left,) = Path(own_place()).glob(f"{child}-*")
-    with isolation._probed():
-        assert not left.exists()
+
+    async def refused(view: View) -> View:
+        raise NoView("new namespaces", errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(View, "__aenter__", refused)
+    asyncio.run(probe({WITHOUT: "bubblewrap,landlock"}))
+    assert not left.exists()
 
 
 async def test_why_there_is_no_view_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,7 +280,7 @@ def test_kinds_of_views_are_in_order_and_have_their_runner(root: Path) -> None:
     assert [below("landlock", other) for other in ORDER] == [True, True, False, False, False]
     made = planned(root, "landlock")
     kinds = [type(runner_for(replace(made, isolated=one))) for one in ORDER]
-    assert kinds == [View, BubblewrapView, LandlockCopy, MacCopy, View]
+    assert kinds == [View, View, LandlockCopy, MacCopy, View]
     assert Rung("overlay").in_words() == f"trial runs: {isolation.WORDS['overlay']}"
     assert Rung("none", "a reason").in_words().endswith(" (a reason)")
 

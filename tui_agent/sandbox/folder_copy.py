@@ -71,11 +71,8 @@ def _remove(folder: str) -> None:
 class LandlockCopy(View):
     async def __aenter__(self) -> Self:
         self._files = await asyncio.to_thread(make_copy, self.plan)
-        await self._open()
+        await self._open(landlock_rules(self.plan))
         return self
-
-    def _rules(self) -> dict[str, list[str]]:
-        return landlock_rules(self.plan)
 
     async def with_changes(self, result: RunResult) -> RunResult:
         await self.end()

@@ -6,20 +6,19 @@ import asyncio
 import errno
 import os
 import sys
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
-from tui_agent.files.operating_system import remove_folder
-from tui_agent.files.private import make_temporary, sweep
+from tui_agent.files.private import sweep, temporary_folder
 from tui_agent.sandbox import namespace_view
 from tui_agent.sandbox.build_cache import RunLayer
 from tui_agent.sandbox.environment import variables
 from tui_agent.sandbox.folder_copy import LandlockCopy, MacCopy, RunFolder
-from tui_agent.sandbox.namespace_view import BubblewrapView, View
+from tui_agent.sandbox.namespace_view import View
 from tui_agent.sandbox.run import Run, Runner
 from tui_agent.sandbox.view_plan import NoView, Seed, ViewPlan, plan
 from tui_agent.store.commands import Isolated
@@ -61,8 +60,6 @@ class Rung(Struct, frozen=True):
 
 def runner_for(plan: ViewPlan, kept: RunLayer | None = None) -> Runner:
     match plan.isolated:
-        case "bubblewrap":
-            return BubblewrapView(plan)
         case "landlock":
             return LandlockCopy(plan)
         case "sandbox-exec":
@@ -93,17 +90,6 @@ def below(isolated: Isolated, other: Isolated) -> bool:
     return ORDER.index(isolated) > ORDER.index(other)
 
 
-@contextmanager
-def _probed() -> Generator[Path]:
-    with suppress(OSError):
-        sweep()
-    folder = Path(make_temporary()).resolve()
-    try:
-        yield folder
-    finally:
-        remove_folder(str(folder))
-
-
 def _in_words(error: NoView) -> str:
     makes = error.step == "new namespaces" or error.step.startswith(("write /proc/self/", "map users"))
     refused = error.number in (errno.EPERM, errno.EACCES)
@@ -124,7 +110,10 @@ def _in_words(error: NoView) -> str:
 
 
 async def _why_not(isolated: Isolated) -> str:
-    with _probed() as parent:
+    with suppress(OSError):
+        sweep()
+    with temporary_folder() as folder:
+        parent = Path(await asyncio.to_thread(os.path.realpath, folder))
         (parent / "work").mkdir()
         own = RunFolder(parent / "trials")
         try:

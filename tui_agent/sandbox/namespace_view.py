@@ -41,8 +41,8 @@ Descriptors = Literal["", "input", "terminal"]
 
 
 class View:
-    """An overlay in namespaces. `kept`: the build layer below. `shared`: the view stays open between
-    commands, and each result has the changes since the previous one.
+    """An overlay in namespaces, ours or bubblewrap's. `kept`: the build layer below. `shared`: the view stays
+    open between commands, and each result has the changes since the previous one.
     """
 
     def __init__(self, plan: ViewPlan, kept: RunLayer | None = None, *, shared: bool = False) -> None:
@@ -84,22 +84,19 @@ class View:
         """Path of the writes to the workspace, also for our child processes."""
         return f"/proc/{os.getpid()}/fd/{self.layers}/{len(self.plan.overlays) - 1}/u"
 
-    async def _command(self, inner: list[str]) -> list[str]:
-        return inner
-
-    def _rules(self) -> dict[str, list[str]]:
-        return {}
-
-    async def _open(self) -> None:
+    async def _open(self, rules: Mapping[str, list[str]] | None = None) -> None:
+        """`rules`: Landlock's."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         self._line = ours
         with theirs, tempfile.TemporaryFile() as seeds:
-            command = await self._command([PYTHON, "-IS", "-c", _PROGRAM, str(theirs.fileno())])
-            self.plan.write(seeds, self._rules())
+            words = [PYTHON, "-IS", "-c", _PROGRAM, str(theirs.fileno())]
+            if self.plan.isolated == "bubblewrap":
+                words = await asyncio.to_thread(command, self.plan, PACKAGE, words)
+            self.plan.write(seeds, rules or {})
             seeds.seek(0)
             socket.send_fds(ours, [b"plan"], [seeds.fileno()])
-            self._process = await start_apart(command, theirs)
+            self._process = await start_apart(words, theirs)
         try:
             message = await asyncio.wait_for(self._message(), STARTED)
         except TimeoutError:
@@ -115,6 +112,8 @@ class View:
                 message.get("errno", 0),
                 message.get("why", "its program ended at once"),
             )
+        if self.plan.isolated == "bubblewrap":
+            self.layers = os.open(self.plan.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         self._reading = asyncio.create_task(self._read())
         if self.plan.hosts:
             self._proxy = HostProxy(allowed(self.plan.hosts))
@@ -266,15 +265,6 @@ def check() -> None:
         raise NoView(
             "bubblewrap", 0, f"it is {done.stdout.strip() or 'broken'}, and has overlays from 0.11 on"
         )
-
-
-class BubblewrapView(View):
-    async def _command(self, inner: list[str]) -> list[str]:
-        return await asyncio.to_thread(command, self.plan, PACKAGE, inner)
-
-    async def _open(self) -> None:
-        await super()._open()
-        self.layers = os.open(self.plan.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
 def command(plan: ViewPlan, package: Sequence[str], inner: Sequence[str]) -> list[str]:

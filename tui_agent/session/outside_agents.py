@@ -32,7 +32,7 @@ from tui_agent.sandbox.environment import NO_KEYBOARD, PROXIED, variables
 from tui_agent.sandbox.folder_access import UNFINISHED, FolderAccess
 from tui_agent.sandbox.layer_changes import ChangedPath, LayerReader
 from tui_agent.sandbox.layer_comparison import LEFT_OUT
-from tui_agent.sandbox.namespace_view import BubblewrapView, View
+from tui_agent.sandbox.namespace_view import View
 from tui_agent.sandbox.proxy import HostProxy, Target, allowed, parse_allowed
 from tui_agent.sandbox.view_plan import Limits, NoView, fitting
 from tui_agent.session.trial_views import PreparedView, TrialViews
@@ -116,8 +116,7 @@ class AgentRun:
                     chosen[name] = os.environ[name]
             self._variables = {**chosen, **PROXIED, "IS_SANDBOX": "1", **self.profile.variables}
             self._since = time.time()
-            kind = BubblewrapView if plan.isolated == "bubblewrap" else View
-            view = kind(plan, shared=True)
+            view = View(plan, shared=True)
             await view.__aenter__()
             self._view = view
             self._paths.layer = view.layer
