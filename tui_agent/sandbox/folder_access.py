@@ -124,23 +124,25 @@ class FolderAccess:
             return self._root, name
         if self._kept is None or self._kept[0] != folder:
             self._forget()
-            self._kept = folder, self._passed(folder)
+            self._kept = folder, self._opened(folder)
         return self._kept[1], name
 
-    def _passed(self, folder: str) -> int:
-        if self._openat2:
+    def _opened(self, folder: str, *, made: bool = False) -> int:
+        """With `made` creates missing folders."""
+        if self._openat2 and folder and not made:
             return _openat2(self._root, folder)
         here = os.dup(self._root)
-        try:
-            for part in folder.split("/"):
+        for part in folder.split("/") if folder else ():
+            above = here
+            try:
                 if part in ("", ".", ".."):
                     raise OSError(errno.EINVAL, "it is not a name", folder)
-                inner = os.open(part, _PASSED, dir_fd=here)
-                os.close(here)
-                here = inner
-        except BaseException:
-            os.close(here)
-            raise
+                if made:
+                    with suppress(FileExistsError):
+                        os.mkdir(part, 0o755, dir_fd=above)
+                here = os.open(part, _PASSED, dir_fd=above)
+            finally:
+                os.close(above)
         return here
 
     def _forget(self) -> None:
@@ -269,22 +271,6 @@ class WritableFolder(FolderAccess):
             finally:
                 os.close(above)
                 self._forget()
-
-    def _opened(self, folder: str, *, made: bool = False) -> int:
-        """With `made` creates missing folders."""
-        here = os.dup(self._root)
-        for part in folder.split("/") if folder else ():
-            above = here
-            try:
-                if part in ("", ".", ".."):
-                    raise OSError("it is not a name")
-                if made:
-                    with suppress(FileExistsError):
-                        os.mkdir(part, 0o755, dir_fd=above)
-                here = os.open(part, _FOLDER, dir_fd=above)
-            finally:
-                os.close(above)
-        return here
 
 
 def mode_of(status: os.stat_result | None) -> int:
