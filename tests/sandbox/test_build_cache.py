@@ -322,11 +322,17 @@ def test_a_tree_is_walked_to_a_depth_and_a_number(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(build_cache, "MOST_ENTRIES", 3)
     with pytest.raises(build_cache._NotCacheable, match="much"):
         list(build_cache._walk(str(tmp_path)))
-    assert build_cache._is_newer(str(tmp_path), 1 << 62) is True  # It cannot be known.
+    layer = KeptLayer(tmp_path / "parent", str(tmp_path.parent), MEGABYTE)
+
+    def is_current(name: str, began: int) -> bool:
+        known = build_cache._LayerInfo("", began, 0, (name,), {})
+        return layer._is_current(known, [], [name])
+
+    assert is_current(tmp_path.name, 1 << 62) is False  # It cannot be known.
     monkeypatch.setattr(build_cache, "MOST_ENTRIES", 4)
-    assert build_cache._is_newer(str(tmp_path), 1 << 62) is False
-    assert build_cache._is_newer(str(tmp_path), 0) is True
-    assert build_cache._is_newer(str(tmp_path / "missing"), 0) is False
+    assert is_current(tmp_path.name, 1 << 62) is True
+    assert is_current(tmp_path.name, 0) is False
+    assert is_current("missing", 0) is True
 
 
 def test_a_link_anywhere_on_a_path_is_seen(tmp_path: Path) -> None:

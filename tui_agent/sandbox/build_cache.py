@@ -40,6 +40,7 @@ _MARKS: Final = ("CACHEDIR.TAG", "CMakeCache.txt", "build.ninja")
 _HARMLESS: Final = frozenset({".git", "__pycache__", ".tui-agent-report.xml", ".coverage"})
 MOST_FILES, MOST_ENTRIES, DEEPEST = 50_000, 100_000, 100
 _OPAQUE: Final = "user.overlay.opaque"
+_DELETED: Final = "user.overlay.whiteout"
 _FORM: Final = 1
 _MAKES_FOLDER = late(
     r"(?:\bmkdir|-d)\s{1,20}['\"]?(?:\./)?(?:"
@@ -140,7 +141,16 @@ class KeptLayer:
             newer = modified > known.ended
             if not newer and (before is None or before[0] != number or changed > known.began):
                 return False
-        return not any(_is_newer(f"{self._root}/{name}", known.began) for name in known.names)
+        for folder in (f"{self._root}/{name}" for name in known.names):
+            try:
+                if os.path.isdir(folder) and any(
+                    one.st_ctime_ns > known.began
+                    for one in (os.stat(folder), *(one for _, one in _walk(folder)))
+                ):
+                    return False
+            except (OSError, _NotCacheable):
+                return False
+        return True
 
     def _discard(self, shared: int) -> None:
         with suppress(OSError):
@@ -306,15 +316,6 @@ def _walk(top: str) -> Iterator[tuple[str, os.stat_result]]:
                     waiting.append((path, depth + 1))
 
 
-def _is_newer(folder: str, since: int) -> bool:
-    if not os.path.isdir(folder):
-        return False
-    try:
-        return os.stat(folder).st_ctime_ns > since or any(one.st_ctime_ns > since for _, one in _walk(folder))
-    except (OSError, _NotCacheable):
-        return True
-
-
 def _only_wrote(upper: str, root: str, names: Sequence[str], seeds: set[str]) -> None:
     """Raises `_NotCacheable` if a command touched another file of the folder: the build may have used
     contents that are gone.
@@ -328,27 +329,16 @@ def _only_wrote(upper: str, root: str, names: Sequence[str], seeds: set[str]) ->
             or not _HARMLESS.isdisjoint(path.split("/"))
         ):
             continue
-        opaque = stat.S_ISDIR(there.st_mode) and _is_opaque(f"{upper}/{path}")
+        opaque = stat.S_ISDIR(there.st_mode) and _attribute(f"{upper}/{path}", _OPAQUE) == b"y"
         if (opaque or not stat.S_ISDIR(there.st_mode)) and os.path.lexists(f"{root}/{path}"):
             raise _NotCacheable(f"{path} was written")
 
 
-def _is_opaque(path: str) -> bool:
+def _attribute(path: str, name: str) -> bytes | None:
     try:
-        return os.getxattr(path, _OPAQUE, follow_symlinks=False) == b"y"
+        return os.getxattr(path, name, follow_symlinks=False)
     except OSError:
-        return False
-
-
-def _is_deletion(path: str, there: os.stat_result) -> bool:
-    if stat.S_ISCHR(there.st_mode) and there.st_rdev == 0:
-        return True
-    if not stat.S_ISREG(there.st_mode) or there.st_size:
-        return False
-    with suppress(OSError):
-        os.getxattr(path, "user.overlay.whiteout", follow_symlinks=False)
-        return True
-    return False
+        return None
 
 
 class _Copy:
@@ -374,7 +364,7 @@ class _Copy:
 
     def _one(self, source: str, target: str, real: str, there: os.stat_result) -> None:
         if stat.S_ISDIR(there.st_mode):
-            opaque = _is_opaque(source)
+            opaque = _attribute(source, _OPAQUE) == b"y"
             if opaque or (os.path.lexists(target) and (os.path.islink(target) or not os.path.isdir(target))):
                 _remove_tree(target)
             os.makedirs(target, exist_ok=True)
@@ -383,12 +373,15 @@ class _Copy:
                 os.setxattr(target, _OPAQUE, b"y")
             return
         _remove_tree(target)
-        if _is_deletion(source, there):
+        is_file, is_device = stat.S_ISREG(there.st_mode), stat.S_ISCHR(there.st_mode)
+        if (is_device and there.st_rdev == 0) or (
+            is_file and not there.st_size and _attribute(source, _DELETED) is not None
+        ):
             if os.path.lexists(real):
                 os.mknod(target, stat.S_IFCHR, os.makedev(0, 0))
         elif stat.S_ISLNK(there.st_mode):
             os.symlink(os.readlink(source), target)
-        elif stat.S_ISREG(there.st_mode):
+        elif is_file:
             same = (there.st_dev, there.st_ino)
             if there.st_nlink > 1 and (first := self._linked.get(same)) is not None:
                 os.link(first, target, follow_symlinks=False)

@@ -96,7 +96,11 @@ class HiddenFiles:
                 hidden.pop(path, None)
                 text = clean = in_letters(content)
                 if not _fits((path,), revealed):
-                    clean = self._without_values(path, hits_masked(text, hits(text)), masked)
+                    found = hits_masked(text, hits(text))
+                    clean = masked(found)
+                    if clean != found:
+                        there = in_letters(read_text(os.path.join(self.secrets.root, path)) or b"")
+                        clean = found if masked(there) != there else clean
                 seeds.append(
                     Seed(path, "file", content)
                     if clean == text
@@ -118,13 +122,6 @@ class HiddenFiles:
                 break
             old = renamed[old]
         return self.secrets.told_by_bytes(content) if not is_sample(path) else ""
-
-    def _without_values(self, path: str, text: str, masked: Callable[[str], str]) -> str:
-        clean = masked(text)
-        if clean == text:
-            return text
-        there = in_letters(read_text(os.path.join(self.secrets.root, path)) or b"")
-        return text if masked(there) != there else clean
 
     def owned(self) -> tuple[list[Seed], str]:
         """Other users' files and folders from the last `found`; a layer can only hold them as our own. Too

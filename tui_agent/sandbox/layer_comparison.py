@@ -139,9 +139,12 @@ class Comparison:
         self._waiting.append(("folder", "", False))
         self._work()
         told = {one.path for one in self.found}
-        self._waiting += [
-            ("gone", path, False) for path in self._seeds if path not in told and self._left_no_trace(path)
-        ]
+        for path, seed in self._seeds.items():
+            if path in told or seed.kind != "file" or not LEFT_OUT.isdisjoint(path.split("/")):
+                continue
+            without_trace = self._layer.status(path) is None and self._real.status(path) is None
+            if without_trace and (not self._beside or self._covers(path)):
+                self._waiting.append(("gone", path, False))
         self._work()
         return self.found
 
@@ -151,13 +154,6 @@ class Comparison:
                 self._waiting.append(("entry", path, self._covers(path)))
         self._work()
         return self.found
-
-    def _left_no_trace(self, path: str) -> bool:
-        if self._seeds[path].kind != "file" or not LEFT_OUT.isdisjoint(path.split("/")):
-            return False
-        if self._layer.status(path) is not None or self._real.status(path) is not None:
-            return False
-        return not self._beside or self._covers(path)
 
     def _covers(self, path: str) -> bool:
         while "/" in path:
@@ -190,10 +186,8 @@ class Comparison:
                 case "folder" | "copy":
                     if path.count("/") + 2 > self._budget.depth or len(os.fsencode(path)) > LONGEST:
                         self._leave("depth", path)
-                    elif how == "copy":
-                        self._copied(path)
                     else:
-                        self._folder(path, opaque)
+                        self._folder(how, path, opaque)
                 case "entry":
                     self._entry(path, opaque)
                 case "file":
@@ -227,11 +221,17 @@ class Comparison:
         self._gone_count += deleted
         self.found.append(found)
 
-    def _copied(self, folder: str) -> None:
+    def _folder(self, how: str, folder: str, opaque: bool) -> None:
+        opaque = opaque or (how == "folder" and folder != "" and self._layer.is_opaque(folder))
         try:
             names = self._layer.listing(folder)
         except OSError:
             self._leave("unreadable", folder)
+            return
+        if how == "folder":
+            self._next("entry", folder, names, opaque)
+            if opaque:
+                self._next("gone", folder, self._below(folder).difference(names))
             return
         again, folders = [], []
         for name in names:
@@ -247,17 +247,6 @@ class Comparison:
                 again.append(name)
         self._next("copy", folder, folders)
         self._next("entry", folder, again)
-
-    def _folder(self, path: str, opaque: bool) -> None:
-        opaque = opaque or (path != "" and self._layer.is_opaque(path))
-        try:
-            names = self._layer.listing(path)
-        except OSError:
-            self._leave("unreadable", path)
-            return
-        self._next("entry", path, names, opaque)
-        if opaque:
-            self._next("gone", path, self._below(path).difference(names))
 
     def _entry(self, path: str, opaque: bool) -> None:
         there = self._layer.status(path)
@@ -348,7 +337,7 @@ class Comparison:
                     return self._store_content(path, after, io.BytesIO(before.content).read)
                 if before is None or before.st_size != there.st_size:
                     return self._store_content(path, after, None)
-                with open(self._real.open(path), "rb", buffering=0) as real:
+                with open(self._real.open(path), "rb") as real:  # its reads are whole
                     return self._store_content(path, after, real.read)
         except OSError:
             now = self._layer.status(path)
@@ -360,14 +349,12 @@ class Comparison:
             self._leave("unreadable", path)
             return _Content(False, why="it could not be read")
 
-    def _store_content(
-        self, path: str, after: FileIO, before: Callable[[int], bytes | None] | None
-    ) -> _Content:
+    def _store_content(self, path: str, after: FileIO, before: Callable[[int], bytes] | None) -> _Content:
         """Appends the content; the next one overwrites an unchanged one."""
         same, why, size, digest = before is not None, "", 0, blake2b(digest_size=20)
         while True:
             piece = after.read(PIECE)
-            same = same and before is not None and _whole(before, max(len(piece), 1)) == piece
+            same = same and before is not None and before(max(len(piece), 1)) == piece
             if not piece:
                 break
             size += len(piece)
@@ -400,13 +387,6 @@ def write_all(descriptor: int, data: bytes, at: int) -> None:
     while rest:
         written = os.pwrite(descriptor, rest, at)
         rest, at = rest[written:], at + written
-
-
-def _whole(read: Callable[[int], bytes | None], size: int) -> bytes:
-    found = read(size) or b""
-    while 0 < len(found) < size and (more := read(size - len(found))):
-        found += more
-    return found
 
 
 def main(descriptor: int) -> None:
