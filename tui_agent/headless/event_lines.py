@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from tui_agent.answers.plans import DirectoryAction, FileAction
 from tui_agent.context.blocks import holds
 from tui_agent.context.known_files import KnownFile, freshness_mark
 from tui_agent.edits.change import Change, proposing_tasks
@@ -55,7 +54,20 @@ def _line(kind: str, source: object, *fields: str) -> Line:
 def lines(event: e.Event, state: State) -> Iterator[Line]:
     match event:
         case e.PlanMade():
-            actions = [*map(_file_action, event.actions), *map(_directory_action, event.directories)]
+            files = (
+                {
+                    "type": "file",
+                    "name": action.name,
+                    "patterns": list(action.patterns),
+                    "reason": action.reason,
+                    "required": action.required,
+                    "fallbackAction": action.fallback,
+                    "all": action.all,
+                }
+                for action in event.actions
+            )
+            folders = (_line("directory", one, "path", "recursive", "filter") for one in event.directories)
+            actions = [*files, *folders]
             yield {"type": "plan", "source": event.source, "actions": actions}
         case e.AttemptEnded(attempt):
             fields = ("action", "pattern", "by", "index", "total", "outcome", "matches")
@@ -232,22 +244,6 @@ def _subtask(task: SubTask, state: State) -> Line:
         "summary": task.summary or None,
         "reason": task.cause or ("conflict" if disputed else None),
     }
-
-
-def _file_action(action: FileAction) -> Line:
-    return {
-        "type": "file",
-        "name": action.name,
-        "patterns": list(action.patterns),
-        "reason": action.reason,
-        "required": action.required,
-        "fallbackAction": action.fallback,
-        "all": action.all,
-    }
-
-
-def _directory_action(action: DirectoryAction) -> Line:
-    return {"type": "directory", "path": action.path, "recursive": action.recursive, "filter": action.filter}
 
 
 def place(attempt: Attempt) -> str:
