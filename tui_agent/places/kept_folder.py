@@ -124,7 +124,8 @@ class KeptFolder:
     async def open(self, contents: Contents) -> str:
         self._contents = contents
         await asyncio.to_thread(self._take)
-        unknown = await asyncio.to_thread(self._look)
+        seen, unknown = await asyncio.to_thread(self._look)
+        self._files = {path: known for path, known in self._files.items() if path in seen}
         kept = await ignored_of(unknown, self._ignored)
         await asyncio.to_thread(self._update, [path for path in unknown if path not in kept])
         return self._root
@@ -141,8 +142,8 @@ class KeptFolder:
         os.makedirs(self._root, 0o755, exist_ok=True)
         self._files = dict(self._slot.record.get("files", {}))
 
-    def _look(self) -> dict[str, bool]:
-        """Forgets changed files. Returns other paths, and whether each is a folder."""
+    def _look(self) -> tuple[set[str], dict[str, bool]]:
+        """Returns unchanged files; other paths, and whether each is a folder."""
         folders = folders_of(self._files)
         unknown: dict[str, bool] = {}
         seen: set[str] = set()
@@ -155,8 +156,7 @@ class KeptFolder:
                             seen.add(path)
                 elif path not in folders or not entry.is_dir(follow_symlinks=False):
                     unknown[path] = entry.is_dir(follow_symlinks=False)
-        self._files = {path: known for path, known in self._files.items() if path in seen}
-        return unknown
+        return seen, unknown
 
     def _update(self, unwanted: Sequence[str]) -> None:
         contents, slot = self._contents, self._slot
@@ -265,9 +265,10 @@ class KeptFolder:
         return ""
 
     async def changes(self, since: float) -> Read:
-        unknown = await asyncio.to_thread(self._new_folders)
-        apart = await ignored_of(dict.fromkeys(unknown, True), self._ignored)
-        if await asyncio.to_thread(self._is_clean, apart):
+        seen, unknown = await asyncio.to_thread(self._look)
+        folders = {path: True for path, is_folder in unknown.items() if is_folder}
+        apart = await ignored_of(folders, self._ignored)
+        if len(seen) == len(self._files) and unknown.keys() <= apart:
             return (), ""
         files = {path: (known[0], known[1], known[4]) for path, (_, known) in self._files.items()}
         assert self._slot is not None
@@ -277,29 +278,6 @@ class KeptFolder:
 
     async def settle(self) -> None:
         """`open` compares all files."""
-
-    def _is_clean(self, apart: set[str]) -> bool:
-        folders, found = folders_of(self._files), 0
-        for folder in folders:
-            for entry in _entries(f"{self._root}/{folder}" if folder else self._root):
-                path = f"{folder}/{entry.name}" if folder else entry.name
-                if path in self._files:
-                    if self._files[path][1] != _status(entry.stat(follow_symlinks=False)):
-                        return False
-                    found += 1
-                elif path not in apart and (path not in folders or not entry.is_dir(follow_symlinks=False)):
-                    return False
-        return found == len(self._files)
-
-    def _new_folders(self) -> list[str]:
-        folders = folders_of(self._files)
-        return [
-            f"{folder}/{entry.name}" if folder else entry.name
-            for folder in folders
-            for entry in _entries(f"{self._root}/{folder}" if folder else self._root)
-            if entry.is_dir(follow_symlinks=False)
-            and (f"{folder}/{entry.name}" if folder else entry.name) not in folders
-        ]
 
     def close(self) -> None:
         if self._slot is not None:
