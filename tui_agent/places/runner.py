@@ -116,9 +116,18 @@ class Marks:
         found = []
         while (at := self._rest.find(self._mark)) >= 0 and (end := self._rest.find(b"\n", at)) >= 0:
             found.append(self._take(self._rest[:at]))
-            self._mark_ended(self._rest[at + len(self._mark) : end].decode("ascii", "replace").strip())
+            word = self._rest[at + len(self._mark) : end].decode("ascii", "replace").strip()
+            if not word:
+                self.begun, self._open = True, self._open + 1
+            elif word == "absent":
+                self.absent = True
+            else:
+                self._open -= 1
+                self.status = max(self.status or 0, whole_number(word, 1))
             self._rest = self._rest[end + 1 :]
-        kept = len(self._rest) - at if at >= 0 else _beginning_of(self._mark, self._rest)
+        begun = range(min(len(self._mark), len(self._rest)), 0, -1)
+        cut = next((size for size in begun if self._rest.endswith(self._mark[:size])), 0)
+        kept = len(self._rest) - at if at >= 0 else cut
         if kept > 200:
             kept = 0
         whole = len(self._rest) - kept
@@ -126,25 +135,12 @@ class Marks:
         self._rest = self._rest[whole:]
         return b"".join(found)
 
-    def _mark_ended(self, word: str) -> None:
-        if not word:
-            self.begun, self._open = True, self._open + 1
-        elif word == "absent":
-            self.absent = True
-        else:
-            self._open -= 1
-            self.status = max(self.status or 0, whole_number(word, 1))
-
     def _take(self, data: bytes) -> bytes:
         if self._open > 0:
             return data
         if not self.begun:
             self.before += data[: MOST_BEFORE - len(self.before)]
         return b""
-
-
-def _beginning_of(mark: bytes, data: bytes) -> int:
-    return next((size for size in range(min(len(mark), len(data)), 0, -1) if data.endswith(mark[:size])), 0)
 
 
 class PlaceRunner:
