@@ -107,7 +107,6 @@ def serve(session: Any, terminals: Any) -> Any:
 
 
 def _serve_and_keep_ready(session: Any, terminals: Any) -> Any:
-    """Starts a host after the first keys, for the next start."""
     import asyncio
 
     if session.loaded.settings.start.keep_ready and "CI" not in os.environ:
@@ -127,7 +126,6 @@ def _start_host(idle: int) -> None:
 
 
 def _offered(options: ScreenOptions) -> Any:
-    """Returns a session of this folder without a terminal, if the user prefers it."""
     others = (options.resume is not None, options.continue_newest, options.agent, options.replay)
     if any(others) or options.sets_up:
         return None
@@ -465,7 +463,7 @@ for command in (
     ("logout", "login_command", "Log out of a service."),
     ("mcp", "mcp_command", "List, test, enable, log in to and import MCP servers."),
     ("places", "places_command", "List and test places: containers and hosts that run commands."),
-    ("worker", "worker_command", "Run one sub-task for a session (internal)."),
+    ("worker", "places_command", "Run one sub-task for a session (internal)."),
     ("hooks", "hooks_command", "List hooks, and enable those of a Claude Code settings.json."),
     ("trust", "trust_command", "Trust a workspace's .tui-agent/ folder."),
     ("completion", "shell_command", "Print the completion script for a shell."),

@@ -1,15 +1,16 @@
-"""`tui-agent places list|test`: the places of the settings."""
+"""`tui-agent places list|test`, and `tui-agent worker`, which runs in a place."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import os
+import sys
 from pathlib import Path
 
 import click
 
-from tui_agent.errors import SessionError
+from tui_agent.errors import SessionError, UsageError
 from tui_agent.files.text import escaped
 from tui_agent.headless import arguments
 from tui_agent.headless.arguments import CommandGroup
@@ -94,3 +95,19 @@ async def _test(settings: Settings, folder: Path, wanted: list[PlaceSettings], a
             show(one.name, step)
             failed += not step.ok
     return 1 if failed else 0
+
+
+@click.command("worker")
+@click.option("--forks", is_flag=True, hidden=True)
+def worker(forks: bool) -> int:
+    """Run one sub-task for a session (internal).
+
+    tui-agent starts it in a place and communicates over its standard input and output.
+    """
+    if sys.stdin.isatty():
+        raise UsageError("tui-agent worker is started by a session", "set subtasks.place to a place")
+    from tui_agent.session.worker import run, run_forks
+
+    if forks:
+        run_forks()
+    run()
