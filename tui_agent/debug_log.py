@@ -271,7 +271,7 @@ def _writer(folder: Path) -> tuple[QueueListener, logging.Handler]:
                 super().close()
 
         def handleError(self, record: logging.LogRecord) -> None:
-            """Drops the record if the disk is full, because output would corrupt the screen."""
+            """Drops the record if the disk is full."""
 
     file = Private(folder / NAME, maxBytes=FILE_BYTES, backupCount=OLDER, delay=True)
     file.setFormatter(_Redacting("%(asctime)s %(process)d %(levelname)s %(name)s: %(message)s"))

@@ -225,7 +225,6 @@ class WritableFolder(FolderAccess):
             os.fchmod(file.fileno(), mode)
 
     def link(self, path: str, target: str) -> None:
-        """Like `replace`, with a link."""
         with self._replaced(path) as (unfinished, parent):
             os.symlink(target, unfinished, dir_fd=parent)
 

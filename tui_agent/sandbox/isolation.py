@@ -113,7 +113,7 @@ async def _why_not(isolated: Isolated) -> str:
     with suppress(OSError):
         sweep()
     with temporary_folder() as folder:
-        parent = Path(await asyncio.to_thread(os.path.realpath, folder))
+        parent = Path(await asyncio.to_thread(lambda: os.path.realpath(folder)))
         (parent / "work").mkdir()
         own = RunFolder(parent / "trials")
         try:

@@ -134,7 +134,6 @@ class LayerReader:
         return await self._read(path, layers, plan, since, apart=apart)
 
     async def of_paths(self, layers: int, plan: ViewPlan, since: float, paths: Sequence[str]) -> Read:
-        """Like `of_layer`, but only these paths."""
         return await self._read(f"{len(plan.overlays) - 1}/u", layers, plan, since, paths=paths)
 
     async def of_copy(self, plan: ViewPlan, files: Copied, since: float, apart: Sequence[str] = ()) -> Read:

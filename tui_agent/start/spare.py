@@ -198,7 +198,6 @@ def _state(path: Path) -> object:
 
 
 async def _never() -> NoReturn:
-    """Takes the place of a session until a launcher states which one to open."""
     raise AssertionError("no launcher has arrived")
 
 
@@ -269,7 +268,6 @@ def _options(words: list[str]) -> ScreenOptions:
 
 
 def _set_title(words: list[str]) -> None:
-    """Shows this command line in the list of processes."""
     with suppress(OSError, ValueError):
         Path("/proc/self/comm").write_text("tui-agent")
         fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()

@@ -192,7 +192,6 @@ class FirstProcess:
                     self._send(exit=number, status=os.waitstatus_to_exitcode(status), left=left)
 
     def _end_rest(self):
-        """Kills leftover processes after half a second. Returns their names."""
         until = time.monotonic() + LEFT
         while self._others() and time.monotonic() < until:
             time.sleep(0.01)

@@ -121,7 +121,6 @@ class ViewMounts:
         attach(mount, self._below(path))
 
     def _layers(self, lowers):
-        """Creates size-limited memory for writes and seeds; returns its descriptor."""
         folder = self._below("/.layers")
         os.mkdir(folder)
         attach(memory(self.plan["size"], 0o700), folder)
