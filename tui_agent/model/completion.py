@@ -236,7 +236,13 @@ async def _attempt(transport: Transport, request: ModelRequest) -> AsyncGenerato
     reader = stream.reader
     silence = _Silence()
     try:
-        while (chunks := await _next(stream, request, wire)) is not None:
+        while True:
+            seconds = _patience(request, reader)
+            async with asyncio.timeout(seconds) as limit:
+                _extend(limit, wire, seconds)
+                chunks = await anext(stream, None)
+            if chunks is None:
+                break
             silence.check(chunks, reader, _patience(request, reader))
             for chunk in chunks:
                 yield chunk
@@ -280,17 +286,6 @@ def _raise_refusal(error: Exception, request: ModelRequest, wire: Wire) -> None:
     if part:
         _log.info("the server refuses the %s", part, exc_info=True)
         raise _PartRefused(part, Failure(error, wire.error).detail) from error
-
-
-async def _next(stream: IncomingReply, request: ModelRequest, wire: Wire) -> list[Chunk] | None:
-    """Raises `TimeoutError` after the request's time-out."""
-    seconds = _patience(request, stream.reader)
-    async with asyncio.timeout(seconds) as limit:
-        _extend(limit, wire, seconds)
-        try:
-            return await anext(stream)
-        except StopAsyncIteration:
-            return None
 
 
 def _patience(request: ModelRequest, reader: ReplyReader) -> float:
@@ -388,7 +383,20 @@ def _end(stream: IncomingReply, model: str) -> EndChunk:
         what = f"{model} declined, saying: {reader.refusal.strip()}"
         raise Refused(what, "change the request, or choose another model")
     if not reader.has_content:
-        raise _nothing(model, reader)
+        match reader.reason:
+            case None if reader.failure:
+                what = f"The provider of {model} ended the answer because of an error ({reader.failure})"
+                raise Unreachable(what, "send the request again")
+            case None:
+                what = f"The server of {model} ended the answer before any text"
+                raise Unreachable(what, "send the request again")
+            case "refused":
+                what = f"{model} refused to answer (content filter)"
+                raise Refused(what, "change the request, or choose another model")
+            case "length":
+                what = f"{model} reached its output limit before any text"
+                raise EmptyReply(what, "send the request again with fewer files, or choose another model")
+        raise EmptyReply(f"{model} sent an empty answer", "send the request again, or choose another model")
     if reader.failure:
         return _cut(
             stream, f"The provider of {model} ended the answer because of an error ({reader.failure})"
@@ -401,24 +409,6 @@ def _end(stream: IncomingReply, model: str) -> EndChunk:
     elif reader.reason == "refused":
         why = f"The content filter of {model}'s provider ended the answer"
     return EndChunk(reader.reason, why, reader.parts(), stream.origin)
-
-
-def _nothing(model: str, reader: ReplyReader) -> ModelError:
-    match reader.reason:
-        case None if reader.failure:
-            what = f"The provider of {model} ended the answer because of an error ({reader.failure})"
-            return Unreachable(what, "send the request again")
-        case None:
-            return Unreachable(
-                f"The server of {model} ended the answer before any text", "send the request again"
-            )
-        case "refused":
-            what = f"{model} refused to answer (content filter)"
-            return Refused(what, "change the request, or choose another model")
-        case "length":
-            what = f"{model} reached its output limit before any text"
-            return EmptyReply(what, "send the request again with fewer files, or choose another model")
-    return EmptyReply(f"{model} sent an empty answer", "send the request again, or choose another model")
 
 
 def _meaning(error: Exception, request: ModelRequest, wire: Wire) -> Meaning:

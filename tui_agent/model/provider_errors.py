@@ -39,9 +39,17 @@ def connecting(failure: Failure, model: str, where: str) -> Unreachable | None:
     """The cause of a failed connection; `None` for other failures. `where` names the source of the address,
     as the end of a sentence.
     """
-    for kind in (_proxy, _certificate, _name, _route):
-        if sentence := kind(failure, model, where):
-            return Unreachable(*sentence)
+    if sentence := _proxy(failure, model, where) or _certificate(failure, model, where):
+        return Unreachable(*sentence)
+    if "gaierror" in failure.names or (is_connection(failure) and _LOOKED_UP.search(failure.raised)):
+        return Unreachable(
+            f"The name of the server of {model} cannot be looked up", f"check the network connection{where}"
+        )
+    if any(isinstance(error, OSError) and error.errno in _NO_ROUTE for error in failure.chain):
+        return Unreachable(
+            f"This machine has no network route to the server of {model}",
+            f"check the network connection and the VPN{where}",
+        )
     return None
 
 
@@ -127,21 +135,6 @@ def _certificate(failure: Failure, model: str, where: str) -> Sentence | None:
     )
 
 
-def _name(failure: Failure, model: str, where: str) -> Sentence | None:
-    if "gaierror" not in failure.names and not (is_connection(failure) and _LOOKED_UP.search(failure.raised)):
-        return None
-    return f"The name of the server of {model} cannot be looked up", f"check the network connection{where}"
-
-
-def _route(failure: Failure, model: str, where: str) -> Sentence | None:
-    if not any(isinstance(error, OSError) and error.errno in _NO_ROUTE for error in failure.chain):
-        return None
-    return (
-        f"This machine has no network route to the server of {model}",
-        f"check the network connection and the VPN{where}",
-    )
-
-
 def _tls_words(failure: Failure) -> str | None:
     errors = (
         error
@@ -193,7 +186,17 @@ def explain(error: BaseException, model: str, wire: Wire | None = None) -> Meani
             )
             return Meaning(unreachable, connection=True)
     kind = refusal_of(failure)
-    return Meaning(_other(model, failure)) if kind is None else _refused(kind, model, failure)
+    if kind is not None:
+        return _refused(kind, model, failure)
+    if not failure.status:
+        what = f"The answer of {model} is invalid ({failure.detail})"
+        return Meaning(ModelError(what, "send the request again, or see `tui-agent doctor`"))
+    if "LLM Provider NOT provided" in failure.text:
+        what = f"The provider of {model} is unknown"
+        example = suggestion("openai") or "openai/NAME"
+        return Meaning(RequestRejected(what, f"write the model as provider/name, for example {example}"))
+    what = f"The provider of {model} rejected the request ({failure.detail})"
+    return Meaning(RequestRejected(what, "choose another model or protocol, or see `tui-agent doctor`"))
 
 
 def timed_out(model: str, seconds: float | None = None, more: bool = False) -> TimedOut:
@@ -235,18 +238,6 @@ def _refused(kind: FailureKind, model: str, failure: Failure) -> Meaning:
     }
     error = kind.error(kind.what.format_map(facts), kind.remedy.format_map(facts))
     return Meaning(error, again=again, seconds=seconds)
-
-
-def _other(model: str, failure: Failure) -> ModelError:
-    if not failure.status:
-        what = f"The answer of {model} is invalid ({failure.detail})"
-        return ModelError(what, "send the request again, or see `tui-agent doctor`")
-    if "LLM Provider NOT provided" in failure.text:
-        what = f"The provider of {model} is unknown"
-        example = suggestion("openai") or "openai/NAME"
-        return RequestRejected(what, f"write the model as provider/name, for example {example}")
-    what = f"The provider of {model} rejected the request ({failure.detail})"
-    return RequestRejected(what, "choose another model or protocol, or see `tui-agent doctor`")
 
 
 def _address_hint(model: str) -> str:
