@@ -74,7 +74,12 @@ def messages(talk: Conversation, rules: Rules, cache: str = "short") -> list[dic
     for turn in talk.turns:
         match turn:
             case UserTurn():
-                message = {"role": "user", "content": _content(turn)}
+                said = turn.content
+                if turn.images:
+                    if isinstance(said, str):
+                        said = [{"type": "text", "text": said}] if said else []
+                    said = [*said, *({"type": "image_url", "image_url": {"url": url}} for url in turn.urls)]
+                message = {"role": "user", "content": said}
                 rendered.append(_marked(message, mark) if turn.mark else message)
             case CallAnswer(id, _, content):
                 message = {"role": "tool", "tool_call_id": id, "content": content}
@@ -88,15 +93,6 @@ def _marked(message: dict[str, Any], mark: dict[str, Any]) -> dict[str, Any]:
     content = message["content"]
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
     return {**message, "content": [*parts[:-1], {**parts[-1], MARK: mark}]} if parts and content else message
-
-
-def _content(turn: UserTurn) -> Any:
-    if not turn.images:
-        return turn.content
-    parts = turn.content
-    if isinstance(parts, str):
-        parts = [{"type": "text", "text": parts}] if parts else []
-    return [*parts, *({"type": "image_url", "image_url": {"url": url}} for url in turn.urls)]
 
 
 def _assistant_message(turn: ReplyTurn, rules: Rules) -> list[dict[str, Any]]:
@@ -209,18 +205,14 @@ class ChatReader(ReplyReader):
         if isinstance(refusal := delta.get("refusal"), str):
             self.refusal += refusal
         for call in items(delta.get("tool_calls")):
-            chunks += self._call(call)
-        return chunks
-
-    def _call(self, call: dict[str, Any]) -> list[Chunk]:
-        place = self._place(call.get("index"), call.get("id"))
-        function = mapping(call.get("function"))
-        arguments = function.get("arguments")
-        if isinstance(arguments, dict):
-            arguments = json.dumps(arguments, ensure_ascii=False)
-        chunks = self.call(place, call.get("id"), function.get("name"), arguments)
-        if extra := call.get("extra_content"):
-            self.keep(place, CallPart, {"extra_content": extra}, len(str(extra)))
+            place = self._place(call.get("index"), call.get("id"))
+            function = mapping(call.get("function"))
+            arguments = function.get("arguments")
+            if isinstance(arguments, dict):
+                arguments = json.dumps(arguments, ensure_ascii=False)
+            chunks += self.call(place, call.get("id"), function.get("name"), arguments)
+            if extra := call.get("extra_content"):
+                self.keep(place, CallPart, {"extra_content": extra}, len(str(extra)))
         return chunks
 
     def _place(self, index: Any, id: Any) -> Place:

@@ -40,7 +40,31 @@ def path(model: str) -> str:
 def render(
     request: ModelRequest, talk: Conversation, rules: Rules, model: str, shape: dict[str, Any] | None
 ) -> Rendered:
-    body: dict[str, Any] = {"contents": _contents(talk.turns, rules)}
+    contents: list[dict[str, Any]] = []
+    before: UserTurn | CallAnswer | ReplyTurn | None = None
+    native_ids: dict[str, str] = {}
+    for turn in talk.turns:
+        match turn:
+            case UserTurn():
+                parts: list[dict[str, Any]] = [{"text": turn.text}] if turn.text else []
+                for image in turn.images:
+                    inline = {"mimeType": image["media_type"], "data": image["data"]}
+                    parts.append({"inlineData": inline})
+                contents.append({"role": "user", "parts": parts})
+            case CallAnswer(id, name, content):
+                answer: dict[str, Any] = {"name": name, "response": {"result": content}}
+                if id in native_ids:
+                    answer["id"] = native_ids[id]
+                if not isinstance(before, CallAnswer):
+                    contents.append({"role": "user", "parts": []})
+                contents[-1]["parts"].append({"functionResponse": answer})
+            case ReplyTurn():
+                own = {call.id: mapping(call.native).get("id") for call in turn.calls}
+                native_ids |= {id: own_id for id, own_id in own.items() if own_id}
+                if parts := _model_parts(turn.parts, rules):
+                    contents.append({"role": "model", "parts": parts})
+        before = turn
+    body: dict[str, Any] = {"contents": contents}
     if talk.system:
         body["systemInstruction"] = {"parts": [{"text": talk.system}]}
     if request.tools:
@@ -63,34 +87,6 @@ def _tool(function: dict[str, Any]) -> dict[str, Any]:
     parameters = function.get("parameters")
     schema = {"parametersJsonSchema": parameters} if parameters and parameters.get("properties") else {}
     return {**described(function), **schema}
-
-
-def _contents(turns: Sequence[UserTurn | CallAnswer | ReplyTurn], rules: Rules) -> list[dict[str, Any]]:
-    contents: list[dict[str, Any]] = []
-    before: UserTurn | CallAnswer | ReplyTurn | None = None
-    native_ids: dict[str, str] = {}
-    for turn in turns:
-        match turn:
-            case UserTurn():
-                parts: list[dict[str, Any]] = [{"text": turn.text}] if turn.text else []
-                for image in turn.images:
-                    inline = {"mimeType": image["media_type"], "data": image["data"]}
-                    parts.append({"inlineData": inline})
-                contents.append({"role": "user", "parts": parts})
-            case CallAnswer(id, name, content):
-                answer: dict[str, Any] = {"name": name, "response": {"result": content}}
-                if id in native_ids:
-                    answer["id"] = native_ids[id]
-                if not isinstance(before, CallAnswer):
-                    contents.append({"role": "user", "parts": []})
-                contents[-1]["parts"].append({"functionResponse": answer})
-            case ReplyTurn():
-                own = {call.id: mapping(call.native).get("id") for call in turn.calls}
-                native_ids |= {id: own_id for id, own_id in own.items() if own_id}
-                if parts := _model_parts(turn.parts, rules):
-                    contents.append({"role": "model", "parts": parts})
-        before = turn
-    return contents
 
 
 def _model_parts(parts: Sequence[Part], rules: Rules) -> list[dict[str, Any]]:

@@ -34,9 +34,13 @@ def render(
     for turn in talk.turns:
         match turn:
             case UserTurn():
-                given.append({"type": "message", "role": "user", "content": _content(turn)})
-            case CallAnswer(id, _, content):
-                given.append({"type": "function_call_output", "call_id": id, "output": content})
+                content: Any = turn.text
+                if turn.images:
+                    content = [{"type": "input_text", "text": content}] if content else []
+                    content += [{"type": "input_image", "image_url": url} for url in turn.urls]
+                given.append({"type": "message", "role": "user", "content": content})
+            case CallAnswer(id, _, answer):
+                given.append({"type": "function_call_output", "call_id": id, "output": answer})
             case ReplyTurn(parts):
                 whole = all(_may_go_back(part) for part in parts if isinstance(part, ThinkingPart))
                 # An item with an id is rejected without its preceding reasoning.
@@ -51,7 +55,16 @@ def render(
     if instructions := talk.system or rules.instructions:
         body["instructions"] = instructions
     if request.tools:
-        body["tools"] = [_tool(tool["function"]) for tool in request.tools]
+        empty = {"type": "object", "properties": {}}
+        body["tools"] = [
+            {
+                "type": "function",
+                **described(tool["function"]),
+                "parameters": tool["function"].get("parameters") or empty,
+                "strict": False,  # the default, strict, does not suit our schemas
+            }
+            for tool in request.tools
+        ]
     if rules.effort:
         body["include"] = ["reasoning.encrypted_content"]
     if level := effort_parameters(rules, request.effort).get("reasoning_effort"):
@@ -69,24 +82,8 @@ def render(
     return Rendered({**body, **rules.body})
 
 
-def _tool(function: dict[str, Any]) -> dict[str, Any]:
-    parameters = function.get("parameters") or {"type": "object", "properties": {}}
-    # the default, strict, does not suit our schemas
-    return {"type": "function", **described(function), "parameters": parameters, "strict": False}
-
-
 def _may_go_back(part: ThinkingPart) -> bool:
     return bool(mapping(part.native).get("encrypted_content"))
-
-
-def _content(turn: UserTurn) -> Any:
-    text = turn.text
-    if not turn.images:
-        return text
-    return [
-        *([{"type": "input_text", "text": text}] if text else []),
-        *({"type": "input_image", "image_url": url} for url in turn.urls),
-    ]
 
 
 def _item(part: Part, later: Sequence[Part]) -> dict[str, Any] | None:
