@@ -50,7 +50,23 @@ async def log_in(web: LoginWeb) -> AsyncGenerator[LoginProgress]:
 
     async def ask() -> WebAnswer | SlowDown | None:
         body = {"device_auth_id": device, "user_code": code}
-        return _decision(await web.ask(f"{openai}/api/accounts/deviceauth/token", body))
+        answer = await web.ask(f"{openai}/api/accounts/deviceauth/token", body)
+        match answer.error:
+            case "expired_token" | "expired" | "deviceauth_expired" | "code_expired":
+                raise flow.expired(CHATGPT.title)
+            case "access_denied" | "denied" | "deviceauth_denied":
+                raise flow.denied(CHATGPT.title)
+            case "slow_down":
+                return SlowDown(answer.number("interval"))
+        if answer.status in (403, 404):
+            return None
+        if answer.status == 410:
+            raise flow.expired(CHATGPT.title)
+        if answer.status == 429 or answer.status >= 500:
+            return SlowDown(answer.seconds)
+        if answer.status == 200 and answer.text("authorization_code") and answer.text("code_verifier"):
+            return answer
+        raise answer.garbage()
 
     async for step in flow.approval(ask, asked.number("interval"), seconds, CHATGPT.title):
         if isinstance(step, AwaitApproval):
@@ -71,25 +87,6 @@ async def log_in(web: LoginWeb) -> AsyncGenerator[LoginProgress]:
         if answer.status != 200 or not made.token:
             raise answer.garbage()
         yield LoggedIn(made)
-
-
-def _decision(answer: WebAnswer) -> WebAnswer | SlowDown | None:
-    match answer.error:
-        case "expired_token" | "expired" | "deviceauth_expired" | "code_expired":
-            raise flow.expired(CHATGPT.title)
-        case "access_denied" | "denied" | "deviceauth_denied":
-            raise flow.denied(CHATGPT.title)
-        case "slow_down":
-            return SlowDown(answer.number("interval"))
-    if answer.status in (403, 404):
-        return None
-    if answer.status == 410:
-        raise flow.expired(CHATGPT.title)
-    if answer.status == 429 or answer.status >= 500:
-        return SlowDown(answer.seconds)
-    if answer.status == 200 and answer.text("authorization_code") and answer.text("code_verifier"):
-        return answer
-    raise answer.garbage()
 
 
 async def refresh(web: LoginWeb, login: Login) -> Login:

@@ -22,7 +22,6 @@ from tui_agent.model.login.flow import (
     LoginWeb,
     ShowCode,
     SlowDown,
-    WebAnswer,
 )
 from tui_agent.model.login.services import BASES, COPILOT, base
 from tui_agent.model.login.store import Login
@@ -52,7 +51,21 @@ async def log_in(web: LoginWeb) -> AsyncGenerator[LoginProgress]:
 
     async def ask() -> str | SlowDown | None:
         body = {"client_id": _CLIENT, "device_code": device, "grant_type": _GRANT}
-        return _decision(await web.ask(f"{github}/login/oauth/access_token", body, headers=_HEADERS))
+        answer = await web.ask(f"{github}/login/oauth/access_token", body, headers=_HEADERS)
+        if token := answer.token("access_token"):
+            return token
+        match answer.error:
+            case "authorization_pending":
+                return None
+            case "slow_down":
+                return SlowDown(answer.number("interval"))
+            case "expired_token":
+                raise flow.expired(COPILOT.title)
+            case "access_denied":
+                raise flow.denied(COPILOT.title)
+        if answer.status == 429 or answer.status >= 500:
+            return SlowDown(answer.seconds)
+        raise answer.garbage()
 
     async for step in flow.approval(ask, asked.number("interval"), seconds, COPILOT.title):
         if isinstance(step, AwaitApproval):
@@ -62,23 +75,6 @@ async def log_in(web: LoginWeb) -> AsyncGenerator[LoginProgress]:
             yield LoggedIn(await refresh(web, Login(token=step)))
         except BadKey as error:
             raise LoginFailed(error.what, error.remedy) from None
-
-
-def _decision(answer: WebAnswer) -> str | SlowDown | None:
-    if token := answer.token("access_token"):
-        return token
-    match answer.error:
-        case "authorization_pending":
-            return None
-        case "slow_down":
-            return SlowDown(answer.number("interval"))
-        case "expired_token":
-            raise flow.expired(COPILOT.title)
-        case "access_denied":
-            raise flow.denied(COPILOT.title)
-    if answer.status == 429 or answer.status >= 500:
-        return SlowDown(answer.seconds)
-    raise answer.garbage()
 
 
 async def refresh(web: LoginWeb, login: Login) -> Login:
