@@ -45,17 +45,15 @@ def _proxies() -> Iterator[tuple[str, str | None]]:
         if proxy := found.get(scheme):
             yield f"{scheme}://", proxy if "://" in proxy else f"http://{proxy}"
     for host in around:
-        yield _pattern(host), None
-
-
-def _pattern(host: str) -> str:
-    if "://" in host:
-        return host
-    try:
-        number = ipaddress.ip_address(host.partition("/")[0].strip("[]"))
-    except ValueError:
-        return "all://localhost" if host.lower() == "localhost" else f"all://*{host}"
-    return f"all://[{number}]" if number.version == 6 else f"all://{number}"
+        if "://" in host:
+            yield host, None
+            continue
+        try:
+            number = ipaddress.ip_address(host.partition("/")[0].strip("[]"))
+        except ValueError:
+            yield "all://localhost" if host.lower() == "localhost" else f"all://*{host}", None
+        else:
+            yield f"all://[{number}]" if number.version == 6 else f"all://{number}", None
 
 
 def watch_litellm(litellm: Any) -> None:

@@ -95,7 +95,12 @@ def models_in(form: ListingForm, answer: Any) -> tuple[ListedModel, ...]:
 def _model(form: ListingForm, entry: dict[str, Any]) -> ListedModel | None:
     match form:
         case "gemini":
-            return _of_gemini(entry)
+            name, methods = entry.get("name"), entry.get("supportedGenerationMethods")
+            if not isinstance(name, str) or (isinstance(methods, list) and "generateContent" not in methods):
+                return None
+            window, output = _first(entry, "inputTokenLimit"), _first(entry, "outputTokenLimit")
+            made = "r" if entry.get("thinking") is True else ""
+            return ListedModel(name.removeprefix("models/"), KnownModel(window, output, made))
         case "openrouter":
             return _of_openrouter(entry)
     name = entry.get("id")
@@ -120,15 +125,6 @@ def _model(form: ListingForm, entry: dict[str, Any]) -> ListedModel | None:
     made = "".join(letter for letter, able in letters.items() if able)
     known = KnownModel(window, output or _first(limits, "max_output_tokens"), made)
     return ListedModel(name, replace(known, ends=_day(entry.get("deprecation"))), _created(entry))
-
-
-def _of_gemini(entry: dict[str, Any]) -> ListedModel | None:
-    name, methods = entry.get("name"), entry.get("supportedGenerationMethods")
-    if not isinstance(name, str) or (isinstance(methods, list) and "generateContent" not in methods):
-        return None
-    window, output = _first(entry, "inputTokenLimit"), _first(entry, "outputTokenLimit")
-    can = "r" if entry.get("thinking") is True else ""
-    return ListedModel(name.removeprefix("models/"), KnownModel(window, output, can))
 
 
 def _of_openrouter(entry: dict[str, Any]) -> ListedModel | None:

@@ -170,7 +170,16 @@ async def examine(address: str, name: str, key: str = "") -> ServerModel | None:
     root = root_of(address)
     version = await read(f"{root}/api/version", key)
     if isinstance(version, Mapping) and isinstance(version.get("version"), str):
-        return await _ollama(root, name)
+        try:
+            shown = await fetch(f"{root}/api/show", {"model": name})
+        except (OSError, TimeoutError, ValueError, ServerRefusal):
+            return ServerModel("Ollama", slots=1)
+        facts = shown.get("model_info") or {}
+        # `window` is set in the Modelfile; `most` is the trained context length
+        most = next((_number(value) for key, value in facts.items() if key.endswith(".context_length")), 0)
+        own = re.search(r"^num_ctx\s+(\d+)", str(shown.get("parameters") or ""), re.MULTILINE)
+        tools = "tools" in (shown.get("capabilities") or ())
+        return ServerModel("Ollama", whole_number(own[1]) if own else 0, most, slots=1, tools=tools)
     listing = await listed(address, key)
     models = entries(listing)
     if not models:
@@ -206,19 +215,6 @@ async def listed(address: str, key: str = "") -> Any:
     if entries(listing) or listing is None or address.rstrip("/").endswith("/v1"):
         return listing
     return await read(f"{address.rstrip('/')}/models", key)
-
-
-async def _ollama(root: str, name: str) -> ServerModel:
-    """`window` is set in the Modelfile; `most` is the trained context length."""
-    try:
-        shown = await fetch(f"{root}/api/show", {"model": name})
-    except (OSError, TimeoutError, ValueError, ServerRefusal):
-        return ServerModel("Ollama", slots=1)
-    facts = shown.get("model_info") or {}
-    most = next((_number(value) for key, value in facts.items() if key.endswith(".context_length")), 0)
-    own = re.search(r"^num_ctx\s+(\d+)", str(shown.get("parameters") or ""), re.MULTILINE)
-    tools = "tools" in (shown.get("capabilities") or ())
-    return ServerModel("Ollama", whole_number(own[1]) if own else 0, most, slots=1, tools=tools)
 
 
 async def read(url: str, key: str = "") -> Any:
