@@ -89,7 +89,13 @@ class LoopDetector:
         self, context: TurnContext, answered: Sequence[AnsweredCall], emit: Emit
     ) -> tuple[AnsweredCall, ...]:
         proposed = repr([(one.path, one.new) for one in context.core.state.review.open])
-        keys = [_digest(one, proposed) for one in answered]
+        keys = []
+        for one in answered:
+            call, result = one.call, one.result
+            files = repr([(file.path, file.md5) for file in result.loaded.files])
+            shown = _SECONDS.sub("", result.text)
+            parts = (call.name, call.arguments, shown, files, repr(result.listings), proposed)
+            keys.append(hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).digest())
         self._seen.update(set(keys))
         told: list[AnsweredCall] = []
         for one, key in zip(answered, keys, strict=True):
@@ -112,14 +118,6 @@ class LoopDetector:
                 )
             told.append(one)
         return tuple(told)
-
-
-def _digest(one: AnsweredCall, proposed: str) -> bytes:
-    result = one.result
-    files = [(file.path, file.md5) for file in result.loaded.files]
-    listed = repr(result.listings)
-    parts = (one.call.name, one.call.arguments, _SECONDS.sub("", result.text), repr(files), listed, proposed)
-    return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).digest()
 
 
 #: Repeated requests for unplaceable and for conflicting changes.

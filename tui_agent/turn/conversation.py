@@ -215,24 +215,24 @@ async def keep(
     blobs = held or await asyncio.to_thread(
         lambda: [context.core.blobs.hold_text(as_sent(message)) for message in messages]
     )
-    kept = tuple(
-        _sent(message, blob, tokens, size)
-        for message, blob, tokens, size in zip(
-            messages, blobs, counted.counts, sizes or [None] * len(messages), strict=True
+    kept = []
+    for message, blob, tokens, size in zip(
+        messages, blobs, counted.counts, sizes or [None] * len(messages), strict=True
+    ):
+        tokens += sum(
+            whole_number(one.get("tokens", ""), IMAGE_TOKENS) for one in message.get("images") or ()
         )
-    )
-    return kept, counted.exact
-
-
-def _sent(message: Message, blob: str, tokens: int, sizes: Sizes | None) -> SentMessage:
-    tokens += sum(whole_number(one.get("tokens", ""), IMAGE_TOKENS) for one in message.get("images") or ())
-    if sizes is None:
-        stands_for_older = message["role"] == "user" and _countable(message).startswith((SUMMARY, LEFT_OUT))
-        return SentMessage(message["role"], blob, tokens, kind="summary" if stands_for_older else "")
-    characters = max(1, len(_countable(message)))
-    files = min(tokens, tokens * sizes.files // characters)
-    rules = min(tokens - files, tokens * sizes.instructions // characters)
-    return SentMessage(message["role"], blob, tokens, files, rules)
+        words = _countable(message)
+        if size is None:
+            stands_for_older = message["role"] == "user" and words.startswith((SUMMARY, LEFT_OUT))
+            kind = "summary" if stands_for_older else ""
+            kept.append(SentMessage(message["role"], blob, tokens, kind=kind))
+        else:
+            characters = max(1, len(words))
+            files = min(tokens, tokens * size.files // characters)
+            rules = min(tokens - files, tokens * size.instructions // characters)
+            kept.append(SentMessage(message["role"], blob, tokens, files, rules))
+    return tuple(kept), counted.exact
 
 
 def _countable(message: Message) -> str:
@@ -403,7 +403,12 @@ async def _summarise(
 ) -> str:
     model = context.core.state.model.name
     room = int(shares.window * SOURCE_SHARE * CHARACTERS_A_TOKEN)
-    parts = [f"[{message['role']}]\n{_words(emptied(message))}" for message in messages]
+    parts = []
+    for message in map(emptied, messages):
+        calls = (f"{call.name}({call.arguments})" for call in calls_of(message))
+        words = "\n".join(part for part in (text_of(message), *calls) if part)
+        cut = "\n[…]" if len(words) > MOST_OF_A_MESSAGE else ""
+        parts.append(f"[{message['role']}]\n{words[:MOST_OF_A_MESSAGE]}{cut}")
     while len(parts) > 1 and sum(map(len, parts)) > room:
         parts.pop(0)
     text = "\n\n".join(parts)[-room:]
@@ -432,12 +437,6 @@ async def _summarise(
         await emit(e.NoticeGiven("warning", f"Older messages could not be summarised: {error.what}"))
         return ""
     return answer.text.strip()
-
-
-def _words(message: Message) -> str:
-    calls = (f"{call.name}({call.arguments})" for call in calls_of(message))
-    text = "\n".join(part for part in (text_of(message), *calls) if part)
-    return text if len(text) <= MOST_OF_A_MESSAGE else f"{text[:MOST_OF_A_MESSAGE]}\n[…]"
 
 
 async def _summary_message(context: TurnContext, text: str) -> SentMessage:

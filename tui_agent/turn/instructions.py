@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -130,30 +130,18 @@ def _scan_folders(
             read = partial(context.texts.get, context.core.workspace.gate, path, most, secrets)
             if look.take(root / path, folder, path, Text(fault=why) if why else read()):
                 break
-    for path, text in _base_files(context):
-        look.take(root / path, Folder("", BASE), path, text, "base")
-    return look
-
-
-def _base_files(context: TurnContext) -> Iterator[tuple[str, Text]]:
-    """Files over the maximum number have a fault. Blocking."""
-    root = context.core.workspace.root
     patterns = [compile_pattern(pattern) for pattern in context.core.settings.base_files]
     index = context.core.workspace.index
-    paths = {
+    bases = {
         path
         for pattern in patterns
         if isinstance(pattern, Pattern)
         for path in index.match(pattern, MAX_BASE_FILES * 2).paths
     }
-    there = [path for path in sorted(paths) if os.path.lexists(root / path)]
+    there = [path for path in sorted(bases) if os.path.lexists(root / path)]
     for number, path in enumerate(there):
+        text = Text(fault=f"only {MAX_BASE_FILES} base files are used")
         if number < MAX_BASE_FILES:
-            yield (
-                path,
-                context.texts.get(
-                    context.core.workspace.gate, path, MAX_BASE_BYTES, context.core.state.secrets
-                ),
-            )
-        else:
-            yield path, Text(fault=f"only {MAX_BASE_FILES} base files are used")
+            text = context.texts.get(context.core.workspace.gate, path, MAX_BASE_BYTES, secrets)
+        look.take(root / path, Folder("", BASE), path, text, "base")
+    return look

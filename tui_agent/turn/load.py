@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from tui_agent.context import editor, known_files, memory
 from tui_agent.context.editor import OpenFile
-from tui_agent.context.file_contents import LoadedFile
 from tui_agent.context.known_files import KnownFile
 from tui_agent.errors import ModelError, TuiAgentError
 from tui_agent.files.gate import (
@@ -92,26 +91,19 @@ async def companions(context: TurnContext, changed: Sequence[str]) -> dict[str, 
         level = list(changed)
         seen = set(changed)
         for _ in range(settings.depth):
-            level = await _imports_of(context, places, level[:MOST_SOURCES], seen, found)
+            sources, level = level[:MOST_SOURCES], []
+            for path in sources:
+                name = "tsx" if path.endswith(".tsx") else language(path)
+                text = await asyncio.to_thread(_source, context, path) if name else None
+                if not text:
+                    continue
+                written = await context.core.workspace.imports(name, text)
+                for target in await asyncio.to_thread(imported, path, name, written, places):
+                    if target not in seen:
+                        seen.add(target)
+                        level.append(target)
+                        found.setdefault(target, f"Imported by {path}")
     return {path: why for path, why in found.items() if path not in changed}
-
-
-async def _imports_of(
-    context: TurnContext, places: ImportRoots, sources: Sequence[str], seen: set[str], found: dict[str, str]
-) -> list[str]:
-    further: list[str] = []
-    for path in sources:
-        name = "tsx" if path.endswith(".tsx") else language(path)
-        text = await asyncio.to_thread(_source, context, path) if name else None
-        if not text:
-            continue
-        written = await context.core.workspace.imports(name, text)
-        for target in await asyncio.to_thread(imported, path, name, written, places):
-            if target not in seen:
-                seen.add(target)
-                further.append(target)
-                found.setdefault(target, f"Imported by {path}")
-    return further
 
 
 def _source(context: TurnContext, path: str) -> str | None:
@@ -153,7 +145,17 @@ def _go_module(text: str) -> str:
 
 async def add_open_files(context: TurnContext, taken: Collection[str], emit: Emit) -> tuple[OpenFile, ...]:
     """Records unknown contents as known files. `taken` are paths in the request."""
-    files = await _open_files_decided(context, emit)
+    while True:
+        state = context.core.state
+        if not state.buffers.open:
+            return ()
+        judging = asyncio.to_thread(_open_files, context.core.workspace.gate, state.buffers, state.secrets)
+        files, undecided = await judging
+        if not undecided or context.ask is None:
+            break
+        await ask_about_secret(context, undecided[0], emit)
+    for error in undecided:
+        await emit(e.NoticeGiven("warning", str(error)))
     state = context.core.state
     new = editor.new_blocks(editor.blocks(files), state.conversation.blocks)
     for file in editor.attached(files):
@@ -171,22 +173,6 @@ async def add_open_files(context: TurnContext, taken: Collection[str], emit: Emi
     return tuple(files)
 
 
-async def _open_files_decided(context: TurnContext, emit: Emit) -> list[OpenFile]:
-    while True:
-        state = context.core.state
-        if not state.buffers.open:
-            return []
-        judging = asyncio.to_thread(_open_files, context.core.workspace.gate, state.buffers, state.secrets)
-        files, undecided = await judging
-        if not undecided:
-            return files
-        if context.ask is None:
-            for error in undecided:
-                await emit(e.NoticeGiven("warning", str(error)))
-            return files
-        await ask_about_secret(context, undecided[0], emit)
-
-
 def _adds(file: OpenFile, before: KnownFile | None) -> bool:
     if before is None:
         return True
@@ -200,7 +186,13 @@ def _open_files(
     found: list[OpenFile] = []
     undecided: list[UndecidedSecret] = []
     for buffer in buffers.open:
-        if buffer.note or _is_secret(gate, buffer.path):
+        if buffer.note:
+            continue
+        try:
+            secret = gate.place(buffer.path, "read").secret
+        except TuiAgentError:
+            secret = is_secret(buffer.path)
+        if secret:
             continue
         data = buffer.mark + buffer.text.encode(buffer.encoding, errors="surrogatepass")
         judged = find_secrets(
@@ -216,13 +208,6 @@ def _open_files(
             digest = md5(data) if buffer.unsaved else buffer.disk
             found.append(_open_file(buffer, text, hits, digest, buffer.path == buffers.active))
     return found, undecided
-
-
-def _is_secret(gate: Gate, path: str) -> bool:
-    try:
-        return gate.place(path, "read").secret
-    except TuiAgentError:
-        return is_secret(path)
 
 
 def _open_file(buffer: Buffer, text: str, hits: Sequence[Hit], digest: str, active: bool) -> OpenFile:
@@ -336,7 +321,18 @@ async def upload(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
     in_view = state.conversation.files
     if state.conversation.uploads and (state.conversation.uploads_ended or needs_begin(state)):
         in_view = {}
-        before = await _uploaded_before(context, draft.everything.files, emit)
+        held, before = draft.everything.files, LoadedFiles()
+        there = {file.path for file in held}
+        for path in state.conversation.files:
+            entry = state.known.files.get(path)
+            if entry is None or path in there or entry.freshness in ("deleted", "renamed"):
+                continue
+            try:
+                file = await load_file(context, path, entry.loaded_by)
+            except TuiAgentError:
+                continue
+            if (await that_fit(context, (*held, *before.files), [file]))[0]:
+                before = before.plus(await admit(context, file, emit))
         draft = replace(draft, loaded=draft.loaded.plus(before))
     ids: dict[str, str] = {}
     for file in draft.everything.asked_for:
@@ -358,19 +354,3 @@ async def upload(context: TurnContext, draft: Draft, emit: Emit) -> Draft:
         return replace(loaded, files=tuple(files))
 
     return draft.changed(with_ids) if ids else draft
-
-
-async def _uploaded_before(context: TurnContext, held: Sequence[LoadedFile], emit: Emit) -> LoadedFiles:
-    state, found = context.core.state, LoadedFiles()
-    there = {file.path for file in held}
-    for path in state.conversation.files:
-        entry = state.known.files.get(path)
-        if entry is None or path in there or entry.freshness in ("deleted", "renamed"):
-            continue
-        try:
-            file = await load_file(context, path, entry.loaded_by)
-        except TuiAgentError:
-            continue
-        if (await that_fit(context, (*held, *found.files), [file]))[0]:
-            found = found.plus(await admit(context, file, emit))
-    return found

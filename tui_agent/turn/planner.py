@@ -155,7 +155,12 @@ async def _ask_planner(context: TurnContext, request: str, planner: ModelRequest
             return await _ask_planner(context, request, replace(planner, schema=None), emit)
         made = await asyncio.to_thread(read_plan, answer, context.prompts[PLANNING_SCHEMA])
         if made.files or made.directories or not made.faults:
-            return _bounded(made)
+            asked = len(made.files) + len(made.directories)
+            files, directories = made.files[:MAX_ACTIONS], made.directories[:MAX_ACTIONS]
+            if asked == len(files) + len(directories):
+                return made
+            fault = f"The plan has {asked} actions; of files and of folders the first {MAX_ACTIONS} are looked for."
+            return replace(made, files=files, directories=directories, faults=(*made.faults, fault))
         if attempt == MOST_ANSWERS:
             why = f"its answer is not a plan: {made.faults[0]}"
             await emit(e.NoticeGiven("warning", _no_plan(planner.model, why)))
@@ -229,19 +234,6 @@ def _messages(context: TurnContext, request: str, with_schema: bool) -> tuple[Me
     return (
         {"role": "system", "content": "\n\n".join(system)},
         {"role": "user", "content": "\n\n".join(part for part in parts if part)},
-    )
-
-
-def _bounded(plan: Plan) -> Plan:
-    if len(plan.files) <= MAX_ACTIONS and len(plan.directories) <= MAX_ACTIONS:
-        return plan
-    asked = len(plan.files) + len(plan.directories)
-    fault = f"The plan has {asked} actions; of files and of folders the first {MAX_ACTIONS} are looked for."
-    return replace(
-        plan,
-        files=plan.files[:MAX_ACTIONS],
-        directories=plan.directories[:MAX_ACTIONS],
-        faults=(*plan.faults, fault),
     )
 
 

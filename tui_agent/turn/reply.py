@@ -76,18 +76,14 @@ class StreamedPaths:
             if found[1] != "path":
                 self._in_changes = True
             elif self._in_changes and found[2]:
-                newest = _read(found[2])
+                try:
+                    newest = str(json.loads(found[2]))
+                except ValueError:
+                    newest = found[2][1:-1]
                 self.paths.pop(newest, None)
                 self.paths[newest] = None
         self._tail = looked[max(end, len(looked) - _KEPT) :]
         return newest
-
-
-def _read(quoted: str) -> str:
-    try:
-        return str(json.loads(quoted))
-    except ValueError:
-        return quoted[1:-1]
 
 
 #: Limits of the comparison: fences, files, characters per file.
@@ -212,20 +208,16 @@ async def ask(context: TurnContext, draft: Draft, earlier: EarlierMessages, emit
             await emit(e.RequestWithdrawn(context.turn))
             if context.core.state.reply.letters:  # A truncated request invalidates the partial reply.
                 await emit(e.ReplyGrew(context.turn, "", ""))
-            known = await known_again(context, emit) or _told_room(error.what, composed.size)
+            known = await known_again(context, emit)
+            window, asked = sizes_in(error.what)
+            if not known and window:
+                known = int(NEARLY * window * (composed.size / asked if asked > window else 1))
             context.progress.costs.clear()
             if isinstance(error, ContextTooLong):
                 size.reduce(composed.size, error, known)
         except (Unreachable, RateLimited, BadKey) as error:
             await _next_model(context, error, failed, emit)
             size = _Size(context)
-
-
-def _told_room(words: str, size: int) -> int:
-    window, asked = sizes_in(words)
-    if not window:
-        return 0
-    return int(NEARLY * size * window / asked) if asked > window else int(NEARLY * window)
 
 
 class _Size:
@@ -359,7 +351,28 @@ class _ReplyAnswer(Answer):
 
     def finish(self, model: str) -> Reply:
         """Keeps the complete parts of a cut reply. Raises `Refused` and `EmptyReply`."""
-        reply = _bounded(self.reader.finish(cut=self.cut), self.letters)
+        reply = self.reader.finish(cut=self.cut)
+        faults = list(reply.faults)
+        if self.letters > MOST_LETTERS:
+            faults.append(
+                f"The answer had more than {MOST_LETTERS:,} letters: what came after them was not read."
+            )
+        if (count := len(reply.changes)) > MOST_CHANGES:
+            faults.append(f"The answer held {count:,} changes: the first {MOST_CHANGES:,} were taken.")
+        if (count := len(reply.calls)) > MOST_KEPT_CALLS:
+            faults.append(
+                f"The answer had {count:,} calls: only the first {MOST_KEPT_CALLS} of them were taken."
+            )
+        if (count := len(faults)) > MOST_FAULTS:
+            more = f"{count - MOST_FAULTS:,} more faults of the answer are not listed."
+            faults = [*faults[:MOST_FAULTS], more]
+        reply = replace(
+            reply,
+            changes=reply.changes[:MOST_CHANGES],
+            refused=reply.refused[:MOST_CHANGES],
+            calls=reply.calls[:MOST_KEPT_CALLS],
+            faults=tuple(faults),
+        )
         if self.end and self.end.reason == "refused" and not reply.changes:
             raise Refused(f"{model} declined to answer", "reword the request, or choose another model")
         native = isinstance(self.reader, StructuredReader) and self.reader.has_calls
@@ -384,24 +397,3 @@ class _ReplyAnswer(Answer):
                 parts.append(replace(part, id=call.id, name=call.name, arguments=call.arguments))
         parts += [CallPart(call.id, call.name, call.arguments) for call in calls]
         return message_of(parts, self.end.origin if self.end else None)
-
-
-def _bounded(reply: Reply, letters: int) -> Reply:
-    faults = list(reply.faults)
-    if letters > MOST_LETTERS:
-        faults.append(
-            f"The answer had more than {MOST_LETTERS:,} letters: what came after them was not read."
-        )
-    if (count := len(reply.changes)) > MOST_CHANGES:
-        faults.append(f"The answer held {count:,} changes: the first {MOST_CHANGES:,} were taken.")
-    if (count := len(reply.calls)) > MOST_KEPT_CALLS:
-        faults.append(f"The answer had {count:,} calls: only the first {MOST_KEPT_CALLS} of them were taken.")
-    if (count := len(faults)) > MOST_FAULTS:
-        faults = [*faults[:MOST_FAULTS], f"{count - MOST_FAULTS:,} more faults of the answer are not listed."]
-    return replace(
-        reply,
-        changes=reply.changes[:MOST_CHANGES],
-        refused=reply.refused[:MOST_CHANGES],
-        calls=reply.calls[:MOST_KEPT_CALLS],
-        faults=tuple(faults),
-    )
