@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Sequence
-from typing import Any
 
 from msgspec import Struct
 
@@ -129,29 +128,26 @@ def emptied(message: Message, keep: Collection[str] = (), *, answered: bool = Tr
     """
     match message["role"]:
         case "user" | "tool":
-            text = _without_contents(str(message.get("content") or ""), answered)
+            text = str(message.get("content") or "")
+            at = text.rfind(_QUERY)
+            ours, words = (text[:at].rstrip("\n"), text[at:]) if at >= 0 else (text, "")
+            ours = _TABLE.sub("", ours)
+            if answered:
+                ours = _LISTINGS.sub(lambda found: found[1] + "\n".join(_LISTED.findall(found[2])), ours)
+                ours = _FOUND.sub(rf"\1{_NOT_SHOWN}", ours)
+            ours = _BUNDLE.sub(lambda found: found[1] + "\n".join(_BUNDLED.findall(found[2])), ours)
+            ours = _EDITOR.sub(_editor, ours)
+            lines = [
+                _without_files(line) if line.startswith('{"type": "read_files"') else line
+                for line in ours.split("\n")
+            ]
+            text = "\n\n".join(part for part in ("\n".join(lines), words) if part)
             return message | {"content": text or _NOT_SHOWN}
         case "assistant":
             # a changed part loses its native data; the others keep theirs
             origin = {"origin": message["origin"]} if "origin" in message else {}
             return message_of([_slim_part(part, keep) for part in parts_of(message)]) | origin
     return message
-
-
-def _without_contents(text: str, answered: bool) -> str:
-    at = text.rfind(_QUERY)
-    ours, words = (text[:at].rstrip("\n"), text[at:]) if at >= 0 else (text, "")
-    ours = _TABLE.sub("", ours)
-    if answered:
-        ours = _LISTINGS.sub(lambda found: found[1] + "\n".join(_LISTED.findall(found[2])), ours)
-        ours = _FOUND.sub(rf"\1{_NOT_SHOWN}", ours)
-    ours = _BUNDLE.sub(lambda found: found[1] + "\n".join(_BUNDLED.findall(found[2])), ours)
-    ours = _EDITOR.sub(_editor, ours)
-    lines = [
-        _without_files(line) if line.startswith('{"type": "read_files"') else line
-        for line in ours.split("\n")
-    ]
-    return "\n\n".join(part for part in ("\n".join(lines), words) if part)
 
 
 def _editor(found: re.Match[str]) -> str:
@@ -184,13 +180,10 @@ def _slim(text: str, key: str, keep: Collection[str]) -> str:
     try:
         value = json.loads(text)
         changes = value[key]
-        value[key] = [change if change.get("path") in keep else _slim_change(change) for change in changes]
+        for place, change in enumerate(changes):
+            if change.get("path") not in keep and any(name in change for name in _CONTENTS):
+                rest = {name: part for name, part in change.items() if name not in _CONTENTS}
+                changes[place] = rest | {"truncated": True}
         return json.dumps(value, ensure_ascii=False)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return text
-
-
-def _slim_change(change: dict[str, Any]) -> dict[str, Any]:
-    if not any(key in change for key in _CONTENTS):
-        return change
-    return {key: value for key, value in change.items() if key not in _CONTENTS} | {"truncated": True}

@@ -223,24 +223,22 @@ class FilesInPrompt(Struct, frozen=True):
 
 
 def read_files_result(files: Iterable[LoadedFile], in_view: FilesInPrompt) -> str:
-    entries = [_entry(file, in_view) for file in files]
+    entries = []
+    for file in files:
+        entry: dict[str, object] = {"path": file.path, "md5": file.md5, "lines": file.lines}
+        if file.ranges:
+            entry |= {"shown": in_words(file.ranges), "part": IN_PART}
+            if file.outline:
+                entry["outline"] = [inert(line) for line in file.outline]
+        if file.unsaved:
+            entry["unsaved"] = True
+        if file.masked:
+            entry["masked"] = MASKED
+        reference = in_view.reference(file)
+        if reference is None:
+            reference = {"fileId": file.file_id} if file.file_id else {"content": inert(file.numbered)}
+        entries.append(entry | reference)
     return json_inert(json.dumps({"type": "read_files", "files": entries}, ensure_ascii=False))
-
-
-def _entry(file: LoadedFile, in_view: FilesInPrompt) -> dict[str, object]:
-    entry: dict[str, object] = {"path": file.path, "md5": file.md5, "lines": file.lines}
-    if file.ranges:
-        entry |= {"shown": in_words(file.ranges), "part": IN_PART}
-        if file.outline:
-            entry["outline"] = [inert(line) for line in file.outline]
-    if file.unsaved:
-        entry["unsaved"] = True
-    if file.masked:
-        entry["masked"] = MASKED
-    reference = in_view.reference(file)
-    if reference is None:
-        reference = {"fileId": file.file_id} if file.file_id else {"content": inert(file.numbered)}
-    return entry | reference
 
 
 def bundle_section(files: Sequence[LoadedFile]) -> str:

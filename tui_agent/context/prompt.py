@@ -58,22 +58,22 @@ class DirectoryListing(Struct, frozen=True):
 def listing_section(listings: Sequence[DirectoryListing]) -> str:
     if not listings:
         return ""
-    return "## DIRECTORY LISTING RESULTS\n" + "\n\n".join(_table(listing) for listing in listings)
-
-
-def _table(listing: DirectoryListing) -> str:
-    title = f"### {name(listing.path or '.')}" + (f" (only {name(listing.filter)})" if listing.filter else "")
-    if listing.error:
-        return f"{title}\n{item(listing.error)}"
-    rows = "\n".join(
-        f"| {cell(entry)} | {kind} | {size_in_words(size) if kind == 'file' else ''} |"
-        for entry, kind, size in listing.entries
-    )
-    shown = len(listing.entries)
-    count = ("1 entry" if listing.total == 1 else f"{listing.total} entries") + (
-        f", the first {shown} shown" if shown < listing.total else ""
-    )
-    return f"{title}\n| Name | Type | Size |\n| --- | --- | --- |\n{rows}\n{count}"
+    tables = []
+    for listing in listings:
+        only = f" (only {name(listing.filter)})" if listing.filter else ""
+        title = f"### {name(listing.path or '.')}{only}"
+        if listing.error:
+            tables.append(f"{title}\n{item(listing.error)}")
+            continue
+        rows = "\n".join(
+            f"| {cell(entry)} | {kind} | {size_in_words(size) if kind == 'file' else ''} |"
+            for entry, kind, size in listing.entries
+        )
+        shown = len(listing.entries)
+        count = "1 entry" if listing.total == 1 else f"{listing.total} entries"
+        count += f", the first {shown} shown" if shown < listing.total else ""
+        tables.append(f"{title}\n| Name | Type | Size |\n| --- | --- | --- |\n{rows}\n{count}")
+    return "## DIRECTORY LISTING RESULTS\n" + "\n\n".join(tables)
 
 
 Dialect = Literal["tools", "structured"]
