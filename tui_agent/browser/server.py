@@ -158,7 +158,10 @@ class PageTerminal:
                 message = json.loads(bytes(buffer[:end]))
                 del buffer[: end + 1]
                 if message.get("type") in ("moved", "ended"):
-                    await self._released()
+                    with suppress(OSError, TimeoutError):  # until the session has let the terminal go
+                        async with asyncio.timeout(_WITHIN):
+                            while await asyncio.get_running_loop().sock_recv(self._connection, _AT_ONCE):
+                                pass
                 if message.get("type") == "run" and (self._program is None or self._program.done()):
                     self._program = asyncio.create_task(self._run(message["words"], message["folder"]))
                 if message.get("type") in ("moved", "ended", "detached", "result"):
@@ -178,15 +181,6 @@ class PageTerminal:
         except OSError:
             status = 127
         self._send({"type": "ran", "status": status})
-
-    async def _released(self) -> None:
-        assert self._connection is not None
-        try:
-            async with asyncio.timeout(_WITHIN):
-                while await asyncio.get_running_loop().sock_recv(self._connection, _AT_ONCE):
-                    pass
-        except (OSError, TimeoutError):
-            pass
 
     def _set_size(self, columns: int, rows: int) -> None:
         size = (min(max(each, _NARROWEST), _WIDEST) for each in (rows, columns))

@@ -221,14 +221,11 @@ def parse(text: str) -> Document:
         raise Unusable("its front matter has no closing ---", 1)
     if end > MAX_LINES:
         raise Unusable(f"its front matter has more than {MAX_LINES} lines", MAX_LINES)
-    return Document(_fields(lines[1:end]), "\n".join(lines[end + 1 :]).strip("\n"))
-
-
-def _fields(lines: list[str]) -> dict[str, Value]:
+    body = "\n".join(lines[end + 1 :]).strip("\n")
     fields: dict[str, Value] = {}
-    at = 0
-    while at < len(lines):
-        line, number = lines[at], at + 2
+    at = 1
+    while at < end:
+        line, number = lines[at], at + 1
         at += 1
         if not line.strip() or line.lstrip().startswith("#"):
             continue
@@ -239,13 +236,13 @@ def _fields(lines: list[str]) -> dict[str, Value]:
         if key in fields:
             raise Unusable(f"its front matter has `{key}` twice", number)
         below = []
-        while at < len(lines) and (not lines[at].strip() or lines[at][0] in " \t" or _is_item(lines[at])):
+        while at < end and (not lines[at].strip() or lines[at][0] in " \t" or _is_item(lines[at])):
             if lines[at].startswith("\t"):
-                raise Unusable("a tab indents its front matter, which YAML does not allow", at + 2)
+                raise Unusable("a tab indents its front matter, which YAML does not allow", at + 1)
             below.append(lines[at])
             at += 1
         fields[key] = _value(value, below, number)
-    return fields
+    return Document(fields, body)
 
 
 def _is_item(line: str) -> bool:

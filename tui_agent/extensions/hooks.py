@@ -234,9 +234,15 @@ def _settings(event: str, matcher: Any, entry: Any) -> HookSettings:
         raise ValueError(f"its type is {shown}, and only hooks of the type command run here")
     if entry.get("shell", "bash") != "bash":
         raise ValueError("its shell is not bash")
+    command, args = entry.get("command"), entry.get("args")
+    if args is not None and isinstance(command, str):
+        if not isinstance(args, list) or not all(isinstance(one, str) for one in args):
+            raise ValueError("its args are not a list of texts")
+        # a shell line in which the folder's variable is still expanded
+        command = shlex.join([command, *args]).replace(_FOLDER, f"'\"{_FOLDER}\"'")
     values = {
         "event": event,
-        "command": _command(entry),
+        "command": command,
         "matcher": matcher or "",
         "rule": entry.get("if") or "",
     }
@@ -251,16 +257,6 @@ def _settings(event: str, matcher: Any, entry: Any) -> HookSettings:
     if why := _why_unusable(found):
         raise ValueError(why)
     return found
-
-
-def _command(entry: dict[str, Any]) -> Any:
-    """With `args`, a shell line in which the folder's variable is still expanded."""
-    command, args = entry.get("command"), entry.get("args")
-    if args is None or not isinstance(command, str):
-        return command
-    if not isinstance(args, list) or not all(isinstance(one, str) for one in args):
-        raise ValueError("its args are not a list of texts")
-    return shlex.join([command, *args]).replace(_FOLDER, f"'\"{_FOLDER}\"'")
 
 
 def _why_unusable(settings: HookSettings) -> str:

@@ -8,8 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +121,15 @@ def _words(text: Any) -> str:
 def _fault_of(schema: Any) -> str:
     if not isinstance(schema, dict) or schema.get("type", "object") != "object":
         return "its schema is not that of an object"
-    levels = list(islice(_levels(schema), MAX_DEPTH + 1))
+    levels: list[list[Any]] = [[schema]]
+    while len(levels) <= MAX_DEPTH and (
+        parts := [
+            part
+            for one in levels[-1]
+            for part in (one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
+        ]
+    ):
+        levels.append(parts)
     if len(levels) > MAX_DEPTH:
         return "its schema is nested too deeply"
     size = len(json.dumps(schema))
@@ -149,17 +155,6 @@ def _cleaned(value: Any, key: str = "") -> Any:
     if isinstance(value, list):
         return [_cleaned(part, key) for part in value]
     return clean(value) if isinstance(value, str) and key in ("description", "title", "$comment") else value
-
-
-def _levels(value: Any) -> Iterator[list[Any]]:
-    level = [value]
-    while level:
-        yield level
-        level = [
-            part
-            for one in level
-            for part in (one.values() if isinstance(one, dict) else one if isinstance(one, list) else ())
-        ]
 
 
 def stored_offer(cache: Path, digest: str) -> ServerOffer | None:

@@ -368,7 +368,21 @@ class WorkerMethods:
         running, client = await self._connected(params)
         late = f"it did not list its tools within {START_SECONDS:g} s"
         async with running.doing("cannot be used", asyncio.timeout(START_SECONDS), late):
-            raw = await _listed(client)
+            raw, able = RawOffer(), client.server_capabilities
+            if able.tools is not None:
+                for tool in await _pages(client.list_tools, "tools", MAX_TOOLS, raw):
+                    raw.tools.append(
+                        {"name": tool.name, "description": tool.description, "schema": tool.input_schema}
+                    )
+            if able.prompts is not None:
+                for prompt in await _pages(client.list_prompts, "prompts", MAX_OTHERS, raw):
+                    arguments = [one.name + ("" if one.required else "?") for one in prompt.arguments or []]
+                    raw.prompts.append(
+                        {"name": prompt.name, "description": prompt.description, "arguments": arguments}
+                    )
+            if able.resources is not None:
+                for found in await _pages(client.list_resources, "resources", MAX_OTHERS, raw):
+                    raw.resources.append({"uri": str(found.uri), "name": found.name})
         return await asyncio.to_thread(checked_offer, running.server.name, raw)
 
     async def call(self, params: dict[str, Any], send: Send) -> Any:
@@ -459,25 +473,6 @@ class WorkerMethods:
             self._starts[server.name] = [*starts, now]
             running = self._running[server.name] = RunningServer(server, params["folder"], self.questions)
         return running, await running.client()
-
-
-async def _listed(client: Client) -> RawOffer:
-    offer, able = RawOffer(), client.server_capabilities
-    if able.tools is not None:
-        for tool in await _pages(client.list_tools, "tools", MAX_TOOLS, offer):
-            offer.tools.append(
-                {"name": tool.name, "description": tool.description, "schema": tool.input_schema}
-            )
-    if able.prompts is not None:
-        for prompt in await _pages(client.list_prompts, "prompts", MAX_OTHERS, offer):
-            arguments = [one.name + ("" if one.required else "?") for one in prompt.arguments or []]
-            offer.prompts.append(
-                {"name": prompt.name, "description": prompt.description, "arguments": arguments}
-            )
-    if able.resources is not None:
-        for found in await _pages(client.list_resources, "resources", MAX_OTHERS, offer):
-            offer.resources.append({"uri": str(found.uri), "name": found.name})
-    return offer
 
 
 async def _pages(ask: Any, field: str, most: int, offer: RawOffer) -> list[Any]:

@@ -78,7 +78,10 @@ class TerminalFilter:
                 ends = _COMMAND_END if kind == b"]" else _STRING_END
                 end = ends.search(data, start + 2)
                 if end is None or (end[0] == b"\x1b" and end.end() == len(data)):
-                    self._hold(data[start:], ends)
+                    self._waiting = data[start:]
+                    if len(self._waiting) > MOST_WAITING:
+                        self._dropped_to = ends
+                        self._waiting = b"\x1b" if data.endswith(b"\x1b") else b""
                     break
                 # Another escape ends the string in some terminals, and is a part of it in others.
                 whole = end[0] in (b"\x07", b"\x1b\\")
@@ -140,12 +143,6 @@ class TerminalFilter:
     @property
     def is_full_screen(self) -> bool:
         return any(self._modes.get(mode) for mode in _ALTERNATE)
-
-    def _hold(self, rest: bytes, ends: re.Pattern[bytes]) -> None:
-        if len(rest) > MOST_WAITING:
-            self._dropped_to = ends
-            rest = rest[-1:] if rest.endswith(b"\x1b") else b""
-        self._waiting = rest
 
     def _is_kept(self, string: bytes) -> bool:
         if _KEPT_STRING.match(string) is None:
