@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.context import editor, file_contents, instructions, known_files, memory, prompt
+from tui_agent.context import editor, file_contents, known_files, memory, prompt
 from tui_agent.context.blocks import inert, quoted, restored
 from tui_agent.context.prompt import outline
 from tui_agent.store.commands import CheckResult, CommandResult, CommandsSlice
@@ -131,7 +131,7 @@ def ran(**facts: Any) -> CommandResult:
 
 def system(text: str) -> str:
     place = prompt.Environment(text, text, "Linux", outline(Index([text, f"{text}/b"]), 1000))
-    contexts = [instructions.ContextFile("AGENTS.md", "", "", text, "0")]
+    contexts = [prompt.ContextFile("AGENTS.md", "", "", text, "0")]
     hand_over = run.handover_text(run.HandOver(task(text), text, text, (task(text),), (text,)))
     message = prompt.system_message(
         {"sections": []}, "tools", None, place, contexts, [loaded_file(text)], hand_over
@@ -149,7 +149,7 @@ BLOCKS: dict[str, Callable[[str], str]] = {
     "name of a loaded file": lambda text: user(files=(loaded_file("x", text),)),
     "bundled file": lambda text: user(bundled=(loaded_file(text),)),
     "name of a bundled file": lambda text: user(bundled=(loaded_file("x", text),)),
-    "instructions": lambda text: user(new_contexts=(instructions.ContextFile(text, "", "", text, "0"),)),
+    "instructions": lambda text: user(new_contexts=(prompt.ContextFile(text, "", "", text, "0"),)),
     "instructions that went": lambda text: user(gone_contexts=(text,)),
     "listing": lambda text: user(listings=(prompt.DirectoryListing(text, ((text, "file", 1),), 1),)),
     "refused listing": lambda text: user(listings=(prompt.DirectoryListing(text, error=text),)),

@@ -10,8 +10,9 @@ from support.repositories import repository
 from support.sessions import model_of, open_session, reply
 from support.trees import make_tree
 
-from tui_agent.context.instructions import ContextFile, changed_files, folders, section
+from tui_agent.context.prompt import ContextFile, changed_files, instructions_section
 from tui_agent.session.session import Session
+from tui_agent.turn.instructions import folders
 
 
 @pytest.fixture
@@ -186,10 +187,10 @@ def test_a_section_names_new_and_removed_files() -> None:
     file = ContextFile("a/AGENTS.md", "a", "for a/x", "Be brief.\n\n", "9")
     text = '<context filename="a/AGENTS.md">\nBe brief.\n</context>'
     head = "Instruction files that are new or have changed; these texts are the ones in force:"
-    assert section([file], ["b", "c"]) == f"{head}\n{text}\nNo longer in force: b, c"
-    assert section([file], []) == f"{head}\n{text}"
-    assert section([], ["b"]) == "No longer in force: b"
-    assert section([], []) == ""
+    assert instructions_section([file], ["b", "c"]) == f"{head}\n{text}\nNo longer in force: b, c"
+    assert instructions_section([file], []) == f"{head}\n{text}"
+    assert instructions_section([], ["b"]) == "No longer in force: b"
+    assert instructions_section([], []) == ""
     assert changed_files([file], {}) == ([file], [])
     assert changed_files([file], {"a/AGENTS.md": "9", "b": "8", "c": ""}) == ([], ["b"])
     assert changed_files([file], {"a/AGENTS.md": "7"}) == ([file], [])

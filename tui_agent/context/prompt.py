@@ -6,14 +6,14 @@ Output is deterministic: no clock and no generated ids.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal
 
 from msgspec import Struct
 
-from tui_agent.context import editor, file_contents, instructions, known_files
-from tui_agent.context.blocks import cell, inert, item, name
+from tui_agent.context import editor, file_contents, known_files
+from tui_agent.context.blocks import cell, inert, item, name, quoted
 from tui_agent.files.text import size_in_words
 from tui_agent.model.parts import Message
 from tui_agent.workspace.index import Index
@@ -35,6 +35,40 @@ def outline(index: Index, max_tokens: int) -> str:
             break
         kept.append(line)
     return "\n".join(kept)
+
+
+class ContextFile(Struct, frozen=True):
+    """`path` is absolute for the user's own; `folder` is its scope, empty for all."""
+
+    path: str
+    folder: str
+    why: str
+    text: str
+    md5: str
+    kind: Literal["instructions", "base"] = "instructions"
+
+
+def changed_files(
+    files: Sequence[ContextFile], told: Mapping[str, str]
+) -> tuple[list[ContextFile], list[str]]:
+    """`told` maps paths to the last hash sent, empty for a removed file."""
+    now = {file.path for file in files}
+    new = [file for file in files if told.get(file.path) != file.md5]
+    return new, [path for path, md5 in told.items() if md5 and path not in now]
+
+
+def instruction_block(file: ContextFile) -> str:
+    return f"<context filename={quoted(file.path)}>\n{inert(file.text.rstrip())}\n</context>"
+
+
+def instructions_section(new: Sequence[ContextFile], gone: Sequence[str]) -> str:
+    parts = []
+    if new:
+        parts.append("Instruction files that are new or have changed; these texts are the ones in force:")
+        parts += [instruction_block(file) for file in new]
+    if gone:
+        parts.append(f"No longer in force: {', '.join(map(name, gone))}")
+    return "\n".join(parts)
 
 
 MAX_ENTRIES = 100
@@ -93,7 +127,7 @@ def system_message(
     dialect: Dialect,
     schema: dict[str, Any] | None,
     place: Environment,
-    contexts: Sequence[instructions.ContextFile] = (),
+    contexts: Sequence[ContextFile] = (),
     working: Sequence[file_contents.LoadedFile] = (),
     part: str = "",
     tools: Sequence[str] = (),
@@ -115,8 +149,8 @@ def system_message(
     )
     if place.outline:
         sections.append("Outline of the workspace (files below each folder):\n" + place.outline)
-    sections += [instructions.block(file) for file in contexts if file.kind == "instructions"]
-    sections += [instructions.block(file) for file in contexts if file.kind == "base"]
+    sections += [instruction_block(file) for file in contexts if file.kind == "instructions"]
+    sections += [instruction_block(file) for file in contexts if file.kind == "base"]
     if working:
         sections.append(
             "# Working files\n" + file_contents.read_files_result(working, file_contents.FilesInPrompt())
@@ -140,7 +174,7 @@ class MessageParts(Struct, frozen=True):
     bundled: tuple[file_contents.LoadedFile, ...] = ()
     memory: str = ""
     sub_tasks: str = ""
-    new_contexts: tuple[instructions.ContextFile, ...] = ()
+    new_contexts: tuple[ContextFile, ...] = ()
     gone_contexts: tuple[str, ...] = ()
     files: tuple[file_contents.LoadedFile, ...] = ()
     editor_blocks: dict[str, str] = {}
@@ -158,7 +192,7 @@ def user_text(news: MessageParts, in_view: file_contents.FilesInPrompt) -> str:
         "\n".join(("Since your last message:", *(f"- {item(fact)}" for fact in news.facts)))
         if news.facts
         else "",
-        instructions.section(news.new_contexts, news.gone_contexts),
+        instructions_section(news.new_contexts, news.gone_contexts),
         file_contents.read_files_result(news.files, in_view) if news.files else "",
         editor.additional_data(news.editor_blocks),
         news.mode,

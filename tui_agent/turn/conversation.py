@@ -22,14 +22,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.answers import schema as reply_schema
-from tui_agent.context import budget, file_contents, instructions, memory, prompt
+from tui_agent.context import budget, file_contents, memory, prompt
 from tui_agent.context.blocks import inert, name, restored
 from tui_agent.context.budget import TokenShares, emptied
 from tui_agent.context.file_contents import LoadedFile
-from tui_agent.context.instructions import ContextFile
 from tui_agent.context.known_files import KnownFile, freshness_mark
 from tui_agent.context.memory import ACTIVE_TURNS, MOST, Memory, TodoNote, asks_to_go_on, section
-from tui_agent.context.prompt import LEFT_OUT, SUMMARY, as_sent, outline
+from tui_agent.context.prompt import LEFT_OUT, SUMMARY, ContextFile, as_sent, outline
 from tui_agent.errors import EmptyReply, ModelError, TuiAgentError
 from tui_agent.files.numbers import whole_number
 from tui_agent.files.text import decode
@@ -177,7 +176,7 @@ async def begin(
     state, head = context.core.state, head_of(context)
     words = await mask_in_thread(context, [await _system(context, contexts, working)])
     read = len(file_contents.read_files_result(working, file_contents.FilesInPrompt())) if working else 0
-    sizes = Sizes(read, sum(len(instructions.block(file)) for file in contexts))
+    sizes = Sizes(read, sum(len(prompt.instruction_block(file)) for file in contexts))
     system, _ = await keep(context, words, [sizes])
     counted = await context.model.count(state.model.name, [head.text])
     return e.ConversationBegun(

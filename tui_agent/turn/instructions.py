@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from msgspec import Struct
+
 from tui_agent.context.file_contents import LoadedFile, cost
-from tui_agent.context.instructions import BASE, YOURS, ContextFile, Folder, folders
+from tui_agent.context.prompt import ContextFile
 from tui_agent.files.gate import UndecidedSecret
 from tui_agent.store import events as e
 from tui_agent.store.state import InstructionFile, State
@@ -23,6 +25,30 @@ Kind = Literal["instructions", "base"]
 MAX_BASE_FILES = 10
 MAX_BASE_BYTES = 64 * 1024
 MOST_ASKED = 10
+YOURS = "your own, for every workspace"
+ROOT = "the root of the workspace"
+START = "the folder you started in"
+BASE = "a base file"
+
+
+class Folder(Struct, frozen=True):
+    """Relative to the root, and the reason; `""` is the root."""
+
+    path: str
+    why: str
+
+
+def folders(start: str, paths: Iterable[str]) -> list[Folder]:
+    """Returns the root, the start folder and all parent folders of `paths`, general folders first."""
+    found = {"": ROOT}
+    for path in paths:
+        parts = path.split("/")[:-1]
+        for depth in range(1, len(parts) + 1):
+            found.setdefault("/".join(parts[:depth]), f"for {path}")
+    if start not in ("", "."):
+        found.setdefault(start, START)
+    ordered = sorted(found, key=lambda folder: (folder.count("/") + bool(folder), folder))
+    return [Folder(folder, found[folder]) for folder in ordered]
 
 
 async def instruct(context: TurnContext, files: Sequence[LoadedFile], emit: Emit) -> tuple[ContextFile, ...]:

@@ -9,13 +9,12 @@ from typing import NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tui_agent.context import editor, file_contents, instructions, known_files, prompt
+from tui_agent.context import editor, file_contents, known_files, prompt
 from tui_agent.context.blocks import item
 from tui_agent.context.editor import OpenFile
-from tui_agent.context.instructions import ContextFile
 from tui_agent.context.known_files import table_row
 from tui_agent.context.memory import shortened
-from tui_agent.context.prompt import DirectoryListing, as_sent
+from tui_agent.context.prompt import ContextFile, DirectoryListing, as_sent
 from tui_agent.edits.change import Change, proposing_tasks
 from tui_agent.model.client import ModelRequest
 from tui_agent.model.parts import Message, calls_of
@@ -292,7 +291,7 @@ class _Newest:
             rows[LEFT_OUT] = left_out
         told: Mapping[str, str] = {} if all_of_them else state.conversation.rows
         self.rows = {path: row for path, row in rows.items() if told.get(path) != row}
-        self._new_contexts, self._gone = instructions.changed_files(draft.contexts, self._before.contexts)
+        self._new_contexts, self._gone = prompt.changed_files(draft.contexts, self._before.contexts)
         self.contexts = {file.path: file.md5 for file in self._new_contexts} | dict.fromkeys(self._gone, "")
         #: A file in view as a whole stays whole if a part is requested again.
         self.files = {
@@ -322,7 +321,7 @@ class _Newest:
         blocks = sum(len(text) for name, text in self._new_blocks.items() if name.startswith("file:"))
         sizes = Sizes(
             len(shown) + len(file_contents.bundle_section(self._all.bundled)) + blocks,
-            len(instructions.section(self._new_contexts, self._gone)),
+            len(prompt.instructions_section(self._new_contexts, self._gone)),
         )
         message = with_pictures({"role": "user", "content": text or PICTURES}, pictures, earlier)
         return [*results, (message, sizes)]
