@@ -242,7 +242,6 @@ class JoinedChunks:
 
 
 def joined_chunks(held: Chunk, chunk: Chunk) -> Chunk | None:
-    """Returns None if `chunk` does not continue the text of `held`."""
     match held, chunk:
         case (TextChunk(one), TextChunk(other)):
             return TextChunk(one + other)
@@ -273,7 +272,6 @@ _CL100K = ("gpt-4", "gpt-3.5", "text-embedding-3")
 
 
 def estimate(text: str) -> int:
-    """Returns a quarter of the UTF-8 bytes, rounded up."""
     return -(-len(text.encode(errors="replace")) // BYTES_PER_TOKEN)
 
 

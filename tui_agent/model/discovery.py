@@ -87,7 +87,6 @@ def with_logins(environment: Mapping[str, str]) -> list[Suggestion]:
 
 
 def with_keys(environment: Mapping[str, str]) -> list[Suggestion]:
-    """One model per provider with a key."""
     found = []
     for provider in all_providers():
         key = next((name for name in provider.keys if environment.get(name)), None)

@@ -266,7 +266,6 @@ class Failure:
 
     @property
     def page(self) -> str:
-        """A web page's title, otherwise `detail`."""
         return _one_line(masked(self._title)) or self.detail
 
     @cached_property

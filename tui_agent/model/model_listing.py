@@ -66,9 +66,7 @@ class ListAnswer(Struct, frozen=True):
 
 @runtime_checkable
 class ListsModels(Protocol):
-    async def list_models(self, provider: str, *, again: bool = False) -> ListAnswer:
-        """Cached for a day; `again` forces an update."""
-        ...
+    async def list_models(self, provider: str, *, again: bool = False) -> ListAnswer: ...
 
 
 def is_chat(name: str) -> bool:

@@ -125,7 +125,6 @@ class Provider(Struct, frozen=True):
 
     @property
     def takes_key(self) -> bool:
-        """Whether a key is all it requires."""
         known = rules.rules_of(self.name)
         return bool(known.suggest) and not known.login
 
@@ -150,7 +149,6 @@ LOCAL_ADDRESSES = {
 
 @cache
 def all_providers() -> tuple[Provider, ...]:
-    """Ordered as in the rules, then those of litellm."""
     direct = []
     for name in rules.providers():
         known = rules.rules_of(name)

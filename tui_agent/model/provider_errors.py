@@ -300,7 +300,6 @@ async def with_retries(
 
 
 def wait_seconds(retry: int, meaning: Meaning) -> float:
-    """The requested delay, at least `SHORTEST_WAIT_SECONDS`; otherwise 2, 4, 8, … up to 30."""
     if meaning.seconds is not None:
         return max(SHORTEST_WAIT_SECONDS, meaning.seconds)
     return min(FIRST_WAIT_SECONDS * 2 ** (retry - 1), LONGEST_WAIT_SECONDS)

@@ -150,7 +150,6 @@ def providers() -> tuple[str, ...]:
 
 @cache
 def rules_of(provider: str, model: str = "") -> Rules:
-    """General rules for an unknown provider."""
     table = _table()
     own, entries = table.providers.get(provider, ({"wire": "litellm"}, ()))
     merged: dict[str, Any] = {}
@@ -166,7 +165,6 @@ def rules_of(provider: str, model: str = "") -> Rules:
 
 
 def family_of(provider: str, model: str) -> str:
-    """The family in the rules, otherwise the name without a date."""
     return rules_of(provider, model).family or re.sub(r"-(?:\d{4}-\d\d-\d\d|\d{8})$", "", model)
 
 

@@ -113,7 +113,6 @@ def is_no_key(key: str) -> bool:
 
 
 def root_of(address: str) -> str:
-    """Removes the path of the OpenAI API."""
     return address.removesuffix("/").removesuffix("/v1")
 
 
@@ -238,7 +237,6 @@ def entries(listing: Any) -> list[dict[str, Any]]:
 
 
 def display_address(root: str) -> str:
-    """The port on this machine, otherwise host and port."""
     parts = urlsplit(root)
     here = parts.hostname in ("127.0.0.1", "localhost", "::1")
     return f"on port {parts.port}" if here and parts.port else f"at {parts.netloc}"
@@ -366,7 +364,6 @@ class ServerMemory:
         return self._read().models.get(f"{address} {name}", ServerModel())
 
     def learn(self, address: str, name: str, server: ServerModel) -> None:
-        """A default `ServerModel` discards stored properties."""
         self._read().models[f"{address} {name}"] = server
         self._write()
 

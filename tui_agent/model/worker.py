@@ -75,7 +75,6 @@ def load_vocabulary(name: Vocabulary) -> tiktoken.Encoding | None:
 
 
 def vocabulary_folder() -> Path | None:
-    """Located without importing litellm."""
     spec = importlib.util.find_spec("litellm")
     if spec is None or spec.origin is None:
         return None

@@ -37,7 +37,6 @@ class WebAnswer(Struct, frozen=True):
     seconds: float = 0.0
 
     def text(self, *names: str) -> str:
-        """The first of these fields with text, or ""."""
         values = (self.body.get(name) for name in names)
         return next((value for value in values if isinstance(value, str) and value), "")
 

@@ -67,7 +67,6 @@ async def refresh(web: LoginWeb, login: Login) -> Login:
 
 
 def code_in(words: str) -> str:
-    """Returns the whole text, or a parameter of the redirect address."""
     words = words.strip()
     query = parse_qs(urlsplit(words).query) if "?" in words else {}
     return query["code"][0] if query.get("code") else "" if query.get("error") else words

@@ -29,7 +29,6 @@ class LoginService(Struct, frozen=True):
 
     @property
     def only_login(self) -> bool:
-        """No key can be entered."""
         return rules_of(self.provider).login
 
 
@@ -86,5 +85,4 @@ BASES = {
 
 
 def base(name: str, otherwise: str) -> str:
-    """Without a trailing slash."""
     return (os.environ.get(BASES[name]) or otherwise).rstrip("/")
