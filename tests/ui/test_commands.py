@@ -10,7 +10,7 @@ from support.screens import PATIENCE, on_screen
 from textual.content import Content
 
 from tui_agent.sandbox.isolation import WITHOUT
-from tui_agent.ui.dialogs.form import TextDialog
+from tui_agent.ui.dialogs.dialog import TextDialog
 from tui_agent.ui.widgets.command_output import CommandOutput
 from tui_agent.ui.widgets.prompt import Prompt
 

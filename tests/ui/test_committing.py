@@ -12,7 +12,7 @@ from support.screens import PATIENCE, on_screen
 from support.sessions import model_of, reply
 
 from tui_agent.ui.dialogs import dialog
-from tui_agent.ui.dialogs.form import TextDialog
+from tui_agent.ui.dialogs.dialog import TextDialog
 from tui_agent.ui.editor.writing_area import WritingArea
 from tui_agent.ui.panes.files import FilesPane
 from tui_agent.ui.widgets.prompt import Prompt

@@ -9,7 +9,7 @@ from support.screens import on_screen
 from support.sessions import model_of, open_session, reply
 
 from tui_agent.errors import SessionError
-from tui_agent.ui.dialogs.form import TextDialog
+from tui_agent.ui.dialogs.dialog import TextDialog
 from tui_agent.ui.widgets.prompt import Prompt
 
 

@@ -14,7 +14,7 @@ from support.screens import on_screen
 import tui_agent.ui
 from tui_agent.store.state import State, Todo
 from tui_agent.ui.dialogs.chooser import Chooser, question
-from tui_agent.ui.dialogs.form import TextDialog
+from tui_agent.ui.dialogs.dialog import TextDialog
 from tui_agent.ui.keys.keymap import DIALOGS, VIEW_KEYS, load_keys
 from tui_agent.ui.panes.todos import TodosPane
 from tui_agent.ui.widgets.command_output import CommandOutput

@@ -15,7 +15,7 @@ from textual.widgets import Static
 from tui_agent.errors import ModelError, TuiAgentError
 from tui_agent.git.client import ChangedFile, CommitPlan
 from tui_agent.session.session import Session
-from tui_agent.ui.dialogs.form import Form, tick_box
+from tui_agent.ui.dialogs.dialog import Form, tick_box
 from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.editor.writing_area import KeptArea, WritingArea
 from tui_agent.ui.safe_text import counted, label, plain

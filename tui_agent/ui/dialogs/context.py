@@ -18,8 +18,7 @@ from tui_agent.model.parts import text_of
 from tui_agent.session.session import Session
 from tui_agent.store.conversation import Usage
 from tui_agent.store.state import State
-from tui_agent.ui.dialogs.dialog import Dialog
-from tui_agent.ui.dialogs.form import TextDialog
+from tui_agent.ui.dialogs.dialog import Dialog, TextDialog
 from tui_agent.ui.panes.known_files import clock
 from tui_agent.ui.safe_text import clean, counted, label, one_line, parts
 

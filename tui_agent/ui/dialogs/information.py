@@ -15,7 +15,7 @@ from tui_agent.log.log import timed_events_of
 from tui_agent.settings.loading import setting_lines
 from tui_agent.store.commands import CommandsSlice
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
-from tui_agent.ui.dialogs.form import TextDialog
+from tui_agent.ui.dialogs.dialog import TextDialog
 from tui_agent.ui.graph.facts import dollars, short_count
 from tui_agent.ui.safe_text import clean, counted, one_line, parts
 from tui_agent.ui.widgets.command_output import outcome

@@ -20,8 +20,7 @@ from tui_agent.model.login.services import SERVICES, LoginService, needed, servi
 from tui_agent.model.login.store import LoginStore
 from tui_agent.model.model_table import Provider, all_providers
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow
-from tui_agent.ui.dialogs.dialog import Dialog
-from tui_agent.ui.dialogs.form import Form
+from tui_agent.ui.dialogs.dialog import Dialog, Form
 from tui_agent.ui.dialogs.model_chooser import ModelChooser
 from tui_agent.ui.host import Choice, Host
 from tui_agent.ui.safe_text import label, parts

@@ -18,7 +18,7 @@ from tui_agent.mcp_servers.servers import programs_of
 from tui_agent.settings import trust
 from tui_agent.store.state import PermissionDecision, PermissionQuestion
 from tui_agent.ui.dialogs.chooser import MOST, Chooser, ChooserRow, question
-from tui_agent.ui.dialogs.form import TextDialog
+from tui_agent.ui.dialogs.dialog import TextDialog
 from tui_agent.ui.host import Choice, Host
 from tui_agent.ui.safe_text import label, parts
 

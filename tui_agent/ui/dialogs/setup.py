@@ -18,7 +18,7 @@ from tui_agent.session.session import Session
 from tui_agent.settings.files import save
 from tui_agent.settings.schema import CheckCommand
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow, question
-from tui_agent.ui.dialogs.form import Form, tick_box
+from tui_agent.ui.dialogs.dialog import Form, tick_box
 from tui_agent.ui.dialogs.models import use_model_option
 from tui_agent.ui.dialogs.palette import choose_theme
 from tui_agent.ui.editor.writing_area import KeptInput

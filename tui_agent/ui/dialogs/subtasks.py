@@ -24,8 +24,7 @@ from tui_agent.store.state import ChatMessage, State
 from tui_agent.subtasks.merge import report_parts
 from tui_agent.ui.bridge import Bridge
 from tui_agent.ui.dialogs.chooser import question
-from tui_agent.ui.dialogs.dialog import Dialog
-from tui_agent.ui.dialogs.form import Form
+from tui_agent.ui.dialogs.dialog import Dialog, Form
 from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.editor.writing_area import KeptArea, KeptInput
 from tui_agent.ui.graph.facts import Facts

@@ -19,7 +19,7 @@ from tui_agent.session.session import Session
 from tui_agent.store.commands import CheckMark, Content, content_of, in_short
 from tui_agent.store.state import ReviewSlice, State
 from tui_agent.ui.actions import why_not
-from tui_agent.ui.dialogs.form import TextDialog
+from tui_agent.ui.dialogs.dialog import TextDialog
 from tui_agent.ui.diff.conflict_view import ConflictLines
 from tui_agent.ui.diff.diff_view import DiffView
 from tui_agent.ui.editor.writing_area import KeptInput

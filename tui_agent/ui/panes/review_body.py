@@ -14,7 +14,7 @@ from tui_agent.edits.change import Change, Diff
 from tui_agent.edits.merge import ConflictView, Side
 from tui_agent.errors import TuiAgentError
 from tui_agent.session.session import Session
-from tui_agent.ui.dialogs.form import TextDialog
+from tui_agent.ui.dialogs.dialog import TextDialog
 from tui_agent.ui.diff.conflict_view import ConflictLines
 from tui_agent.ui.diff.diff_view import DiffSides, DiffView
 from tui_agent.ui.panes.review_rows import ReviewPosition, hunk_states, without_diff
