@@ -135,22 +135,18 @@ class AgentTerminal:
                 left.set_result(None)
             self._loop.remove_reader(source)
             return
-        key = self._leaving_key(data)
-        if key is not None:
-            data = data[: key.start()]
-            if not left.done():
-                left.set_result(None)
-        self.type(data)
-
-    def _leaving_key(self, data: bytes) -> re.Match[bytes] | None:
         at = 0
         while True:
             mark, key = _PASTE.search(data, at), LEAVES.search(data, at)
             if not self._is_pasting and key and (mark is None or key.start() < mark.start()):
-                return key
+                data = data[: key.start()]
+                if not left.done():
+                    left.set_result(None)
+                break
             if mark is None:
-                return None
+                break
             self._is_pasting, at = mark[1] == b"0", mark.end()
+        self.type(data)
 
     def type(self, data: bytes) -> None:
         if data and self._is_open:
