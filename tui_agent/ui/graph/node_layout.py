@@ -114,7 +114,15 @@ def assign_positions(layers: Sequence[Sequence[str]], waits_for: Mapping[str, Se
     """Each name may wait for names of earlier layers."""
     items = _with_passes(layers, waits_for)
     order_layers(items)
-    _place(items)
+    for layer in items:
+        free = 0
+        for item in layer:
+            rows = sorted(source.row for source in item.sources)
+            wanted = rows[(len(rows) - 1) // 2] if rows else free
+            if len(item.sources) == 2:
+                wanted = rows[-1]
+            item.row = max(wanted, free)
+            free = item.row + 1
     _part_lines(items)
     lanes = [_assign_lanes(layer) for layer in items]
     rows = 1 + max((item.row for layer in items for item in layer), default=-1)
@@ -150,18 +158,6 @@ def _with_passes(
 def _tie(source: LayerItem, target: LayerItem) -> None:
     source.targets.append(target)
     target.sources.append(source)
-
-
-def _place(items: list[list[LayerItem]]) -> None:
-    for layer in items:
-        free = 0
-        for item in layer:
-            rows = sorted(source.row for source in item.sources)
-            wanted = rows[(len(rows) - 1) // 2] if rows else free
-            if len(item.sources) == 2:
-                wanted = max(source.row for source in item.sources)
-            item.row = max(wanted, free)
-            free = item.row + 1
 
 
 def _part_lines(items: list[list[LayerItem]]) -> None:
