@@ -302,7 +302,14 @@ def conflicts(by_action: Mapping[str, Iterable[str]]) -> list[str]:
         for key in keys:
             if name in VIEW_IDS and key.startswith(LEADER):
                 found.append(f"The key {key} of {name} is two: a dialog or a list takes single keys only")
-            for place in _places(name, key):
+            own = place_of(name)
+            if name in VIEW_IDS:
+                places = [own, *(f"dialog {dialog}" for dialog, tables in DIALOGS.items() if own in tables)]
+            elif own == APP:
+                places = [ANYWHERE, *(f"dialog {dialog}" for dialog in DIALOGS)]
+            else:
+                places = [ANYWHERE if key.startswith(LEADER) else own]
+            for place in places:
                 other = owners.setdefault((place, key), name)
                 if other != name:
                     found.append(f"The key {key} is bound to {other} and {name}: change one in keys.toml")
@@ -311,15 +318,6 @@ def conflicts(by_action: Mapping[str, Iterable[str]]) -> list[str]:
         if everywhere and place != ANYWHERE and name in ACTIONS and place == ACTIONS[name].pane:
             found.append(f"The key {key} of {name} hides {everywhere} in that pane: change one in keys.toml")
     return list(dict.fromkeys(found))
-
-
-def _places(name: str, key: str) -> list[str]:
-    place = place_of(name)
-    if name in VIEW_IDS:
-        return [place, *(f"dialog {dialog}" for dialog, tables in DIALOGS.items() if place in tables)]
-    if place == APP:
-        return [ANYWHERE, *(f"dialog {dialog}" for dialog in DIALOGS)]
-    return [ANYWHERE if key.startswith(LEADER) else place]
 
 
 def spelled(key: str) -> str:
