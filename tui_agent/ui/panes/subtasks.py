@@ -111,6 +111,14 @@ def title(
     conflicts = [one for one in changes if one.state == "conflict"]
     proposing = {name for one in conflicts for side in proposing_tasks(one, changes) for name in side}
     disputed = proposing & {task.id for task in tasks}
+    broken = {task.id for task in tasks if task.state in ("failed", "cancelled")}
+    stalled: set[str] = set()  # those that wait for a broken one, also through others
+    while more := {
+        task.id
+        for task in tasks
+        if task.state == "pending" and task.id not in stalled and (broken | stalled) & set(task.dependencies)
+    }:
+        stalled |= more
     running, failed, hidden = states.count("running"), states.count("failed"), len(tasks) - shown
     counts = [
         f"{name} {sum(state in DONE_STATES for state in states)}/{len(tasks)}",
@@ -119,22 +127,9 @@ def title(
         f"✗{failed}" if failed else "",
         f"⚠{len(disputed)}" if disputed else "",
         f"◌{silent}" if silent else "",
-        f"· {stalled} stalled" if (stalled := _stalled(tasks)) else "",
+        f"· {len(stalled)} stalled" if stalled else "",
     ]
     return " ".join(count for count in counts if count) + (f" · {hidden} hidden" if hidden else "")
-
-
-def _stalled(tasks: Sequence[SubTask]) -> int:
-    """Pending tasks with a failed or cancelled transitive dependency."""
-    broken = {task.id for task in tasks if task.state in ("failed", "cancelled")}
-    stalled: set[str] = set()
-    while more := {
-        task.id
-        for task in tasks
-        if task.state == "pending" and task.id not in stalled and (broken | stalled) & set(task.dependencies)
-    }:
-        stalled |= more
-    return len(stalled)
 
 
 def unapproved(tasks: Sequence[SubTask]) -> list[str]:
