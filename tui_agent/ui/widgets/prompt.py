@@ -201,9 +201,12 @@ class Prompt(WritingArea):
 
     @on(events.Key)
     async def _take_key(self, event: events.Key) -> None:
-        if self._first_of_two(event):
+        after_x, self._after_x = self._after_x, event.key == "ctrl+x" and not self.selected_text
+        if self._after_x or (after_x and event.key == "ctrl+e"):
             event.prevent_default()
             event.stop()
+            if not self._after_x:
+                self.post_message(self.EditorAsked())
         elif meant := self._meant_for_list(event.key):
             event.prevent_default()
             event.stop()
@@ -233,16 +236,6 @@ class Prompt(WritingArea):
                 event.stop()
                 if text:
                     self.choose(text, digit)
-
-    def _first_of_two(self, event: events.Key) -> bool:
-        after_x, self._after_x = self._after_x, False
-        if after_x and event.key == "ctrl+e":
-            self.post_message(self.EditorAsked())
-            return True
-        if event.key == "ctrl+x" and not self.selected_text:
-            self._after_x = True
-            return True
-        return False
 
     @on(events.Paste)
     async def _take_paste(self, event: events.Paste) -> None:
