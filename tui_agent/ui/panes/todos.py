@@ -12,7 +12,7 @@ from tui_agent.session.session import Session
 from tui_agent.store.state import ReviewSlice, State, Todo
 from tui_agent.ui.safe_text import counted, label
 from tui_agent.ui.widgets.line_view import DONE, OPEN, Line, LineView, Piece, Row, note
-from tui_agent.ui.widgets.pane import ListPane
+from tui_agent.ui.widgets.list_pane import ListPane
 
 
 class TodosPane(ListPane):

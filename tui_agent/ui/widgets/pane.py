@@ -1,17 +1,15 @@
-"""Base classes of the panes, and session calls in the background."""
+"""Base class of the panes, and session calls in the background."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from msgspec.structs import replace
-from textual import events, on
-from textual.app import ComposeResult
 from textual.containers import Container
 from textual.content import Content
 from textual.css.query import NoMatches
@@ -19,19 +17,17 @@ from textual.dom import DOMNode
 from textual.message import Message
 from textual.reactive import var
 from textual.widget import Widget
-from textual.widgets import Input
 
 from tui_agent.errors import TuiAgentError
 from tui_agent.ui.actions import ACTIONS, actions_of, bindings_of
-from tui_agent.ui.editor.writing_area import KeptInput
 from tui_agent.ui.host import keys_of
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.panes import PANES
-from tui_agent.ui.widgets.line_view import HintLine, Row, Rows, note
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.store.state import State
+    from tui_agent.ui.widgets.line_view import HintLine
 
 #: Keys that wait for a pending call: the pane's actions, also text typed into it, or all keys.
 Waiting = Literal["actions", "text", "all"]
@@ -200,62 +196,6 @@ class Pane(Container):
 
     def _watch_title_text(self) -> None:
         self.post_message(self.Retitled(self))
-
-
-class ListPane(Pane):
-    """`EMPTY` replaces an empty list; `take` receives the submitted line, or "" if it is left."""
-
-    EMPTY: ClassVar[str] = ""
-
-    def compose(self) -> ComposeResult:
-        yield Rows()
-        yield KeptInput(compact=True, select_on_focus=False)
-
-    @property
-    def rows(self) -> Rows:
-        return self.query_one(Rows)
-
-    @property
-    def line(self) -> Input:
-        return self.query_one(Input)
-
-    def set_rows(self, rows: Sequence[Row], cursor: str | None = None, *, empty: str = "") -> None:
-        shown = rows or [note(empty or self.EMPTY)]
-        if tuple(shown) != self.rows.rows or cursor not in (None, self.rows.cursor):
-            self.rows.set_rows(shown, cursor)
-
-    def write(self, text: str, place: str = "") -> None:
-        """Opens the input line with `text`, or with the draft saved at `place`."""
-        line = self.line
-        if isinstance(line, KeptInput) and place:
-            text = line.keep_at(self.session, place, text)
-        line.value, line.cursor_position = text, len(text)
-        line.display = True
-        line.focus()
-
-    def take(self, text: str) -> None:
-        pass
-
-    def stop_writing(self) -> None:
-        line = self.line
-        if isinstance(line, KeptInput):
-            line.give_up()
-            line.value = ""
-        line.display = False
-        self.entry.focus()
-
-    @on(Input.Submitted)
-    def _input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.take(event.value)
-        self.stop_writing()
-
-    @on(events.Key)
-    def _take_key(self, event: events.Key) -> None:
-        if self.line.has_focus and self.keys.matches(event.key, "line.leave"):
-            event.stop()
-            self.take("")
-            self.stop_writing()
 
 
 def save_place(session: Session, pane: str, place: dict[str, object]) -> None:
