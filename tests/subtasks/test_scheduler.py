@@ -12,6 +12,7 @@ from support.trees import until
 from tui_agent.edits.change import Pick
 from tui_agent.errors import Refused, SessionError
 from tui_agent.model.client import EndChunk, TextChunk, UsageChunk
+from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask
 
 GOALS = {name: f"Do part {name}" for name in ("a", "b", "c", "d")}
@@ -489,3 +490,23 @@ async def test_a_batch_is_not_run_where_each_begins_by_key(folder: Path):
     async with working(folder, GoalModel({}), TASKS, overrides=("subtasks.begin=manual",)) as session:
         with pytest.raises(SessionError, match="each sub-task is run alone"):
             await session.subtasks.run_ticked()
+
+
+async def test_a_session_that_closes_early_ends_the_preparation_of_the_first_copy(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    begun, ended = asyncio.Event(), asyncio.Event()
+
+    async def prepare(parent: Path) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async with working(folder, GoalModel({})) as session:
+        monkeypatch.setattr(session.workspace.copies, "prepare", prepare)
+        await session.journal.record(e.SubTasksProposed(TASKS))
+        await begun.wait()
+        assert not ended.is_set()
+    assert ended.is_set()

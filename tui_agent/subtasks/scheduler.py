@@ -14,6 +14,7 @@ from tui_agent.debug_log import fault
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.log import directory
 from tui_agent.log.snapshot import read_state
+from tui_agent.processes.background import start_task
 from tui_agent.store import events as e
 from tui_agent.store.graph import SubTask, startable
 from tui_agent.store.state import State
@@ -43,7 +44,7 @@ class Scheduler:
         self._parent = parent
         self._merger = merger
         self._capacity = parent.capacity
-        self._getting_ready: asyncio.Task[None] | None = None
+        self._getting_ready: set[asyncio.Task[None]] = set()
         self._refusing: asyncio.Task[None] | None = None
         self._runs: dict[str, SubTaskRun] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -75,7 +76,7 @@ class Scheduler:
 
     def get_ready(self) -> None:
         """Prepares the first copy, while the user reads the proposal."""
-        self._getting_ready = asyncio.create_task(self._prepare())
+        start_task(self._getting_ready, self._prepare(), "first copy")
 
     async def _prepare(self) -> None:
         parent = self._parent
@@ -128,6 +129,9 @@ class Scheduler:
         self._unsubscribe()
         self._capacity.forget(self._begin_what_can)
         await self.stop(list(self._tasks))
+        for task in self._getting_ready:
+            task.cancel()
+        await asyncio.gather(*self._getting_ready, return_exceptions=True)
         if self._refusing is not None:
             await self._refusing
 
