@@ -8,8 +8,7 @@ import os
 import posixpath
 import re
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -135,9 +134,9 @@ class SubTaskRun:
             parent = self._parent
             copy = await parent.workspace.copies.make(self._folder, await snapshot)
             self._is_here = True
-            there = await asyncio.to_thread(_copyable, parent.workspace.gate, self._task.files)
+            there = await self._copyable()
             missing = await parent.workspace.copies.copy_missing(copy, there)
-            await self._note_brought(set(there) - set(missing))
+            self._brought = set(there) - set(missing)
             paths = await asyncio.to_thread(self._lay_over, copy)
             opening = partial(parent.open_child, self._task, copy)
             done = await self._work(opening, (*copy.missing, *missing), paths)
@@ -160,8 +159,8 @@ class SubTaskRun:
         parent, name = self._parent, self._task.id
         there: list[str] = []
         if self._task.files:
-            there = await asyncio.to_thread(_copyable, parent.workspace.gate, self._task.files)
-            await self._note_brought(there)
+            there = await self._copyable()
+            self._brought = set(there)
         tokens, cost = 0, 0.0
         for moves in itertools.count(1):
             try:
@@ -185,10 +184,10 @@ class SubTaskRun:
                 self.child = None
         raise AssertionError
 
-    async def _note_brought(self, paths: Iterable[str]) -> None:
-        self._brought = set(paths)
-        lost = [path for path in self._task.files if path not in self._brought]
-        self._lost = await asyncio.to_thread(_why_lost, self._parent.workspace.gate, lost)
+    async def _copyable(self) -> list[str]:
+        why = await asyncio.to_thread(_why_lost, self._parent.workspace.gate, self._task.files)
+        self._lost = {path: reason for path, reason in why.items() if reason}
+        return [path for path, reason in why.items() if not reason]
 
     def _lay_over(self, copy: WorkCopy) -> list[str]:
         parent = self._parent
@@ -273,17 +272,8 @@ async def _apply_open(child: RunSession) -> None:
         await child.apply(picks)
 
 
-def _copyable(gate: Gate, paths: Sequence[str]) -> list[str]:
-    found = []
-    for path in paths:
-        with suppress(PathRefused):
-            place = gate.place(path, "read")
-            if place.exists and not place.secret:
-                found.append(path)
-    return found
-
-
 def _why_lost(gate: Gate, paths: Sequence[str]) -> dict[str, str]:
+    """Why a copy does not get each path; "" for those that it gets."""
     found: dict[str, str] = {}
     for path in paths:
         try:
@@ -292,8 +282,8 @@ def _why_lost(gate: Gate, paths: Sequence[str]) -> dict[str, str]:
             outside = os.path.isabs(path) or os.path.normpath(path).startswith("..")
             found[path] = "is outside the workspace" if outside else error.what
             continue
-        found[path] = "looks like a secret" if place.secret else "is not there" if not place.exists else ""
-    return {path: why for path, why in found.items() if why}
+        found[path] = "looks like a secret" if place.secret else "" if place.exists else "is not there"
+    return found
 
 
 def may_continue(state: State) -> bool:
