@@ -138,6 +138,17 @@ async def test_a_structured_reply_calls_by_name_with_the_arguments_as_json(
         )
 
 
+async def test_arguments_that_are_no_object_are_refused_with_the_schema(root: Path, tmp_path: Path) -> None:
+    set_up = servers(sums=program(tmp_path / "servers", ORDINARY))
+    await listed(root, set_up)
+    made = {"name": "sums__add", "arguments": "[4, 5]"}
+    replies: list[Any] = [{"summary": "Adds.", "callTools": [made]}, {"summary": "Done."}]
+    async with open_session(root, replies, overrides=(set_up, ALLOWED)) as session:
+        await turn(session)
+        result = model_of(session).requests[1].messages[-1]["content"]
+        assert "its arguments are an object" in result and '"second"' in result
+
+
 async def test_nothing_is_called_that_a_rule_denies_or_nobody_allows(root: Path, tmp_path: Path) -> None:
     set_up = servers(sums=program(tmp_path / "servers", ORDINARY))
     rules = (set_up, 'permissions.deny=["sums__die"]', 'permissions.allow=["call_tool"]')
