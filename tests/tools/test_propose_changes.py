@@ -82,6 +82,16 @@ async def test_a_change_of_the_version_that_was_shown_is_merged_into_the_newer_f
         assert session.storage.blobs.get(made.new).decode() == "zero\n" + TEXT.replace("five", "5")
 
 
+async def test_a_new_file_with_the_name_of_a_secret_asks_and_says_why(root: Path) -> None:
+    async with open_session(root, protocol="tools") as session:
+        (made,) = await proposed(session, {"path": "secrets/.env", "content": "A=1\n"})
+        assert (made.is_open, made.ask, made.reason) == (
+            True,
+            "it looks like a secret",
+            "it looks like a secret",
+        )
+
+
 async def test_a_whole_content_creates_a_file_that_is_gone_and_a_deletion_needs_it(root: Path) -> None:
     async with open_session(root, protocol="tools") as session:
         await proposed(session, edit("b.txt", "one", "1"), after=[look("a.txt")])
