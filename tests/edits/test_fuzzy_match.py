@@ -218,3 +218,10 @@ def test_what_is_grafted_keeps_the_lines_that_the_edit_leaves_alone(
     ties = one_by_one(len(search))
     assert carried(search, found, search, ties) == found
     assert carried(search, search, replaced, ties) == replaced
+
+
+def test_the_hint_shows_the_nearest_line_with_its_neighbours() -> None:
+    for search, lines in (("import oss.path", "1: import os\n2: "), ("return parse_settings(line)", "7:")):
+        with pytest.raises(EditFailed) as failed:
+            edit(FILE, f"# not there\n{search}\n# and not there\n", "x\n")
+        assert f"the nearest lines are\n{lines}" in str(failed.value.remedy)

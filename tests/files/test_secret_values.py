@@ -16,7 +16,7 @@ from tui_agent.files import known_secrets, secret_values
 from tui_agent.files.known_secrets import KnownSecrets
 from tui_agent.files.masking import MASK
 from tui_agent.files.secret_files import SecretFiles
-from tui_agent.files.secret_values import SecretValues, Value, values_in
+from tui_agent.files.secret_values import SecretValues, Value, values_in, values_of_bytes
 
 SECRETS = {
     "DB_PASSWORD=hunter2-Horse": ["hunter2-Horse"],
@@ -248,3 +248,9 @@ def test_no_alarm_in_ordinary_projects(tmp_path: Path) -> None:
         assert masked(secrets, code + code.upper() + "\n".join(values)) == code + code.upper() + "\n".join(
             values
         )
+
+
+def test_a_binary_secret_counts_in_rows_that_differ_within() -> None:
+    row = bytes(range(48))
+    assert values_of_bytes(row + bytes(48) + row[:20], named=True) == [Value(row), Value(row[:20])]
+    assert values_of_bytes(row + bytes(48), named=False) == []
