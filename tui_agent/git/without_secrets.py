@@ -245,8 +245,7 @@ def _rewritten(folder: GitFolder, pack: bytes, rest: Iterable[str], secret: set[
                 f"a pack cannot be written: {done.err.decode(errors='replace').strip()[-200:]}"
             )
         make_private(place)
-        with suppress(OSError):
-            os.rename(making / "objects" / "pack", place / "pack")
+        _finish(making / "objects" / "pack", place / "pack")
     finally:
         remove_folder(str(making))
     return str(place)
@@ -265,11 +264,18 @@ def _replacements(ids: set[str], cache: Path) -> str:
             folder = making / each[:2]
             make_private(folder)
             (folder / each[2:]).write_bytes(data)
-        with suppress(OSError):
-            os.rename(making, place)
+        _finish(making, place)
     finally:
         remove_folder(str(making))
     return str(place)
+
+
+def _finish(made: Path, place: Path) -> None:
+    try:
+        os.rename(made, place)
+    except OSError:
+        if not place.is_dir():  # else another process was first
+            raise
 
 
 def sweep(cache: Path) -> None:
