@@ -110,10 +110,17 @@ async def said(session: Session) -> None:
     await session.chat.submit("Change a.txt, b.txt and c.txt")
 
 
+async def written(session: Session) -> None:
+    """Also what nobody waited for, such as when the session was last used."""
+    assert session.storage.log is not None
+    await asyncio.to_thread(session.storage.log.count)
+
+
 class Silent(ScriptedModel):
     """Never answers."""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
+        self.requests.append(request)
         await asyncio.Event().wait()
         yield TextChunk("")
 
@@ -141,6 +148,7 @@ async def test_a_request_waits_for_two_syncs_and_an_apply_for_three(
             await after(disk, 2, asyncio.create_task(asked(session, 0)))
             await through(disk, begun)
             await through(disk, asyncio.create_task(session.chat.finished()))
+            await through(disk, asyncio.create_task(written(session)))
             await after(disk, 3, asyncio.create_task(session.review.apply()))
             assert (root / "a.txt").read_text() == "two\n"
             await through(disk, asyncio.create_task(session.close()))
@@ -155,6 +163,7 @@ async def test_skipping_many_changes_waits_for_one_sync(
     async with open_session(tmp_path, [reply("All.", fileChanges=CHANGES)]) as session:
         await session.chat.submit("Change a.txt, b.txt and c.txt")
         await session.chat.finished()
+        await written(session)
         picks = [Pick(change.id) for change in session.state.review.changes]
         with slow(session.folders.data, monkeypatch) as disk:
             await after(disk, 1, asyncio.create_task(session.review.skip()))
@@ -198,6 +207,8 @@ async def test_quitting_waits_for_the_disk_once_and_says_so(
     async with open_session(tmp_path, prepare=silent) as session:
         await session.chat.submit("Change a.txt")
         await session.chat.submit("and then b.txt")
+        await asked(session, 0)
+        await written(session)
         with slow(session.folders.data, monkeypatch) as disk:
             session.chat.set_draft("typed")
             await after(disk, 1, asyncio.create_task(session.close(say=said.append)))
