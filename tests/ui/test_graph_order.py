@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui_agent.ui.graph.node_layout import LayerItem, crossings, order_layers
+from tui_agent.ui.graph.graph_view import LayerItem, crossings, order_layers
 
 
 def tied(*lines: tuple[str, str], layers: list[list[str]]) -> list[list[LayerItem]]:
