@@ -19,8 +19,7 @@ from tui_agent.review.undo import Preview as Undoing
 from tui_agent.review.versions import Version
 from tui_agent.session.session import Session
 from tui_agent.ui.dialogs.dialog import Dialog
-from tui_agent.ui.diff.conflict_view import ConflictLines
-from tui_agent.ui.diff.diff_view import DiffSides, DiffView
+from tui_agent.ui.diff.diff_view import ConflictLines, DiffSides, DiffView
 from tui_agent.ui.panes.review_body import ConflictChoices
 from tui_agent.ui.safe_text import counted, label
 from tui_agent.ui.widgets.line_view import Line, LineView, Piece, Row, Rows

@@ -20,8 +20,7 @@ from tui_agent.store.commands import CheckMark, Content, content_of, in_short
 from tui_agent.store.state import ReviewSlice, State
 from tui_agent.ui.actions import why_not
 from tui_agent.ui.dialogs.dialog import TextDialog
-from tui_agent.ui.diff.conflict_view import ConflictLines
-from tui_agent.ui.diff.diff_view import DiffView
+from tui_agent.ui.diff.diff_view import ConflictLines, DiffView
 from tui_agent.ui.editor.writing_area import KeptInput
 from tui_agent.ui.panes.review_body import ConflictChoices, ReviewBody
 from tui_agent.ui.panes.review_rows import (

@@ -15,8 +15,7 @@ from tui_agent.edits.merge import ConflictView, Side
 from tui_agent.errors import TuiAgentError
 from tui_agent.session.session import Session
 from tui_agent.ui.dialogs.dialog import TextDialog
-from tui_agent.ui.diff.conflict_view import ConflictLines
-from tui_agent.ui.diff.diff_view import DiffSides, DiffView
+from tui_agent.ui.diff.diff_view import ConflictLines, DiffSides, DiffView
 from tui_agent.ui.panes.review_rows import ReviewPosition, hunk_states, without_diff
 from tui_agent.ui.widgets.line_view import LineView
 
