@@ -31,7 +31,7 @@ from tui_agent.ui.graph.facts import Facts
 from tui_agent.ui.panes import chat
 from tui_agent.ui.safe_text import counted, label, one_line, parts, plain
 from tui_agent.ui.widgets.line_view import DONE, OPEN, Line, Piece, Row, Rows
-from tui_agent.ui.widgets.ticker import Ticker
+from tui_agent.ui.widgets.pane import Ticker
 from tui_agent.ui.widgets.transcript import Source, Transcript
 
 if TYPE_CHECKING:

@@ -22,8 +22,7 @@ from tui_agent.ui.graph.facts import dollars, short_count
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.safe_text import CHECK_INKS, clean, counted, parts
 from tui_agent.ui.widgets.line_view import Hint, HintLine
-from tui_agent.ui.widgets.pane import Pane
-from tui_agent.ui.widgets.ticker import Ticker
+from tui_agent.ui.widgets.pane import Pane, Ticker
 from tui_agent.ui.widgets.waiting import stalled
 
 if TYPE_CHECKING:

@@ -28,8 +28,7 @@ from tui_agent.ui.panes.review_rows import ReviewPosition, shown_changes, waitin
 from tui_agent.ui.safe_text import label
 from tui_agent.ui.widgets.line_view import Hint, HintLine, Line, LineView, Piece, Row, Rows, note
 from tui_agent.ui.widgets.list_pane import ListPane
-from tui_agent.ui.widgets.pane import noticed, save_place
-from tui_agent.ui.widgets.ticker import Ticker
+from tui_agent.ui.widgets.pane import Ticker, noticed, save_place
 
 
 class ViewOptions(Struct, frozen=True):

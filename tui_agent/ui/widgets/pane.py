@@ -1,4 +1,4 @@
-"""Base class of the panes, and session calls in the background."""
+"""Base class of the panes, their session calls in the background, and calls at intervals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from textual.content import Content
 from textual.css.query import NoMatches
 from textual.dom import DOMNode
 from textual.message import Message
+from textual.message_pump import MessagePump
 from textual.reactive import var
+from textual.timer import Timer
 from textual.widget import Widget
 
 from tui_agent.errors import TuiAgentError
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from tui_agent.session.session import Session
     from tui_agent.store.state import State
     from tui_agent.ui.widgets.line_view import HintLine
+
 
 #: Keys that wait for a pending call: the pane's actions, also text typed into it, or all keys.
 Waiting = Literal["actions", "text", "all"]
@@ -240,3 +243,19 @@ async def noticed(session: Session, call: Awaitable[object]) -> None:
         await call
     except TuiAgentError as error:
         await session.notice(str(error), "error")
+
+
+class Ticker:
+    def __init__(self, owner: MessagePump, tick: Callable[[], object], seconds: float = 1.0) -> None:
+        self._owner = owner
+        self._tick = tick
+        self._seconds = seconds
+        #: `None` while nothing runs.
+        self.timer: Timer | None = None
+
+    def run(self, runs: bool) -> None:
+        if runs and self.timer is None:
+            self.timer = self._owner.set_interval(self._seconds, self._tick)
+        elif not runs and self.timer is not None:
+            self.timer.stop()
+            self.timer = None

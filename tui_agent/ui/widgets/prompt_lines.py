@@ -27,8 +27,7 @@ from tui_agent.ui.keys.keymap import view_bindings
 from tui_agent.ui.safe_text import label, parts, plain
 from tui_agent.ui.widgets.line_view import fit
 from tui_agent.ui.widgets.messages import WORDS
-from tui_agent.ui.widgets.pane import Pane
-from tui_agent.ui.widgets.ticker import Ticker
+from tui_agent.ui.widgets.pane import Pane, Ticker
 
 if TYPE_CHECKING:
     from tui_agent.model.discovery import Suggestion

@@ -14,8 +14,7 @@ from tui_agent.store.state import State
 from tui_agent.ui.graph.facts import clock, silence
 from tui_agent.ui.host import keys_of
 from tui_agent.ui.safe_text import counted, parts
-from tui_agent.ui.widgets.pane import Pane
-from tui_agent.ui.widgets.ticker import Ticker
+from tui_agent.ui.widgets.pane import Pane, Ticker
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
