@@ -26,8 +26,7 @@ from tui_agent.store.state import (
 from tui_agent.ui.keys.keymap import load_keys
 from tui_agent.ui.panes.status import facts_line
 from tui_agent.ui.widgets.pane import Pane
-from tui_agent.ui.widgets.prompt_lines import ApprovalLine
-from tui_agent.ui.widgets.waiting import WaitingLines, stalled
+from tui_agent.ui.widgets.prompt_lines import ApprovalLine, WaitingLines, stalled
 
 TICKED = SubTask("api", "Do it", auto_execute=True, state="ready")
 OTHER = SubTask("ui", "Do it", dependencies=("api",))

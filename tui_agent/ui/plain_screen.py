@@ -32,7 +32,7 @@ from tui_agent.ui.safe_text import counted, one_line, plain
 from tui_agent.ui.textual_patches.screen_rows import line_of, rows_of
 from tui_agent.ui.widgets.line_view import LineView, fit
 from tui_agent.ui.widgets.pane import Pane
-from tui_agent.ui.widgets.waiting import waiting_for_person
+from tui_agent.ui.widgets.prompt_lines import waiting_for_person
 
 _DRAWN = re.compile("[\u2500-\u259f\u2800-\u28ff]")
 _BETWEEN_WORDS = re.compile(r"(?<=\S) +[│┃] +(?=\S)")

@@ -39,9 +39,9 @@ from tui_agent.ui.widgets.prompt_lines import (
     ProgressLine,
     PromptLine,
     QueuedMessages,
+    WaitingLines,
 )
 from tui_agent.ui.widgets.transcript import ScrollPosition, Transcript, read_position
-from tui_agent.ui.widgets.waiting import WaitingLines
 from tui_agent.ui.widgets.welcome import Welcome
 
 if TYPE_CHECKING:

@@ -50,7 +50,7 @@ from tui_agent.ui.safe_text import check_pieces, parts
 from tui_agent.ui.widgets.line_view import HintLine, LineView, Rows
 from tui_agent.ui.widgets.list_pane import ListPane
 from tui_agent.ui.widgets.pane import Pane, compare, noticed, save_place
-from tui_agent.ui.widgets.waiting import broken_now
+from tui_agent.ui.widgets.prompt_lines import broken_now
 
 _EMPTY = "Changes that the model proposes. Nothing is written until you apply it."
 

@@ -23,7 +23,7 @@ from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.safe_text import CHECK_INKS, clean, counted, parts
 from tui_agent.ui.widgets.line_view import Hint, HintLine
 from tui_agent.ui.widgets.pane import Pane, Ticker
-from tui_agent.ui.widgets.waiting import stalled
+from tui_agent.ui.widgets.prompt_lines import stalled
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
