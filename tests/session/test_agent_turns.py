@@ -290,7 +290,7 @@ async def test_the_review_has_what_an_agent_wrote_and_not_what_it_says(tmp_path:
     [
         ("echo 'Node.js v22 or newer is required' >&2; exit 1", "Node.js v22 or newer is required"),
         ("exec no-such-interpreter", "no-such-interpreter"),
-        ("kill -9 $$", "Connection closed"),
+        ("kill -9 $$", "it ended without a word"),
         ("echo '  '; printf 'a\\033[2Jb\\n{\"method\": 1}\\n' & exit 0", "a␛[2Jb"),
     ],
 )

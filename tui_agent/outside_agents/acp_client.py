@@ -9,6 +9,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, Literal, Protocol
 
@@ -18,6 +19,8 @@ from tui_agent.errors import SessionError, install_command
 from tui_agent.files.text import one_line
 
 _log = logging.getLogger(__name__)
+#: Seconds that the last words of an agent that has ended are waited for.
+WORDS_WITHIN = 1.0
 READY_WITHIN = 60.0
 #: Bytes of one line; bytes of the end of the output that explain a failed start.
 MOST_LINE, MOST_WORDS = 50 << 20, 4096
@@ -56,10 +59,15 @@ class _Output(asyncio.StreamReader):
     def __init__(self) -> None:
         super().__init__(limit=MOST_LINE)
         self._end = b""
+        self.ended = asyncio.Event()
 
     def feed_data(self, data: Any) -> None:
         self._end = (self._end + data)[-MOST_WORDS:]
         super().feed_data(data)
+
+    def feed_eof(self) -> None:
+        self.ended.set()
+        super().feed_eof()
 
     @property
     def last_words(self) -> str:
@@ -122,8 +130,14 @@ class AcpAgent:
         except TimeoutError as error:
             raise SessionError("The agent did not answer", "run it full screen with /agent") from error
         except Exception as error:
+            why = str(error)
+            if isinstance(error, ConnectionError):
+                why = "it ended without a word"
+                # A request to an agent that has ended can fail before its output was read.
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._output.ended.wait(), WORDS_WITHIN)
             raise SessionError(
-                f"The agent did not start ({self._output.last_words or error})",
+                f"The agent did not start ({self._output.last_words or why})",
                 "log in outside of tui-agent, or run it with /agent",
             ) from error
 
