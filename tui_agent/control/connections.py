@@ -74,7 +74,10 @@ def states(folder: str, names: Sequence[str]) -> dict[str, dict[str, Any]]:
             try:
                 connection = connect(folder, name)
             except ConnectionRefusedError:
-                _remove(f"{folder}/{name}")
+                try:
+                    posix.unlink(f"{folder}/{name}")
+                except OSError:
+                    pass
             except BlockingIOError:
                 continue
             except OSError:
@@ -109,13 +112,6 @@ def row_of(state: dict[str, Any]) -> str:
     cost = "price unknown" if state.get("cost") is None else f"${state['cost']:.2f}"
     where = "attached" if state.get("attached") else "detached"
     return f"{host}{state['id']}  {state['state']} · {where}{changes} · {cost}  {state['workspace']}{asks}"
-
-
-def _remove(path: str) -> None:
-    try:
-        posix.unlink(path)
-    except OSError:
-        pass
 
 
 def is_printed(as_json: bool) -> bool:

@@ -90,11 +90,15 @@ def is_terminal() -> bool:
             return False
     except OSError:
         pass  # not this session's terminal, which therefore has no background
+    return is_one_terminal((0, 1, 2))
+
+
+def is_one_terminal(descriptors: Sequence[int]) -> bool:
     try:
-        devices = {posix.fstat(number).st_rdev for number in (0, 1, 2)}
+        devices = {posix.fstat(number).st_rdev for number in descriptors}
     except OSError:
         return False
-    return len(devices) == 1 and all(posix.isatty(number) for number in (0, 1, 2))
+    return len(devices) == 1 and all(map(posix.isatty, descriptors))
 
 
 def host_name(python: str, package: str) -> str:
@@ -122,10 +126,15 @@ def host_name(python: str, package: str) -> str:
     except OSError:
         pass
     parts.append(str(posix.getpriority(posix.PRIO_PROCESS, 0)))
-    variables = [(posix_text(name), posix_text(value)) for name, value in posix.environ.items()]
-    parts += sorted(f"{name}={value}" for name, value in variables if name.startswith(READ_AT_START))
+    parts += sorted(
+        f"{name}={value}" for name, value in _variables().items() if name.startswith(READ_AT_START)
+    )
     whole = "\0".join(parts).encode(errors="surrogateescape")
     return "host-" + _blake2.blake2s(whole, digest_size=12).hexdigest()
+
+
+def _variables() -> dict[str, str]:
+    return {posix_text(name): posix_text(value) for name, value in posix.environ.items()}
 
 
 def _read(name: str) -> str:
@@ -145,7 +154,7 @@ def _reach_host(words: Sequence[str]) -> Launcher | None:
     package = __file__.rpartition("/control/")[0]
     if not (name := host_name(sys.executable, package)):
         return None
-    variables = {posix_text(key): posix_text(value) for key, value in posix.environ.items()}
+    variables = _variables()
     if sum(len(key) + len(value) for key, value in variables.items()) > MOST_VARIABLES:
         return None
     try:
@@ -291,8 +300,7 @@ class Launcher:
         return False
 
     def _hand_over(self, stopped: bool = True) -> None:
-        variables = {posix_text(key): posix_text(value) for key, value in posix.environ.items()}
-        kept = {name: value for name, value in variables.items() if name in TERMINAL_VARIABLES}
+        kept = {name: value for name, value in _variables().items() if name in TERMINAL_VARIABLES}
         self._is_in_use = True
         self._send_with({"type": "attach", "environment": kept, "can_stop": True, "stopped": stopped}, [0, 1])
 
@@ -337,7 +345,13 @@ class Launcher:
                 self.moved_to = str(session)
                 return 0, ""
             case {"type": "suspended"}:
-                self._stop()
+                self._restore()
+                self._is_in_use = False
+                self._signals.clear()
+                # Stops until the shell continues this process; without such a shell the signal is ignored.
+                posix.kill(0, _signal.SIGTSTP)
+                self._before = termios.tcgetattr(0)
+                self._hand_over(_signal.SIGCONT in self._signals)
             case {"type": "run", "words": words, "folder": folder}:
                 self._run([str(word) for word in words], str(folder))
             case {"type": "ended", "status": status}:
@@ -351,17 +365,6 @@ class Launcher:
                 return 1, str(error)
         return None
 
-    def _stop(self) -> None:
-        """Stops until the shell continues this process, then hands the terminal over again. Without such a
-        shell the system ignores the signal.
-        """
-        self._restore()
-        self._is_in_use = False
-        self._signals.clear()
-        posix.kill(0, _signal.SIGTSTP)
-        self._before = termios.tcgetattr(0)
-        self._hand_over(_signal.SIGCONT in self._signals)
-
     def _run(self, words: list[str], folder: str) -> None:
         self._restore()
         self._is_in_use = False
@@ -372,7 +375,12 @@ class Launcher:
                 for number in (*_HANDLED, _signal.SIGPIPE, _signal.SIGXFSZ):
                     _signal.signal(number, _signal.SIG_DFL)
                 posix.chdir(folder)
-                _execute(words)
+                folders = posix_text(posix.environ.get(b"PATH") or b"/usr/local/bin:/usr/bin:/bin").split(":")
+                for place in [""] if "/" in words[0] else [f"{place or '.'}/" for place in folders]:
+                    try:
+                        posix.execv(place + words[0], words)
+                    except OSError:
+                        continue
             finally:
                 posix._exit(127)
         self._child = child
@@ -402,16 +410,6 @@ class Launcher:
                 termios.tcsetattr(0, termios.TCSANOW, self._before)
         except (OSError, termios.error):
             pass
-
-
-def _execute(words: list[str]) -> None:
-    folders = posix_text(posix.environ.get(b"PATH") or b"/usr/local/bin:/usr/bin:/bin").split(":")
-    places = [words[0]] if "/" in words[0] else [f"{folder or '.'}/{words[0]}" for folder in folders]
-    for place in places:
-        try:
-            posix.execv(place, words)
-        except OSError:
-            continue
 
 
 _ENDING = (_signal.SIGTERM, _signal.SIGHUP)

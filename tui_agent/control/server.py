@@ -21,6 +21,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from tui_agent.control import sockets
+from tui_agent.control.launcher import is_one_terminal
 from tui_agent.control.report import OtherSessions, question, state_line
 from tui_agent.edits.change import Pick, text_under
 from tui_agent.errors import SessionError, TuiAgentError
@@ -253,6 +254,18 @@ class LentTerminal(NamedTuple):
             self.connection.sendall(json.dumps(line).encode() + b"\n")
 
 
+def receive(connection: socket.socket, descriptors: list[int]) -> bytes:
+    """Reads once, and adds the descriptors that come with the data. Raises `OSError`."""
+    size = array.array("i").itemsize
+    data, extra, _, _ = connection.recvmsg(
+        _READ_AT_ONCE, socket.CMSG_SPACE(64 * size), getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+    )
+    for level, kind, payload in extra:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+            descriptors += array.array("i", payload[: len(payload) - len(payload) % size])
+    return data
+
+
 class Client:
     """One connection. Closed if it sends bad data or does not read."""
 
@@ -315,7 +328,7 @@ class Client:
 
     def _read(self) -> None:
         try:
-            data = self._receive()
+            data = receive(self._connection, self._descriptors)
         except BlockingIOError:
             return
         except OSError:
@@ -334,37 +347,21 @@ class Client:
             if not isinstance(message, dict):
                 self.close()
                 return
-            self._take(message)
-
-    def _receive(self) -> bytes:
-        room = socket.CMSG_SPACE(64 * array.array("i").itemsize)
-        data, extra, _, _ = self._connection.recvmsg(
-            _READ_AT_ONCE, room, getattr(socket, "MSG_CMSG_CLOEXEC", 0)
-        )
-        for level, kind, payload in extra:
-            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-                found = array.array("i")
-                found.frombytes(payload[: len(payload) - len(payload) % found.itemsize])
-                self._descriptors += found
-        return data
-
-    def _take(self, message: Line) -> None:
-        if message.get("type") == "attach":
-            self._attach(message)
-        elif message.get("type") == "states":
-            self.wants_events = False
-        elif message.get("type") == "thoughts":
-            self.wants_thoughts = True
-        elif self.is_launcher:
-            self._server.terminals.on_message(self, message)
-        else:
-            start_task(self._requests, self._execute(message), "control")
+            if message.get("type") == "attach":
+                self._attach(message)
+            elif message.get("type") == "states":
+                self.wants_events = False
+            elif message.get("type") == "thoughts":
+                self.wants_thoughts = True
+            elif self.is_launcher:
+                self._server.terminals.on_message(self, message)
+            else:
+                start_task(self._requests, self._execute(message), "control")
 
     def _attach(self, message: Line) -> None:
         given, self._descriptors = self._descriptors, []
         try:
-            devices = {os.fstat(number).st_rdev for number in given}
-            if len(given) != TERMINAL or not all(map(os.isatty, given)) or len(devices) != 1:
+            if len(given) != TERMINAL or not is_one_terminal(given):
                 raise SessionError(
                     "An attach brings the input and the output of one terminal", "run it in a terminal"
                 )

@@ -36,23 +36,18 @@ def can_be_continued() -> bool:
     Such a shell is a process of this session outside our process group that started a member of the
     group. Programs started directly by a terminal or a remote connection have none.
     """
-    pid, group, session = os.getpid(), os.getpgid(0), os.getsid(0)
+    parent, group, session = os.getppid(), os.getpgid(0), os.getsid(0)
     try:
-        while os.getsid(parent := _parent(pid)) == session:
+        while os.getsid(parent) == session:
             if os.getpgid(parent) != group:
                 return True
-            pid = parent
+            fields = Path(f"/proc/{parent}/stat").read_text().rpartition(")")[2].split()
+            parent = whole_number(fields[1])
     except (ProcessLookupError, PermissionError):
         pass
     except FileNotFoundError:
         return True  # without process information, assume that the parent belongs to this session
     return False
-
-
-def _parent(pid: int) -> int:
-    if pid == os.getpid():
-        return os.getppid()
-    return whole_number(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def is_in_front() -> bool | None:

@@ -7,7 +7,6 @@ cold.
 
 from __future__ import annotations
 
-import array
 import asyncio
 import gc
 import json
@@ -29,7 +28,8 @@ from textual.events import Resize
 from textual.geometry import Size
 
 from tui_agent import cli, debug_log
-from tui_agent.control.server import LentTerminal
+from tui_agent.control.launcher import is_one_terminal
+from tui_agent.control.server import LentTerminal, receive
 from tui_agent.errors import TuiAgentError
 from tui_agent.files.numbers import whole_number
 from tui_agent.headless import arguments, output
@@ -131,7 +131,12 @@ class Spare:
         loop.add_reader(self._channel, lambda: arrived.done() or arrived.set_result(None))
         await arrived
         loop.remove_reader(self._channel)
-        connection = self._connection()
+        descriptors: list[int] = []
+        with suppress(OSError):
+            receive(self._channel, descriptors)
+        if not descriptors:
+            os._exit(0)
+        connection = socket.socket(fileno=descriptors[0])
         try:
             request, descriptors = _received(connection)
             _adopt(request, descriptors)
@@ -171,30 +176,16 @@ class Spare:
     def _is_outdated(self) -> bool:
         return _files(*self._drawn_as["folders"]) != self._files
 
-    def _connection(self) -> socket.socket:
-        assert self._channel is not None
-        try:
-            _, descriptors, _, _ = socket.recv_fds(self._channel, 16, 1)
-        except OSError:
-            descriptors = []
-        if not descriptors:
-            os._exit(0)
-        os.set_inheritable(descriptors[0], False)
-        return socket.socket(fileno=descriptors[0])
-
 
 def _files(config: Path) -> tuple[object, ...]:
     """The states of the user's files that the first frame depends on."""
     paths = [config / "settings.toml", config / "keys.toml", *sorted((config / "themes").glob("*"))]
-    return tuple(map(_state, paths))
-
-
-def _state(path: Path) -> object:
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    return path.name, status.st_mtime_ns, status.st_size, status.st_ino
+    found = []
+    for path in paths:
+        with suppress(OSError):
+            status = path.stat()
+            found.append((path.name, status.st_mtime_ns, status.st_size, status.st_ino))
+    return tuple(found)
 
 
 async def _never() -> NoReturn:
@@ -204,13 +195,10 @@ async def _never() -> NoReturn:
 def _received(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
     connection.settimeout(WITHIN)
     connection.send(b'{"type": "ready", "pid": %d}\n' % os.getpid())
-    data, descriptors = bytearray(), array.array("i")
+    data = bytearray()
+    descriptors: list[int] = []
     while not data.endswith(b"\n"):
-        room = socket.CMSG_SPACE(64 * descriptors.itemsize)
-        piece, extra, _, _ = connection.recvmsg(65_536, room, socket.MSG_CMSG_CLOEXEC)
-        for level, kind, payload in extra:
-            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
-                descriptors.frombytes(payload[: len(payload) - len(payload) % descriptors.itemsize])
+        piece = receive(connection, descriptors)
         data += piece
         if not piece or len(data) > MOST_BYTES or len(descriptors) > DESCRIPTORS:
             raise UnusualStart
@@ -218,12 +206,9 @@ def _received(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
     request = json.loads(data)
     if not isinstance(request, dict) or request.get("type") != "start" or len(descriptors) != DESCRIPTORS:
         raise UnusualStart
-    terminal, folder = descriptors[:3], descriptors[3]
-    if not all(map(os.isatty, terminal)) or len({os.fstat(one).st_rdev for one in terminal}) != 1:
+    if not is_one_terminal(descriptors[:3]) or not stat.S_ISDIR(os.fstat(descriptors[3]).st_mode):
         raise UnusualStart
-    if not stat.S_ISDIR(os.fstat(folder).st_mode):
-        raise UnusualStart
-    return request, list(descriptors)
+    return request, descriptors
 
 
 def _adopt(request: Mapping[str, Any], descriptors: list[int]) -> None:
