@@ -44,31 +44,29 @@ class RawRows(Struct, frozen=True):
 
 def read_raw(path: Path) -> RawRows:
     found = RawRows({}, {}, {})
-    pages = _pages(path)
-    for number in sorted(pages):
-        for row_id, values in _rows(pages[number], number, pages):
-            match values:
-                case [_, float() | int() as at, str(), int(), bytes(), int()]:
-                    record = Record(row_id, float(at), *values[2:])
-                    if record.is_whole:
-                        found.records[row_id] = record
-                case [str() | bytes(), int(), float() | int() as at, str(), int(), bytes(), int()]:
-                    record = Record(values[1], float(at), *values[3:])
-                    key = from_sql(values[0])
-                    older = found.growing.get(key)
-                    if record.is_whole and (
-                        older is None or (older.number, older.at) <= (record.number, record.at)
-                    ):
-                        found.growing[key] = record
-                case [str(name), bytes(value)] if name.isidentifier():
-                    try:
-                        found.meta[name] = from_json(value)
-                    except ValueError:
-                        continue
+    for row_id, values in _rows(path):
+        match values:
+            case [_, float() | int() as at, str(), int(), bytes(), int()]:
+                record = Record(row_id, float(at), *values[2:])
+                if record.is_whole:
+                    found.records[row_id] = record
+            case [str() | bytes(), int(), float() | int() as at, str(), int(), bytes(), int()]:
+                record = Record(values[1], float(at), *values[3:])
+                key = from_sql(values[0])
+                older = found.growing.get(key)
+                if record.is_whole and (
+                    older is None or (older.number, older.at) <= (record.number, record.at)
+                ):
+                    found.growing[key] = record
+            case [str(name), bytes(value)] if name.isidentifier():
+                try:
+                    found.meta[name] = from_json(value)
+                except ValueError:
+                    continue
     return found
 
 
-def _pages(path: Path) -> dict[int, bytes]:
+def _rows(path: Path) -> Iterator[tuple[int, list[Any]]]:
     data = read_start(path)
     size = int.from_bytes(data[16:18], "big")
     if not 512 <= size <= 32768 or size & (size - 1):
@@ -77,29 +75,26 @@ def _pages(path: Path) -> dict[int, bytes]:
     try:
         log = read_start(f"{path}-wal")
     except OSError:
-        return pages
+        log = b""
     salt = log[16:24]
     step = _FRAME_HEADER + size
     for at in range(_WAL_HEADER, len(log) - step + 1, step):
         if log[at + 8 : at + 16] == salt:  # others are from before the last checkpoint
             (number,) = struct.unpack(">I", log[at : at + 4])
             pages[number] = log[at + _FRAME_HEADER : at + step]
-    return pages
-
-
-def _rows(page: bytes, number: int, pages: dict[int, bytes]) -> Iterator[tuple[int, list[Any]]]:
-    start = 100 if number == 1 else 0
-    if page[start] != _TABLE_LEAF:
-        return
-    (count,) = struct.unpack(">H", page[start + 3 : start + 5])
-    for place in range(start + 8, min(start + 8 + 2 * count, len(page) - 1), 2):
-        (at,) = struct.unpack(">H", page[place : place + 2])
-        try:
-            length, at = _varint(page, at)
-            row_id, at = _varint(page, at)
-            yield row_id, _values(_payload(page, at, length, pages))
-        except (IndexError, ValueError, struct.error, KeyError, UnicodeDecodeError):
-            continue  # Other rows of a damaged page can be intact.
+    for number, page in sorted(pages.items()):
+        start = 100 if number == 1 else 0
+        if page[start] != _TABLE_LEAF:
+            continue
+        (count,) = struct.unpack(">H", page[start + 3 : start + 5])
+        for place in range(start + 8, min(start + 8 + 2 * count, len(page) - 1), 2):
+            (at,) = struct.unpack(">H", page[place : place + 2])
+            try:
+                length, at = _varint(page, at)
+                row_id, at = _varint(page, at)
+                yield row_id, _values(_payload(page, at, length, pages))
+            except (IndexError, ValueError, struct.error, KeyError, UnicodeDecodeError):
+                continue  # Other rows of a damaged page can be intact.
 
 
 def _payload(page: bytes, at: int, length: int, pages: dict[int, bytes]) -> bytes:
@@ -349,9 +344,17 @@ def read_records(
         for row in connection.execute(query, (after, *types)):
             number = row[0]
             yield Record(*row)
+        return
     except sqlite3.DatabaseError:
-        found = _one_by_one(connection, number + 1)
-        yield from (record for record in found if not types or record.type in types)
+        last = number = number + 1
+    one = f"SELECT {_COLUMNS} FROM records WHERE number = ?"
+    while number <= last * 2 + 1000:  # records after a damaged page can be intact
+        with suppress(sqlite3.DatabaseError):
+            if (row := connection.execute(one, (number,)).fetchone()) is not None:
+                last = number
+                if not types or row[2] in types:
+                    yield Record(*row)
+        number += 1
 
 
 def last_number(connection: sqlite3.Connection) -> int:
@@ -427,19 +430,6 @@ def _fault_of(folder: Path) -> OSError:
 def not_kept(path: Path, error: OSError) -> SessionError:
     why, remedy = sentence(error)
     return NotKept(f"the session {path.parent.name} cannot be saved, {why}", remedy)
-
-
-def _one_by_one(connection: sqlite3.Connection, start: int) -> Iterator[Record]:
-    last, number = start, start
-    while number <= last * 2 + 1000:
-        try:
-            row = connection.execute(f"SELECT {_COLUMNS} FROM records WHERE number = ?", (number,)).fetchone()
-        except sqlite3.DatabaseError:
-            row = None
-        if row is not None:
-            last = number
-            yield Record(*row)
-        number += 1
 
 
 def _check(connection: sqlite3.Connection, path: Path) -> None:
