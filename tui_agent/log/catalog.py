@@ -9,7 +9,7 @@ import re
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -225,8 +225,7 @@ def _index_session(connection: sqlite3.Connection, folder: Path, looks: str, num
             if last < number:
                 _forget(connection, folder.name)
                 number = 0
-            for turn, kind, text in _lines_after(kept, number):
-                _add_line(connection, folder.name, turn, kind, text)
+            _add_lines(connection, folder.name, kept, number)
     except (SessionError, sqlite3.Error, ValueError, OSError) as error:
         found = directory.broken_entry(folder, error)
         note = found.note if found else f"it cannot be read ({error})"
@@ -244,31 +243,30 @@ def _index_session(connection: sqlite3.Connection, folder: Path, looks: str, num
     connection.execute(f"INSERT OR REPLACE INTO sessions VALUES ({', '.join('?' for _ in row)})", row)
 
 
-def _lines_after(kept: sqlite3.Connection, after: int) -> Iterator[tuple[int, str, str]]:
-    turn = 0
+def _add_lines(connection: sqlite3.Connection, session: str, kept: sqlite3.Connection, after: int) -> None:
+    known = "SELECT 1 FROM lines WHERE session = ? AND kind = 'file' AND text = ?"
+    has_index, now = _has_index(connection), 0
     for record in database.read_records(kept, after, _SEARCHED):
         match records.lasting(record):
-            case e.TurnStarted(turn, request):
-                yield turn, "person", request
-            case e.ReplyRead(turn, summary, message) | e.ReplyLeftOff(turn, summary, message):
-                yield turn, "agent", f"{summary}\n{message}".strip()
+            case e.TurnStarted(now, text):
+                turn, kind = now, "person"
+            case e.ReplyRead(now, summary, message) | e.ReplyLeftOff(now, summary, message):
+                turn, kind, text = now, "agent", f"{summary}\n{message}".strip()
             case e.FileLoaded(file):
-                yield turn, "file", file.path
+                turn, kind, text = now, "file", file.path
             case e.ChangeProposed(change):
-                yield change.turn, "file", change.path
-
-
-def _add_line(connection: sqlite3.Connection, session: str, turn: int, kind: str, text: str) -> None:
-    text = text[:_LONGEST].encode(errors="replace").decode()
-    known = "SELECT 1 FROM lines WHERE session = ? AND kind = 'file' AND text = ?"
-    if not text or (kind == "file" and connection.execute(known, (session, text)).fetchone()):
-        return
-    values = (session, turn, kind, text)
-    line = connection.execute(
-        "INSERT INTO lines (session, turn, kind, text) VALUES (?, ?, ?, ?)", values
-    ).lastrowid
-    if _has_index(connection):
-        connection.execute(f"INSERT INTO {_FTS} (rowid, text) VALUES (?, ?)", (line, text))
+                turn, kind, text = change.turn, "file", change.path
+            case _:
+                continue
+        text = text[:_LONGEST].encode(errors="replace").decode()
+        if not text or (kind == "file" and connection.execute(known, (session, text)).fetchone()):
+            continue
+        values = (session, turn, kind, text)
+        line = connection.execute(
+            "INSERT INTO lines (session, turn, kind, text) VALUES (?, ?, ?, ?)", values
+        ).lastrowid
+        if has_index:
+            connection.execute(f"INSERT INTO {_FTS} (rowid, text) VALUES (?, ?)", (line, text))
 
 
 def _forget(connection: sqlite3.Connection, session: str) -> None:

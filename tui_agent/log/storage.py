@@ -10,7 +10,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable, Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -55,9 +55,11 @@ def repair(path: Path, suspect: bool = False) -> list[str]:
     new = path.with_name(path.name + _NEW)
     if new.exists() and not path.exists():
         os.replace(new, path)
+    if not suspect:
+        with suppress(OSError, ValueError):
+            if read_start(path.parent / _CLOSED, 200).decode("ascii") == _looks(path):
+                return []
     try:
-        if _was_closed(path) and not suspect:
-            return []
         broken, lost = check_log(path)
     except Damaged as error:
         if can_be_recovered(path.parent):
@@ -67,7 +69,16 @@ def repair(path: Path, suspect: bool = False) -> list[str]:
         return [f"{error.what}: it was moved to {display_path(str(aside))}, and a new one was created"]
     if not broken:
         return lost
-    kept = _write_anew(path, new)
+    new.unlink(missing_ok=True)
+    with closing(database.connect_to_read(path)) as old:
+        whole = (record for record in database.read_records(old) if record.is_whole)
+        growing = _read_or_nothing(lambda: database.read_growing(old))
+        kept = _fill(
+            new,
+            chain(whole, read_raw(path).records.values()),  # Some can be unreachable in the tree.
+            [pair for pair in growing if pair[1].is_whole],
+            _read_or_nothing(lambda: old.execute("SELECT name, value FROM meta").fetchall()),
+        )
     aside = set_aside(path)
     os.replace(new, path)
     name = f"the session {path.parent.name}"
@@ -139,7 +150,16 @@ def check_log(path: Path) -> tuple[bool, list[str]]:
     numbers: list[int] = []
     lost: list[str] = []
     with closing(database.connect_to_read(path)) as connection:
-        broken = not _is_sound(connection)
+        try:
+            is_sound = connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
+            schema = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+            columns = {
+                table: len(connection.execute(f"PRAGMA table_info({table})").fetchall())
+                for (table,) in schema.fetchall()
+            }
+            broken = not (is_sound and database.COLUMNS.items() <= columns.items())
+        except sqlite3.Error:
+            broken = True
         for record in database.read_records(connection):
             numbers.append(record.number)
             if not record.is_whole:
@@ -147,31 +167,6 @@ def check_log(path: Path) -> tuple[bool, list[str]]:
                     f"record {record.number} ({display_path(str(record.type))}) is damaged and was left out"
                 )
     return broken, records.gaps(numbers) + lost
-
-
-def _is_sound(connection: sqlite3.Connection) -> bool:
-    try:
-        found = connection.execute("PRAGMA quick_check(1)").fetchone() == ("ok",)
-        tables = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
-        columns = {
-            table: len(connection.execute(f"PRAGMA table_info({table})").fetchall()) for table in tables
-        }
-    except sqlite3.Error:
-        return False
-    return found and database.COLUMNS.items() <= columns.items()
-
-
-def _write_anew(path: Path, new: Path) -> int:
-    new.unlink(missing_ok=True)
-    with closing(database.connect_to_read(path)) as old:
-        whole = (record for record in database.read_records(old) if record.is_whole)
-        growing = _read_or_nothing(lambda: database.read_growing(old))
-        return _fill(
-            new,
-            chain(whole, read_raw(path).records.values()),  # Some can be unreachable in the tree.
-            [pair for pair in growing if pair[1].is_whole],
-            _read_or_nothing(lambda: old.execute("SELECT name, value FROM meta").fetchall()),
-        )
 
 
 def _fill(
@@ -205,13 +200,6 @@ def _read_or_nothing(read: Callable[[], list[Any]]) -> list[Any]:
 
 def _row(record: Record) -> tuple[object, ...]:
     return (record.number, record.at, record.type, record.version, record.body, record.checksum)
-
-
-def _was_closed(path: Path) -> bool:
-    try:
-        return read_start(path.parent / _CLOSED, 200).decode("ascii") == _looks(path)
-    except (OSError, ValueError):
-        return False
 
 
 def _looks(path: Path) -> str:

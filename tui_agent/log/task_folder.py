@@ -200,19 +200,14 @@ def read_folder(folder: Path) -> tuple[Path, list[Message]]:
     try:
         return there[0], read_messages(there[0])
     except SessionError as error:
-        if not all(_can_be_read(file) for file in there[1:]) or len(there) == 1:
-            raise
+        try:
+            read_messages(there[1])
+        except (IndexError, SessionError):
+            raise error from None
         older = display_path(str(there[1]))
         raise SessionError(
             error.what, f"it stays as it is; {older} can be read: name that instead"
         ) from error
-
-
-def _can_be_read(file: Path) -> bool:
-    try:
-        return bool(read_messages(file))
-    except SessionError:
-        return False
 
 
 def read_messages(file: Path) -> list[Message]:

@@ -409,7 +409,15 @@ def import_session(data: Path, source: Path, workspace: Path, remove_legacy: boo
             events = task_folder.events_of(messages, session, workspace, blobs)
             events += task_folder.known_files(history.parent, messages, workspace)
         else:
-            events = _exported(source, session, workspace, blobs)
+            try:
+                text = read_given(source).decode()
+            except OSError as error:
+                what = f"{display_path(str(source))} cannot be read ({error.strerror})"
+                raise SessionError(what, "name another file") from error
+            except ValueError as error:
+                raise _refused(source, "it is not UTF-8 text") from error
+            started, *others = parsed(text, source, blobs.put_text)
+            events = [replace(started, id=session, workspace=str(workspace), replay=""), *others]
     except RecursionError:
         raise _refused(source, TOO_DEEP) from None
     except UnicodeEncodeError:
@@ -429,18 +437,6 @@ def import_session(data: Path, source: Path, workspace: Path, remove_legacy: boo
     if history is not None and remove_legacy:
         task_folder.remove_legacy(history, directory.folder_of(data, session) / directory.LOG, blobs)
     return session
-
-
-def _exported(source: Path, session: str, workspace: Path, blobs: Blobs) -> list[Lasting]:
-    try:
-        text = read_given(source).decode()
-    except OSError as error:
-        what = f"{display_path(str(source))} cannot be read ({error.strerror})"
-        raise SessionError(what, "name another file") from error
-    except ValueError as error:
-        raise _refused(source, "it is not UTF-8 text") from error
-    found = parsed(text, source, blobs.put_text)
-    return [replace(found[0], id=session, workspace=str(workspace), replay=""), *found[1:]]
 
 
 def parsed(text: str, source: Path, put_text: Callable[[str], str] = str) -> list[Any]:
