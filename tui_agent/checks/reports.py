@@ -6,7 +6,7 @@ Both are parsed with limits because the project controls their content.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, NoReturn
 from xml.parsers import expat
 
@@ -38,25 +38,20 @@ def json_report(output: str) -> JsonReport | None:
     if start is None or len(output) > MOST_JSON:
         return None
     text = output[start.start() :]
-    end = max(text.rfind("}"), text.rfind("]")) + 1
+    value = _decoded(text[: max(text.rfind("}"), text.rfind("]")) + 1])
+    if value is None:
+        lines = (
+            line for line in text.splitlines()[:MOST_LINES] if line.startswith("{") and line.endswith("}")
+        )
+        value = [one for one in map(_decoded, lines) if one is not None]
+    return _of_runner(_table(value)) or _of_linter(value)
+
+
+def _decoded(text: str) -> object:
     try:
-        values: list[object] = [msgspec.json.decode(text[:end])]
+        return msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):
-        values = [list(_objects(text.splitlines()[:MOST_LINES]))]
-    for value in values:
-        for read in (_tests, _mocha, _rspec, _diagnostics, _problems):
-            if (found := read(value)) is not None:
-                return found
-    return None
-
-
-def _objects(lines: Iterable[str]) -> Iterator[object]:
-    for line in lines:
-        if line.startswith("{") and line.endswith("}"):
-            try:
-                yield msgspec.json.decode(line)
-            except (msgspec.DecodeError, RecursionError):
-                continue
+        return None
 
 
 def _table(value: object) -> Mapping[str, object]:
@@ -65,6 +60,16 @@ def _table(value: object) -> Mapping[str, object]:
 
 def _list(value: object) -> Sequence[object]:
     return value if isinstance(value, list) else ()
+
+
+def _tables(value: object) -> list[Mapping[str, object]]:
+    return [*map(_table, _list(value))]
+
+
+def _at(value: object, *keys: str) -> object:
+    for key in keys:
+        value = _table(value).get(key)
+    return value
 
 
 def _text(value: object) -> str:
@@ -79,124 +84,102 @@ def _line(value: object) -> int:
     return _count(value) or 0
 
 
-def _tests(value: object) -> JsonReport | None:
-    """jest and vitest: a failed file without tests counts as one failure."""
-    report = _table(value)
-    if "numFailedTests" not in report:
-        return None
-    failed = []
-    for file in map(_table, _list(report.get("testResults"))):
-        path, tests = _text(file.get("name")), [*map(_table, _list(file.get("assertionResults")))]
-        wrong = [test for test in tests if test.get("status") == "failed"]
+def _of_runner(report: Mapping[str, object]) -> JsonReport | None:
+    failed: list[ReportedFailure] = []
+    if "numFailedTests" in report:  # jest and vitest: a failed file without tests counts as one failure
+        for file in _tables(report.get("testResults")):
+            path, tests = _text(file.get("name")), _tables(file.get("assertionResults"))
+            wrong = [test for test in tests if test.get("status") == "failed"]
+            failed += [
+                ReportedFailure(_text(test.get("fullName")), path, _line(_at(test, "location", "line")))
+                for test in wrong
+            ]
+            if file.get("status") == "failed" and not wrong:
+                failed.append(ReportedFailure(f"{path} failed to run", path))
+        return JsonReport(_count(report.get("numPassedTests")), tuple(failed))
+    stats = _table(report.get("stats"))
+    if "passes" in stats:  # mocha
+        failed += [
+            ReportedFailure(_text(one.get("fullTitle")), _text(one.get("file")))
+            for one in _tables(report.get("failures"))
+        ]
+        return JsonReport(_count(stats["passes"]), tuple(failed))
+    if "examples" in report and "summary_line" in report:  # rspec
+        examples = _tables(report["examples"])
         failed += [
             ReportedFailure(
-                _text(test.get("fullName")), path, _line(_table(test.get("location")).get("line"))
+                _text(one.get("full_description")), _text(one.get("file_path")), _line(one.get("line_number"))
             )
-            for test in wrong
+            for one in examples
+            if one.get("status") == "failed"
         ]
-        if file.get("status") == "failed" and not wrong:
-            failed.append(ReportedFailure(f"{path} failed to run", path))
-    return JsonReport(_count(report.get("numPassedTests")), tuple(failed))
-
-
-def _mocha(value: object) -> JsonReport | None:
-    stats = _table(_table(value).get("stats"))
-    if "passes" not in stats:
-        return None
-    failures = map(_table, _list(_table(value).get("failures")))
-    failed = tuple(ReportedFailure(_text(one.get("fullTitle")), _text(one.get("file"))) for one in failures)
-    return JsonReport(_count(stats["passes"]), failed)
-
-
-def _rspec(value: object) -> JsonReport | None:
-    report = _table(value)
-    if "examples" not in report or "summary_line" not in report:
-        return None
-    examples = [*map(_table, _list(report.get("examples")))]
-    outside = _count(_table(report.get("summary")).get("errors_outside_of_examples_count")) or 0
-    failed = [
-        ReportedFailure(
-            _text(one.get("full_description")), _text(one.get("file_path")), _line(one.get("line_number"))
-        )
-        for one in examples
-        if one.get("status") == "failed"
-    ]
-    failed += [ReportedFailure("an error outside of examples")] * min(outside, MOST_LINES)
-    return JsonReport(sum(one.get("status") == "passed" for one in examples), tuple(failed))
-
-
-def _diagnostics(value: object) -> JsonReport | None:
-    report = _table(value)
-    if "generalDiagnostics" in report:
-        return _of_problems(report["generalDiagnostics"], _pyright)
-    if "Issues" in report and "Report" in report:
-        return _of_problems(report["Issues"], _golangci)
-    if "messages" in report and "statistics" in report:
-        return _of_problems(report["messages"], _problem)
-    files = report.get("files")
-    if "totals" in report and isinstance(files, dict | list):
-        failed = [
-            ReportedFailure(f"{path} {_text(one.get('message'))}", path, _line(one.get("line")))
-            for path, file in _table(files).items()
-            for one in map(_table, _list(_table(file).get("messages")))
-        ]
-        failed += [ReportedFailure(_text(one)) for one in _list(report.get("errors"))]
-        return JsonReport(None, tuple(failed))
+        outside = _line(_at(report, "summary", "errors_outside_of_examples_count"))
+        failed += [ReportedFailure("an error outside of examples")] * min(outside, MOST_LINES)
+        return JsonReport(sum(one.get("status") == "passed" for one in examples), tuple(failed))
     return None
 
 
-def _problems(value: object) -> JsonReport | None:
-    if not (items := _list(value)) or not any(_KEYS & _table(one).keys() for one in items):
+def _of_linter(value: object) -> JsonReport | None:
+    report, items = _table(value), _tables(value)
+    if "generalDiagnostics" in report:  # Pyright, which counts lines from 0
+        failed = [
+            _complaint(_text(one.get("file")), one, "message", _line(_at(one, "range", "start", "line")) + 1)
+            for one in _tables(report["generalDiagnostics"])
+            if one.get("severity") == "error"
+        ]
+    elif "Issues" in report and "Report" in report:  # golangci-lint
+        failed = [
+            _complaint(_text(_at(one, "Pos", "Filename")), one, "Text", _line(_at(one, "Pos", "Line")))
+            for one in _tables(report["Issues"])
+        ]
+    elif "messages" in report and "statistics" in report:
+        failed = _problems(_tables(report["messages"]))
+    elif "totals" in report and isinstance(report.get("files"), dict | list):  # PHPStan
+        failed = [
+            _complaint(path, one, "message", _line(one.get("line")))
+            for path, file in _table(report["files"]).items()
+            for one in _tables(_at(file, "messages"))
+        ]
+        failed += [ReportedFailure(_text(one)) for one in _list(report.get("errors"))]
+    elif not any(_KEYS & one.keys() for one in items):
         return None
-    if "filePath" in _table(items[0]):
-        return _of_problems(
-            [
-                {**_table(one), "path": _table(file).get("filePath")}
-                for file in items
-                for one in _list(_table(file).get("messages"))
-                if _table(one).get("severity") == 2
-            ],
-            _problem,
+    elif "filePath" in items[0]:  # ESLint
+        failed = _problems(
+            {**one, "path": file.get("filePath")}
+            for file in items
+            for one in _tables(file.get("messages"))
+            if one.get("severity") == 2
         )
-    return _of_problems(items, _problem)
+    else:
+        failed = _problems(items)
+    return JsonReport(None, tuple(failed))
 
 
 _KEYS = {"filePath", "message-id", "messageId", "noqa_row", "severity"}
 
 
-def _of_problems(items: object, read: Callable[[Mapping[str, object]], ReportedFailure | None]) -> JsonReport:
-    found = (read(_table(one)) for one in _list(items))
-    return JsonReport(None, tuple(one for one in found if one is not None))
-
-
-def _pyright(item: Mapping[str, object]) -> ReportedFailure | None:
-    if item.get("severity") != "error":
-        return None
-    path, start = _text(item.get("file")), _table(_table(item.get("range")).get("start"))
-    return ReportedFailure(f"{path} {_text(item.get('message'))}", path, _line(start.get("line")) + 1)
-
-
-def _golangci(item: Mapping[str, object]) -> ReportedFailure | None:
-    place = _table(item.get("Pos"))
-    path = _text(place.get("Filename"))
-    return ReportedFailure(f"{path} {_text(item.get('Text'))}", path, _line(place.get("Line")))
+def _complaint(path: str, item: Mapping[str, object], words: str, line: int) -> ReportedFailure:
+    return ReportedFailure(f"{path} {_text(item.get(words))}", path, line)
 
 
 def _first(item: Mapping[str, object], *keys: str) -> str:
     return next((_text(item[key]) for key in keys if item.get(key)), "")
 
 
-def _problem(item: Mapping[str, object]) -> ReportedFailure | None:
-    if item.get("severity") in ("note", "information"):
-        return None
-    place = _table(item.get("location"))
-    begin = _table(_table(place.get("positions")).get("begin")).get("line")
-    path = _first(item, "path", "filename", "file") or _text(place.get("path"))
-    code = _first(item, "ruleId", "message-id", "messageId", "code", "check_name")
-    begin = item.get("line") or place.get("row") or _table(place.get("lines")).get("begin") or begin
-    line, message = _line(begin), _first(item, "message", "description")
-    words = " ".join(filter(None, (path, code, message)))
-    return ReportedFailure(words, path, line) if path else None
+def _problems(items: Iterable[Mapping[str, object]]) -> list[ReportedFailure]:
+    """Leaves out notes, and items without a path."""
+    found = []
+    for item in items:
+        place = _table(item.get("location"))
+        path = _first(item, "path", "filename", "file") or _text(place.get("path"))
+        if not path or item.get("severity") in ("note", "information"):
+            continue
+        code = _first(item, "ruleId", "message-id", "messageId", "code", "check_name")
+        begin = item.get("line") or place.get("row") or _at(place, "lines", "begin")
+        line = _line(begin or _at(place, "positions", "begin", "line"))
+        words = " ".join(filter(None, (path, code, _first(item, "message", "description"))))
+        found.append(ReportedFailure(words, path, line))
+    return found
 
 
 #: Characters, depth, elements; the excess is ignored.
