@@ -175,7 +175,14 @@ def python_checks(project: Project, told: Collection[str]) -> Iterator[PlainComm
         "flake8" in project.sections(name) for name in ("setup.cfg", "tox.ini")
     ):
         yield PlainCommand("flake8", "flake8", "flake8", PYTHON)
-    yield from _mypy(project, tools)
+    mypy: dict[str, object] = table(tools.get("mypy"))
+    has_mypy = "mypy" in tools or "mypy" in hooks(project)
+    for sections in map(project.sections, ("mypy.ini", ".mypy.ini", "setup.cfg")):
+        has_mypy = has_mypy or "mypy" in sections
+        mypy = {**mypy, **sections.get("mypy", {})}
+    if has_mypy:
+        names_files = any(mypy.get(key) for key in ("files", "packages", "modules"))
+        yield PlainCommand("mypy", "mypy", "mypy" if names_files else f"mypy {_package(project)}", PYTHON)
     if "ty" in tools or project.has("ty.toml"):
         yield PlainCommand("ty", "ty", "ty check", PYTHON)
     if "pyright" in tools or project.has("pyrightconfig.json"):
@@ -211,21 +218,6 @@ def _tests(project: Project, tools: dict[str, object]) -> Iterator[PlainCommand]
         folder = files[0].partition("/")[0]
         start = f" -s {folder}" if "/" in files[0] and not project.has(f"{folder}/__init__.py") else ""
         yield PlainCommand("python tests", "unittest", f"{before}python -m unittest discover -q{start}")
-
-
-def _mypy(project: Project, tools: dict[str, object]) -> Iterator[PlainCommand]:
-    """`mypy` alone if its settings list the files, otherwise with the project's package."""
-    settings: dict[str, object] = table(tools.get("mypy"))
-    configured = "mypy" in tools or "mypy" in hooks(project)
-    for name in ("mypy.ini", ".mypy.ini", "setup.cfg"):
-        sections = project.sections(name)
-        if "mypy" in sections:
-            configured = True
-            settings = {**settings, **sections["mypy"]}
-    if not configured:
-        return
-    named = any(settings.get(key) for key in ("files", "packages", "modules"))
-    yield PlainCommand("mypy", "mypy", "mypy" if named else f"mypy {_package(project)}", PYTHON)
 
 
 def _package(project: Project) -> str:

@@ -361,18 +361,17 @@ class RecipeFile:
             if again := _MAKE.match(line):
                 for other in again[1].split():
                     yield from self._lines(other, seen, deep + 1)
+            elif self.program == "just":
+                yield re.sub(r"\{\{ *[\w-]+ *\}\}", "", line).strip()
             else:
-                yield self._expanded(line)
-
-    def _expanded(self, line: str) -> str:
-        if self.program == "just":
-            return re.sub(r"\{\{ *[\w-]+ *\}\}", "", line).strip()
-        for _ in range(3):
-            grown = _USE.sub(lambda use: self._variables.get(use[1], _DEFAULTS.get(use[1], use[0])), line)
-            if grown == line or len(grown) > 2_000:
-                break
-            line = grown
-        return line
+                for _ in range(3):
+                    grown = _USE.sub(
+                        lambda use: self._variables.get(use[1], _DEFAULTS.get(use[1], use[0])), line
+                    )
+                    if grown == line or len(grown) > 2_000:
+                        break
+                    line = grown
+                yield line
 
 
 _DEFAULTS = {"PYTHON": "python", "ARGS": "", "TESTFLAGS": "", "PYTEST_ARGS": "", "TEST_ARGS": "", "args": ""}
