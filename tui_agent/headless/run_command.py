@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from tui_agent.errors import ChildFailed, UsageError
+from tui_agent.errors import UsageError
 from tui_agent.headless import arguments
 from tui_agent.headless.arguments import RunOptions
 from tui_agent.model import model_table
@@ -127,8 +126,7 @@ def run(
     with asyncio.Runner() as loop:
         try:
             for process in processes:
-                with suppress(ChildFailed):
-                    loop.run(process.start())
+                loop.run(process.start())
             from tui_agent.headless import run as body  # while the processes start
 
             return loop.run(body.run(options, ahead, model_ahead))

@@ -369,8 +369,9 @@ class ChildProcess:
                 self._forked = fork(self._module, variables(self.environment))
 
     async def start(self) -> None:
-        """Requests may be sent immediately. Raises `ChildFailed`."""
-        await self._connected()
+        """Starts it ahead of the first request, which reports a failure."""
+        with suppress(ChildFailed):
+            await self._connected()
 
     async def ask(
         self, method: str, params: dict[str, Any] | None = None, timeout: float | None = None

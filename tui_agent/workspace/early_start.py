@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
-from tui_agent.errors import ChildFailed
 from tui_agent.files.git_folder import TRUSTED_FILTERS
 from tui_agent.processes.child import ChildProcess
 from tui_agent.processes.environment import for_workspace
@@ -32,6 +30,5 @@ class EarlyChild(Struct, frozen=True):
 async def start_ahead(workspace: Path, filters: str) -> EarlyChild:
     """Call `avoid_programs_in` first, so that no program of the folder runs."""
     process = workspace_child(filters)
-    with suppress(ChildFailed):  # the first request reports it
-        await process.start()
+    await process.start()
     return EarlyChild(workspace, filters, process)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Collection, Coroutine, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Literal
 
@@ -127,11 +127,7 @@ class Workspace:
         self._take(PathListing(paths))
 
     def launch(self) -> None:
-        self._spawn(self._launch())
-
-    async def _launch(self) -> None:
-        with suppress(ChildFailed):
-            await self._child.start()
+        self._spawn(self._child.start())
 
     async def ready(self) -> None:
         await self._indexed.wait()
