@@ -278,34 +278,23 @@ class Watcher:
                 ears.close()
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> tuple[Repository | None, WatchPlan, _Listeners, str]:
+        """Polls if system limits are exceeded; the last value is that reason, or ""."""
         _check_folder(self._root)
-        for attempt in range(MOST_PLANS):
+        why, plans = "", 0
+        while True:
             repository = find_repository(self._root)
             plan = make_plan(self._root, repository)
+            plans += 1
             try:
-                return repository, plan, *self._open(plan, loop)
+                return repository, plan, _Listeners(self._watches(plan), loop), why
             except FileNotFoundError as error:
-                if attempt == MOST_PLANS - 1 or not os.path.isdir(self._root):
+                if plans >= MOST_PLANS or not os.path.isdir(self._root):
                     raise _failed(error) from error
-        raise AssertionError("the last attempt returns or raises")
-
-    def _open(self, plan: WatchPlan, loop: asyncio.AbstractEventLoop) -> tuple[_Listeners, str]:
-        """Polls if system limits are exceeded; returns that reason, or ""."""
-        why = ""
-        try:
-            if not self._polling:
-                try:
-                    return _Listeners(self._watches(plan), loop), ""
-                except FileNotFoundError:
-                    raise
-                except OSError as error:
-                    self._polling = True
-                    why = f"the system watches no more folders ({error}), so changes are looked for every two seconds"
-            return _Listeners(self._watches(plan), loop), why
-        except FileNotFoundError:
-            raise
-        except (OSError, RuntimeError) as error:
-            raise _failed(error) from error
+            except (OSError, RuntimeError) as error:
+                if self._polling or isinstance(error, RuntimeError):
+                    raise _failed(error) from error
+                self._polling = True
+                why = f"the system watches no more folders ({error}), so changes are looked for every two seconds"
 
     def _watches(self, plan: WatchPlan) -> list[Watch]:
         """Each yields batches, empty after each `STEP` without events; the first one confirms the watch."""
