@@ -16,6 +16,7 @@ from typing import Any
 
 import httpx
 
+from tui_agent.model.failures import Failure
 from tui_agent.processes.background import start_task
 
 _log = logging.getLogger(__name__)
@@ -39,7 +40,7 @@ OPENING_SECONDS = 0.3
 MOST_OPENING_SECONDS = 10.0
 
 _ends: dict[str, set[asyncio.Task[None]]] = {}
-_opening: dict[str, asyncio.Task[None]] = {}
+_opening: dict[str, asyncio.Task[httpx.Response]] = {}
 _used: dict[str, float] = {}
 
 
@@ -91,21 +92,14 @@ async def send_with_retry(send: Send, request: httpx.Request) -> httpx.Response:
     except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as error:
         if opened.new or not isinstance(request.stream, httpx.ByteStream):
             raise
-        if time.monotonic() - begun > STALE_SECONDS and not _is_unconfirmed(error):
+        unconfirmed = any(getattr(one, "errno", 0) == errno.ETIMEDOUT for one in Failure(error).chain)
+        if time.monotonic() - begun > STALE_SECONDS and not unconfirmed:
             raise
         _log.info("a connection had been closed meanwhile, the request is sent over another", exc_info=True)
         request.extensions = {**request.extensions, "trace": _ConnectionTrace()}
         response = await send(request)
     _used[origin] = time.monotonic()
     return response
-
-
-def _is_unconfirmed(error: BaseException | None) -> bool:
-    while error is not None:
-        if isinstance(error, OSError) and error.errno == errno.ETIMEDOUT:
-            return True
-        error = error.__cause__ or error.__context__
-    return False
 
 
 async def preconnect(client: httpx.AsyncClient, address: str) -> None:
@@ -118,18 +112,15 @@ async def preconnect(client: httpx.AsyncClient, address: str) -> None:
     origin = origin_of(url)
     if url.scheme != "https" or used_within(url, WARM_SECONDS) or origin in _opening:
         return
-    task = _opening[origin] = asyncio.create_task(_open(client, url), name="connections: opening")
+    root = url.copy_with(raw_path=b"/")
+    asking = client.head(root, follow_redirects=False, timeout=MOST_OPENING_SECONDS)
+    _opening[origin] = asyncio.create_task(asking, name="connections: opening")
     try:
-        await task
-    finally:
-        del _opening[origin]
-
-
-async def _open(client: httpx.AsyncClient, url: httpx.URL) -> None:
-    try:
-        await client.head(url.copy_with(raw_path=b"/"), follow_redirects=False, timeout=MOST_OPENING_SECONDS)
+        await _opening[origin]
     except (httpx.HTTPError, OSError):
         _log.debug("no connection was opened ahead", exc_info=True)
+    finally:
+        del _opening[origin]
 
 
 def end(response: httpx.Response, url: httpx.URL, pieces: AsyncIterator[bytes]) -> None:
