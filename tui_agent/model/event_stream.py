@@ -265,18 +265,9 @@ class _ValidatedStream(httpx.AsyncByteStream):
             raise BrokenStream("broke the connection") from error
 
     def _check(self, event: bytes) -> Iterable[_Event]:
-        if event.lstrip(_BLANK).startswith(_WHOLE_BODY):
-            self._wire.on_sign_of_life()
-            value = _as_json(event.strip(_BLANK))
-            if isinstance(value, str) and event.lstrip(_BLANK)[:1] == b"<":
-                status, headers = self._response.status_code, lowered(self._response.headers)
-                self._wire.error = ServerError(status, value[:MOST_ERROR_BYTES], None, headers)
-                raise BrokenStream("sent a page in place of an answer")
-            if not isinstance(value, dict):
-                raise BrokenStream("sent a body that is not valid JSON")
-            if is_error(value):
-                raise self._reported_error(value)
-            return _as_events(value, self._wire)
+        event = event.strip(_BLANK)
+        if event.startswith(_WHOLE_BODY):
+            return self._of_body(event)
         kind, data = _fields(event)
         if data == _DONE:
             self._over = True
@@ -296,9 +287,6 @@ class _ValidatedStream(httpx.AsyncByteStream):
                 value = json.loads(data)
         except (ValueError, RecursionError) as error:
             raise BrokenStream("sent an event that is not valid JSON") from error
-        return self._event(kind, data, value)
-
-    def _event(self, kind: str, data: str, value: Any) -> Iterable[_Event]:
         if not isinstance(value, dict):
             return ()
         if is_error(value):
@@ -321,6 +309,30 @@ class _ValidatedStream(httpx.AsyncByteStream):
             value = {**value, "usage": groq["usage"]}
             data = json.dumps(value)
         return [(kind, data.replace("\n", " "), value)]
+
+    def _of_body(self, text: bytes) -> Iterator[_Event]:
+        wire = self._wire
+        wire.on_sign_of_life()
+        body = _as_json(text)
+        if isinstance(body, str) and text[:1] == b"<":
+            status, headers = self._response.status_code, lowered(self._response.headers)
+            wire.error = ServerError(status, body[:MOST_ERROR_BYTES], None, headers)
+            raise BrokenStream("sent a page in place of an answer")
+        if not isinstance(body, dict):
+            raise BrokenStream("sent a body that is not valid JSON")
+        if is_error(body):
+            raise self._reported_error(body)
+        wire.usage = wire.usage or _holds_usage(body)
+        match body:
+            case {"choices": [{"message": dict()}, *_]}:
+                events = _of_completion(body)
+            case {"type": "message", "content": list()}:
+                events = _of_message(body)
+            case _:
+                raise BrokenStream("sent a body that holds no answer")
+        for event in events:
+            wire.ended = wire.ended or _gives_reason(event)
+            yield event.get("type", ""), json.dumps(event), event
 
     def _reported_error(self, body: Any) -> BrokenStream:
         headers = self._response.headers
@@ -439,15 +451,14 @@ class _Split:
     def last(self) -> list[bytes]:
         """The last event, which may lack its blank line."""
         rest = bytes(self._rest)
-        return [rest] if rest.strip() and (self._is_body or _is_whole(rest)) else []
-
-
-def _is_whole(event: bytes) -> bool:
-    try:
-        _, data = _fields(event)
-        return data == _DONE or isinstance(json.loads(data), dict)
-    except (ValueError, RecursionError, BrokenStream):
-        return False
+        if self._is_body:
+            return [rest]
+        try:
+            _, data = _fields(rest)
+            is_whole = data == _DONE or isinstance(json.loads(data), dict)
+        except (ValueError, RecursionError, BrokenStream):
+            return []
+        return [rest] if is_whole else []
 
 
 _decoder = msgspec.json.Decoder()
@@ -496,20 +507,6 @@ def _gives_reason(event: dict[str, Any]) -> bool | None:
         ):
             return False
     return None
-
-
-def _as_events(body: dict[str, Any], wire: Wire) -> Iterator[_Event]:
-    wire.usage = wire.usage or _holds_usage(body)
-    match body:
-        case {"choices": [{"message": dict()}, *_]}:
-            events = _of_completion(body)
-        case {"type": "message", "content": list()}:
-            events = _of_message(body)
-        case _:
-            raise BrokenStream("sent a body that holds no answer")
-    for event in events:
-        wire.ended = wire.ended or _gives_reason(event)
-        yield event.get("type", ""), json.dumps(event), event
 
 
 def _of_completion(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
