@@ -79,6 +79,7 @@ OPTIONAL = (
     ("temperature", re.compile(r"(?i)temperature|sampling")),
 )
 _VALUES = ("effort", "temperature")
+_EMPTY = (TextChunk(""), ReasoningChunk(""))
 
 
 class IncomingReply(Protocol):
@@ -304,21 +305,15 @@ class _Silence:
         """Raises `TimeoutError` after `seconds` of empty events."""
         now = asyncio.get_running_loop().time()
         progress = getattr(reader, "progress", None)
-        if any(map(_says_something, chunks)) or progress != self._progress:
+        says_something = (
+            chunk.arguments if isinstance(chunk, CallChunk) else chunk not in _EMPTY for chunk in chunks
+        )
+        if any(says_something) or progress != self._progress:
             self._since, self._events, self._progress = now, 0, progress
             return
         self._events += 1
         if self._events > MOST_EMPTY and now - self._since > seconds:
             raise TimeoutError
-
-
-def _says_something(chunk: Chunk) -> bool:
-    match chunk:
-        case TextChunk(text) | ReasoningChunk(text):
-            return bool(text)
-        case CallChunk():
-            return bool(chunk.arguments)
-    return True
 
 
 def _extend(limit: asyncio.Timeout, wire: Wire, seconds: float) -> None:

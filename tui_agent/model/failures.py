@@ -333,12 +333,14 @@ def words_in(body: object, deep: int = 0) -> str:
         case {"message": str(words)} | {"error": str(words)} | {"detail": str(words)} if words.strip():
             return _unwrapped(words, deep)
         case {"detail": list(parts)} | {"errors": list(parts)} | {"message": list(parts)}:
-            return "; ".join(filter(None, map(_part, parts)))
+            return "; ".join(filter(None, map(words_in, parts)))
         case {"error": {} as inner} | {"detail": {} as inner} if inner:
             return words_in(inner, deep + 1) or json.dumps(inner, ensure_ascii=False)
         case {"base_resp": {"status_msg": str(words)}} if words:
             return words
-        case {"title": str(words)} | {"type": str(words)}:
+        case {"msg": str(words), "loc": [*place]}:
+            return f"{'.'.join(map(str, place))}: {words}"
+        case {"msg": str(words)} | {"title": str(words)} | {"type": str(words)}:
             return words
     return ""
 
@@ -384,15 +386,6 @@ def _as_json(words: str) -> Any:
 def _unwrapped(words: str, deep: int) -> str:
     inner = _as_json(words)
     return (words_in(inner, deep + 1) if inner else "") or words
-
-
-def _part(part: object) -> str:
-    match part:
-        case {"msg": str(words), "loc": [*place]}:
-            return f"{'.'.join(map(str, place))}: {words}"
-        case {"msg": str(words)}:
-            return words
-    return words_in(part)
 
 
 def _one_line(words: str) -> str:

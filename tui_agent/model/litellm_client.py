@@ -81,14 +81,9 @@ def warm(model: str) -> None:
     """Imports about 500 modules by sending a completion to a closed port."""
     proxied = any(os.environ.get(name) or os.environ.get(name.lower()) for name in _PROXIES)
     if model.partition("/")[0] in _PLAIN and not proxied:
-        asyncio.run(_fail(model))
-
-
-async def _fail(model: str) -> None:
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))
-        try:
-            await litellm().acompletion(
+        with socket.socket() as nobody:
+            nobody.bind(("127.0.0.1", 0))
+            asking = litellm().acompletion(
                 model=model,
                 messages=[{"role": "user", "content": "hello"}],
                 stream=True,
@@ -98,8 +93,10 @@ async def _fail(model: str) -> None:
                 max_retries=0,
                 **_plain_tools(),
             )
-        except Exception as error:  # expected; litellm also raises plain exceptions
-            _log.debug("warm: %s", type(error).__name__)
+            try:
+                asyncio.run(asking)
+            except Exception as error:  # expected; litellm also raises plain exceptions
+                _log.debug("warm: %s", type(error).__name__)
 
 
 def refuse_login(model: str) -> None:

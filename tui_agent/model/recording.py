@@ -239,7 +239,7 @@ class RecordedModel:
         """Raises `UsageError` for an invalid file."""
         self.recording = load(Path(path))
         self._path = Path(path)
-        self._speed = _speed() if speed is None else speed
+        self._speed = real_number(os.environ.get(SPEED), 1.0) if speed is None else speed
         self._left: list[RecordedExchange] = list(self.recording.exchanges)
 
     def forget(self, asks: Iterable[str]) -> None:
@@ -315,7 +315,3 @@ class RecordedModel:
 
 _NONE = "This is a rehearsal: there is no recorded reply for this request."
 _REAL = "For other requests, start `tui-agent` with a model."
-
-
-def _speed() -> float:
-    return real_number(os.environ.get(SPEED), 1.0)
