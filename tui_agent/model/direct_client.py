@@ -283,9 +283,4 @@ async def ready() -> DirectTransport:
     """Imports the modules of a first request."""
     await asyncio.to_thread(client)
     await anyio.lowlevel.checkpoint()
-    return _transport()
-
-
-@cache
-def _transport() -> DirectTransport:
     return DirectTransport()

@@ -138,12 +138,14 @@ class Transports:
     def __init__(self) -> None:
         self._importing = asyncio.Lock()
         self._throttled = ThrottledImports()
+        self._direct: DirectTransport | None = None
 
     async def directly(self) -> DirectTransport:
         from tui_agent.model import direct_client
 
         async with self._importing:
-            return await direct_client.ready()
+            self._direct = self._direct or await direct_client.ready()
+            return self._direct
 
     async def through_litellm(self, warm: str = "") -> LitellmTransport:
         """Imports litellm once, on a thread, so that counting continues; slowly to only `warm` up."""
