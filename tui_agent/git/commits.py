@@ -11,7 +11,8 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +31,7 @@ from tui_agent.git.repository import (
     ignored,
     opened,
     persons_settings,
+    status_entries,
     submodules,
     withheld_filters,
 )
@@ -82,16 +84,22 @@ def commit_plan(root: str, first: Sequence[str]) -> dict[str, Any]:
     repository = find_repository(root)
     if repository is None:
         return {"is_repository": False, "files": [], "more": 0, "hooks": {}}
-    marks = dict(_changed(repository))
+    how = ("--porcelain=v2", "-z", "--no-renames", "--untracked-files=all", UNOPENED)
+    told = git(root, "status", *how, "--", ".")
+    marks = {
+        path: mark
+        for kind, mark, path in status_entries(repository, told)
+        if kind in "1?" and path and not path.endswith("/")
+    }
     wanted = [*(path for path in dict.fromkeys(first) if path in marks)]
     staged = [path for path, mark in marks.items() if mark[0] not in " ?"]
     order = list(dict.fromkeys((*wanted, *staged, *marks)))
-    told = order[:MOST_FILES]
-    seen = seen_of(root, told)
+    shown = order[:MOST_FILES]
+    seen = seen_of(root, shown)
     return {
         "is_repository": True,
-        "files": [{"path": path, "mark": marks[path], "seen": seen[path]} for path in told],
-        "more": len(order) - len(told),
+        "files": [{"path": path, "mark": marks[path], "seen": seen[path]} for path in shown],
+        "more": len(order) - len(shown),
         "hooks": find_hooks(root),
     }
 
@@ -106,7 +114,21 @@ def commit_diff(root: str, paths: Sequence[str]) -> dict[str, Any]:
 
 
 def seen_of(root: str, paths: Sequence[str]) -> dict[str, str]:
-    return {path: _seen(os.path.join(root, path)) for path in paths}
+    """Identifies each file's content; "" if it cannot be read."""
+    seen = dict.fromkeys(paths, "")
+    for path in seen:
+        place = os.path.join(root, path)
+        with suppress(OSError):
+            status = os.lstat(place)
+            if stat.S_ISLNK(status.st_mode):
+                seen[path] = md5(os.fsencode(os.readlink(place)))
+            elif stat.S_ISREG(status.st_mode) and status.st_size <= _MOST_READ:
+                how = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+                with open(os.open(place, how), "rb") as file:
+                    seen[path] = md5(file.read())
+            else:
+                seen[path] = f"{status.st_size} {status.st_mtime_ns}"
+    return seen
 
 
 def commit(root: str, message: str, files: Mapping[str, str], hooks: Mapping[str, str]) -> dict[str, str]:
@@ -164,38 +186,6 @@ def _why_not(repository: Repository, files: Mapping[str, str], hooks: Mapping[st
     return ""
 
 
-def _seen(place: str) -> str:
-    try:
-        status = os.lstat(place)
-        if stat.S_ISLNK(status.st_mode):
-            return md5(os.fsencode(os.readlink(place)))
-        if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_READ:
-            return f"{status.st_size} {status.st_mtime_ns}"
-        with open(os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            return md5(file.read())
-    except OSError:
-        return ""
-
-
-def _changed(repository: Repository) -> Iterator[tuple[str, str]]:
-    how = ("--porcelain=v2", "-z", "--no-renames", "--untracked-files=all", UNOPENED)
-    told = git(repository.root, "status", *how, "--", ".")
-    for record in map(os.fsdecode, told.out.split(b"\0")):
-        kind, _, rest = record.partition(" ")
-        mark, path = "??", rest
-        if kind == "1":
-            words = rest.split(" ", 7)
-            mark, path = words[0].replace(".", " "), "" if words[1].startswith("S") else words[7]
-        elif kind != "?":
-            continue
-        if (
-            path.startswith(repository.prefix)
-            and len(path) > len(repository.prefix)
-            and not path.endswith("/")
-        ):
-            yield path[len(repository.prefix) :], mark
-
-
 def _untracked(root: str, paths: Sequence[str]) -> list[str]:
     told = git(root, "ls-files", "-z", "--others", "--exclude-standard", "--", *_literal(paths))
     return [os.fsdecode(name) for name in told.names]
@@ -236,9 +226,12 @@ def tree_on_disk(repository: Repository, written: Sequence[str] = (), *, untrack
                 others = _with(repository, index, "ls-files", "-z", "--others", "--exclude-standard").names
                 found = [os.fsdecode(path) for path in others if not path.endswith(b"/")]
                 paths = Gate(Path(repository.root)).without_secrets(found)
-                sizes = ((path, _size(os.path.join(repository.root, path))) for path in paths)
-                small = _literal([path for path, size in sizes if size <= LARGEST_UNTRACKED])
-                _add(repository, index, *small)
+                small = []
+                for path in paths:
+                    with suppress(OSError):
+                        if os.lstat(os.path.join(repository.root, path)).st_size <= LARGEST_UNTRACKED:
+                            small.append(path)
+                _add(repository, index, *_literal(small))
             adding = ("update-index", "--add", "--remove", "-z", "--stdin")
             _with(repository, index, *adding, feed=listed(written))
             told = _with(repository, index, "write-tree", "--missing-ok")
@@ -260,13 +253,6 @@ def _add(repository: Repository, index: str, *pathspecs: str, update: bool = Fal
         options = ("--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul")
         feed = b"\0".join(map(os.fsencode, pathspecs))
         _with(repository, index, "add", *(("--update",) if update else ()), *options, feed=feed)
-
-
-def _size(path: str) -> int:
-    try:
-        return os.lstat(path).st_size
-    except OSError:
-        return 0
 
 
 def _with(repository: Repository, index: str, *arguments: str, feed: bytes | None = None) -> Result:

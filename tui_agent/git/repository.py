@@ -55,45 +55,34 @@ def persons_settings(found: GitFolder) -> Entries:
     kept = _answers.get(about)
     if kept is not None and kept[0] == _stamps(kept[0]):
         return kept[1]
-    files, entries = _ask(found, where)
-    if len(_answers) >= _MOST_ANSWERS:
-        _answers.clear()
-    own = (os.path.expanduser("~/.gitconfig"), os.path.join(_folder(where), "git", "config"))
-    named = (where.get("GIT_CONFIG_GLOBAL", ""), where.get("GIT_CONFIG_SYSTEM", "/etc/gitconfig"))
-    _answers[about] = (_stamps((*((*own, *filter(None, named))), *files)), entries)
-    return entries
-
-
-def _ask(found: GitFolder, where: dict[str, str]) -> tuple[list[str], Entries]:
     addresses = tuple((k, v) for k, v in found.entries if k.startswith("remote.") and k.endswith(".url"))
     with temporary_folder() as shared:
         for name in ("objects", "refs"):
             os.mkdir(os.path.join(shared, name))
-        with open(os.path.join(shared, "config"), "wb") as file:
-            file.write(format_config((("core.bare", "false"), *addresses)))
+        _write(os.path.join(shared, "config"), format_config((("core.bare", "false"), *addresses)))
         variables = {**dict.fromkeys(_WHERE), **where, "GIT_DIR": found.git_dir, "GIT_COMMON_DIR": shared}
         command = ("config", "--list", "--includes", "--show-scope", "--show-origin", "-z")
         told = run_git(found.work_tree, command, variables, seconds=_SECONDS)
     words = os.fsdecode(told.out).split("\0")
     files, entries = [], []
     for scope, origin, setting in zip(words[::3], words[1::3], words[2::3], strict=False):
-        if scope not in ("system", "global"):
-            continue
-        files.append(origin.removeprefix("file:"))
-        key, marker, value = setting.partition("\n")
-        entries.append((key, value if marker else "true"))
-    others = (entry for entry in entries if entry[0] not in _FILES)
+        if scope in ("system", "global"):
+            files.append(origin.removeprefix("file:"))
+            key, marker, value = setting.partition("\n")
+            entries.append((key, value if marker else "true"))
+    folder = os.path.join(where.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "git")
     settings = dict(entries)
-    named = (
-        (key, os.path.expanduser(settings.get(key) or os.path.join(_folder(where), "git", name)))
-        for key, name in _FILES.items()
-    )
-    named_files = tuple((key, path) for key, path in named if os.path.isabs(path) and os.path.isfile(path))
-    return files, (*others, *named_files)
-
-
-def _folder(where: dict[str, str]) -> str:
-    return where.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")
+    answer = [entry for entry in entries if entry[0] not in _FILES]
+    for key, name in _FILES.items():
+        path = os.path.expanduser(settings.get(key) or os.path.join(folder, name))
+        if os.path.isabs(path) and os.path.isfile(path):
+            answer.append((key, path))
+    own = (os.path.expanduser("~/.gitconfig"), os.path.join(folder, "config"))
+    named = (where.get("GIT_CONFIG_GLOBAL", ""), where.get("GIT_CONFIG_SYSTEM", "/etc/gitconfig"))
+    if len(_answers) >= _MOST_ANSWERS:
+        _answers.clear()
+    _answers[about] = (_stamps((*own, *filter(None, named), *files)), tuple(answer))
+    return _answers[about][1]
 
 
 def _stamps(paths: Iterable[str]) -> Stamps:
@@ -269,10 +258,16 @@ def ignored(repository: Repository, paths: Sequence[str], *, untracked: bool = F
     are excluded first.
     """
     if len(paths) > FEW and not untracked:
-        others = _untracked(repository, paths)
-        if not others:
-            return None if others is None else set()
-        return ignored(repository, others, untracked=True)
+        told = git(repository.root, "ls-files", "-z", "-t")
+        tracked = set(told.names)
+        names = {os.fsencode(path): path for path in paths}
+        folders = {parent for name in names for parent in _parents(name)}
+        if not told.ok or any(b"H " + folder in tracked for folder in folders):
+            return None
+        paths = [path for name, path in names.items() if not {b"H " + name, b"M " + name} & tracked]
+        if not paths:
+            return set()
+        untracked = True
     index = ("--no-index",) if untracked else ()
     return _named(git(repository.root, *_CHECK_IGNORE, *index, feed=_listed(paths)))
 
@@ -348,18 +343,6 @@ def ignored_apart(repository: Repository, paths: Sequence[str]) -> set[str]:
     others = [path for path, name in names.items() if path not in inside and name not in tracked]
     found = ignored(repository, others, untracked=True) if others else set()
     return inside | (set(others) if found is None else found)
-
-
-def _untracked(repository: Repository, paths: Sequence[str]) -> list[str] | None:
-    told = git(repository.root, "ls-files", "-z", "-t")
-    if not told.ok:
-        return None
-    tracked = set(told.names)
-    names = {os.fsencode(path): path for path in paths}
-    folders = {parent for name in names for parent in _parents(name)}
-    if any(b"H " + folder in tracked for folder in folders):
-        return None
-    return [path for name, path in names.items() if not {b"H " + name, b"M " + name} & tracked]
 
 
 def _parents(name: bytes) -> Iterator[bytes]:
@@ -504,6 +487,8 @@ def _write(path: str, data: bytes) -> None:
 
 #: A larger message would block the interface.
 MAX_MARKS: Final = 5000
+#: Number of fields before the path, which may contain spaces, by kind of a record.
+_FIELDS: Final = {"1": 7, "2": 8, "u": 9}
 _NO_REPOSITORY: dict[str, Any] = {"is_repository": False, "branch": "", "ahead": 0, "behind": 0, "marks": {}}
 
 
@@ -525,25 +510,7 @@ def status_and_deleted(root: str, untracked: Iterable[str] | None = None) -> tup
     told = git(root, "status", "--porcelain=v2", "--branch", "-z", looked_for, UNOPENED, "--", ".")
     if not told.ok:
         return _NO_REPOSITORY, []
-    records = [os.fsdecode(record) for record in told.out.split(b"\0")]
-    # Relative to the root. Splits are limited: paths may contain spaces.
-    marks: dict[str, str] = {}
-    rest = iter(records)
-    for record in rest:
-        match record[:2]:
-            case "1 ":
-                mark, path = record[2:4], record.split(" ", 8)[8]
-            case "2 ":
-                mark, path = record[2:4], record.split(" ", 9)[9]
-                next(rest, "")
-            case "u ":
-                mark, path = record[2:4], record.split(" ", 10)[10]
-            case "? ":
-                mark, path = "??", record[2:]
-            case _:
-                continue
-        if path.startswith(repository.prefix) and is_text(path):
-            marks[path[len(repository.prefix) :]] = mark.replace(".", " ")
+    marks = {path: mark for _, mark, path in status_entries(repository, told) if is_text(path)}
     for path in untracked or ():
         marks.setdefault(path, "??")
     deleted = []
@@ -552,7 +519,8 @@ def status_and_deleted(root: str, untracked: Iterable[str] | None = None) -> tup
         if not os.path.lexists(os.path.join(root, path)) if unmerged else mark[1] == "D":
             deleted.append(path)
     kept = dict(islice(marks.items(), MAX_MARKS))
-    facts = dict(record[2:].split(" ", 1) for record in records if record.startswith("# "))
+    headers = (os.fsdecode(record) for record in told.names if record.startswith(b"# "))
+    facts = dict(header[2:].split(" ", 1) for header in headers)
     branch = facts.get("branch.head", "")
     if branch == "(detached)":
         branch = facts.get("branch.oid", "")[:7]
@@ -565,3 +533,21 @@ def status_and_deleted(root: str, untracked: Iterable[str] | None = None) -> tup
         "behind": behind,
         "marks": kept,
     }, deleted
+
+
+def status_entries(repository: Repository, told: Result) -> Iterator[tuple[str, str, str]]:
+    """Yields kind ("S": a submodule), mark and path below the root from `git status --porcelain=v2 -z`."""
+    records = iter(told.names)
+    for record in map(os.fsdecode, records):
+        kind, _, rest = record.partition(" ")
+        mark, path = "??", rest
+        if kind in _FIELDS:
+            words = rest.split(" ", _FIELDS[kind])
+            mark, path = words[0].replace(".", " "), words[-1]
+            if kind == "2":
+                next(records, b"")  # the old path
+            kind = "S" if words[1].startswith("S") else kind
+        elif kind != "?":
+            continue
+        if path.startswith(repository.prefix):
+            yield kind, mark, path[len(repository.prefix) :]
