@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -116,8 +117,13 @@ def repositories(top: str) -> tuple[list[GitFolder], list[str]]:
         seen.add(folder)
         names = names_in_git(folder)
         if "HEAD" in names and "objects" in names:
-            inner = _of_submodule(folder)
-            if inner is not None:
+            inner = None
+            with suppress(OSError, ValueError):
+                config = read_regular(os.path.join(folder, "config"), 1 << 20).decode(errors="replace")
+                named = dict(parse_config(config)).get("core.worktree", "/nonexistent")
+                work_tree = os.path.realpath(os.path.join(folder, named))
+                inner = find_git_folder(work_tree) if os.path.isdir(work_tree) else None
+            if inner is not None and inner.git_dir == os.path.realpath(folder):
                 folders.append(inner)
             else:
                 others.append(os.path.join(folder, "objects"))
@@ -189,18 +195,6 @@ def in_progress(folder: GitFolder) -> list[str]:
             os.path.join(conflicts, inner, name) for name in names_in_git(os.path.join(conflicts, inner))
         ]
     return [path for path in found if os.path.isfile(path)]
-
-
-def _of_submodule(folder: str) -> GitFolder | None:
-    try:
-        settings = dict(
-            parse_config(read_regular(os.path.join(folder, "config"), 1 << 20).decode(errors="replace"))
-        )
-    except (OSError, ValueError):
-        return None
-    work_tree = os.path.realpath(os.path.join(folder, settings.get("core.worktree", "/nonexistent")))
-    found = find_git_folder(work_tree) if os.path.isdir(work_tree) else None
-    return found if found is not None and found.git_dir == os.path.realpath(folder) else None
 
 
 def names_in_git(folder: str) -> list[str]:

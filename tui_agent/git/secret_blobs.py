@@ -11,15 +11,18 @@ import os
 import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+import msgspec
 from msgspec import Struct
 
 from tui_agent.files import sensitive_paths
 from tui_agent.files.git_folder import GitFolder, read_regular
 from tui_agent.files.masking import hits, may_hold_key
 from tui_agent.files.numbers import whole_number
+from tui_agent.files.operating_system import read_start
 from tui_agent.files.sensitive_paths import is_secret
 from tui_agent.git.object_stores import names_in_git, object_stores
 from tui_agent.git.process import Result, started
@@ -65,8 +68,13 @@ class SecretNames(Struct):
     keyed: set[str] = set()
 
 
-def find_names(folder: GitFolder, known: SecretNames | None, asked: Sequence[bytes]) -> SecretNames:
-    """Incremental if few objects are new. Raises `GitUnreadable` and `ChildFailed`."""
+def find_names(folder: GitFolder, kept: Path, asked: Sequence[bytes]) -> SecretNames:
+    """Incremental if few objects are new since those of the file `kept`. Raises `GitUnreadable` and
+    `ChildFailed`.
+    """
+    known: SecretNames | None = None
+    with suppress(OSError, msgspec.MsgspecError):
+        known = msgspec.msgpack.decode(read_start(kept), type=SecretNames)
     stores = object_stores(folder.common_dir)
     packs = {pack for store in stores for pack in packs_of(store)}
     loose = {

@@ -27,7 +27,7 @@ import msgspec
 
 from tui_agent.errors import ChildFailed
 from tui_agent.files.git_folder import GitFolder, format_config, read_regular
-from tui_agent.files.operating_system import read_start, remove_folder
+from tui_agent.files.operating_system import remove_folder
 from tui_agent.files.private import make_private, temporary_folder, write_private
 from tui_agent.git import secret_blobs as blobs
 from tui_agent.git.object_stores import (
@@ -40,7 +40,7 @@ from tui_agent.git.object_stores import (
 )
 from tui_agent.git.process import run_git
 from tui_agent.git.repository import LONG_SECONDS
-from tui_agent.git.secret_blobs import GitUnreadable, SecretNames
+from tui_agent.git.secret_blobs import GitUnreadable
 
 SENTENCE: Final = b"(this is a secret, which is not shown in a trial view)\n"
 #: git reports further replaced blobs as corrupt.
@@ -76,8 +76,7 @@ def _replaced(
     below = b"" if way == "." else os.fsencode(way) + b"/"
     hidden = [path.removeprefix(below) for path in asked.hidden if path.startswith(below)]
     kept = Path(asked.cache, hashlib.sha256(os.fsencode(folder.common_dir)).hexdigest()[:32])
-    before = _stored_names(kept)
-    names = blobs.find_names(folder, before, hidden)
+    names = blobs.find_names(folder, kept, hidden)
     index = blobs.staged(folder, names)
     with suppress(OSError):
         write_private(kept, msgspec.msgpack.encode(names), sync=False)
@@ -309,13 +308,6 @@ def _start_of(path: str) -> bytes | None:
     try:
         return read_regular(path, _MOST_READ)
     except OSError:
-        return None
-
-
-def _stored_names(place: Path) -> SecretNames | None:
-    try:
-        return msgspec.msgpack.decode(read_start(place), type=SecretNames)
-    except (OSError, msgspec.MsgspecError):
         return None
 
 
