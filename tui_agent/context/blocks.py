@@ -8,7 +8,6 @@ copies escaped text into its edits, and would not reliably escape backslashes an
 from __future__ import annotations
 
 import re
-import unicodedata
 
 from tui_agent.files.lazy_regex import late
 from tui_agent.files.text import escaped, json_escaped, replaced
@@ -87,12 +86,10 @@ def cell(text: str) -> str:
 
 def quoted(text: str) -> str:
     """Quotes an XML attribute (XML 1.0, 2.3 and 3.3.3)."""
-    return f'"{replaced(text.translate(_ENTITIES), _entity)}"'
-
-
-def _entity(character: str) -> str:
-    lone = unicodedata.category(character) == "Cs"
-    return "\ufffd" if lone else f"&#{ord(character)};"
+    shown = replaced(
+        text.translate(_ENTITIES), lambda it: "\ufffd" if "\ud800" <= it <= "\udfff" else f"&#{ord(it)};"
+    )
+    return f'"{shown}"'
 
 
 _NARROWEST = 60

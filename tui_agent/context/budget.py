@@ -138,7 +138,7 @@ def emptied(message: Message, keep: Collection[str] = (), *, answered: bool = Tr
             ours = _BUNDLE.sub(lambda found: found[1] + "\n".join(_BUNDLED.findall(found[2])), ours)
             ours = _EDITOR.sub(_editor, ours)
             lines = [
-                _without_files(line) if line.startswith('{"type": "read_files"') else line
+                _slim(line, "files", _GONE) if line.startswith('{"type": "read_files"') else line
                 for line in ours.split("\n")
             ]
             text = "\n\n".join(part for part in ("\n".join(lines), words) if part)
@@ -155,35 +155,25 @@ def _editor(found: re.Match[str]) -> str:
     return f"<additional_data>\n{paths}\n</additional_data>"
 
 
-def _without_files(line: str) -> str:
-    try:
-        result = json.loads(line)
-        kept = [{key: value for key, value in file.items() if key not in _GONE} for file in result["files"]]
-        files = [file | {"truncated": True} for file in kept]
-        return json.dumps({**result, "files": files}, ensure_ascii=False)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return line
-
-
 def _slim_part(part: Part, keep: Collection[str]) -> Part:
     match part:
-        case TextPart(text) if (slim := _slim(text, "fileChanges", keep)) != text:
+        case TextPart(text) if (slim := _slim(text, "fileChanges", _CONTENTS, keep)) != text:
             return TextPart(slim)
         case CallPart(id, "propose_changes", arguments) if (
-            slim := _slim(arguments, "changes", keep)
+            slim := _slim(arguments, "changes", _CONTENTS, keep)
         ) != arguments:
             return CallPart(id, part.name, slim, part.native)
     return part
 
 
-def _slim(text: str, key: str, keep: Collection[str]) -> str:
+def _slim(text: str, key: str, gone: Collection[str], keep: Collection[str] = ()) -> str:
     try:
         value = json.loads(text)
-        changes = value[key]
-        for place, change in enumerate(changes):
-            if change.get("path") not in keep and any(name in change for name in _CONTENTS):
-                rest = {name: part for name, part in change.items() if name not in _CONTENTS}
-                changes[place] = rest | {"truncated": True}
+        files = value[key]
+        for place, file in enumerate(files):
+            if file.get("path") not in keep and any(name in file for name in gone):
+                rest = {name: part for name, part in file.items() if name not in gone}
+                files[place] = rest | {"truncated": True}
         return json.dumps(value, ensure_ascii=False)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return text
