@@ -85,11 +85,17 @@ def read_skills(
             if len(found) >= MAX_ENTRIES:
                 problems.append(Problem(file, f"only {MAX_ENTRIES} skills are used"))
                 return list(found.values()), problems, withheld
+            root = place.root if place.origin == "project" else folder
             try:
-                skill = _skill(file, folder, place)
+                document, name, description = _introduced(file, root, file.parent.name)
             except Unusable as error:
                 problems.append(Problem(file, error.why, error.line, file.parent.name))
                 continue
+            names = document.items("arguments") or ()
+            hint = document.text("argument-hint")
+            takes = bool(names or hint) or "$ARGUMENTS" in document.body
+            hidden = document.is_true("disable-model-invocation")
+            skill = Skill(name, name, description, folder, place.origin, hidden, takes, hint, names)
             before = found.get(skill.name)
             if before is None:
                 found[skill.name] = skill
@@ -101,18 +107,14 @@ def read_skills(
     return list(found.values()), problems, withheld
 
 
-def _skill(file: Path, folder: Path, place: ExtensionFolder) -> Skill:
-    root = place.root if place.origin == "project" else folder
+def _introduced(file: Path, root: Path, file_name: str) -> tuple[Document, str, str]:
+    """With its name and description. Raises Unusable."""
     document = parse(read_text(file, root))
-    name = name_of(document.text("name"), file.parent.name)
+    name = name_of(document.text("name"), file_name)
     description = document.text("description")
     if not description:
         raise Unusable("its front matter has no description")
-    names = document.items("arguments") or ()
-    hint = document.text("argument-hint")
-    takes = bool(names or hint) or "$ARGUMENTS" in document.body
-    hidden = document.is_true("disable-model-invocation")
-    return Skill(name, name, description[:MAX_DESCRIPTION], folder, place.origin, hidden, takes, hint, names)
+    return document, name, description[:MAX_DESCRIPTION]
 
 
 def skill_body(skill: Skill, trusted: TrustedFiles) -> str:
@@ -224,17 +226,26 @@ def read_agents(
             problems.append(Problem(file, f"only {MAX_ENTRIES} agents are used"))
             break
         try:
-            agent, left_out = _agent(file, place, models)
+            document, name, description = _introduced(file, place.root, file.stem)
         except Unusable as error:
             problems.append(Problem(file, error.why, error.line))
             continue
-        before = found.get(agent.key)
-        if before is not None and before.origin == agent.origin:
-            problems.append(Problem(file, f"another agent has the name {agent.key}"))
+        before = found.get(name)
+        if before is not None and before.origin == place.origin:
+            problems.append(Problem(file, f"another agent has the name {name}"))
             continue
-        key = agent.key if before is None else f"{agent.origin}:{agent.key}"
-        found.setdefault(key, replace(agent, key=key))
-        problems += [Problem(file, why) for why in left_out]
+        key = name if before is None else f"{place.origin}:{name}"
+        written = document.items("tools", "allowed-tools", "allowedTools")
+        named = None if written is None or tuple(written) == ("*",) else narrowing(written)
+        banned = narrowing(document.items("disallowedTools", "disallowed-tools") or ())
+        if missing := [*(named.left_out if named else ()), *banned.left_out]:
+            tools = display_path(", ".join(missing))[:200]
+            problems.append(Problem(file, f"these tools do not exist here: {tools}"))
+        model, wrong = _model(document, models)
+        problems += [Problem(file, why) for why in wrong]
+        tools, off = named.tools if named else None, tuple(banned.tools)
+        prompt = document.body.strip()
+        found.setdefault(key, AgentPrompt(key, description, prompt, place.origin, file, model, tools, off))
     return list(found.values()), problems
 
 
@@ -253,33 +264,6 @@ def _model(document: Document, models: Sequence[str]) -> tuple[str, list[str]]:
     model = model_of(name, models)
     wrong = [f"the model {display_path(name)[:80]}, which is not configured"] if model is None else []
     return model or "", wrong
-
-
-def _agent(file: Path, place: ExtensionFolder, models: Sequence[str]) -> tuple[AgentPrompt, list[str]]:
-    document = parse(read_text(file, place.root))
-    name = name_of(document.text("name"), file.stem)
-    description = document.text("description")
-    if not description:
-        raise Unusable("its front matter has no description")
-    left_out: list[str] = []
-    written = document.items("tools", "allowed-tools", "allowedTools")
-    named = None if written is None or tuple(written) == ("*",) else narrowing(written)
-    banned = narrowing(document.items("disallowedTools", "disallowed-tools") or ())
-    if missing := [*(named.left_out if named else ()), *banned.left_out]:
-        left_out.append(f"these tools do not exist here: {display_path(', '.join(missing))[:200]}")
-    model, wrong = _model(document, models)
-    tools = named.tools if named else None
-    agent = AgentPrompt(
-        name,
-        description[:MAX_DESCRIPTION],
-        document.body.strip(),
-        place.origin,
-        file,
-        model,
-        tools,
-        tuple(banned.tools),
-    )
-    return agent, left_out + wrong
 
 
 def described(workspace: Path, folders: Folders) -> dict[str, str]:
