@@ -54,6 +54,20 @@ class AgentProfile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     memory: Annotated[int, msgspec.Meta(ge=64 << 20)] = 16 << 30
     processes: Annotated[int, msgspec.Meta(ge=20)] = 4000
 
+    def __post_init__(self) -> None:
+        for host in self.hosts:
+            try:
+                parse_allowed(host)
+            except ValueError as error:
+                raise ValueError(f"`hosts` has {host!r}: {error}") from error
+        for path in (*self.credentials, *self.copied):
+            if path.startswith("/") or not {"", ".", ".."}.isdisjoint(path.split("/")):
+                raise ValueError(f"{path!r} must be a path below the home")
+        if "\0" in "".join((self.program, *self.arguments, *self.headless, *self.acp, *self.copied)):
+            raise ValueError("it has a NUL character")
+        if self.headless and PROMPT not in self.headless:
+            raise ValueError(f"`headless` needs {PROMPT} as one argument")
+
 
 class HostAnswers:
     """One host per line in `data/agents/NAME.hosts`."""
@@ -93,7 +107,7 @@ def load_profile(folders: Folders, name: str) -> AgentProfile:
         if _NAME.fullmatch(name) and path.is_file():
             try:
                 profile = msgspec.convert(read_toml(read_small(path).decode()), AgentProfile)
-                return _checked(msgspec.structs.replace(profile, name=name))
+                return msgspec.structs.replace(profile, name=name)
             except OSError as error:
                 raise SettingsError(
                     f"{path} cannot be read ({reason_of(error)})", "correct the file"
@@ -184,21 +198,3 @@ def _python_home(environment: str) -> str:
     except OSError:
         return ""
     return next((value.strip() for key, _, value in lines if key.strip() == "home"), "")
-
-
-def _checked(profile: AgentProfile) -> AgentProfile:
-    for host in profile.hosts:
-        try:
-            parse_allowed(host)
-        except ValueError as error:
-            raise ValueError(f"`hosts` has {host!r}: {error}") from error
-    for path in (*profile.credentials, *profile.copied):
-        if path.startswith("/") or not {"", ".", ".."}.isdisjoint(path.split("/")):
-            raise ValueError(f"{path!r} must be a path below the home")
-    if "\0" in "".join(
-        (profile.program, *profile.arguments, *profile.headless, *profile.acp, *profile.copied)
-    ):
-        raise ValueError("it has a NUL character")
-    if profile.headless and PROMPT not in profile.headless:
-        raise ValueError(f"`headless` needs {PROMPT} as one argument")
-    return profile
