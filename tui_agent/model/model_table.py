@@ -49,13 +49,10 @@ def is_ended(known: KnownModel, day: date, within: int = 0) -> bool:
     return bool(known.ends) and known.ends <= (day + timedelta(days=within)).isoformat()
 
 
+@cache
 def suggestion(provider: str, day: date | None = None) -> str:
     """The newest model that matches the provider's rule, or ""."""
-    return _suggestion(provider, day or today())
-
-
-@cache
-def _suggestion(provider: str, day: date) -> str:
+    day = day or today()
     rule = rules_of(provider).suggest
     if not rule:
         return ""

@@ -147,32 +147,24 @@ class LoginStore:
     @asynccontextmanager
     async def locked(self) -> AsyncGenerator[None]:
         """Excludes other processes, unless the folder is read-only."""
-        descriptor = await self._lock()
-        try:
-            yield
-        finally:
-            if descriptor >= 0:
-                os.close(descriptor)
-
-    async def _lock(self) -> int:
         try:
             make_private(self.folder)
             descriptor = open_private(self.folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW)
         except OSError:
-            return -1
+            descriptor = None
         try:
-            async with asyncio.timeout(LOCK_SECONDS):
-                while True:
-                    try:
-                        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                        return descriptor
-                    except BlockingIOError:
-                        await asyncio.sleep(_AGAIN_SECONDS)
-        except (OSError, TimeoutError):  # a file system without locks, or a stopped process
-            return descriptor
-        except BaseException:
-            os.close(descriptor)
-            raise
+            with suppress(OSError, TimeoutError):  # a file system without locks, or a stopped process
+                async with asyncio.timeout(LOCK_SECONDS):
+                    while descriptor is not None:
+                        try:
+                            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                            break
+                        except BlockingIOError:
+                            await asyncio.sleep(_AGAIN_SECONDS)
+            yield
+        finally:
+            if descriptor is not None:
+                os.close(descriptor)
 
     def _write(self, logins: dict[str, Login]) -> None:
         path = self.folder / FILE

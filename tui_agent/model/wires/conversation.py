@@ -137,7 +137,10 @@ def conversation(
                 if message.get("content") or images:
                     turns.append(UserTurn(message.get("content") or "", images, mark))
     close()
-    return Conversation("\n\n".join(filter(None, system)), tuple(_spaced(turns, rules)))
+    for place in range(len(turns) - 1, 0, -1) if rules.after_tool else ():
+        if isinstance(turns[place], UserTurn) and isinstance(turns[place - 1], CallAnswer):
+            turns.insert(place, ReplyTurn((TextPart(rules.after_tool),)))
+    return Conversation("\n\n".join(filter(None, system)), tuple(turns))
 
 
 def _reply_turn(message: Message, ids: _Ids, origin: Origin) -> ReplyTurn:
@@ -157,18 +160,6 @@ def _reply_turn(message: Message, ids: _Ids, origin: Origin) -> ReplyTurn:
                 if part.text or (own and part.native is not None):
                     parts.append(part if own else replace(part, native=None))
     return ReplyTurn(tuple(parts), own, came_from.prefix if own else "")
-
-
-def _spaced(
-    turns: Sequence[UserTurn | CallAnswer | ReplyTurn], rules: Rules
-) -> list[UserTurn | CallAnswer | ReplyTurn]:
-    spaced: list[UserTurn | CallAnswer | ReplyTurn] = []
-    for turn in turns:
-        before = spaced[-1] if spaced else None
-        if rules.after_tool and isinstance(turn, UserTurn) and isinstance(before, CallAnswer):
-            spaced.append(ReplyTurn((TextPart(rules.after_tool),)))
-        spaced.append(turn)
-    return spaced
 
 
 class _Ids:

@@ -215,8 +215,24 @@ class MessageReader(ReplyReader):
             case {"type": "message_start"}:
                 self._count(mapping(event.get("message")).get("usage"))
                 self.thinks = True
-            case {"type": "content_block_start", "content_block": dict(block)}:
-                return self._begun(place, block)
+            case {"type": "content_block_start", "content_block": {"type": "tool_use"} as block}:
+                self.thinks = False
+                given = block.get("input")
+                text = json.dumps(given, ensure_ascii=False) if given else ""
+                return self.call(place, block.get("id"), block.get("name"), text)
+            case {"type": "content_block_start", "content_block": {"type": "text"} as block}:
+                self.thinks = False
+                return self.text(place, block.get("text"))
+            case {"type": "content_block_start", "content_block": {"type": "thinking"} as block}:
+                self.thinks = True
+                self._signatures[place] = []
+                self._sign(place, block.get("signature"))
+                return self.think(place, block.get("thinking"))
+            case {
+                "type": "content_block_start",
+                "content_block": {"type": "redacted_thinking", "data": str(data)},
+            }:
+                self.keep(place, ThinkingPart, {"type": "redacted_thinking", "data": data}, len(data))
             case {"type": "content_block_delta", "delta": {"type": "text_delta"} as delta}:
                 return self.text(place, delta.get("text"))
             case {"type": "content_block_delta", "delta": {"type": "input_json_delta"} as delta}:
@@ -236,25 +252,6 @@ class MessageReader(ReplyReader):
                 if isinstance(reason, str):
                     self.reason = _REASONS.get(reason, "stop")
                 self._count(event.get("usage"))
-        return []
-
-    def _begun(self, place: Place, block: dict[str, Any]) -> list[Chunk]:
-        match block:
-            case {"type": "tool_use"}:
-                self.thinks = False
-                given = block.get("input")
-                text = json.dumps(given, ensure_ascii=False) if given else ""
-                return self.call(place, block.get("id"), block.get("name"), text)
-            case {"type": "text"}:
-                self.thinks = False
-                return self.text(place, block.get("text"))
-            case {"type": "thinking"}:
-                self.thinks = True
-                self._signatures[place] = []
-                self._sign(place, block.get("signature"))
-                return self.think(place, block.get("thinking"))
-            case {"type": "redacted_thinking", "data": str(data)}:
-                self.keep(place, ThinkingPart, {"type": "redacted_thinking", "data": data}, len(data))
         return []
 
     def _sign(self, place: Place, signature: Any) -> None:
