@@ -16,7 +16,7 @@ import time
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import mcp_types
 import msgspec
@@ -29,13 +29,11 @@ from tui_agent.files.masking import masked
 from tui_agent.files.private import make_private, open_private
 from tui_agent.files.text import clean, one_line, size_in_words
 from tui_agent.mcp_servers import transports
+from tui_agent.mcp_servers.login import log_in
 from tui_agent.mcp_servers.offer import MAX_OTHERS, MAX_TOOLS, RawOffer, checked_offer
 from tui_agent.mcp_servers.servers import ToolServer
+from tui_agent.mcp_servers.transports import ServerAddress
 from tui_agent.processes.serve import Announce, Handler, Send, run
-
-if TYPE_CHECKING:
-    from tui_agent.mcp_servers.transports import ServerAddress
-
 
 #: Bytes of a result that is sent whole; of a longer one, bytes of the beginning and the end.
 WHOLE, HEAD, TAIL = 100_000, 20_000, 10_000
@@ -325,8 +323,6 @@ class RunningServer:
     async def _transport(self, last: AsyncExitStack) -> Any:
         settings = self.server.settings
         if settings.url:
-            from tui_agent.mcp_servers.transports import ServerAddress
-
             self._address = ServerAddress(self.server)
             return await self._address.transport(last)
         try:
@@ -415,9 +411,6 @@ class WorkerMethods:
         """Sends `{"open": url}` when the user has a page to open, and at last `{"done": whether one was
         needed}`.
         """
-        from tui_agent.mcp_servers.login import log_in
-        from tui_agent.mcp_servers.transports import ServerAddress
-
         server = msgspec.convert(params["server"], ToolServer)
         self._pasted = asyncio.get_running_loop().create_future()
         addresses: list[ServerAddress] = []

@@ -73,8 +73,13 @@ def wanted(key: str) -> str:
             return "one of " + ", ".join(f'"{value}"' for value in values)
         case msgspec.inspect.VarTupleType(item_type=msgspec.inspect.StructType(cls=cls)):
             return f"tables with {_TABLES[cls]}"
-        case msgspec.inspect.VarTupleType(item_type=item):
-            return f'a list of {_kind_of(item)}, such as ["a.md", "b.md"]'
+        case msgspec.inspect.VarTupleType(
+            item_type=msgspec.inspect.StrType(max_length=None, pattern=str() as pattern)
+        ):
+            kind = "patterns inside the workspace" if "*/" in pattern else "file names without folders"
+            return f'a list of {kind}, such as ["a.md", "b.md"]'
+        case msgspec.inspect.VarTupleType():
+            return 'a list of text in quotes, such as ["a.md", "b.md"]'
         case msgspec.inspect.DictType(value_type=msgspec.inspect.StructType(cls=cls)) if cls is HookSettings:
             return 'tables by name with event and command, such as {lint = {event = "Applied", command = "make lint"}}'
         case msgspec.inspect.DictType():
@@ -83,13 +88,6 @@ def wanted(key: str) -> str:
             return "the name of a file, without a folder"
         case _:
             return "text in quotes"
-
-
-def _kind_of(item: msgspec.inspect.Type) -> str:
-    match item:
-        case msgspec.inspect.StrType(max_length=None, pattern=str() as pattern):
-            return "patterns inside the workspace" if "*/" in pattern else "file names without folders"
-    return "text in quotes"
 
 
 def _range(low: float | None, high: float | None) -> str:

@@ -31,6 +31,7 @@ _READABLE = re.compile(r"text/.*|application/(?:.*\+)?(?:json|xml|yaml|toml|java
 _AS_IT_IS = "%/:?@!$&'()*+,;=[]"
 _REMEDY = "give an address such as https://docs.python.org/3/"
 _BLANK = re.compile(r"\n{3,}")
+_CHARSET = re.compile(rb"<meta[^>]{0,200}charset=[\"']?([\w-]{1,40})", re.IGNORECASE)
 
 #: Returns a host's addresses. Raises OSError, and `TuiAgentError` if one is not public.
 Resolve = Callable[[str, int], Awaitable[list[str]]]
@@ -126,7 +127,13 @@ async def _answer(pool: httpcore.AsyncConnectionPool, url: str) -> dict[str, Any
             if len(data) > MOST_BYTES:
                 break
     cut = len(data) > MOST_BYTES
-    written = _decoded(bytes(data[:MOST_BYTES]), response.charset_encoding)
+    charset, page = response.charset_encoding or "", bytes(data[:MOST_BYTES])
+    if not charset and (named := _CHARSET.search(page, 0, 4096)):
+        charset = named[1].decode()
+    try:
+        written = page.decode(charset or "utf-8", "replace")
+    except LookupError:
+        written = page.decode("utf-8", "replace")
     if "\0" in written:
         raise TuiAgentError(f"{url} is not text", "read a page of text")
     if "html" in kind or (not kind and written.lstrip()[:1] == "<"):
@@ -143,17 +150,6 @@ class _Stream(httpx.AsyncByteStream):
     async def __aiter__(self) -> Any:
         async for piece in self._pieces:
             yield piece
-
-
-def _decoded(data: bytes, charset: str | None) -> str:
-    if charset is None and (
-        named := re.search(rb"<meta[^>]{0,200}charset=[\"']?([\w-]{1,40})", data[:4096], re.I)
-    ):
-        charset = named[1].decode()
-    try:
-        return data.decode(charset or "utf-8", "replace")
-    except LookupError:
-        return data.decode("utf-8", "replace")
 
 
 def as_markdown(html: str) -> tuple[str, str]:
