@@ -48,12 +48,10 @@ class Excerpt(Struct, frozen=True):
 
 
 def attached(files: Sequence[OpenFile]) -> list[OpenFile]:
-    """The active file, then the most recently changed."""
     return sorted(files, key=lambda file: (not file.active, -file.mtime, file.path))[:ATTACHED_FILES]
 
 
 def excerpt(file: OpenFile) -> Excerpt:
-    """Returns the active file in full if small enough, the beginning of others."""
     lines = file.text.splitlines()
     if file.active and not file.brief and len(file.text) <= WHOLE_CHARACTERS:
         return Excerpt(1, tuple(lines), len(lines), True)
@@ -98,7 +96,6 @@ def new_blocks(found: Mapping[str, str], sent: Mapping[str, str]) -> dict[str, s
 
 
 def gone_blocks(found: Mapping[str, str], sent: Mapping[str, str], opened: Collection[str]) -> dict[str, str]:
-    """Returns replacements: a cleared selection, no active file, closed files."""
     gone: dict[str, str] = {}
     for block, mark in sent.items():
         path = block.removeprefix("file:")

@@ -131,7 +131,6 @@ def _is_letter(character: str) -> bool:
     return character == "_" or character.isalnum()
 
 
-#: Average bytes per token of source code, and bytes of a line number.
 BYTES_A_TOKEN = 4
 NUMBER_BYTES = 5
 MASKED = (
@@ -183,7 +182,6 @@ def cost(size: int, lines: int) -> int:
 
 
 def numbered(text: str, ranges: Sequence[Range] = ()) -> str:
-    """Adds line numbers (`1: `) and normalizes line breaks."""
     lines = [line for piece in pieces(text) for line in piece.splitlines()]
     if not ranges:
         return "\n".join(f"{number}: {line}" for number, line in enumerate(lines, 1))

@@ -87,7 +87,6 @@ def _todo(todo: TodoNote) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """Cuts the middle of a text longer than about `most` characters."""
     if len(text) <= most:
         return text
     half = max(1, most // 2)

@@ -23,7 +23,7 @@ BYTES_A_TOKEN = 4
 
 
 def outline(index: Index, max_tokens: int) -> str:
-    """Returns top-level files, and folders with file counts, shallow folders first, in about `max_tokens`."""
+    """Shallow folders first."""
     there = index.overview()
     lines = chain(map(name, there.files), (f"{name(path)}/ ({count})" for path, count in there.folders))
     kept: list[str] = []

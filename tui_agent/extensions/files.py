@@ -165,7 +165,7 @@ def read_bytes(path: Path, root: Path, most: int) -> bytes:
 
 
 def digest_of(path: Path, root: Path, most: int) -> str:
-    """Returns the SHA-256 of a file, or "" if it cannot be read within the limits."""
+    """SHA-256; "" for a file that cannot be read within the limits."""
     try:
         return hashlib.sha256(read_bytes(path, root, most)).hexdigest()
     except Unusable:
@@ -181,7 +181,7 @@ _ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\", "/": "/", "r": "\r", "0"
 
 
 class Document(Struct, frozen=True):
-    """A Markdown file: the fields of its front matter, and the text after it."""
+    """A Markdown file with front matter."""
 
     fields: Mapping[str, Value]
     body: str

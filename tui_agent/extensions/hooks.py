@@ -304,7 +304,7 @@ class HookResult(Struct, frozen=True):
 
 
 def environment(hook: Hook, root: Path) -> dict[str, str]:
-    """Returns the whole environment for the user's hooks, and no keys for a workspace's hooks."""
+    """Without keys for a workspace's hooks."""
     whole = dict(os.environ) if hook.origin != "project" else for_any()
     if hook.origin == "project":
         whole.pop("PYTHONPATH", None)

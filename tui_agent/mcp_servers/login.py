@@ -30,8 +30,6 @@ class WantsLogin(Exception):
 
 
 class KeptTokens(TokenStorage):
-    """The login at one server in the user's logins."""
-
     def __init__(self, server: ToolServer) -> None:
         self.store, self.name = LoginStore(), login_name(server)
         self.kept: dict[str, Any] = {}

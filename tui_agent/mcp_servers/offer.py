@@ -69,7 +69,7 @@ class RawOffer(Struct):
 
 
 def checked_offer(server: str, raw: RawOffer) -> ServerOffer:
-    """Returns the usable entries. Slow for thousands of schemas."""
+    """Slow for thousands of schemas."""
     problems: list[str] = []
     tools: dict[str, ServerTool] = {}
     for one in raw.tools[:MAX_TOOLS]:
@@ -158,7 +158,7 @@ def _cleaned(value: Any, key: str = "") -> Any:
 
 
 def stored_offer(cache: Path, digest: str) -> ServerOffer | None:
-    """Returns the lists of an earlier session, or None. Blocking."""
+    """Blocking."""
     try:
         path = _path(cache, digest)
         return msgspec.json.decode(

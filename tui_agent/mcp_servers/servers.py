@@ -53,7 +53,7 @@ class ToolServer(Struct, frozen=True):
 
     @property
     def shown(self) -> str:
-        """The command line or the address, in one line, without the values of variables and headers."""
+        """Without the values of variables and headers."""
         settings = self.written or self.settings
         words = [settings.command, *settings.args] if settings.command else [settings.url]
         return one_line(" ".join(words))[:200]

@@ -200,8 +200,6 @@ CONNECT, BETWEEN = 10.0, 3_600.0
 
 
 class BoundedStream(httpx2.AsyncByteStream):
-    """The body of an answer; raises an error above the limit."""
-
     def __init__(self, stream: httpx2.AsyncByteStream) -> None:
         self._stream = stream
 

@@ -121,8 +121,6 @@ _URL = re.compile(r"https?://[\x21-\x7e]{1,2000}")
 
 
 class Questions:
-    """Sends the questions of servers to the parent, and waits for its answers."""
-
     def __init__(self, announce: Announce) -> None:
         self._announce = announce
         self._open: dict[int, asyncio.Future[tuple[Action, Any]]] = {}

@@ -44,7 +44,6 @@ _log = logging.getLogger(__name__)
 RETRIES, SUMMARY_RETRIES = 5, 1
 
 
-#: As the requirements of this package say.
 LITELLM = "litellm<2"
 
 

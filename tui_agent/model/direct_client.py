@@ -173,7 +173,6 @@ class DirectStream:
         return self
 
     async def __anext__(self) -> list[Chunk]:
-        """Returns the chunks of events received together."""
         if self._failed is not None:
             raise self._failed
         chunks: list[Chunk] = []

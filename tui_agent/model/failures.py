@@ -205,8 +205,6 @@ _DEEPEST = 4
 
 @dataclass(frozen=True)
 class Failure:
-    """An exception with its causes, and the server's response if any."""
-
     error: BaseException
     refused: ServerError | None = None
 

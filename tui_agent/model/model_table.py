@@ -73,7 +73,6 @@ def follower(provider: str, model: str, day: date | None = None) -> str:
 
 
 def about_the_end(provider: str, model: str, known: KnownModel, day: date | None = None) -> str:
-    """A note about a retirement and the successor, or ""."""
     day = day or today()
     if not is_ended(known, day, REPORTED_DAYS):
         return ""
@@ -256,8 +255,6 @@ def table() -> ModelTable:
 
 
 class Route(Struct, frozen=True):
-    """Name, rules, address, key and table entry at the provider."""
-
     provider: str
     model: str
     rules: Rules

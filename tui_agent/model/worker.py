@@ -1,7 +1,6 @@
 """The model child's program: counts tokens, describes models, and streams replies, directly or through
 litellm.
 
-Methods: `ping`, `count`, `warm`, `connect`, `abilities`, `models`, `stream`, `reach`, `upload`, `delete`.
 tiktoken and litellm are imported on demand, litellm on a thread. Run as `python -m
 tui_agent.model.worker`.
 """
@@ -105,7 +104,6 @@ class ThrottledImports:
             yield
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
-        """Pauses and finds nothing."""
         if threading.get_ident() != self._thread or self._wanted.is_set():
             return
         self._sleep(min(time.monotonic() - self._since, LONGEST_PAUSE))

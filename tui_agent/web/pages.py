@@ -29,7 +29,7 @@ def _reader() -> ChildProcess:
 
 
 class Pages:
-    """Reads pages in a child process, which runs from the first page to `close`."""
+    """The child process runs from the first page to `close`."""
 
     def __init__(self, reader: Callable[[], ChildProcess] = _reader) -> None:
         self._reader = reader

@@ -185,7 +185,6 @@ def cache_marks(messages: Sequence[Message]) -> frozenset[int]:
 
 
 def described(function: dict[str, Any]) -> dict[str, Any]:
-    """Its name, and its description if any."""
     return {key: function[key] for key in ("name", "description") if function.get(key)}
 
 
