@@ -77,14 +77,15 @@ class SessionPicker(Chooser):
     """
 
     def __init__(self, data: Path, workspace: Path, current: str = "") -> None:
-        super().__init__("", self._rows_of, "text of a message, or a file name", first=self._at_first)
+        super().__init__("", self._rows_of, "text of a message, or a file name", first=lambda: self._at)
         self._data = data
         self._workspace = workspace
         self._current = current
         self._everywhere = False
         self._sort: Sort = SORTS[0]
         self._entries: dict[str, SessionEntry] = {}
-        self._before = ""
+        #: The entry at the cursor of the next list.
+        self._at = ""
 
     def body(self) -> Iterable[Widget]:
         typed, options = super().body()
@@ -113,8 +114,10 @@ class SessionPicker(Chooser):
         entries = await asyncio.to_thread(list_sessions, self._data, where, words)
         if not self.query(OptionList):
             return
-        self._before = self.value
+        before = self.value
         self._entries = {entry.id: entry for entry in sorted_by(entries, self._sort)[:MOST]}
+        others = (name for name in self._entries if name != self._current)
+        self._at = before if before in self._entries else next(others, "")
         super().narrow("")
         scope = "everywhere" if self._everywhere else "of this workspace"
         self.retitle(
@@ -131,10 +134,6 @@ class SessionPicker(Chooser):
             ChooserRow(name, _row(entry, self._everywhere, self._current, room))
             for name, entry in self._entries.items()
         ]
-
-    def _at_first(self) -> str:
-        others = (name for name in self._entries if name != self._current)
-        return self._before if self._before in self._entries else next(others, "")
 
     @on(OptionList.OptionHighlighted)
     @work(exclusive=True, group="preview")

@@ -91,7 +91,7 @@ class DiffView(LineView):
         self._states, self._current = tuple(states), current
         self._changed()
         if moved:
-            self.call_after_refresh(self._reveal)
+            self.keep_in_view()
 
     def show_undecided(self, diff: Diff, current: int = -1) -> None:
         if diff.hunks:

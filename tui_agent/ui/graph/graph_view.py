@@ -137,7 +137,21 @@ def assign_positions(layers: Sequence[Sequence[str]], waits_for: Mapping[str, Se
                 wanted = rows[-1]
             item.row = max(wanted, free)
             free = item.row + 1
-    _part_lines(items)
+    # Later layers are half a row lower if lines would overlap.
+    shift, shifts = 0, [0] * len(items)
+    for index, layer in enumerate(items[:-1]):
+        beyond = {target.row for item in layer for target in item.targets}
+        for source in layer:
+            only_line = {target.row for target in source.targets} == {source.row}
+            fans_out = all(len(target.sources) == 1 for target in source.targets)
+            on_row = any(target.row == source.row for target in source.targets)
+            if source.targets and source.row in beyond and not only_line and not (fans_out and on_row):
+                shift ^= 1
+                break
+        shifts[index + 1] = shift
+    for layer, down in zip(items, shifts, strict=True) if any(shifts) else ():
+        for item in layer:
+            item.row = item.row * 2 + down
     lanes = [_assign_lanes(layer) for layer in items]
     rows = 1 + max((item.row for layer in items for item in layer), default=-1)
     return Layout(items, lanes, rows)
@@ -172,26 +186,6 @@ def _with_passes(
 def _tie(source: LayerItem, target: LayerItem) -> None:
     source.targets.append(target)
     target.sources.append(source)
-
-
-def _part_lines(items: list[list[LayerItem]]) -> None:
-    """Shifts later layers by half a row if lines would overlap."""
-    shift, shifts = 0, [0] * len(items)
-    for index, layer in enumerate(items[:-1]):
-        beyond = {target.row for item in layer for target in item.targets}
-        for source in layer:
-            only_line = {target.row for target in source.targets} == {source.row}
-            fans_out = all(len(target.sources) == 1 for target in source.targets)
-            on_row = any(target.row == source.row for target in source.targets)
-            if source.targets and source.row in beyond and not only_line and not (fans_out and on_row):
-                shift ^= 1
-                break
-        shifts[index + 1] = shift
-    if not any(shifts):
-        return
-    for layer, down in zip(items, shifts, strict=True):
-        for item in layer:
-            item.row = item.row * 2 + down
 
 
 def _assign_lanes(layer: Sequence[LayerItem]) -> int:
@@ -372,7 +366,7 @@ class GraphView(LineView):
                 ):
                     self.refresh(Region(0, y, self.outer_size.width, 1))
         if moved:
-            self.call_after_refresh(self._reveal)
+            self.keep_in_view()
 
     def on_resize(self) -> None:
         self._find_places()

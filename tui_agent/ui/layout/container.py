@@ -38,10 +38,6 @@ _MARKS = re.compile(rf" [{''.join(_COLOURS)}]\d*")
 _COUNTED = re.compile(rf"\S+( [\d,/]+\b| [{''.join(_COLOURS)}]\d*)*")
 
 
-def _brief(title: str) -> str:
-    return title.rpartition(" · ")[0] or title
-
-
 def _counts(title: str, letters: int | None = None) -> str:
     found = _COUNTED.match(title)
     name, space, counts = (found[0] if found else title).partition(" ")
@@ -50,7 +46,14 @@ def _counts(title: str, letters: int | None = None) -> str:
 
 #: Cells between two titles, and how titles are written, from the best to one for very few cells.
 _FORMS = (
-    *((3, str), (2, str), (3, _brief), (3, _counts), (2, _counts), (1, _counts)),
+    *(
+        (3, str),
+        (2, str),
+        (3, lambda title: title.rpartition(" · ")[0] or title),
+        (3, _counts),
+        (2, _counts),
+        (1, _counts),
+    ),
     *((1, partial(_counts, letters=letters)) for letters in (6, 4, 3, 2, 1)),
 )
 

@@ -268,6 +268,13 @@ class LineView(ScrollView, can_focus=True):
         how["animate"] = False
         super().scroll_to(x, y, **how)
 
+    def keep_in_view(self) -> None:
+        """Scrolls to the current line after the next layout."""
+        self.call_after_refresh(self._reveal)
+
+    def _reveal(self) -> None:
+        pass
+
     def forget_drawn(self) -> None:
         """Called on a theme change: subclasses drop cached lines."""
 
@@ -340,9 +347,6 @@ class Rows(LineView):
         self.refresh()
         self._reveal()
         self.post_message(self.Moved(self, key))
-
-    def keep_in_view(self) -> None:
-        self.call_after_refresh(self._reveal)
 
     def row_at(self, y: int) -> Row | None:
         if not 0 <= y < len(self._lines):
