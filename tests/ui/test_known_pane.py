@@ -61,7 +61,7 @@ async def test_a_file_is_opened_by_key_and_by_mouse():
         await pilot.click(offset=(5, 2))
         await pilot.click(offset=(5, 2))
         await pilot.pause()
-        assert app.noted.named("files.open") == [("src/utils.py",), ("old.py",)]
+        assert app.noted.named("files.open") == [("src/utils.py", 0), ("old.py", 0)]
 
 
 async def test_files_that_had_to_leave_are_counted():

@@ -149,7 +149,7 @@ async def test_the_file_under_the_cursor_is_opened():
     async with app.run_test(size=(40, 14)) as pilot:
         await pilot.press("o")
         await pilot.press("down", "down", "enter")
-        assert app.noted.named("files.open") == [("src/a.ts",), ("src/b.ts",)]
+        assert app.noted.named("files.open") == [("src/a.ts", 0), ("src/b.ts", 0)]
 
 
 async def test_many_files_are_folded_until_asked_for():

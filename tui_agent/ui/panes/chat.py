@@ -26,7 +26,7 @@ from tui_agent.ui.slash_commands import COMMANDS, Call, call_of, text_command
 from tui_agent.ui.widgets.command_output import PlacePressed
 from tui_agent.ui.widgets.line_view import Hint, HintLine
 from tui_agent.ui.widgets.messages import TextBlock
-from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.pane import Pane, open_file
 from tui_agent.ui.widgets.prompt import CompletionList, Prompt
 from tui_agent.ui.widgets.prompt_lines import (
     ApprovalLine,
@@ -414,7 +414,7 @@ class ChatPane(Pane):
     def _open_place(self, message: PlacePressed) -> None:
         root = f"{self.session.workspace.root}/"
         path = message.path.removeprefix(root).removeprefix("./")
-        self.act(self.session.files.open(path, message.line), changes=("buffers",))
+        open_file(self, path, message.line)
 
     def _unqueue(self, index: int) -> None:
         if queue := list(self.session.state.input.queue):

@@ -17,7 +17,7 @@ from tui_agent.store.files import BuffersSlice, KnownSlice, with_unsaved
 from tui_agent.store.state import State
 from tui_agent.ui.safe_text import label
 from tui_agent.ui.widgets.line_view import Line, LineView, Piece, Row, Rows, column, note
-from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.pane import Pane, open_file
 
 _LEAST_FILE = 28
 _GAP = 2
@@ -149,7 +149,7 @@ class KnownPane(Pane):
     @cached_property
     def commands(self) -> Mapping[str, Callable[[], object]]:
         return {
-            "open": self._open,
+            "open": lambda: open_file(self, self._files.cursor),
             "timeline": self._toggle_timeline,
         }
 
@@ -170,17 +170,13 @@ class KnownPane(Pane):
         self._known, self._buffers = state.known, state.buffers
         self._draw()
 
-    def _open(self) -> None:
-        if self._files.cursor:
-            self.act(self.session.files.open(self._files.cursor), changes=("buffers",))
-
     def _toggle_timeline(self) -> None:
         self._at_length = not self._at_length
         self._show_timeline()
 
     def on_line_view_chosen(self, event: LineView.Chosen) -> None:
         event.stop()
-        self._open()
+        open_file(self, self._files.cursor)
 
     def on_line_view_moved(self, event: LineView.Moved) -> None:
         event.stop()

@@ -20,7 +20,7 @@ from tui_agent.store.state import ActionSlice, PlanSlice, State
 from tui_agent.ui.keys.keymap import view_bindings
 from tui_agent.ui.safe_text import counted, label, parts
 from tui_agent.ui.widgets.line_view import ACTIONS, ATTEMPTS, UNTRIED, Line, LineView, Piece, Row, Rows, note
-from tui_agent.ui.widgets.pane import Pane
+from tui_agent.ui.widgets.pane import Pane, open_file
 
 #: Files up to which lists are unfolded.
 _SHOWN = 5
@@ -179,7 +179,9 @@ class PlanPane(Pane):
         decide = self.session.chat.decide
         return {
             "choose": self._choose,
-            "let_go": self._let_go,
+            "let_go": self._at_cursor(
+                lambda it: self._answer("") if self._waiting_for else self.act(decide(it.name))
+            ),
             "retry": self._at_cursor(lambda it: self.act(decide(it.name, "", it.patterns))),
             "edit": self._at_cursor(lambda it: self._type("patterns", it.name, _BETWEEN.join(it.patterns))),
             "other": self._at_cursor(lambda it: self._type("path", it.name, "")),
@@ -224,23 +226,16 @@ class PlanPane(Pane):
             case "other":
                 self.act(self.session.chat.decide(self._plan.actions[index].action.name, path))
             case "file" | "left":
-                self.act(self.session.files.open(path), changes=("buffers",))
+                open_file(self, path)
             case "more" | "action":
                 self._unfolded ^= {index}
                 self._draw()
-
-    def _let_go(self) -> None:
-        if self._waiting_for:
-            self._answer("")
-        elif (action := self._under_cursor()) is not None:
-            self.act(self.session.chat.decide(action.action.name))
 
     def _open(self) -> None:
         kind, index, path = self._row_at_cursor()
         if kind == "action":
             path = next(iter(self._plan.actions[index].loaded), "")
-        if path:
-            self.act(self.session.files.open(path), changes=("buffers",))
+        open_file(self, path)
 
     def on_key(self, event: events.Key) -> None:
         """A digit answers the open question; 0 skips the file."""

@@ -49,7 +49,7 @@ from tui_agent.ui.panes.review_rows import (
 from tui_agent.ui.safe_text import check_pieces, parts
 from tui_agent.ui.widgets.line_view import HintLine, LineView, Rows
 from tui_agent.ui.widgets.list_pane import ListPane
-from tui_agent.ui.widgets.pane import Pane, compare, noticed, save_place
+from tui_agent.ui.widgets.pane import Pane, compare, noticed, open_file, save_place
 from tui_agent.ui.widgets.prompt_lines import broken_now
 
 _EMPTY = "Changes that the model proposes. Nothing is written until you apply it."
@@ -178,7 +178,7 @@ class ReviewPane(ListPane):
         if change := change_at(self.changes, self.position):
             diff, hunk = self.body.diff(change), self.position.hunk if self.position else 0
             line = diff.hunks[hunk].start + 1 if diff and hunk < len(diff.hunks) else 1
-            self.act(self.session.files.open(change.path, line), changes=("buffers",))
+            open_file(self, change.path, line)
 
     # ── mouse ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -186,7 +186,7 @@ class ReviewPane(ListPane):
         event.stop()
         if place := place_of(event.key):
             self.draw()
-            self.act(self.session.files.open(*place), changes=("buffers",))
+            open_file(self, *place)
             return
         change = next((change for change in self.changes if change.id == event.key), None)
         if change is not None and (self.position is None or self.position.change != change.id):

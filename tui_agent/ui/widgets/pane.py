@@ -206,6 +206,12 @@ def save_place(session: Session, pane: str, place: dict[str, object]) -> None:
     session.set_layout(replace(layout, place={**layout.place, pane: place}))
 
 
+def open_file(pane: Pane, path: str, line: int = 0) -> None:
+    """Opens a file in the editor; does nothing for ""."""
+    if path:
+        pane.act(pane.session.files.open(path, line), changes=("buffers",))
+
+
 def compare(pane: Pane, path: str) -> None:
     """Shows the changes of a file; does nothing for ""."""
     from tui_agent.ui.dialogs.preview import FileDiff
