@@ -27,9 +27,12 @@ if TYPE_CHECKING:
     from textual.widget import Widget
 
     from tui_agent.session.session import Session
+    from tui_agent.settings.schema import Mode
     from tui_agent.ui.dialogs.chooser import ChooserRow
 
 MOST = 5
+#: In the order of the key that changes them.
+MODES: tuple[Mode, ...] = ("edit", "ask", "auto")
 
 
 class RecentActions:
@@ -137,7 +140,9 @@ class ScreenCommands:
             "app.detach": lambda: screen.host.suspend_to_shell(leave=True),
             "session.agent": lambda: screen.host.agents.begin(),
             "session.compact": self._call(lambda it: it.chat.compact(), keys_wait=True),
-            "session.mode": self._change_mode,
+            "session.mode": self._call(
+                lambda it: it.set_mode(MODES[(MODES.index(it.mode) + 1) % len(MODES)]), keys_wait=True
+            ),
             "session.carry_out": self._call(lambda it: it.carry_out(), keys_wait=True),
             "session.init": self._call(lambda it: it.propose_instructions(), keys_wait=True),
             "turn.stop": self._stop,
@@ -257,13 +262,6 @@ class ScreenCommands:
                 (self._screen.act if keys_wait else self._screen.ask)(call(session))
 
         return do
-
-    def _change_mode(self) -> None:
-        from tui_agent.ui.slash_commands import MODES
-
-        if (session := self._screen.session) is not None:
-            chosen = MODES[(MODES.index(session.mode) + 1) % len(MODES)]
-            self._screen.act(session.set_mode(chosen))
 
     def _stop(self) -> None:
         if (session := self._screen.session) is not None:

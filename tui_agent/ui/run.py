@@ -87,22 +87,19 @@ def run_app(
             if lent is not None:
                 lent.send({"type": "ended", "status": status})
             return status
-        if app.next.attach:
-            return _attach(app.next.session, lent)
-        open_session, pick_from = partial(reopen, app.next), None
+        if not app.next.attach:
+            open_session, pick_from = partial(reopen, app.next), None
+            continue
+        # Another process's session, which the terminal's launcher shows; without one, this process does.
+        session = app.next.session
+        if lent is not None:
+            lent.send({"type": "moved", "session": session})
+            return 0
+        from tui_agent.control import sockets
 
-
-def _attach(session: str, lent: LentTerminal | None) -> int:
-    """Shows another process's session in the terminal, as its launcher if it has none."""
-    from tui_agent.control import sockets
-
-    if lent is not None:
-        lent.send({"type": "moved", "session": session})
-        return 0
-    place = sockets.of_session(session)
-    if place is None:
-        raise SessionError(f"The session {session} has just ended", "open it with `tui-agent --resume`")
-    return sockets.attach(place, sys.stderr.write)
+        if (place := sockets.of_session(session)) is None:
+            raise SessionError(f"The session {session} has just ended", "open it with `tui-agent --resume`")
+        return sockets.attach(place, sys.stderr.write)
 
 
 def _print(words: str) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from tui_agent.errors import SessionError
 from tui_agent.files.numbers import whole_number
-from tui_agent.settings.schema import Mode
 from tui_agent.turn.model_choice import EFFORTS, split_effort
+from tui_agent.ui.commands import MODES
 from tui_agent.ui.safe_text import counted
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 #: Returns a sentence for the user.
 Call = Coroutine[Any, Any, str]
-#: In the order of the key that changes them.
-MODES: tuple[Mode, ...] = ("edit", "ask", "auto")
 #: The chat starts `agent`, which needs the terminal.
 COMMANDS = frozenset(
     {

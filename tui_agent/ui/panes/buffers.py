@@ -208,15 +208,11 @@ class BuffersPane(Pane):
             case "q!":
                 self.commands["discard"]()
             case "wq" | "x":
-                self._on_file(self._save_and_close, text_waits=False)
+                self._on_file(partial(self._save, closes=True), text_waits=False)
             case _ if message.words:
                 self.act(self.session.files.open(message.words), opens=True)
             case _:
                 self.commands["reload"]()
-
-    async def _save_and_close(self, path: str) -> None:
-        await self._save(path)
-        await self.session.files.close(path)
 
     @on(WritingArea.VimShown)
     def _vim_shown(self, message: WritingArea.VimShown) -> None:
@@ -346,9 +342,11 @@ class BuffersPane(Pane):
         if active := self.session.state.buffers.active:
             self.act(call(active), text_waits=text_waits)
 
-    async def _save(self, path: str) -> None:
+    async def _save(self, path: str, *, closes: bool = False) -> None:
         await self.session.files.save(path)
         await self.session.notice(f"Saved {path}")
+        if closes:
+            await self.session.files.close(path)
 
     def _on_lines(self, change: Callable[[Editor], object]) -> None:
         editor = self.editor

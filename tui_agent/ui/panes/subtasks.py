@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -198,7 +198,36 @@ def detail_rows(
         said = f"{task.state} · run {task.runs} times" if task.runs > 1 else task.state
     told = Piece(f"  {said}", "warning" if fact.silent else "muted", "end")
     head = Row("", Line((fact.mark, Piece(" "), Piece(task.id, "strong", "end"), told)))
-    lines = _detail_lines(task, progress, states, blocked)
+    lines: list[tuple[str, str]] = []
+    if task.reason:
+        lines.append((task.reason, "failed" if task.state == "failed" else "muted"))
+    if progress is not None:
+        if phase := PHASES.get(progress.phase, ""):
+            lines.append((f"turn {progress.turn}: {phase}" if progress.turn else phase, "running"))
+        if progress.line:
+            lines.append((f"› {progress.line}", ""))
+    if blocked:
+        lines.append((f"cannot begin: waits for {blocked}", "warning"))
+    if task.outside:
+        lines.append((f"⚠ changed beside its files: {', '.join(task.outside)}", "warning"))
+    if task.summary:
+        lines.append((task.summary, ""))
+    lines.append((task.goal, "muted" if task.summary or progress else ""))
+    left = {name: states.get(name, "") for name in task.dependencies}
+    waits = [
+        f"{name} ({state})" if state in ("running", "failed", "cancelled") else name
+        for name, state in left.items()
+        if state not in DONE_STATES
+    ]
+    facts = (
+        ("waits for", waits),
+        ("after", [name for name, state in left.items() if state in DONE_STATES]),
+        ("on top of", task.on_top),
+        ("changed", [step.path for step in task.changed]),
+        ("agent", [task.agent] if task.agent else []),
+        ("files", task.files),
+    )
+    lines += [(f"{words}: {', '.join(names)}", "muted") for words, names in facts if names]
     return [head, *(note(f"  {text}", ink, 2) for text, ink in lines)]
 
 
@@ -228,42 +257,6 @@ _FOR_STATE: Mapping[str, Sequence[tuple[str, str]]] = {
     "cancelled": _ENDED,
     "skipped": (("retry", "resume"),),
 }
-
-
-def _detail_lines(
-    task: SubTask, progress: SubTaskProgress | None, states: Mapping[str, str], blocked: str
-) -> Iterator[tuple[str, str]]:
-    if task.reason:
-        yield task.reason, "failed" if task.state == "failed" else "muted"
-    if progress is not None:
-        phase = PHASES.get(progress.phase, "")
-        if phase:
-            yield f"turn {progress.turn}: {phase}" if progress.turn else phase, "running"
-        if progress.line:
-            yield f"› {progress.line}", ""
-    if blocked:
-        yield f"cannot begin: waits for {blocked}", "warning"
-    if task.outside:
-        yield f"⚠ changed beside its files: {', '.join(task.outside)}", "warning"
-    if task.summary:
-        yield task.summary, ""
-    yield task.goal, "muted" if task.summary or progress else ""
-    left = {name: states.get(name, "") for name in task.dependencies}
-    waits = [
-        f"{name} ({state})" if state in ("running", "failed", "cancelled") else name
-        for name, state in left.items()
-        if state not in DONE_STATES
-    ]
-    for words, names in (
-        ("waits for", waits),
-        ("after", [name for name, state in left.items() if state in DONE_STATES]),
-        ("on top of", task.on_top),
-        ("changed", [step.path for step in task.changed]),
-        ("agent", [task.agent] if task.agent else []),
-        ("files", task.files),
-    ):
-        if names:
-            yield f"{words}: {', '.join(names)}", "muted"
 
 
 _Call = Coroutine[Any, Any, object]

@@ -205,8 +205,7 @@ class MessageBlock(Vertical, GrowsAtEnd):
     async def _draw_reply(self) -> None:
         begun, reply = time.monotonic(), self._reply
         try:
-            await self._draw_thoughts(reply.reasoning, 0)
-            await self._draw(reply.summary, reply.message, growing=True)
+            await self._draw(reply.reasoning, 0, reply.summary, reply.message, growing=True)
         except MountError:
             return  # the response was withdrawn
         self._took, self._due = time.monotonic() - begun, None
@@ -217,13 +216,9 @@ class MessageBlock(Vertical, GrowsAtEnd):
         self.message = message
         if self._due is not None:
             self._due.stop()
-        self.run_worker(self._draw_end(message), exit_on_error=False)
+        end = self._draw(message.reasoning, message.thinking, message.summary, message.text, growing=False)
+        self.run_worker(end, exit_on_error=False)
         self.show_facts(facts)
-
-    async def _draw_end(self, message: ChatMessage) -> None:
-        await self._draw_thoughts(message.reasoning, message.thinking)
-        await self._draw(message.summary, message.text, growing=False)
-        self._draw_calls((self.message or message).calls)
 
     async def _draw_thoughts(self, reasoning: str, tokens: int) -> None:
         if (reasoning or tokens) and self._thoughts is None:
@@ -232,7 +227,8 @@ class MessageBlock(Vertical, GrowsAtEnd):
         elif self._thoughts is not None:
             self._thoughts.grow(reasoning, tokens)
 
-    async def _draw(self, summary: str, text: str, *, growing: bool) -> None:
+    async def _draw(self, reasoning: str, tokens: int, summary: str, text: str, *, growing: bool) -> None:
+        await self._draw_thoughts(reasoning, tokens)
         if holds(text, summary):
             summary = ""
         if summary and self._summary is None:
@@ -247,6 +243,8 @@ class MessageBlock(Vertical, GrowsAtEnd):
         elif self._body is not None:
             self._body.display = bool(text)
             await self._body.show(text, growing=growing)
+        if not growing and self.message is not None:
+            self._draw_calls(self.message.calls)
 
     @property
     def _behind(self) -> Widget | None:
