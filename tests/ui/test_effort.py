@@ -14,7 +14,7 @@ from tui_agent.model.discovery import Suggestion
 from tui_agent.session.models import make_model
 from tui_agent.session.session import Session
 from tui_agent.turn.model_choice import in_short, split_effort, with_effort
-from tui_agent.ui.dialogs.model_chooser import ModelChooser
+from tui_agent.ui.dialogs.models import ModelChooser
 from tui_agent.ui.slash_commands import text_command
 from tui_agent.ui.widgets.messages import Reasoning
 from tui_agent.ui.widgets.prompt import Prompt

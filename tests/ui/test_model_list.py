@@ -33,7 +33,7 @@ from tui_agent.model.model_table import KnownModel, Price, route, suggestion
 from tui_agent.model.servers import ServerMemory
 from tui_agent.session.models import Offer, Offers, offers_of
 from tui_agent.session.session import Session
-from tui_agent.ui.dialogs.model_chooser import MOST, ModelChooser, about, fitting, offer_row, tokens
+from tui_agent.ui.dialogs.models import MOST, ModelChooser, about, fitting, offer_row, tokens
 
 SMALL, LARGE = (80, 24), (160, 48)
 DAY = date(2026, 11, 23)

@@ -78,7 +78,7 @@ DIALOGS = {
     "session.setup": "setup:set_up",
     "session.model": "models:choose_model",
     "session.login": "models:choose_login",
-    "session.effort": "model_chooser:choose_effort",
+    "session.effort": "models:choose_effort",
     "session.clean": "questions:clean_up",
     "session.trust": "questions:ask_for_trust",
     "session.allow_host": "questions:choose_hosts",
