@@ -163,7 +163,7 @@ async def choose_model(app: Host, session: Session) -> None:
             rows.append(ChooserRow(_REHEARSAL, label(f"rehearsal   {about}")))
         return rows
 
-    chooser = ModelChooser(session.models, keyless, lambda words: provider_rows(words, os.environ), _model_of)
+    chooser = ModelChooser(session.models, keyless)
     if name := await app.push_screen_wait(chooser):
         await _use(app, session, name, chooser.found, chooser.effort)
 
@@ -265,14 +265,6 @@ async def _try_and_keep(app: Host, session: Session, name: str) -> None:
                 return
             case _:
                 return
-
-
-def _model_of(value: str) -> str:
-    if value in ("", _REHEARSAL) or value.startswith(LOGIN):
-        return ""
-    if not value.startswith(_PROVIDER):
-        return value
-    return next((it.suggestion for it in all_providers() if value == _PROVIDER + it.name), "")
 
 
 class KeyDialog(Form[str | None]):
@@ -435,20 +427,12 @@ class ModelChooser(Chooser):
     }
     """
 
-    def __init__(
-        self,
-        models: ModelAccess,
-        keyless: Callable[[str], Sequence[ChooserRow]],
-        others: Callable[[str], Sequence[ChooserRow]],
-        model_of: Callable[[str], str],
-    ) -> None:
-        """`keyless` rows are first if no model is selected. `model_of` maps a value to its model, or ""."""
+    def __init__(self, models: ModelAccess, keyless: Callable[[str], Sequence[ChooserRow]]) -> None:
+        """`keyless` rows are first if no model is selected."""
         to_type = "name or ability; or type provider/model"
         super().__init__("Models", self._rows_of, to_type, self._look(), most=MOST)
         self._models = models
         self._keyless = keyless
-        self._others = others
-        self._model_of = model_of
         #: Detected models, not from provider lists.
         self.found: Sequence[Suggestion] = models.found or models.offers.suggested()
         self._looked = bool(self.found)
@@ -516,7 +500,7 @@ class ModelChooser(Chooser):
         if name and " " not in name and name not in shown and name not in self._by_name:
             typed.append(ChooserRow(name, label(f"{name}   as typed")))
         offers = fitting(words, self._offers, shown)
-        keyless, others = self._keyless(words), self._others(words)
+        keyless, others = self._keyless(words), provider_rows(words, os.environ)
         if self._models.name or words.strip():
             rows = [*before, *offers, *typed, *others, *keyless]
         elif before:
@@ -561,9 +545,12 @@ class ModelChooser(Chooser):
             self._show_facts()
 
     def _with_levels(self, value: str) -> str:
-        """Returns "" without a model or effort levels."""
-        name = self._model_of(value)
-        return name if name and self._models.level("max", name) else ""
+        """The model of a row; "" without one, or without effort levels."""
+        if value.startswith(_PROVIDER):
+            value = next((it.suggestion for it in all_providers() if value == _PROVIDER + it.name), "")
+        if not value or value == _REHEARSAL or value.startswith(LOGIN):
+            return ""
+        return value if self._models.level("max", value) else ""
 
 
 async def choose_effort(app: Host, session: Session) -> None:
