@@ -67,7 +67,6 @@ def _validator(part: bytes) -> Any:
     return jsonschema_rs.Draft202012Validator(msgspec.json.decode(part))
 
 
-#: Longer messages lose their beginning.
 _LONGEST_MESSAGE = 160
 _DIGITS = re.compile(r"-?\d{1,9}")
 _TRUTH = {"true": True, "false": False, "yes": True, "no": False}

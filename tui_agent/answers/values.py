@@ -295,7 +295,6 @@ class ChangeRequest(Struct, frozen=True, gc=False):
             yield from step.added
 
     def with_texts(self, form: Callable[[str], str]) -> ChangeRequest:
-        """Applies `form` to written and searched texts."""
 
         def formed(edits: tuple[EditHunk, ...]) -> tuple[EditHunk, ...]:
             return tuple(

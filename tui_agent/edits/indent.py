@@ -171,6 +171,6 @@ def left_open(lines: Sequence[str]) -> bool:
 
 
 def jumps(lines: Sequence[str], level: int) -> bool:
-    """Whether the second non-blank line is more than one level deeper than the first."""
+    """Whether the second line is over one level deeper than the first."""
     depths = [of(line) for line in lines if line.strip()][:2]
     return len(depths) == 2 and len(depths[1]) - len(depths[0]) > (1 if "\t" in depths[1] else level)

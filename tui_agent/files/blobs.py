@@ -148,7 +148,6 @@ class Blobs:
         return self.get(key).decode("utf-8", "surrogatepass")
 
     def size(self) -> int:
-        """Bytes on disk."""
         total = 0
         for folder, _, names in os.walk(self.folder):
             for name in names:

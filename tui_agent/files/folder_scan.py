@@ -232,14 +232,10 @@ class FolderScan(Struct, eq=False):
     """Scan of a folder. `changed` identifies the folder's version; None if it cannot.
 
     - named: paths of secrets by name
-    - folders: subfolders to scan
-    - links: symbolic links
     - several: hard-linked files: path, identity, number of links
     - others: other users' files: path and size
-    - sizes: file sizes by name
     - searched: searched version of each file
     - waiting: unsearched versions; 0 if possibly just written
-    - keys: found keys by name
     - closed: our own files without read permission
     """
 

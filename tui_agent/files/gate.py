@@ -227,8 +227,8 @@ _CHUNK = 1 << 20
 class ResolvedPath(Struct, frozen=True):
     """A path valid only at the time of the check.
 
-    `path` is relative, with `/`, in the disk's spelling ("." is the root); `real` has links resolved;
-    `absolute` is its absolute form. `secret`: one of the file's names in the folder looks like a secret.
+    `path` is relative, with `/`, in the disk's spelling ("." is the root); `real` has links resolved.
+    `secret`: one of the file's names in the folder looks like a secret.
     """
 
     path: str

@@ -27,7 +27,6 @@ from tui_agent.files.sensitive_paths import is_secret
 _OF_OTHERS = frozenset(
     {"node_modules", "site-packages", "dist-packages", "__pycache__", ".tox", ".nox", ".hg", ".svn"}
 )
-#: Limits: folders, files with secrets, bytes of a file.
 MOST_FOLDERS, MOST_SECRETS, MOST_BYTES = 5_000, 500, 1_000_000
 MOST_OTHERS, MOST_OTHER_BYTES, LARGEST_OTHER = 3_000, 8_000_000, 256_000
 #: A value of words is public in so many project files or in a sample.

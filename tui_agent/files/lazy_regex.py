@@ -9,10 +9,7 @@ from functools import cached_property
 
 
 class LazyRegex:
-    """A lazy `re.Pattern`.
-
-    Raises `re.error` at first use. Caches methods as instance attributes, so that calls have no overhead.
-    """
+    """Raises `re.error` at first use. Caches methods as instance attributes, so that calls have no overhead."""
 
     def __init__(self, pattern: str, flags: int = 0) -> None:
         self.pattern = pattern

@@ -278,11 +278,8 @@ def masked_pieces(pieces: Sequence[str], environment: Mapping[str, str] | None =
 
 
 def secret_spans(text: str, environment: Mapping[str, str] | None = None) -> list[Span]:
-    """Returns secret-looking parts, in order, without overlap.
-
-    Values of secret-named environment variables (eight characters or more), all formats and their
-    truncated beginnings, authorization headers, and quoted values of names like `api_key`. Excludes the
-    names, so that surrounding JSON stays valid.
+    """Returns secret-looking parts, also truncated ones and values of the environment, in order, without
+    overlap. Excludes their names, so that surrounding JSON stays valid.
     """
     found: list[Span] = []
     for name, value in (os.environ if environment is None else environment).items():

@@ -46,8 +46,7 @@ def is_text(name: str) -> bool:
 def fault_of_new(name: str) -> str:
     """Returns why a new file or folder may not have this name, or "".
 
-    Refuses names that differ between systems or imitate others on the screen: control and invisible
-    characters, line separators, bidi controls, tags, backslashes, outer spaces, a trailing dot.
+    Refuses names that differ between systems or imitate others on the screen.
     """
     if any(unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in name):
         return "its name contains a control character"

@@ -40,7 +40,6 @@ _AROUND_A_COMMIT: Final = (
     *("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit"),
     *("reference-transaction", "post-index-change"),
 )
-#: Larger hooks are identified by size and time.
 _MOST: Final = 8 << 20
 
 
@@ -70,7 +69,6 @@ def find_hooks(root: str) -> dict[str, str]:
 
 MOST_BYTES: Final = 40_000
 MOST_FILES: Final = 1000
-#: Larger files are identified by size and time.
 _MOST_READ: Final = 32 << 20
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--submodule=short", UNOPENED)
 

@@ -394,8 +394,7 @@ def _started(
     """Starts git through GitPython, which extends the inherited environment, so `env -i` clears it first.
     Its import takes long.
     """
-    # On import, GitPython runs the first git of the PATH, possibly from the workspace. These settings prevent
-    # that.
+    # On import, GitPython would run the first git of the PATH, possibly from the workspace.
     os.environ["GIT_PYTHON_REFRESH"] = "quiet"
     os.environ["GIT_PYTHON_GIT_EXECUTABLE"] = os.devnull
     from git import Git
@@ -500,8 +499,7 @@ def status_and_deleted(root: str, untracked: Iterable[str] | None = None) -> tup
     """Returns the status below `root`, as fields of `GitStatus`, and tracked files missing on disk.
 
     With `untracked`, git does not scan for untracked files. Marks are git's two characters by path:
-    staged and unstaged, a space for unchanged; `??` is untracked. A detached head is named by its first
-    seven digits. At most `MAX_MARKS` paths, tracked ones first.
+    staged and unstaged, a space for unchanged; `??` is untracked. At most `MAX_MARKS` paths, tracked ones first.
     """
     repository = find_repository(root)
     if repository is None:
