@@ -7,6 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from tui_agent.errors import FileError
@@ -57,6 +58,7 @@ class Blobs:
     def put_unsynced(self, data: bytes) -> str:
         """Like `put`, but durable only after `sync`, which must precede durable references."""
         key = md5(data)
+        path = self._path(key)
         with as_file_error(self.folder, "written"):
             there = self._read(key)
             if there is None or md5(there) != key:
@@ -65,7 +67,12 @@ class Blobs:
             elif there != data:
                 raise FileError(f"two contents share the hash {key}", "change a byte of either")
             else:
-                self._kept_again(key, data)
+                with suppress(OSError):  # behind or read-only: its age is irrelevant
+                    age = time.time() - path.stat().st_mtime
+                    if abs(age) < _JUST_NOW:
+                        self._unsynced[key] = data
+                    elif age > _A_DAY / 2:
+                        os.utime(path)  # the age for the clean-up
         self._held.pop(key, None)
         return key
 
@@ -167,20 +174,6 @@ class Blobs:
             return read_start(self._path(key))
         except (FileNotFoundError, NotADirectoryError):
             return self._behind._read(key) if self._behind else None
-
-    def _kept_again(self, key: str, data: bytes) -> None:
-        """Updates the time, which the clean-up uses as age. A very recent content of another session may not
-        be durable.
-        """
-        path = self._path(key)
-        try:
-            age = time.time() - path.stat().st_mtime
-            if abs(age) < _JUST_NOW:
-                self._unsynced[key] = data
-            elif age > _A_DAY / 2:
-                os.utime(path)
-        except OSError:
-            pass  # Behind or read-only: its age is irrelevant.
 
     def _write(self, key: str, data: bytes) -> None:
         write_private(self._path(key), data, sync=False)

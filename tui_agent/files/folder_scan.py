@@ -286,13 +286,10 @@ class FolderScan(Struct, eq=False):
         self.waiting[name] = version
 
     def take(self, path: str, entry: os.DirEntry[str], status: os.stat_result, now: int) -> None:
-        named = (
-            is_store(path)
-            if self.kind == "shipped"
-            else _of_git(path)
-            if self.kind == "git"
-            else (is_secret(path) if self.kind == "own" else is_store(path))
-        )
+        named = is_secret(path) if self.kind == "own" else is_store(path)
+        if self.kind == "git":
+            parts = f"/{path}".rpartition("/.git/")[2].lstrip("/").split("/")
+            named = "git-crypt" in parts or "creds" in parts[:-1] or (named and parts[0] != "logs")
         if named:
             self.named.append(path)
         if stat.S_ISLNK(status.st_mode):
@@ -372,11 +369,3 @@ def kind_below(kind: Kind, name: str) -> Kind:
     if name in _SHIPPED:
         return "shipped"
     return "partly" if name in _PARTLY else kind
-
-
-def _of_git(path: str) -> bool:
-    inner = f"/{path}".rpartition("/.git/")[2] if "/.git/" in f"/{path}" else path
-    parts = inner.split("/")
-    if "git-crypt" in parts or "creds" in parts[:-1]:
-        return True
-    return parts[0] != "logs" and is_store(path)

@@ -324,7 +324,16 @@ class Gate:
                     raise _refused(path, fault, "choose a plain name")
             if spot.missing and spot.missing == spot.parts and spot.missing[0].startswith("~"):
                 raise _refused(path, "it begins with ~", "name it relative to the workspace")
-            _check_kind(path, spot, purpose)
+            mode = spot.status.st_mode if spot.status else None
+            if mode is None:
+                pass
+            elif purpose == "list":
+                if not stat.S_ISDIR(mode):
+                    raise _refused(path, "it is not a folder", "name a folder")
+            elif stat.S_ISDIR(mode):
+                raise _refused(path, "it is a folder", "name a file")
+            elif not stat.S_ISREG(mode):
+                raise _refused(path, "it is a pipe, a socket or a device", "name a regular file")
         except PathRefused:
             spot.close()
             raise
@@ -434,19 +443,6 @@ def open_checked(spot: PathHandle) -> int:
         os.close(descriptor)
         raise _refused(spot.path, "it is not a regular file", "name a file")
     return descriptor
-
-
-def _check_kind(path: str, spot: PathHandle, purpose: Purpose) -> None:
-    if spot.status is None:
-        return
-    mode = spot.status.st_mode
-    if purpose == "list":
-        if not stat.S_ISDIR(mode):
-            raise _refused(path, "it is not a folder", "name a folder")
-    elif stat.S_ISDIR(mode):
-        raise _refused(path, "it is a folder", "name a file")
-    elif not stat.S_ISREG(mode):
-        raise _refused(path, "it is a pipe, a socket or a device", "name a regular file")
 
 
 def _too_large(path: str, size: int, limit: int) -> TooLarge:

@@ -104,8 +104,7 @@ def values_in(text: str, *, named: bool) -> list[Value]:
     """Returns distinct potential secrets, in order, in linear time.
 
     named: the file is a secret by name, so all its values count; otherwise only key formats. Excludes
-    values shorter than `SHORTEST` (`SHORTEST_SAID` if the name indicates a secret), numbers, host names,
-    addresses, paths, versions, words, placeholders, public keys and certificates.
+    short and ordinary values, placeholders, public keys and certificates.
     """
     found: dict[bytes, Value] = {}
     for hit in hits(text):
@@ -115,7 +114,13 @@ def values_in(text: str, *, named: bool) -> list[Value]:
             if len(line) >= SHORTEST and not plain:
                 _add(found, _value(line, is_marked=True))
     if named:
-        said = {word.strip().casefold() for word in _ordinary_values(text)}
+        said = set()  # public values such as user names, which may double as passwords
+        for line in text.splitlines():
+            match = _ASSIGNED.fullmatch(line[:LONGEST_LINE])
+            if match and not _says(match["name"]):
+                public = _bare(match["value"])
+                if len(public) < 40 and _is_wordy(public):
+                    said.add(public.strip().casefold())
         _add(found, (value for value in _named_values(text) if value.data.decode().casefold() not in said))
     return list(found.values())
 
@@ -127,16 +132,6 @@ def _add(found: dict[bytes, Value], values: Iterable[Value]) -> None:
         before = found.get(value.data)
         if before is None or (value.is_marked and not before.is_marked):
             found[value.data] = value
-
-
-def _ordinary_values(text: str) -> Iterator[str]:
-    """Public values such as user names, which may double as passwords."""
-    for line in text.splitlines():
-        match = _ASSIGNED.fullmatch(line[:LONGEST_LINE])
-        if match and not _says(match["name"]):
-            value = _bare(match["value"])
-            if len(value) < 40 and _is_wordy(value):
-                yield value
 
 
 def _named_values(text: str) -> Iterator[Value]:

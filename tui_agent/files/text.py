@@ -42,7 +42,7 @@ def clean(text: str) -> str:
     """
     if "\r\n" in text:
         text = text.replace("\r\n", "\n")
-    return replaced(text, _picture)
+    return replaced(text, lambda c: chr(0x2400 + ord(c)) if c < " " else "␡" if c == "\x7f" else "�")
 
 
 def one_line(text: str) -> str:
@@ -53,12 +53,13 @@ def one_line(text: str) -> str:
 
 def escaped(text: str) -> str:
     r"""Uses escapes: `\n`, `\x1b`, `\u202e`."""
-    return replaced(text, lambda character: character.encode("unicode_escape").decode(), "\n\t")
+    return replaced(text, lambda c: c.encode("unicode_escape").decode(), "\n\t")
 
 
 def json_escaped(text: str) -> str:
     r"""Uses JSON's `\uXXXX` escapes, which keep the value. Keeps line ends between values."""
-    return replaced(text, _json)
+    units = re.compile("....")
+    return replaced(text, lambda c: units.sub(r"\\u\g<0>", c.encode("utf-16-be", "surrogatepass").hex()))
 
 
 def hidden(name: str) -> str:
@@ -115,18 +116,6 @@ def _is_symbol(character: str) -> bool:
 
 def _within(character: str, ranges: tuple[tuple[int, int], ...]) -> bool:
     return any(first <= ord(character) <= last for first, last in ranges)
-
-
-def _picture(character: str) -> str:
-    code = ord(character)
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else "�"
-
-
-def _json(character: str) -> str:
-    units = character.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
 def size_in_words(count: int) -> str:
