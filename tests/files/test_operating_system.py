@@ -16,8 +16,8 @@ from types import SimpleNamespace
 import pytest
 
 from tui_agent.files import operating_system
+from tui_agent.files.batch import write_file
 from tui_agent.files.gate import Gate
-from tui_agent.files.write_file import write_file
 
 
 def test_without_listxattr_the_system_s_own_copy_takes_tags_and_lists_along(

@@ -15,9 +15,9 @@ from support.privileges import unprivileged
 
 from tui_agent.errors import FileError, Outdated, PathRefused, TuiAgentError
 from tui_agent.files import operating_system, staging
+from tui_agent.files.batch import mode_on_disk, write_file
 from tui_agent.files.gate import Gate
 from tui_agent.files.text import md5
-from tui_agent.files.write_file import mode_on_disk, write_file
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ PLACES = {
     "the turn loop": ("tui_agent/turn/turn.py", "async def run("),
     "the reader of structured replies": ("tui_agent/answers/structured_reader.py", "class StructuredReader"),
     "the reader of replies with calls": ("tui_agent/answers/tools_reader.py", "class ToolsReader"),
-    "the function that writes a file": ("tui_agent/files/write_file.py", "def write_file("),
+    "the function that writes a file": ("tui_agent/files/batch.py", "def write_file("),
     "a key's binding": ("config/keys.toml", "[app]"),
     "the drawn plan": ("tui_agent/ui/panes/plan.py", "class PlanPane"),
     "compaction": ("tui_agent/turn/compaction.py", "async def fit_to_window("),

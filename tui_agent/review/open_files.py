@@ -9,11 +9,11 @@ from typing import NamedTuple
 from tui_agent.edits.lines import matches, split
 from tui_agent.edits.merge import ConflictView, Region, Side, merged_with_choices, regions
 from tui_agent.errors import FileError, Outdated, SessionError, TooLarge, TuiAgentError, Undecodable
+from tui_agent.files.batch import write_file as replace_file
 from tui_agent.files.gate import read_for_person
 from tui_agent.files.names import display_path
 from tui_agent.files.operating_system import has_other_names
 from tui_agent.files.text import TextFile, decode, encode, md5
-from tui_agent.files.write_file import write_file as replace_file
 from tui_agent.log.core import Core
 from tui_agent.review.crash_repair import SAVE
 from tui_agent.store import events as e

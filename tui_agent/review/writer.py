@@ -17,12 +17,19 @@ from tui_agent.context.known_files import MAX_BYTES, KnownFile, Touch
 from tui_agent.edits.change import FileStep, compose, hunks
 from tui_agent.edits.merge import merge
 from tui_agent.errors import FileError, Outdated, SessionError, TuiAgentError
-from tui_agent.files.batch import LONGEST_SAVE, TRIED_AGAIN, BatchResult, Step, heal, write_batch
+from tui_agent.files.batch import (
+    LONGEST_SAVE,
+    TRIED_AGAIN,
+    BatchResult,
+    Step,
+    heal,
+    mode_on_disk,
+    write_batch,
+)
 from tui_agent.files.gate import open_checked, read_for_person
 from tui_agent.files.operating_system import inode_of, wait_for_writers
 from tui_agent.files.staging import content, with_execution
 from tui_agent.files.text import TextFile, decode, encode, md5
-from tui_agent.files.write_file import mode_on_disk
 from tui_agent.log.core import Core
 from tui_agent.log.journal import Wait
 from tui_agent.review.crash_repair import BATCH, clear_save

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from tui_agent.context import memory
 from tui_agent.errors import FileError, Outdated, SessionError, TuiAgentError
+from tui_agent.files.batch import write_file
 from tui_agent.files.private import replace_private
-from tui_agent.files.write_file import write_file
 from tui_agent.log.core import Core, call
 from tui_agent.log.log import events_of
 from tui_agent.log.snapshot import messages_before

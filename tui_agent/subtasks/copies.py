@@ -13,11 +13,11 @@ from tui_agent.context.known_files import MAX_BYTES
 from tui_agent.edits.change import text_under
 from tui_agent.edits.merge import remaining
 from tui_agent.errors import ChildFailed, FileError, PathRefused, SessionError
+from tui_agent.files.batch import write_file
 from tui_agent.files.blobs import Blobs
 from tui_agent.files.gate import Gate, read, read_for_person
 from tui_agent.files.names import plain
 from tui_agent.files.text import decode, encode
-from tui_agent.files.write_file import write_file
 from tui_agent.log import directory
 from tui_agent.log.directory import SessionLock
 from tui_agent.processes.child import ChildProcess

@@ -18,10 +18,10 @@ import msgspec
 from msgspec import Struct
 
 from tui_agent.errors import ChildFailed, FileError, Interrupted, TuiAgentError
+from tui_agent.files.batch import mode_on_disk, write_file
 from tui_agent.files.gate import Gate, read
 from tui_agent.files.operating_system import as_file_error, remove_folder, sentence
 from tui_agent.files.private import make_private
-from tui_agent.files.write_file import mode_on_disk, write_file
 from tui_agent.processes.background import start_task
 from tui_agent.processes.child import ChildProcess
 from tui_agent.workspace.index import Index
