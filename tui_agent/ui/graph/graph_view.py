@@ -271,7 +271,23 @@ class Canvas:
                 if item.targets:
                     self._run(item.row, left + widths[item.name], right - 1, item.name)
             if item.sources:
-                self._draw_arrival(index, item)
+                start = self.rights[index - 1] if item.lane < 0 else self._lane_x(index, item.lane)
+                if item.lane >= 0:
+                    low, high = item.span
+                    for y in range(low, high + 1):
+                        self._add(y, start, (_UP if y > low else 0) | (_DOWN if y < high else 0), item.name)
+                    self._add(item.row, start, _RIGHT, item.name)
+                    start += 1
+                straight = [source for source in item.sources if source.row == item.row]
+                joined = {self._lane_x(index, other.lane) for source in straight for other in source.targets}
+                crossed = self._verticals(index, item.row) - joined
+                for x in range(start, left):
+                    if x not in crossed:
+                        self._add(item.row, x, _LEFT | _RIGHT, item.name)
+                if not item.passes:
+                    self._bits[item.row].pop(left - 2, None)
+                    self._bits[item.row].pop(left - 1, None)
+                    self.marks[item.row][left - 2] = LineGlyph("▶", frozenset({item.name}))
             if item.targets:
                 lanes = [target.lane for target in item.targets if target.row != item.row or target.lane >= 0]
                 furthest = max((self._lane_x(index + 1, lane) for lane in lanes), default=self.rights[index])
@@ -280,26 +296,6 @@ class Canvas:
                 for x in range(self.rights[index], furthest + 1):
                     if x not in crossed:
                         self._add(item.row, x, _LEFT | (_RIGHT if x < furthest else 0), item.name)
-
-    def _draw_arrival(self, index: int, item: LayerItem) -> None:
-        start = self.rights[index - 1] if item.lane < 0 else self._lane_x(index, item.lane)
-        if item.lane >= 0:
-            low, high = item.span
-            for y in range(low, high + 1):
-                self._add(y, start, (_UP if y > low else 0) | (_DOWN if y < high else 0), item.name)
-            self._add(item.row, start, _RIGHT, item.name)
-            start += 1
-        straight = [source for source in item.sources if source.row == item.row]
-        joined = {self._lane_x(index, other.lane) for source in straight for other in source.targets}
-        crossed = self._verticals(index, item.row) - joined
-        for x in range(start, self.lefts[index]):
-            if x not in crossed:
-                self._add(item.row, x, _LEFT | _RIGHT, item.name)
-        if not item.passes:
-            arrow = self.lefts[index] - 2
-            self._bits[item.row].pop(arrow, None)
-            self._bits[item.row].pop(arrow + 1, None)
-            self.marks[item.row][arrow] = LineGlyph("▶", frozenset({item.name}))
 
     def _verticals(self, index: int, row: int) -> set[int]:
         found = set()

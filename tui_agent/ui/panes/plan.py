@@ -293,13 +293,13 @@ class PlanPane(Pane):
         action = self._asking()
         return action is not None and not action.question
 
-    def _under_cursor(self) -> ActionSlice | None:
-        _, index, _ = self._row_at_cursor()
-        return self._plan.actions[index] if 0 <= index < len(self._plan.actions) else self._asking()
-
     def _at_cursor(self, call: Callable[[FileAction], object]) -> Callable[[], None]:
+        """Without an action at the cursor, the one that asks."""
+
         def do() -> None:
-            if (action := self._under_cursor()) is not None:
+            (_, index, _), actions = self._row_at_cursor(), self._plan.actions
+            action = actions[index] if 0 <= index < len(actions) else self._asking()
+            if action is not None:
                 call(action.action)
 
         return do
