@@ -359,7 +359,6 @@ def _row(strip: Strip, words: Callable[[str], str], width: int) -> list[Characte
 
 
 def _changed(y: int, old: Sequence[Character], new: Sequence[Character], console: Console) -> str:
-    """Returns the sequence that updates a row; "" if unchanged."""
     if old == new:
         return ""
     pairs = list(zip(old, new, strict=False))

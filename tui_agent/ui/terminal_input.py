@@ -420,7 +420,7 @@ def _as_escape(match: re.Match[str]) -> str:
 
 
 def _end_of(text: str, at: int) -> int:
-    """Returns the end of an escape sequence, or 0 if it is incomplete."""
+    """0 if it is incomplete."""
     after = text[at + 1 : at + 2]
     if not after:
         return 0

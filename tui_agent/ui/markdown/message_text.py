@@ -132,7 +132,6 @@ class MessageText(Guarded, GrowsAtEnd):
             )
 
     async def _colour(self) -> None:
-        """Highlights long code in a low-priority thread."""
         while codes := list(self._reading.uncoloured):
             found = await in_background(lambda: [coloured(code.code, code.language) for code in codes])
             async with self._drawing:
@@ -263,7 +262,7 @@ class MessageText(Guarded, GrowsAtEnd):
         return "\n".join(line.plain for line in self._drawn.lines)
 
     def select_code(self, code: str) -> Region | None:
-        """Returns the region of `code`, or `None` if it is not drawn."""
+        """`None` if it is not drawn."""
         wanted, lines = code.rstrip("\n").split("\n"), self._drawn.lines
         for at in range(len(self._ends) - len(wanted) + 1):
             found = lines[at : at + len(wanted)]

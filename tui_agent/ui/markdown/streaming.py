@@ -368,7 +368,7 @@ class Reading:
         return lines
 
     def _read_code(self, fence: _Fence, growing: bool) -> bool:
-        """Adds the complete lines of code. Returns whether the block has ended."""
+        """Returns whether the block has ended."""
         while True:
             if growing and self._text.find("\n", self._read) < 0:
                 return False

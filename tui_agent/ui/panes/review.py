@@ -306,7 +306,6 @@ class ReviewDecisions:
     # ── decisions ──────────────────────────────────────────────────────────────────────────────────────────
 
     async def _decide(self, call: _Call, seen: Sequence[Change], *, file: bool) -> None:
-        """`seen` are the changes on the screen at the key press."""
         async with self._deciding:
             self._show()
             change, position = self._change, self._pane.position

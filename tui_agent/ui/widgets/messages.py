@@ -80,8 +80,6 @@ _MARKDOWN = re.compile(r"[*_`#\[\]|<>~&\\\n]|^\s|^([-+=]|\d+[.)])|  |.{2000}")
 
 
 class MessageBlock(Vertical, GrowsAtEnd):
-    """`grow` redraws a streaming message, `finish` completes it."""
-
     def __init__(self, message: ChatMessage | None = None, facts: str = "", unfolded: bool = False) -> None:
         """`message` is `None` for a streaming response."""
         kind, level = (message.kind, message.level) if message else ("agent", "info")

@@ -207,7 +207,7 @@ def save_place(session: Session, pane: str, place: dict[str, object]) -> None:
 
 
 def open_file(pane: Pane, path: str, line: int = 0) -> None:
-    """Opens a file in the editor; does nothing for ""."""
+    """Does nothing for ""."""
     if path:
         pane.act(pane.session.files.open(path, line), changes=("buffers",))
 
