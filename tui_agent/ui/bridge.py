@@ -63,9 +63,6 @@ class Bridge:
         self._shown[pane] = _slices(pane, state)
         pane.show(state)
 
-    def detach(self, pane: StateView) -> None:
-        self._shown.pop(pane, None)
-
     def close(self) -> None:
         self._unsubscribe()
         self._shown.clear()

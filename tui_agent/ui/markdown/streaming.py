@@ -50,10 +50,6 @@ class Unit(Struct):
         return self.tokens[0].type
 
     @property
-    def opens(self) -> bool:
-        return self.kind != "list_item_open"
-
-    @property
     def too_deep(self) -> bool:
         return any(token.level >= MOST_NESTED - 1 for token in self.tokens)
 
@@ -337,7 +333,7 @@ class Reading:
         self.uncoloured += drawer.uncoloured
         self._plain = self._plain or drawer.plain
         self._within = None
-        if open_ is not None and open_.sign and not open_.opens:
+        if open_ is not None and open_.sign and open_.kind == "list_item_open":
             self._within = ListContext(drawer.number, open_.sign, not source[open_.start - 1].strip())
         if open_ is None or open_.kind != "table_open" or not skip or open_.start:
             self._rows = None
