@@ -52,27 +52,26 @@ class Cluster:
             if self._client is not None and self._client.status in ("closed", "closing", "connecting"):
                 await self._client.close()
                 self._client = None
-            if self._client is None:
-                self._client = await self._connected()
-            return self._client
-
-    async def _connected(self) -> Client:
-        try:
-            distributed = await asyncio.to_thread(import_module, "distributed")
-        except ImportError as error:
-            raise PlaceLost(
-                f"The place {self.name} needs distributed, which is not installed",
-                install_command("tui-agent[cluster]"),
-            ) from error
-        try:
-            return await distributed.Client(
-                self._address, asynchronous=True, timeout=CONNECT, set_as_default=False
-            )
-        except (OSError, TimeoutError, ValueError) as error:
-            raise PlaceLost(
-                f"The scheduler of {self.name} cannot be reached at {self._address}",
-                "start it, and see that `run` has its address",
-            ) from error
+            if self._client is not None:
+                return self._client
+            try:
+                distributed = await asyncio.to_thread(import_module, "distributed")
+            except ImportError as error:
+                raise PlaceLost(
+                    f"The place {self.name} needs distributed, which is not installed",
+                    install_command("tui-agent[cluster]"),
+                ) from error
+            try:
+                client: Client = await distributed.Client(
+                    self._address, asynchronous=True, timeout=CONNECT, set_as_default=False
+                )
+            except (OSError, TimeoutError, ValueError) as error:
+                raise PlaceLost(
+                    f"The scheduler of {self.name} cannot be reached at {self._address}",
+                    "start it, and see that `run` has its address",
+                ) from error
+            self._client = client
+            return client
 
     async def close(self) -> None:
         if self._client is not None:

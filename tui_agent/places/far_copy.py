@@ -196,7 +196,19 @@ class FarCopy:
             found, files = await self._noted()
             if not found and not files:
                 return (), ""
-            return await self._compared(self._contents, found, files, since)
+            folder = make_temporary()
+            try:
+                plan = plan_of(self._contents, folder)
+                await asyncio.to_thread(os.mkdir, plan.root)
+                if found:
+                    names = "".join(f"./{path}\n" for path in found).encode("utf-8", "surrogateescape")
+                    words = _FETCH.format(tree=self._tree, most=MOST_BYTES)
+                    packed = await self._call(words, [names], most=MOST_BYTES, timeout=None)
+                    await asyncio.to_thread(_unpack, packed, plan.root)
+                async with LayerReader() as reader:
+                    return await reader.of_copy(plan, files, since)
+            finally:
+                await asyncio.to_thread(remove_folder, folder)
         except (OSError, SessionError) as error:
             await self._forget()
             return (), f"The files that it wrote in {self._place.name} are not listed: {error}"
@@ -210,8 +222,10 @@ class FarCopy:
     async def _noted(self) -> tuple[list[str], dict[str, tuple[int, int, int]]]:
         """Returns the written files, and those of the contents that were written or deleted."""
         words = _CHANGED.format(tree=self._tree, most=MOST_NAMES, stamp=_STAMP)
-        said = await self._call(words, most=2 * MOST_NAMES + 2)
-        newer, gone = _names(said)
+        said = (await self._call(words, most=2 * MOST_NAMES + 2)).decode("utf-8", "surrogateescape")
+        lists = said.partition("\n\n" if "\n\n" in said else "\n")[::2]
+        names = (dict.fromkeys(line.removeprefix("./") for line in lines.split("\n")) for lines in lists)
+        newer, gone = ([path for path in paths if path and can_travel(path)] for paths in names)
         ignored = await self._ignored(newer) if newer else set()
         found = [path for path in newer if path not in ignored]
         files = {path: (-1, -1, -1) for path in (*found, *gone) if path in self._files}
@@ -226,27 +240,6 @@ class FarCopy:
         """The next contents are sent whole."""
         assert self._slot is not None
         await asyncio.to_thread(self._slot.save, {})
-
-    async def _compared(
-        self,
-        contents: Contents,
-        found: Sequence[str],
-        files: Mapping[str, tuple[int, int, int]],
-        since: float,
-    ) -> Read:
-        folder = make_temporary()
-        try:
-            plan = plan_of(contents, folder)
-            await asyncio.to_thread(os.mkdir, plan.root)
-            if found:
-                names = "".join(f"./{path}\n" for path in found).encode("utf-8", "surrogateescape")
-                words = _FETCH.format(tree=self._tree, most=MOST_BYTES)
-                packed = await self._call(words, [names], most=MOST_BYTES, timeout=None)
-                await asyncio.to_thread(_unpack, packed, plan.root)
-            async with LayerReader() as reader:
-                return await reader.of_copy(plan, files, since)
-        finally:
-            await asyncio.to_thread(remove_folder, folder)
 
     def close(self) -> None:
         if self._slot is not None:
@@ -288,16 +281,6 @@ def _stage(folder: str, contents: Contents, wanted: Mapping[str, int], read: dic
         Path(target).write_bytes(data)
         os.chmod(target, item.mode | 0o200)
         os.utime(target, ns=(mtime, mtime))
-
-
-def _names(said: bytes) -> tuple[list[str], list[str]]:
-    newer, _, gone = said.decode("utf-8", "surrogateescape").partition("\n\n" if b"\n\n" in said else "\n")
-
-    def paths(lines: str) -> list[str]:
-        found = (line.removeprefix("./") for line in lines.split("\n"))
-        return [path for path in dict.fromkeys(found) if path and can_travel(path)]
-
-    return paths(newer), paths(gone)
 
 
 def _unpack(packed: bytes, folder: str) -> None:

@@ -65,7 +65,10 @@ class CopySlot:
             except OSError:
                 os.close(lock)
                 continue
-            record = _read(path / _RECORD)
+            record: dict[str, Any] = {}
+            with suppress(OSError, ValueError, EOFError, TypeError):
+                found = marshal.loads(read_start(path / _RECORD))
+                record = found if isinstance(found, dict) else {}
             held.append((path, lock, record))
             if record.get("key") == key or not record:
                 break
@@ -101,14 +104,6 @@ def sweep(folder: Path) -> None:
                     remove_folder(str(path))
             finally:
                 os.close(lock)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        found = marshal.loads(read_start(path))
-    except (OSError, ValueError, EOFError, TypeError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 class KeptFolder:

@@ -116,21 +116,16 @@ class Frames:
                 break
             body = bytes(self._data[5 : 5 + size])
             if self._data[4]:
-                body = _unpacked(body)
+                decompressor = zlib.decompressobj()
+                try:
+                    body = decompressor.decompress(body, LARGEST)
+                except zlib.error as error:
+                    raise ValueError(str(error)) from error
+                if decompressor.unconsumed_tail:
+                    raise ValueError("too large")
             del self._data[: 5 + size]
             found.append(_reader.decode(body))
         return found
-
-
-def _unpacked(body: bytes) -> bytes:
-    try:
-        decompressor = zlib.decompressobj()
-        found = decompressor.decompress(body, LARGEST)
-    except zlib.error as error:
-        raise ValueError(str(error)) from error
-    if decompressor.unconsumed_tail:
-        raise ValueError("too large")
-    return found
 
 
 class Link:

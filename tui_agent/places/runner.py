@@ -209,7 +209,10 @@ class PlaceRunner:
         """Starts the program that reaches the place; for `reads` see `script`. Raises OSError."""
         before, first = self._copy.before(name), ""
         if not self._place.is_far:
-            before += await asyncio.to_thread(self._not_in_folder)
+            copy, folder = await asyncio.to_thread(
+                lambda: (os.stat(self._view).st_ino, os.stat(self._root).st_ino)
+            )
+            before += _NOT_IN.format(copy=copy, folder=folder)
         if self._place.ssh and self._place.fills_view:  # The command may not see the folders of the host.
             before, first = "", f"id={name}\n{before}"
         words = script(name, command, before, self._exports, reads=reads)
@@ -223,9 +226,6 @@ class PlaceRunner:
             stderr=asyncio.subprocess.PIPE if reads else asyncio.subprocess.STDOUT,
             start_new_session=True,
         )
-
-    def _not_in_folder(self) -> str:
-        return _NOT_IN.format(copy=os.stat(self._view).st_ino, folder=os.stat(self._root).st_ino)
 
     def reason(self, error: OSError | TuiAgentError) -> TuiAgentError:
         if isinstance(error, TuiAgentError):
