@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from support.views import in_view, text
 
-from tui_agent.sandbox import environment
 from tui_agent.sandbox.environment import (
     NO_KEYBOARD,
     caches,
@@ -21,6 +20,7 @@ from tui_agent.sandbox.environment import (
     omitted_variables,
     own_folder,
     programs,
+    tools,
     variables,
     visible_settings,
 )
@@ -247,19 +247,22 @@ def test_settings_of_a_git_folder_include_those_of_work_trees_and_submodules(tmp
         ("t/tool", (), ["t/tool"]),
         ("t/bin/tool", (), ["t/bin"]),
         ("t/bin/tool", ("t/lib", "t/other", "t/VERSION"), ["t/bin", "t/lib", "t/VERSION"]),
-        ("t/bin/tool", ("t/pyvenv.cfg", "t/lib"), ["t/bin", "t"]),
-        ("t/vendor/bin/tool", (), ["t/vendor/bin", "t/vendor"]),
-        (".local/bin/tool", ("./.local/share",), [".local/bin", ".local/lib"]),
+        ("t/bin/tool", ("t/pyvenv.cfg", "t/lib"), ["t"]),
+        ("t/vendor/bin/tool", (), ["t/vendor"]),
+        (".local/bin/tool", (".local/share", ".local/lib/a"), [".local/bin", ".local/lib"]),
     ],
 )
-def test_what_belongs_to_a_program(
+def test_what_belongs_to_a_linked_program(
     tmp_path: Path, program: str, beside: tuple[str, ...], shown: list[str]
 ) -> None:
     for path in (program, *beside):
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).touch()
-    found = environment._installed(str(tmp_path / program))
-    assert found == [str(tmp_path / path) for path in shown]
+        (tmp_path / path).touch(mode=0o755)
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links/tool").symlink_to(tmp_path / program)
+    found = tools(str(tmp_path / "work"), "", {"PATH": str(tmp_path / "links")}, ()).folders
+    below = {path for path in found if path.startswith(str(tmp_path))}
+    assert below == {str(tmp_path / path) for path in ("links", *shown)}
 
 
 def test_package_managers_are_told_to_be_offline_unless_there_is_a_network() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import marshal
 import os
 import tempfile
@@ -83,8 +84,22 @@ PLAN = ViewPlan("/w", "/h", (), {}, (), (), ("/c", "/w"))
         ((Seed("a", "hidden", overlay="/c"),), False),
     ],
 )
-def test_a_layer_has_pending_files_of_the_workspace(seeds: tuple[Seed, ...], seeded: bool) -> None:
-    assert layer_changes._seeded(replace(PLAN, seeds=seeds)) is seeded
+async def test_an_empty_layer_of_bubblewrap_is_read_if_files_of_the_workspace_are_pending(
+    seeds: tuple[Seed, ...], seeded: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(*_: object) -> None:
+        raise OSError(errno.ENOMEM, "no memory")
+
+    monkeypatch.setattr(layer_changes, "start_apart", refused)
+    (tmp_path / "1/u").mkdir(parents=True)
+    held = os.open(tmp_path, os.O_RDONLY)
+    try:
+        async with layer_changes.LayerReader() as reader:
+            plan = replace(PLAN, seeds=seeds, isolated="bubblewrap")
+            _, unread = await reader.of_layer(held, plan, 0.0)
+    finally:
+        os.close(held)
+    assert ("no memory" in unread) is seeded
 
 
 def test_a_layer_is_empty_but_for_caches_and_folders_apart(tmp_path: Path) -> None:

@@ -331,17 +331,17 @@ def _led_to(folder: str) -> _ProgramLinks:
     for place in places:
         if os.path.dirname(place) != folder and os.path.isfile(place) and os.access(place, os.X_OK):
             links.update(_crossed(place))
-            folders.update(_installed(os.path.realpath(place)))
+            program = os.path.realpath(place)
+            above, in_modules, _ = program.partition("/node_modules/")
+            inside = os.path.dirname(program)
+            if in_modules:
+                folders.add(f"{above}/node_modules")
+            elif os.path.basename(inside) in _OF_PROGRAMS:
+                folders.update(_installation(inside))
+            else:
+                folders.add(program)
     _LED[folder] = led = _ProgramLinks(changed, sorted(folders), sorted(links))
     return led
-
-
-def _installed(program: str) -> list[str]:
-    parts = program.split("/")
-    if "node_modules" in parts:
-        return ["/".join(parts[: parts.index("node_modules") + 1])]
-    folder = os.path.dirname(program)
-    return _installation(folder) if os.path.basename(folder) in _OF_PROGRAMS else [program]
 
 
 def _installation(folder: str) -> list[str]:

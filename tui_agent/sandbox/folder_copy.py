@@ -116,7 +116,23 @@ def make_copy(plan: ViewPlan) -> dict[str, tuple[int, int, int]]:
     for place in (plan.root, *plan.places.values()):
         os.mkdir(place, 0o700)
     for path, entry in _below(plan.workspace, masked):
-        _copy_entry(plan, path, entry)
+        target = f"{plan.root}/{path}"
+        with suppress(FileNotFoundError, PermissionError):
+            status = entry.stat(follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode):
+                os.mkdir(target, stat.S_IMODE(status.st_mode) | 0o700)
+            elif stat.S_ISLNK(status.st_mode):
+                there = os.readlink(entry.path)
+                if is_below(there, [plan.workspace]):
+                    there = plan.root + there[len(plan.workspace) :]
+                os.symlink(there, target)
+            elif stat.S_ISREG(status.st_mode):
+                clonefile = ctypes.CDLL(None).clonefile if sys.platform == "darwin" else None
+                if clonefile is None or clonefile(os.fsencode(entry.path), os.fsencode(target), 0):
+                    with open(entry.path, "rb") as given, open(target, "xb") as taken:
+                        copy_content(given, taken)
+                os.chmod(target, stat.S_IMODE(status.st_mode))
+                os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
     for seed in plan.seeds:
         if seed.overlay in ("", plan.workspace):
             _plant(plan.root, seed)
@@ -141,26 +157,6 @@ def _below(folder: str, masked: set[str], prefix: str = "") -> Iterator[tuple[st
             if entry.is_dir(follow_symlinks=False):
                 with suppress(PermissionError, FileNotFoundError):
                     yield from _below(entry.path, masked, f"{prefix}{entry.name}/")
-
-
-def _copy_entry(plan: ViewPlan, path: str, entry: os.DirEntry[str]) -> None:
-    target = f"{plan.root}/{path}"
-    with suppress(FileNotFoundError, PermissionError):
-        status = entry.stat(follow_symlinks=False)
-        if stat.S_ISDIR(status.st_mode):
-            os.mkdir(target, stat.S_IMODE(status.st_mode) | 0o700)
-        elif stat.S_ISLNK(status.st_mode):
-            there = os.readlink(entry.path)
-            if is_below(there, [plan.workspace]):
-                there = plan.root + there[len(plan.workspace) :]
-            os.symlink(there, target)
-        elif stat.S_ISREG(status.st_mode):
-            clonefile = ctypes.CDLL(None).clonefile if sys.platform == "darwin" else None
-            if clonefile is None or clonefile(os.fsencode(entry.path), os.fsencode(target), 0):
-                with open(entry.path, "rb") as given, open(target, "xb") as taken:
-                    copy_content(given, taken)
-            os.chmod(target, stat.S_IMODE(status.st_mode))
-            os.utime(target, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def _plant(root: str, seed: Seed) -> None:

@@ -127,9 +127,10 @@ class LayerReader:
     async def of_layer(self, layers: int, plan: ViewPlan, since: float, apart: Sequence[str] = ()) -> Read:
         """`since` is the Unix time of the view. Omits git's files, caches, and paths below `apart`."""
         path = f"{len(plan.overlays) - 1}/u"
-        if (plan.isolated == "overlay" or not _seeded(plan)) and await asyncio.to_thread(
-            _is_empty, path, layers, apart
-        ):
+        of_workspace = (seed.path for seed in plan.seeds if seed.overlay in ("", plan.workspace))
+        is_seeded = any(seed.partition("/")[0] not in LEFT_OUT for seed in of_workspace)
+        is_bare = plan.isolated == "overlay" or not is_seeded
+        if is_bare and await asyncio.to_thread(_is_empty, path, layers, apart):
             return (), ""
         return await self._read(path, layers, plan, since, apart=apart)
 
@@ -213,11 +214,6 @@ async def start_apart(command: Sequence[str], line: socket.socket) -> asyncio.su
         cwd="/",
         start_new_session=True,
     )
-
-
-def _seeded(plan: ViewPlan) -> bool:
-    of_workspace = (seed.path for seed in plan.seeds if seed.overlay in ("", plan.workspace))
-    return any(path.partition("/")[0] not in LEFT_OUT for path in of_workspace)
 
 
 def _is_empty(path: str, below: int, apart: Sequence[str]) -> bool:

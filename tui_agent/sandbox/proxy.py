@@ -161,10 +161,17 @@ class HostProxy:
             to_host, host_writer = await self._opened(wanted)
             writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         else:
-            wanted, secure, path = self._absolute(named)
-            to_host, host_writer = await self._opened(wanted, secure=secure)
-            usual = wanted.port == (HTTPS if secure else 80)
-            host = wanted.host if usual else f"{wanted.host}:{wanted.port}"
+            try:
+                parts = urlsplit(named)
+                usual = {"http": 80, "https": HTTPS}[parts.scheme if parts.hostname else ""]
+                number = parts.port or usual
+            except (KeyError, ValueError):
+                raise RequestRefused("400 Bad Request", "This proxy needs an absolute address.") from None
+            wanted = self._wanted(parts.hostname or "", number)
+            path = re.sub("^[^/?#]*", "", named.partition("://")[2]).partition("#")[0]
+            path = path if path.startswith("/") else f"/{path}"
+            to_host, host_writer = await self._opened(wanted, secure=usual == HTTPS)
+            host = wanted.host if wanted.port == usual else f"{wanted.host}:{wanted.port}"
             kept = [
                 one
                 for one in rest.split(b"\r\n")
@@ -176,20 +183,6 @@ class HostProxy:
             await asyncio.gather(_copy(reader, host_writer), _copy(to_host, writer))
         finally:
             host_writer.close()
-
-    def _absolute(self, address: str) -> tuple[Target, bool, str]:
-        """Returns the target, whether it is reached by TLS, and the path."""
-        try:
-            parts = urlsplit(address)
-            host, port, scheme = parts.hostname, parts.port, parts.scheme
-        except ValueError:
-            host = port = scheme = None
-        if not host or scheme not in ("http", "https"):
-            raise RequestRefused("400 Bad Request", "This proxy needs an absolute address.")
-        secure = scheme == "https"
-        path = re.sub("^[^/?#]*", "", address.partition("://")[2]).partition("#")[0]
-        wanted = self._wanted(host, port or (HTTPS if secure else 80))
-        return wanted, secure, path if path.startswith("/") else f"/{path}"
 
     def _wanted(self, host: str, port: int) -> Target:
         try:

@@ -10,6 +10,7 @@ import struct
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -418,13 +419,15 @@ def plan(
         texts = {path: environment.visible_settings(path) for path in paths if os.path.isfile(path)}
     apart = [path for path in git_folders if not is_below(path, [root])]
     overlays = (*caches, *apart, root)
-    inside = _STORES.hidden(caches)
-    masks = [*(() if own_home else _dotted(home)), *_STORES.hidden((*binds, *more), [*of_person, *more])]
+    masks = _STORES.hidden((*binds, *more), [*of_person, *more])
     if own_home:
         masks = [path for path in masks if not is_below(path, [home]) or is_below(path, more)]
+    else:
+        with suppress(OSError):
+            masks = [*(entry.path for entry in os.scandir(home) if entry.name.startswith(".")), *masks]
     masks += [path for path in map(os.path.realpath, hidden) if not is_below(root, [path])]
     masks += [path for path in _sockets() if is_below(path, (*binds, *more, *caches))]
-    every_seed = (*seeds, *_scrubbed(root, apart), *_emptied(caches, inside))
+    every_seed = (*seeds, *_scrubbed(root, apart, caches))
     return ViewPlan(
         root,
         home,
@@ -443,19 +446,18 @@ def plan(
     )
 
 
-def _scrubbed(root: str, git_folders: Sequence[str]) -> Iterator[Seed]:
+def _scrubbed(root: str, git_folders: Sequence[str], caches: Sequence[str]) -> Iterator[Seed]:
     for overlay in (root, *git_folders):
         inside = [f"{overlay}/.git", overlay] if overlay != root else [f"{root}/.git"]
         for folder in inside:
             if os.path.isdir(folder) and os.path.isfile(f"{folder}/HEAD"):
                 for path in environment.files_of(folder):
-                    yield Seed(
-                        os.path.relpath(path, overlay),
-                        "hidden",
-                        environment.visible_settings(path),
-                        None,
-                        overlay,
-                    )
+                    content = environment.visible_settings(path)
+                    yield Seed(os.path.relpath(path, overlay), "hidden", content, None, overlay)
+    for path in _STORES.hidden(caches):
+        cache = next(cache for cache in caches if is_below(path, [cache]))
+        content = environment.visible_settings(path) if os.path.basename(path) == "config" else b""
+        yield Seed(os.path.relpath(path, cache), "hidden", content, None, cache)
 
 
 def _sockets() -> list[str]:
@@ -508,17 +510,3 @@ def _system() -> tuple[list[str], dict[str, str]]:
 
 
 _STORES = ToolFolders()
-
-
-def _emptied(caches: Sequence[str], paths: Iterable[str]) -> Iterator[Seed]:
-    for path in paths:
-        cache = next(cache for cache in caches if is_below(path, [cache]))
-        content = environment.visible_settings(path) if os.path.basename(path) == "config" else b""
-        yield Seed(os.path.relpath(path, cache), "hidden", content, None, cache)
-
-
-def _dotted(home: str) -> list[str]:
-    try:
-        return [entry.path for entry in os.scandir(home) if entry.name.startswith(".")]
-    except OSError:
-        return []
