@@ -317,9 +317,8 @@ def is_test(path: str) -> bool:
 def find_tests(paths: Iterable[str], index: Index) -> dict[str, list[str]]:
     """Nearest first. Scans all paths once."""
     sources = [path for path in paths if not is_test(path)]
-    marked = {path: _names(path) for path in sources}
-    plain = {path: _plain_names(path) for path in sources}
-    wanted = {name for names in (*marked.values(), *plain.values()) for name in names}
+    names_of = {path: _test_names(path) for path in sources}
+    wanted = {name for both in names_of.values() for names in both for name in names}
     if not wanted:
         return {}
     places = index.named(wanted)
@@ -330,38 +329,32 @@ def find_tests(paths: Iterable[str], index: Index) -> dict[str, list[str]]:
     return {
         path: sorted(
             {
-                *called(marked[path]),
-                *(place for place in called(plain[path]) if _mirrors(path, place)),
+                *called(marked),
+                *(place for place in called(plain) if _mirrors(path, place)),
                 *_beside(path, index),
             }
             - {path},
             key=_nearest_to(path),
         )
-        for path in sources
+        for path, (marked, plain) in names_of.items()
     }
 
 
-def _names(path: str) -> list[str]:
+def _test_names(path: str) -> tuple[list[str], list[str]]:
+    """Returns names of a test, and names that are of a test only in a folder of tests."""
     stem, ending = _parted(path)
     match ending:
         case "py":
-            return [f"test_{stem}.py", f"{stem}_test.py", f"{stem}_tests.py"]
+            return [f"test_{stem}.py", f"{stem}_test.py", f"{stem}_tests.py"], []
         case "go":
-            return [f"{stem}_test.go"]
+            return [f"{stem}_test.go"], []
         case "rs":
-            return [f"{stem}_test.rs", f"test_{stem}.rs", f"{stem}_tests.rs"]
+            return [f"{stem}_test.rs", f"test_{stem}.rs", f"{stem}_tests.rs"], [f"{stem}.rs"]
         case "java":
-            return [f"Test{stem}.java", *(f"{stem}{mark}.java" for mark in _JAVA_ENDINGS)]
-    if ending not in _SCRIPTS:
-        return []
-    return [f"{stem}{mark}.{other}" for mark in _SCRIPT_MARKS for other in _SCRIPTS]
-
-
-def _plain_names(path: str) -> list[str]:
-    stem, ending = _parted(path)
-    if ending == "rs":
-        return [f"{stem}.rs"]
-    return [f"{stem}.{other}" for other in _SCRIPTS] if ending in _SCRIPTS else []
+            return [f"Test{stem}.java", *(f"{stem}{mark}.java" for mark in _JAVA_ENDINGS)], []
+    others = _SCRIPTS if ending in _SCRIPTS else ()
+    marked = [f"{stem}{mark}.{other}" for mark in _SCRIPT_MARKS for other in others]
+    return marked, [f"{stem}.{other}" for other in others]
 
 
 def _parted(path: str) -> tuple[str, str]:
