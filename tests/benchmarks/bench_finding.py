@@ -22,7 +22,7 @@ from wrong_references import Reference, chain, references
 from tui_agent.answers.plans import FileAction
 from tui_agent.planning.chain import completed, names_one, nearest, try_patterns
 from tui_agent.workspace.index import Index
-from tui_agent.workspace.symbols import is_source_extension
+from tui_agent.workspace.syntax_trees import is_source_extension
 
 REFERENCES, SEEDS = 400, 3
 #: A package with fewer source files is no project to get lost in.

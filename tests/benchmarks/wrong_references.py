@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tui_agent.workspace.symbols import is_source_extension
+from tui_agent.workspace.syntax_trees import is_source_extension
 
 #: Not every file can be got wrong in every way: so many are tried.
 TRIES = 50

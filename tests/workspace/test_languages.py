@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tui_agent.workspace.symbols import is_source_extension, language
+from tui_agent.workspace.syntax_trees import is_source_extension, language
 
 
 @pytest.mark.parametrize(

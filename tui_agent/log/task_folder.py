@@ -25,7 +25,7 @@ from tui_agent.log import log
 from tui_agent.store import events as e
 from tui_agent.store.conversation import SentMessage
 from tui_agent.store.events import Lasting
-from tui_agent.workspace.symbols import language
+from tui_agent.workspace.syntax_trees import language
 
 CURRENT, LEGACY = "api_conversation_history.json", "claude_messages.json"
 METADATA = "task_metadata.json"

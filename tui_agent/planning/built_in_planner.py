@@ -29,7 +29,7 @@ from tui_agent.planning.references import (
     looks_like_identifier,
 )
 from tui_agent.workspace.index import Index
-from tui_agent.workspace.symbols import is_source_extension
+from tui_agent.workspace.syntax_trees import is_source_extension
 
 MAX_ACTIONS: Final = 20
 #: Index lookups for names and possible identifiers.

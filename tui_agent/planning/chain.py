@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from tui_agent.answers.plans import Author, FileAction
 from tui_agent.workspace.index import SLICE, Index
 from tui_agent.workspace.patterns import InvalidPattern, compile_pattern, escape
-from tui_agent.workspace.symbols import is_source_extension
+from tui_agent.workspace.syntax_trees import is_source_extension
 
 MOST_TIED: Final = 3
 _ENTRIES: Final = frozenset({"__init__", "__main__", "index", "mod", "main"})

@@ -23,7 +23,7 @@ from tui_agent.log.journal import Journal
 from tui_agent.review.writer import WriteOutcome, Writer, WriteTarget, as_written, outside
 from tui_agent.store import events as e
 from tui_agent.store.state import ReviewSlice
-from tui_agent.workspace.symbols import language
+from tui_agent.workspace.syntax_trees import language
 from tui_agent.workspace.workspace import Workspace
 
 CHOOSE_A_SIDE = "choose a side, skip it, or ask again"

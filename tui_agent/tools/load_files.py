@@ -27,7 +27,7 @@ from tui_agent.store import events as e
 from tui_agent.store.state import State
 from tui_agent.store.turn_events import OutReason
 from tui_agent.tools.tool import Emit, LoadedFiles, ToolContext
-from tui_agent.workspace.symbols import has_symbols, language, symbols
+from tui_agent.workspace.syntax_trees import has_symbols, language, symbols
 
 #: Share of the window for one turn's files.
 FILES_SHARE = 0.5

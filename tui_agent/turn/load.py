@@ -44,7 +44,7 @@ from tui_agent.turn.conversation import needs_begin, remembered
 from tui_agent.turn.instructions import instruct
 from tui_agent.turn.request import Draft
 from tui_agent.workspace.related_files import Aliases, ImportRoots, aliases_for, find_tests, imported
-from tui_agent.workspace.symbols import language
+from tui_agent.workspace.syntax_trees import language
 
 MAX_SOURCE_BYTES = 1024 * 1024
 MAX_CONFIG_BYTES = 64 * 1024

@@ -1,4 +1,4 @@
-"""Parses texts with tree-sitter within a time limit, and extracts imports.
+"""Languages by file name; imports and symbols of a text by tree-sitter, within a time limit.
 
 Some texts take quadratic time: 20,000 comment lines in Python take 7 s. A parser holds the GIL if it is
 given the whole text, but not if it requests pieces.
@@ -6,15 +6,90 @@ given the whole text, but not if it requests pieces.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from time import thread_time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from tui_agent.files.numbers import whole_number
 from tui_agent.workspace.related_files import Import
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser, Query, Tree
+
+
+_BY_EXTENSION: Final = {
+    extension: name
+    for name, extensions in {
+        "bash": "sh bash zsh ksh",
+        "c": "c h",
+        "cpp": "cc cpp cxx hpp hh hxx",
+        "csharp": "cs",
+        "css": "css",
+        "dart": "dart",
+        "elixir": "ex exs",
+        "go": "go",
+        "graphql": "graphql gql",
+        "haskell": "hs",
+        "html": "html htm xhtml",
+        "ini": "ini cfg conf",
+        "java": "java",
+        "javascript": "js mjs cjs jsx",
+        "json": "json jsonc jsonl webmanifest",
+        "kotlin": "kt kts",
+        "lua": "lua",
+        "markdown": "md markdown mdx",
+        "perl": "pl pm",
+        "php": "php",
+        "protobuf": "proto",
+        "python": "py pyi pyw",
+        "r": "r",
+        "ruby": "rb rake gemspec",
+        "rust": "rs",
+        "scala": "scala sc",
+        "scss": "scss sass less",
+        "sql": "sql",
+        "svelte": "svelte",
+        "swift": "swift",
+        "terraform": "tf tfvars",
+        "text": "txt log",
+        "toml": "toml",
+        "typescript": "ts tsx mts cts",
+        "vue": "vue",
+        "xml": "xml svg xsd xsl",
+        "yaml": "yaml yml",
+        "zig": "zig",
+    }.items()
+    for extension in extensions.split()
+}
+_BY_NAME: Final = {
+    ".bashrc": "bash",
+    ".profile": "bash",
+    ".zshrc": "bash",
+    "cmakelists.txt": "cmake",
+    "containerfile": "dockerfile",
+    "dockerfile": "dockerfile",
+    "gemfile": "ruby",
+    "gnumakefile": "makefile",
+    "go.mod": "go",
+    "jenkinsfile": "groovy",
+    "makefile": "makefile",
+    "rakefile": "ruby",
+    "cargo.lock": "toml",
+    "poetry.lock": "toml",
+    "uv.lock": "toml",
+}
+
+
+def language(path: str) -> str:
+    """Returns the id used by editors (`python`); "" if unknown."""
+    name = path.rpartition("/")[2].lower()
+    return _BY_NAME.get(name) or _BY_EXTENSION.get(name.rpartition(".")[2] if "." in name else "", "")
+
+
+def is_source_extension(extension: str) -> bool:
+    """Accepts `py`, without the dot, in any case."""
+    return extension.lower() in _BY_EXTENSION
 
 
 _PIECE: Final = 4096
@@ -72,7 +147,7 @@ def prepared(language: Language, query: str) -> Query:
     return Query(language, query)
 
 
-_QUERIES: Final = {
+_IMPORT_QUERIES: Final = {
     "python": "(import_statement) @import (import_from_statement) @from",
     "javascript": """
         (import_statement source: (string) @source)
@@ -85,23 +160,25 @@ _QUERIES: Final = {
     "rust": "(use_declaration argument: (_) @use) (mod_item !body name: (identifier) @mod)",
     "java": "(import_declaration) @java",
 }
-_QUERIES["typescript"] = _QUERIES["javascript"] + "(import_require_clause source: (string) @source)"
-_QUERIES["tsx"] = _QUERIES["typescript"]
+_IMPORT_QUERIES["typescript"] = (
+    _IMPORT_QUERIES["javascript"] + "(import_require_clause source: (string) @source)"
+)
+_IMPORT_QUERIES["tsx"] = _IMPORT_QUERIES["typescript"]
 MOST_IMPORTS: Final = 500
 #: Processor time, beyond which a text has no imports.
-SECONDS: Final = 1.0
+IMPORT_SECONDS: Final = 1.0
 
 
 def read_imports(language: str, text: str) -> tuple[Import, ...]:
     """Returns imports in order, without duplicates; none for an unsupported language or beyond the time
     limit. `language` is as in `workspace.languages`, or `tsx`. Parses invalid source as far as possible.
     """
-    if language not in _QUERIES:
+    if language not in _IMPORT_QUERIES:
         return ()
     from tree_sitter import QueryCursor
 
     parser, query = _tools(language)
-    tree = parse(parser, text.encode(errors="replace"), SECONDS)
+    tree = parse(parser, text.encode(errors="replace"), IMPORT_SECONDS)
     if tree is None:
         return ()
     found: list[tuple[int, Import]] = []
@@ -116,7 +193,7 @@ def _tools(language: str) -> tuple[Parser, Query]:
     from tree_sitter import Language, Parser, Query
 
     grammar = Language(grammar_of(language)())
-    return Parser(grammar), Query(grammar, _QUERIES[language])
+    return Parser(grammar), Query(grammar, _IMPORT_QUERIES[language])
 
 
 def grammar_of(language: str) -> Callable[[], object]:
@@ -191,3 +268,104 @@ def _rust_paths(node: Node, before: str = "") -> Iterator[str]:
             yield join(_text(node.named_children[0]) if node.named_children else "")
         case _:
             yield join(_text(node))
+
+
+#: Capture names are shown to the user.
+_SYMBOL_QUERIES: Final = {
+    "python": "(class_definition) @class (function_definition) @function",
+    "javascript": """
+        (class_declaration) @class (method_definition) @method
+        (function_declaration) @function (generator_function_declaration) @function
+        (variable_declarator value: [(arrow_function) (function_expression) (class)]) @function
+        (field_definition value: (arrow_function)) @method
+    """,
+    "typescript": """
+        (class_declaration) @class (abstract_class_declaration) @class (interface_declaration) @interface
+        (enum_declaration) @enum (type_alias_declaration) @type (internal_module) @namespace
+        (method_definition) @method (method_signature) @method (abstract_method_signature) @method
+        (function_declaration) @function (generator_function_declaration) @function
+        (variable_declarator value: [(arrow_function) (function_expression) (class)]) @function
+        (public_field_definition value: (arrow_function)) @method
+    """,
+    "go": "(type_spec) @type (function_declaration) @function (method_declaration) @method",
+    "rust": """
+        (struct_item) @struct (enum_item) @enum (trait_item) @trait (impl_item) @impl (mod_item body: (_)) @module
+        (function_item) @function (function_signature_item) @function
+    """,
+    "java": """
+        (class_declaration) @class (interface_declaration) @interface (enum_declaration) @enum
+        (record_declaration) @record (constructor_declaration) @constructor (method_declaration) @method
+    """,
+    "bash": "(function_definition) @function",
+    "markdown": "(atx_heading) @heading (setext_heading) @heading",
+}
+_SYMBOL_QUERIES["tsx"] = _SYMBOL_QUERIES["typescript"]
+_NAMES: Final = ("name", "property", "type", "heading_content")
+#: Rows queried at once: a query blocks other threads.
+_ROWS: Final = 1_000
+SYMBOL_SECONDS: Final = 5.0
+
+
+class Symbol(NamedTuple):
+    """`row` and `column` of its name count from 0."""
+
+    name: str
+    kind: str
+    row: int
+    column: int
+    last: int
+    depth: int
+
+
+def has_symbols(path: str) -> bool:
+    return _language(path) in _SYMBOL_QUERIES
+
+
+def symbols(path: str, text: str) -> list[Symbol] | None:
+    """Returns parents first; None beyond the time limit. Parses invalid source as far as possible."""
+    from tree_sitter import Language, Parser, QueryCursor
+
+    grammar = Language(grammar_of(_language(path))())
+    parser, query = Parser(grammar), prepared(grammar, _SYMBOL_QUERIES[_language(path)])
+    source = text.encode(errors="replace")
+    tree = parse(parser, source, SYMBOL_SECONDS)
+    if tree is None:
+        return None
+    seen: dict[tuple[int, int], tuple[Node, str]] = {}
+    for row in range(0, tree.root_node.end_point[0] + 1, _ROWS):
+        cursor = QueryCursor(query)
+        cursor.set_point_range((row, 0), (row + _ROWS, 0))
+        for kind, captured in cursor.captures(tree.root_node).items():
+            seen |= {(node.start_byte, -node.end_byte): (node, kind) for node in captured}
+    found: list[Symbol] = []
+    around: list[tuple[int, str]] = []
+    for _, (node, kind) in sorted(seen.items(), key=lambda one: one[0]):
+        while around and around[-1][0] <= node.start_byte:
+            around.pop()
+        name = next(filter(None, map(node.child_by_field_name, _NAMES)), node)
+        if kind == "function" and around and around[-1][1] in ("class", "impl", "trait"):
+            kind = "method"
+        depth = len(around)
+        if kind == "heading":
+            marks = [child.type.partition("_h")[2][:1] for child in node.children if "_h" in child.type]
+            depth = whole_number(marks[0], 1) - 1 if marks else 0
+        start = source.rfind(b"\n", 0, name.start_byte) + 1
+        column = len(source[start : name.start_byte].decode(errors="replace"))
+        words = " ".join(source[name.start_byte : name.end_byte].decode(errors="replace").split())
+        found.append(Symbol(words, kind, name.start_point[0], column, node.end_point[0], depth))
+        if kind != "heading":
+            around.append((node.end_byte, kind))
+    return found
+
+
+def symbol_at(found: Sequence[Symbol], row: int) -> int:
+    """Returns the innermost symbol at a row, or the nearest preceding heading, or the first."""
+    best = 0
+    for at, symbol in enumerate(found):
+        if symbol.row <= row and (symbol.kind == "heading" or row <= symbol.last):
+            best = at
+    return best
+
+
+def _language(path: str) -> str:
+    return "tsx" if path.lower().endswith(".tsx") else language(path)

@@ -15,7 +15,7 @@ from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.panes import PANES
 from tui_agent.ui.safe_text import parts
 from tui_agent.ui.widgets.line_view import column
-from tui_agent.workspace.symbols import Symbol, symbol_at, symbols
+from tui_agent.workspace.syntax_trees import Symbol, symbol_at, symbols
 
 _COLOURS = {"info": "$muted", "warning": "$warning", "error": "$error"}
 

@@ -26,7 +26,7 @@ from tui_agent.ui.safe_text import parts
 from tui_agent.ui.themes import editor_theme
 from tui_agent.ui.widgets.line_view import Hint, HintLine
 from tui_agent.ui.widgets.pane import Pane, compare
-from tui_agent.workspace.symbols import has_symbols
+from tui_agent.workspace.syntax_trees import has_symbols
 
 if TYPE_CHECKING:
     from tui_agent.session.session import Session
