@@ -177,23 +177,22 @@ def read_imports(language: str, text: str) -> tuple[Import, ...]:
         return ()
     from tree_sitter import QueryCursor
 
-    parser, query = _tools(language)
-    tree = parse(parser, text.encode(errors="replace"), IMPORT_SECONDS)
+    grammar, tree = _parsed(language, text.encode(errors="replace"), IMPORT_SECONDS)
     if tree is None:
         return ()
+    cursor = QueryCursor(prepared(grammar, _IMPORT_QUERIES[language]))
     found: list[tuple[int, Import]] = []
-    for name, nodes in QueryCursor(query).captures(tree.root_node).items():
+    for name, nodes in cursor.captures(tree.root_node).items():
         found += [(node.start_byte, one) for node in nodes for one in _imports(name, node)]
     found.sort(key=lambda item: item[0])
     return tuple(dict.fromkeys(one for _, one in found))[:MOST_IMPORTS]
 
 
-@cache
-def _tools(language: str) -> tuple[Parser, Query]:
-    from tree_sitter import Language, Parser, Query
+def _parsed(language: str, source: bytes, seconds: float) -> tuple[Language, Tree | None]:
+    from tree_sitter import Language, Parser
 
     grammar = Language(grammar_of(language)())
-    return Parser(grammar), Query(grammar, _IMPORT_QUERIES[language])
+    return grammar, parse(Parser(grammar), source, seconds)
 
 
 def grammar_of(language: str) -> Callable[[], object]:
@@ -323,14 +322,13 @@ def has_symbols(path: str) -> bool:
 
 def symbols(path: str, text: str) -> list[Symbol] | None:
     """Returns parents first; None beyond the time limit. Parses invalid source as far as possible."""
-    from tree_sitter import Language, Parser, QueryCursor
+    from tree_sitter import QueryCursor
 
-    grammar = Language(grammar_of(_language(path))())
-    parser, query = Parser(grammar), prepared(grammar, _SYMBOL_QUERIES[_language(path)])
     source = text.encode(errors="replace")
-    tree = parse(parser, source, SYMBOL_SECONDS)
+    grammar, tree = _parsed(_language(path), source, SYMBOL_SECONDS)
     if tree is None:
         return None
+    query = prepared(grammar, _SYMBOL_QUERIES[_language(path)])
     seen: dict[tuple[int, int], tuple[Node, str]] = {}
     for row in range(0, tree.root_node.end_point[0] + 1, _ROWS):
         cursor = QueryCursor(query)
