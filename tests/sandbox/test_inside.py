@@ -18,35 +18,35 @@ from unittest.mock import Mock
 
 import pytest
 
-from tui_agent.sandbox.inside import commands, kernel, main
+from tui_agent.sandbox.inside import kernel, main
 from tui_agent.sandbox.inside.mounts import plant
 
 
 def test_processes_are_listed_with_parent_name_and_size_until_they_end() -> None:
     child = subprocess.Popen(["sleep", "60"])
     try:
-        assert (child.pid, os.getpid(), "sleep") in [one[:3] for one in commands.processes()]
-        found = {pid: size for pid, _, _, size in commands.processes()}
+        assert (child.pid, os.getpid(), "sleep") in [one[:3] for one in main.processes()]
+        found = {pid: size for pid, _, _, size in main.processes()}
         assert 0 < found[child.pid] < 100 << 20 < 100 * found[os.getpid()]
     finally:
         child.kill()
     ended = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
     assert ended is not None
-    assert child.pid not in [pid for pid, *_ in commands.processes()]
+    assert child.pid not in [pid for pid, *_ in main.processes()]
     child.wait()
 
 
 def test_memory_files_count_once_beyond_what_is_mapped() -> None:
     ours = [os.getpid()]
-    before = commands.unmapped(ours, 0)
+    before = main.unmapped(ours, 0)
     held = os.memfd_create("test")
     again = os.dup(held)
     try:
         os.write(held, b"x" * (2 << 20))
-        assert commands.unmapped(ours, 0) - before == 2 << 20
-        assert commands.unmapped(ours, before + (1 << 20)) == 1 << 20
-        assert commands.unmapped(ours, before + (5 << 20)) == 0
-        assert 0 <= commands.unmapped(ours) <= before + (2 << 20)
+        assert main.unmapped(ours, 0) - before == 2 << 20
+        assert main.unmapped(ours, before + (1 << 20)) == 1 << 20
+        assert main.unmapped(ours, before + (5 << 20)) == 0
+        assert 0 <= main.unmapped(ours) <= before + (2 << 20)
     finally:
         os.close(held)
         os.close(again)
@@ -54,8 +54,8 @@ def test_memory_files_count_once_beyond_what_is_mapped() -> None:
 
 def test_memory_of_a_process_without_details_is_its_size() -> None:
     missing = 1 << 22
-    assert commands.in_memory([(missing, "x", 12_345), (missing, "y", 5)]) == 12_350
-    assert 10 << 20 < commands.in_memory([(os.getpid(), "x", 0)]) < 4 << 30
+    assert main.in_memory([(missing, "x", 12_345), (missing, "y", 5)]) == 12_350
+    assert 10 << 20 < main.in_memory([(os.getpid(), "x", 0)]) < 4 << 30
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_program_that_reads_from_a_pipe_for_writing_waits_for_a_keyboard(given
         if given == "ended":
             child.kill()
             child.wait()
-        assert commands.waits_for_keyboard(child.pid) is waits
+        assert main.waits_for_keyboard(child.pid) is waits
     finally:
         child.kill()
         child.wait()
@@ -83,8 +83,8 @@ def test_the_room_taken_in_folders_includes_shared_memory(monkeypatch: pytest.Mo
             raise FileNotFoundError
         return SimpleNamespace(f_blocks=10, f_bfree={"/tmp": 4, "/dev/shm": 9}[path], f_frsize=4096)
 
-    monkeypatch.setattr(commands.os, "statvfs", space)
-    assert commands.in_folders([("/tmp", 0o1777, 1), ("/missing", 0o755, 1)]) == 7 * 4096
+    monkeypatch.setattr(main.os, "statvfs", space)
+    assert main.in_folders([("/tmp", 0o1777, 1), ("/missing", 0o755, 1)]) == 7 * 4096
 
 
 def test_a_message_has_descriptors_and_an_ended_line_none() -> None:

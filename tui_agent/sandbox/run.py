@@ -19,7 +19,7 @@ from typing import Literal, Protocol, Self
 
 from tui_agent.context.blocks import head_and_tail
 from tui_agent.files.numbers import whole_number
-from tui_agent.sandbox.inside.commands import LOOK, waits_for_keyboard
+from tui_agent.sandbox.inside.main import LOOK, waits_for_keyboard
 from tui_agent.sandbox.layer_changes import ChangedPath
 from tui_agent.sandbox.view_plan import MEGABYTE
 
