@@ -18,9 +18,8 @@ from tui_agent.files.sensitive_paths import is_secret
 from tui_agent.git.without_secrets import SENTENCE
 from tui_agent.sandbox import git_objects, namespace_view
 from tui_agent.sandbox.environment import variables
-from tui_agent.sandbox.folder_copy import RunFolder
 from tui_agent.sandbox.git_objects import GitObjects
-from tui_agent.sandbox.isolation import runner_for
+from tui_agent.sandbox.isolation import RunFolder, runner_for
 from tui_agent.sandbox.run import Run, RunResult
 from tui_agent.sandbox.view_plan import NoView, Seed, ViewPlan, plan
 

@@ -19,19 +19,24 @@ from pathlib import Path
 import pytest
 
 from tui_agent.files.private import make_temporary, own_place
-from tui_agent.sandbox import folder_copy, isolation, namespace_view
+from tui_agent.sandbox import isolation, namespace_view
 from tui_agent.sandbox.environment import variables
-from tui_agent.sandbox.folder_copy import (
+from tui_agent.sandbox.hidden_files import HiddenFiles
+from tui_agent.sandbox.isolation import (
+    ORDER,
+    WITHOUT,
     LandlockCopy,
     MacCopy,
     RunFolder,
+    Rung,
+    below,
     landlock_rules,
     mac_profile,
     make_copy,
+    probe,
+    runner_for,
     sweep,
 )
-from tui_agent.sandbox.hidden_files import HiddenFiles
-from tui_agent.sandbox.isolation import ORDER, WITHOUT, Rung, below, probe, runner_for
 from tui_agent.sandbox.namespace_view import View
 from tui_agent.sandbox.run import Run, RunResult
 from tui_agent.sandbox.view_plan import MEGABYTE, Limits, NoView, Seed, ViewPlan, plan
@@ -127,7 +132,7 @@ async def test_limits_and_what_is_left_running_end_on_a_copy_too(root: Path) -> 
 
 
 async def test_a_large_folder_is_not_copied_unasked(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(folder_copy, "MOST_FILES", 3)
+    monkeypatch.setattr(isolation, "MOST_FILES", 3)
     with pytest.raises(NoView, match="more than 3 files"):
         await on_a_copy(root, "true")
 
@@ -149,7 +154,7 @@ async def test_each_is_tried_in_its_turn_and_says_why_the_one_above_was_not_take
 def test_what_a_killed_program_left_is_removed_and_what_runs_is_not(tmp_path: Path) -> None:
     """A folder is another program's as long as that holds its lock."""
     script = (
-        "import os, pathlib, sys; from tui_agent.sandbox.folder_copy import RunFolder;"
+        "import os, pathlib, sys; from tui_agent.sandbox.isolation import RunFolder;"
         "f = RunFolder(pathlib.Path(sys.argv[1])); os.mkdir(f.path + '/closed', 0); os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", script, str(tmp_path)], check=False)
@@ -391,9 +396,9 @@ def test_a_copy_has_a_limit_of_files_and_bytes(
     (root / "d").mkdir(parents=True)
     for name in ("a", "b", "d/c"):
         (root / name).write_bytes(b"123")
-    monkeypatch.setattr(folder_copy, "MOST_FILES", files)
+    monkeypatch.setattr(isolation, "MOST_FILES", files)
     size = sum(one.lstat().st_size for one in root.rglob("*"))
-    monkeypatch.setattr(folder_copy, "MOST_BYTES", size - less)
+    monkeypatch.setattr(isolation, "MOST_BYTES", size - less)
     own = RunFolder(tmp_path / "trials")
     made = plan(root, isolated="landlock", folder=own.path)
     try:

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from tui_agent.sandbox import namespace_view
 from tui_agent.sandbox.environment import variables
-from tui_agent.sandbox.folder_copy import RunFolder
 from tui_agent.sandbox.hidden_files import HiddenFiles
-from tui_agent.sandbox.isolation import runner_for
+from tui_agent.sandbox.isolation import RunFolder, runner_for
 from tui_agent.sandbox.run import Run, RunResult
 from tui_agent.sandbox.view_plan import Limits, Seed, plan
 from tui_agent.store.commands import Isolated

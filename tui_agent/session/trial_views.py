@@ -35,10 +35,9 @@ from tui_agent.store.state import State
 
 if TYPE_CHECKING:
     from tui_agent.sandbox.build_cache import KeptLayer, RunLayer
-    from tui_agent.sandbox.folder_copy import RunFolder
     from tui_agent.sandbox.git_objects import GitObjects
     from tui_agent.sandbox.hidden_files import HiddenFiles
-    from tui_agent.sandbox.isolation import Rung
+    from tui_agent.sandbox.isolation import RunFolder, Rung
     from tui_agent.sandbox.view_plan import Seed, ViewPlan
 
 STORE: Final = "revealed.json"
@@ -171,8 +170,7 @@ class TrialViews:
         return rung
 
     async def _found(self) -> Rung:
-        from tui_agent.sandbox.folder_copy import sweep
-        from tui_agent.sandbox.isolation import WORDS, below, probe
+        from tui_agent.sandbox.isolation import WORDS, below, probe, sweep
         from tui_agent.sandbox.view_plan import unfit
 
         async with self._probing:
@@ -235,7 +233,7 @@ class TrialViews:
         is fixed; `tools` are additional readable folders. Raises `SessionError`.
         """
         from tui_agent.extensions.markdown_files import hidden_config
-        from tui_agent.sandbox.folder_copy import RunFolder
+        from tui_agent.sandbox.isolation import RunFolder
         from tui_agent.sandbox.view_plan import Limits, NoView, fitting, plan
 
         seeds, paths = await self.replaced(pending=pending, seeded=seeded)
