@@ -249,7 +249,7 @@ _NAMES = ("tests", "failures", "errors", "skipped")
 def outcome_of_report(report: str) -> Outcome:
     """Returns the counts of the suites, and the failed cases; empty for other text.
 
-    A DTD, an entity, or an excessive size makes it invalid; the output is then used instead.
+    A DTD, an entity, or an excessive size makes it invalid.
     """
     reader = _Reader()
     try:

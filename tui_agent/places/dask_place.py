@@ -176,7 +176,6 @@ async def _end_of(future: Any) -> str:
 
 
 async def packed(contents: Contents) -> AsyncGenerator[bytes, None]:
-    """Yields a compressed archive of the contents."""
     compressor = zlib.compressobj(1, zlib.DEFLATED, 31)
     archive = tar_stream(contents, {path: item.mtime for path, item in contents.items.items()}, {})
 

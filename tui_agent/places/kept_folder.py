@@ -94,7 +94,7 @@ class CopySlot:
 
 
 def sweep(folder: Path) -> None:
-    """Removes folders unused for a long time. Blocking."""
+    """Blocking."""
     for path in folder.glob("*/*/*"):
         with suppress(OSError):
             lock = os.open(path / _LOCK, os.O_RDWR | os.O_CLOEXEC)

@@ -96,8 +96,6 @@ def packed(frame: Frame) -> bytes:
 
 
 class Frames:
-    """Splits received bytes into frames."""
-
     def __init__(self) -> None:
         self._data = bytearray()
 

@@ -173,7 +173,6 @@ class ClusterProof:
         self._cluster = Cluster(name, address)
 
     async def steps(self) -> AsyncGenerator[ProofStep, None]:
-        """Yields each step as it ends; the first failed one is the last."""
         try:
             async for done in _until_failed(
                 reach=self._reach, run=self._run, stop=self._stop, speed=self._speed

@@ -167,7 +167,7 @@ class PlaceRunner:
         self._runs: dict[int, _PlaceRun] = {}
 
     async def open(self, contents: Contents) -> None:
-        """Brings the contents there. Raises `SessionError` and OSError."""
+        """Raises `SessionError` and OSError."""
         self._contents = contents
         self._view = await self._copy.open(contents)
         self._since = time.time()
@@ -234,7 +234,7 @@ class PlaceRunner:
         return SessionError(what, f"install it, or correct `run` of the place {self._place.name}")
 
     async def bring_again(self) -> None:
-        """Brings the contents to a place that lost them. Raises `SessionError` and OSError."""
+        """For a place that lost the contents. Raises `SessionError` and OSError."""
         assert self._contents is not None
         self._view = await self._copy.open(self._contents)
 
@@ -276,7 +276,6 @@ class _PlaceRun:
             os.close(self._output)
 
     async def _relay(self) -> tuple[int, Marks]:
-        """Returns the program's exit status, and the marks in its output."""
         marks = Marks(name := secrets.token_hex(8))
         self._process = process = await self._runner.process(name, self._command)
         assert process.stdin is not None and process.stdout is not None
@@ -308,7 +307,6 @@ class _PlaceRun:
 async def pieces(
     process: asyncio.subprocess.Process, output: asyncio.StreamReader
 ) -> AsyncGenerator[bytes, None]:
-    """Yields a program's output until it has ended."""
     while True:
         has_ended = process.returncode is not None
         try:

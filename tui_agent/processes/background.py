@@ -47,7 +47,6 @@ class BackgroundPause:
         self._until = 0.0
 
     def begin(self, seconds: float) -> None:
-        """Suspends deferrable work for `seconds`, or until `end`."""
         self._until = time.monotonic() + seconds
         self._over.clear()
 

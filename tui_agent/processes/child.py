@@ -76,7 +76,7 @@ def fork(module: str, variables: Mapping[str, str]) -> ProcessCopy:
 
 
 def become(module: str, variables: Mapping[str, str], streams: tuple[int, int, int]) -> NoReturn:
-    """Turns a fork into `python -P -m module`. Never returns, even on errors."""
+    """Turns a fork into `python -P -m module`."""
     try:
         os.setsid()
         for number, descriptor in enumerate(streams):
@@ -175,7 +175,7 @@ LAST_WORDS_SECONDS = 0.5
 
 
 class Connection:
-    """Has pending calls. Callbacks are called on the loop."""
+    """Callbacks are called on the loop."""
 
     def __init__(
         self,

@@ -183,7 +183,7 @@ def run(build: Build) -> None:
 
 
 def redirect_output() -> int:
-    """Redirects output so that `print` cannot corrupt the protocol. Returns a duplicate of descriptor 1."""
+    """After this `print` cannot corrupt the protocol. Returns a duplicate of descriptor 1."""
     sys.stdout.flush()
     output = os.dup(1)
     os.dup2(2, 1)

@@ -215,7 +215,7 @@ class WritableFolder(FolderAccess):
         return data
 
     def replace(self, path: str, data: bytes, mode: int) -> None:
-        """Replaces a file atomically; creates missing folders."""
+        """Atomically; creates missing folders."""
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
         with (
             self._replaced(path) as (unfinished, parent),

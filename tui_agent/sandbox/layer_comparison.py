@@ -135,7 +135,7 @@ class Comparison:
         return self._end
 
     def of_layer(self) -> list[ChangedEntry]:
-        """Returns an overlay's changes in folder order."""
+        """In folder order."""
         self._waiting.append(("folder", "", False))
         self._work()
         told = {one.path for one in self.found}

@@ -88,9 +88,7 @@ async def _resolved(host: str, port: int) -> list[str]:
 
 
 class HostProxy:
-    """Serves CONNECT and absolute requests on a listening socket in a view. `refused`: number of refused
-    requests by target.
-    """
+    """Serves CONNECT and absolute requests on a listening socket in a view. `refused` counts them by target."""
 
     def __init__(
         self,
@@ -205,8 +203,8 @@ class HostProxy:
     async def _opened(
         self, wanted: Target, *, secure: bool = False
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Connects to one of the host's addresses. Refuses an address that is not public, since a name can
-        resolve to one, except for a port of this machine that the user allowed.
+        """Refuses an address that is not public, since a name can resolve to one, except for a port of this
+        machine that the user allowed.
         """
         try:
             async with asyncio.timeout(CONNECT_WITHIN):

@@ -142,8 +142,7 @@ How = Literal["exit", "stopped", "time-out", "memory", "processes", "output", "p
 class RunnerResult:
     """- status: exit status, or minus the signal's number.
     - left: names of killed background programs.
-    - over: "memory" or "processes" for an exceeded limit; "keyboard" if the command waited for input;
-      "place" if the place was unreachable or lost.
+    - over: as in `How`, or "".
     """
 
     status: int

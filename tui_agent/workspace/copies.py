@@ -142,7 +142,7 @@ class WorkCopies:
         return await self._child.ask("git_snapshot", {"root": str(self._gate.root)})
 
     async def prepare(self, parent: Path) -> None:
-        """Prepares the shared files of copies in the background, so that the first copy is as fast as later
+        """Prepares the shared files of copies, so that the first copy is as fast as later
         ones. Raises `FileError` or `ChildFailed`.
         """
         self._tidy_later(parent, AHEAD_SECONDS)

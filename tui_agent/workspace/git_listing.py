@@ -219,7 +219,7 @@ def _hash(path: str) -> str:
 def _by_git(
     repository: Repository, candidates: Mapping[str, os.stat_result], gone: Sequence[MissingFile]
 ) -> dict[str, str]:
-    """Returns renames detected by git between the last commit with a file and the current folder."""
+    """Compares the last commit with a file and the current folder."""
     there = _in_head(repository, [one.path for one in gone])
     bases: dict[str, list[MissingFile]] = {}
     for one in gone:

@@ -96,7 +96,7 @@ _PIECE: Final = 4096
 
 
 class _Source:
-    """Provides a text to a parser and its tree; ends early if `given_up` returns True."""
+    """Provides a text to a parser; ends early if `unwanted` returns True."""
 
     def __init__(self, text: bytes, seconds: float, unwanted: Callable[[], bool] | None) -> None:
         self._text = text
@@ -171,7 +171,7 @@ IMPORT_SECONDS: Final = 1.0
 
 def read_imports(language: str, text: str) -> tuple[Import, ...]:
     """Returns imports in order, without duplicates; none for an unsupported language or beyond the time
-    limit. `language` is as in `workspace.languages`, or `tsx`. Parses invalid source as far as possible.
+    limit. `language` may also be `tsx`.
     """
     if language not in _IMPORT_QUERIES:
         return ()
@@ -321,7 +321,7 @@ def has_symbols(path: str) -> bool:
 
 
 def symbols(path: str, text: str) -> list[Symbol] | None:
-    """Returns parents first; None beyond the time limit. Parses invalid source as far as possible."""
+    """Returns parents first; None beyond the time limit."""
     from tree_sitter import QueryCursor
 
     source = text.encode(errors="replace")

@@ -90,7 +90,7 @@ class Project:
         return sorted(name for name in names if fnmatchcase(name, glob))
 
     def below(self, folder: str, *globs: str) -> Iterator[str]:
-        """Yields relative paths of matching files, at any depth."""
+        """Relative paths, at any depth."""
         top = self.root / folder
         if not self.has_folder(folder):
             return
