@@ -14,9 +14,9 @@ from functools import partial
 
 from tui_agent.errors import ChildFailed, SessionError, SettingsError, TuiAgentError
 from tui_agent.log.core import Core, call
-from tui_agent.outside_agents.home import AgentHome
 from tui_agent.outside_agents.profiles import (
     PROMPT,
+    AgentHome,
     AgentProfile,
     HostAnswers,
     load_profile,
