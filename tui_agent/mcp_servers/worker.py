@@ -29,10 +29,9 @@ from tui_agent.files.masking import masked
 from tui_agent.files.private import make_private, open_private
 from tui_agent.files.text import clean, one_line, size_in_words
 from tui_agent.mcp_servers import transports
-from tui_agent.mcp_servers.login import log_in
 from tui_agent.mcp_servers.offer import MAX_OTHERS, MAX_TOOLS, RawOffer, checked_offer
 from tui_agent.mcp_servers.servers import ToolServer
-from tui_agent.mcp_servers.transports import ServerAddress
+from tui_agent.mcp_servers.transports import ServerAddress, log_in
 from tui_agent.processes.serve import Announce, Handler, Send, run
 
 #: Bytes of a result that is sent whole; of a longer one, bytes of the beginning and the end.
