@@ -16,7 +16,7 @@ import pytest
 from msgspec.structs import replace
 from support.strict.server import StrictServer
 
-from tui_agent.model import catalogue, model_listing, model_table
+from tui_agent.model import direct_client, model_listing, model_table
 from tui_agent.model.model_listing import (
     KEPT_SECONDS,
     LONGEST_NAME,
@@ -34,12 +34,12 @@ WITH_LISTS = [name for name in providers() if rules_of(name).listing and not rul
 @pytest.fixture(autouse=True)
 def nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_lists", "_failed", "_locks"):
-        monkeypatch.setattr(catalogue, name, {})
+        monkeypatch.setattr(direct_client, name, {})
 
 
 async def listed(provider: str, *, again: bool = False) -> ListAnswer:
     async with httpx.AsyncClient() as client:
-        return await catalogue.of_provider(client, provider, again=again)
+        return await direct_client.list_models(client, provider, again=again)
 
 
 class Pages:
@@ -132,7 +132,7 @@ async def test_pages_without_end_are_left(monkeypatch: pytest.MonkeyPatch) -> No
     page = {"data": [{"id": "claude-a-1"}], "has_more": True, "last_id": "a"}
     async with pages(monkeypatch, "anthropic", page) as server:
         assert len((await listed("anthropic")).listing.models) == 1
-        assert len(server.asked) == catalogue.MOST_PAGES
+        assert len(server.asked) == direct_client.MOST_PAGES
 
 
 async def test_a_list_is_kept_for_a_day_for_this_user_alone(
@@ -142,7 +142,7 @@ async def test_a_list_is_kept_for_a_day_for_this_user_alone(
         monkeypatch, "xai", {"data": [{"id": "grok-9"}]}, {"data": [{"id": "grok-10"}]}
     ) as server:
         assert [one.name for one in (await listed("xai")).listing.models] == ["grok-9"]
-        monkeypatch.setattr(catalogue, "_lists", {})
+        monkeypatch.setattr(direct_client, "_lists", {})
         assert [one.name for one in (await listed("xai")).listing.models] == ["grok-9"]
         assert len(server.asked) == 1, "the second came from the disk"
         (file,) = (home / "cache").iterdir()

@@ -183,10 +183,9 @@ def build(announce: Announce) -> Mapping[str, Handler]:
         await (await directly()).connect(params["model"])
 
     async def models(params: dict[str, Any], send: Send) -> ListAnswer:
-        from tui_agent.model import catalogue
-
         await directly()
-        return await catalogue.of_provider(direct_client.client(), params["provider"], again=params["again"])
+        client, provider = direct_client.client(), params["provider"]
+        return await direct_client.list_models(client, provider, again=params["again"])
 
     async def abilities(params: dict[str, Any], send: Send) -> Abilities:
         transport = await (directly() if params["direct"] else through_litellm())

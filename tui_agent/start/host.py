@@ -37,7 +37,7 @@ _OF_OTHERS = (
     *("tui_agent.rehearsal.demo", "tui_agent.rehearsal.project"),
     *("tui_agent.model.worker", "tui_agent.model.direct_client", "tui_agent.model.litellm_client"),
     *("tui_agent.model.completion", "tui_agent.model.http_clients", "tui_agent.model.httpcore_patch"),
-    *("tui_agent.model.catalogue", "tui_agent.model.connections", "tui_agent.model.event_stream"),
+    *("tui_agent.model.connections", "tui_agent.model.event_stream"),
     *("tui_agent.web.page_reader", "tui_agent.workspace.worker", "tui_agent.workspace.watcher"),
     *("tui_agent.model.provider_errors", "tui_agent.model.request_errors"),
     *("tui_agent.model.failures", "tui_agent.model.wires.generate", "tui_agent.model.wires.messages"),
