@@ -59,16 +59,12 @@ class TerminalFilter:
         """Drops sequences; an unfinished one waits for its end."""
         data, self._waiting = self._waiting + data, b""
         begun = data[-1:] if data.endswith(b"\xc2") else b""
-        kept = self._filtered(_C1.sub(_REPLACEMENT, data.removesuffix(begun)))
-        self._waiting += begun
-        return kept
-
-    def _filtered(self, data: bytes) -> bytes:
+        data = _C1.sub(_REPLACEMENT, data.removesuffix(begun))
         kept, at = [], 0
         if self._dropped_to is not None:
             end = self._dropped_to.search(data)
             if end is None or (end[0] == b"\x1b" and end.end() == len(data)):
-                self._waiting = end[0] if end else b""
+                self._waiting = (end[0] if end else b"") + begun
                 return b""
             self._dropped_to, at = None, end.start() if end[0] == b"\x1b" else end.end()
         while (start := data.find(b"\x1b", at)) >= 0:
@@ -109,6 +105,7 @@ class TerminalFilter:
                 at = start + 1  # terminals obey this byte, and then continue the sequence
         else:
             kept.append(data[at:])
+        self._waiting += begun
         return b"".join(kept)
 
     def leave(self) -> bytes:

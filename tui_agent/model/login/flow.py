@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from importlib import import_module
 from types import TracebackType
 from typing import Any, Self, TypeVar
 from urllib.parse import parse_qs, urlsplit
@@ -81,9 +82,9 @@ class WebAnswer(Struct, frozen=True):
 
 class LoginWeb:
     async def __aenter__(self) -> Self:
-        httpx, verify = await asyncio.to_thread(_imported)
-        self._httpx = httpx
-        self._client = httpx.AsyncClient(verify=verify, follow_redirects=False, timeout=_SECONDS)
+        self._httpx: Any = await asyncio.to_thread(import_module, "httpx")
+        verify = await asyncio.to_thread(verification)
+        self._client = self._httpx.AsyncClient(verify=verify, follow_redirects=False, timeout=_SECONDS)
         return self
 
     async def __aexit__(
@@ -131,12 +132,6 @@ class LoginWeb:
             host,
             min(real_number(response.headers.get("retry-after")), 600.0),
         )
-
-
-def _imported() -> tuple[Any, Any]:
-    import httpx
-
-    return httpx, verification()
 
 
 class ShowCode(Struct, frozen=True):
