@@ -152,7 +152,11 @@ class Questions:
             if len(self._open) >= MAX_OPEN:
                 return mcp_types.ErrorData(code=REFUSED, message="Too many requests wait already.")
             texts = [
-                {"role": one.role, "text": _texts(one.content)} for one in params.messages[:MAX_MESSAGES]
+                {
+                    "role": one.role,
+                    "text": text_of(one.content if isinstance(one.content, list) else [one.content], None),
+                }
+                for one in params.messages[:MAX_MESSAGES]
             ]
             if sum(len(one["text"]) for one in texts) + len(params.system_prompt or "") > MAX_SAMPLED:
                 return mcp_types.ErrorData(code=REFUSED, message=f"More than {MAX_SAMPLED:,} characters.")
@@ -222,11 +226,6 @@ class Questions:
                 return await answer
         finally:
             del self._open[id]
-
-
-def _texts(content: Any) -> str:
-    parts = content if isinstance(content, list) else [content]
-    return clean("\n".join(getattr(part, "text", f"[{getattr(part, 'type', 'data')}]") for part in parts))
 
 
 _log = logging.getLogger(__name__)
