@@ -52,7 +52,7 @@ class Problem(Struct, frozen=True):
 
 
 class Unusable(Exception):
-    """A file that cannot be an extension; has the reason and the line."""
+    """A file that cannot be an extension."""
 
     def __init__(self, why: str, line: int = 0) -> None:
         super().__init__(why, line)

@@ -98,8 +98,6 @@ class Hook(Struct, frozen=True):
 
 
 class ConfiguredHooks(Struct, frozen=True):
-    """All hooks in order, and sentences about skipped entries."""
-
     hooks: tuple[Hook, ...] = ()
     problems: tuple[str, ...] = ()
 

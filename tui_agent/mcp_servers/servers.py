@@ -66,8 +66,6 @@ def login_name(server: ToolServer) -> str:
 
 
 class ConfiguredServers(Struct, frozen=True):
-    """All servers in order, and sentences about skipped entries."""
-
     servers: tuple[ToolServer, ...] = ()
     problems: tuple[str, ...] = ()
 

@@ -284,7 +284,6 @@ class ServerAccess(OAuthClientProvider):
             self.context.auth_server_url = str(issuer)
 
     async def remember(self) -> None:
-        """Stores the addresses of the login beside its tokens."""
         if self.context.oauth_metadata is not None:
             self.tokens.kept["metadata"] = self.context.oauth_metadata.model_dump(
                 mode="json", exclude_none=True

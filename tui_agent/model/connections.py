@@ -48,13 +48,7 @@ def origin_of(url: httpx.URL) -> str:
     return f"{url.scheme}://{url.netloc.decode('ascii', 'replace')}"
 
 
-def used_within(url: httpx.URL, seconds: float) -> bool:
-    return time.monotonic() - _used.get(origin_of(url), -seconds) < seconds
-
-
 class _ConnectionTrace:
-    """Detects whether a request opened a new connection, and configures it."""
-
     def __init__(self) -> None:
         self.new = False
 
@@ -110,7 +104,8 @@ async def preconnect(client: httpx.AsyncClient, address: str) -> None:
     """
     url = httpx.URL(address)
     origin = origin_of(url)
-    if url.scheme != "https" or used_within(url, WARM_SECONDS) or origin in _opening:
+    is_warm = time.monotonic() - _used.get(origin, -WARM_SECONDS) < WARM_SECONDS
+    if url.scheme != "https" or is_warm or origin in _opening:
         return
     root = url.copy_with(raw_path=b"/")
     asking = client.head(root, follow_redirects=False, timeout=MOST_OPENING_SECONDS)
@@ -124,7 +119,6 @@ async def preconnect(client: httpx.AsyncClient, address: str) -> None:
 
 
 def end(response: httpx.Response, url: httpx.URL, pieces: AsyncIterator[bytes]) -> None:
-    """Reads the rest of a body in the background, then releases its connection."""
     origin = origin_of(url)
     _used[origin] = time.monotonic()
     work = _to_the_end(response, pieces)

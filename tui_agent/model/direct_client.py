@@ -1,7 +1,6 @@
 """Direct HTTP requests to providers, for replies and for lists of models. Runs in the model child only.
 
-The lists are for the model picker and for models missing from the table. A list is cached for a day, and longer
-while the provider is unreachable.
+A list is cached for a day, and longer while the provider is unreachable.
 """
 
 from __future__ import annotations

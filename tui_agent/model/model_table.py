@@ -155,7 +155,6 @@ def all_providers() -> tuple[Provider, ...]:
 
 
 def provider_of(model: str) -> Provider | None:
-    """By the name's part before the first slash, or by a bare model name."""
     prefix, slash, _ = model.partition("/")
     if not slash:
         if model.startswith(("gpt-", "o1", "o3", "o4", "chatgpt-", "codex-")):

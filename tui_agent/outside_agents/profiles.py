@@ -130,7 +130,7 @@ def load_profile(folders: Folders, name: str) -> AgentProfile:
 
 
 def summary_of(folders: Folders, name: str) -> str:
-    """Returns the program's path and hosts, or why the profile cannot be used. Blocking, briefly."""
+    """Blocking, briefly."""
     try:
         profile = load_profile(folders, name)
     except SettingsError as error:

@@ -46,7 +46,7 @@ async def log_in(
 
 
 def missing(model: str, environment: Mapping[str, str], store: LoginStore) -> BadKey | None:
-    """Blocking. Returns an error if a model requires a new login."""
+    """Blocking."""
     service = needed(model, environment)
     if service is None:
         return None
