@@ -233,7 +233,9 @@ def main(argv: Sequence[str]) -> int:
 
         end = debug_log.show(output.record)
     try:
-        return _status_of(words, debug)
+        status = int(tui_agent.main(words, prog_name="tui-agent", standalone_mode=False, obj=debug) or 0)
+        sys.stdout.flush()
+        return status
     except BrokenPipeError:
         silence()
         _trace(debug)
@@ -242,18 +244,6 @@ def main(argv: Sequence[str]) -> int:
         silence()
         _print_error(lost.what, lost.remedy, debug)
         return lost.exit_status
-    finally:
-        if end is not None:
-            end()
-
-
-def _status_of(words: list[str], debug: bool) -> int:
-    try:
-        status = int(tui_agent.main(words, prog_name="tui-agent", standalone_mode=False, obj=debug) or 0)
-        sys.stdout.flush()
-        return status
-    except (BrokenPipeError, OutputLost):
-        raise
     except click.ClickException as error:
         _print_error(*click_error_text(error), debug)
         return 2
@@ -269,6 +259,9 @@ def _status_of(words: list[str], debug: bool) -> int:
         found = fault("unexpected error", error)
         _print_error(found.what, found.remedy)
         return found.exit_status
+    finally:
+        if end is not None:
+            end()
 
 
 class _CommandLine(click.Group):
@@ -381,8 +374,14 @@ def options_of(path: str | None, resume: str | None, options: dict[str, Any]) ->
     named.append(("screen.plain", "true" if options["plain"] else None))
     if options["prompt"] is not None and resume == "":
         raise UsageError("--resume without an id needs a terminal", "name the session, or omit --bg")
+    folder = "." if path is None else path
+    near = "" if os.path.exists(folder) or "/" in folder else nearest(folder, _shown_commands())
+    if near and near == folder:
+        raise UsageError(*arguments.command_first(near))
+    if near or arguments.is_like_a_command(folder):
+        raise UsageError(*arguments.no_command(folder, _shown_commands(), near))
     return ScreenOptions(
-        workspace=_workspace("." if path is None else path),
+        workspace=arguments.workspace_folder(folder),
         named=path is not None or resume is not None or options["continue_newest"],
         resume=resume,
         continue_newest=options["continue_newest"],
@@ -480,15 +479,6 @@ for command in (
     ("sessions", "sessions", "List, read, search, export, fork and delete sessions."),
 ):
     tui_agent.add_command(LateCommand(*command))
-
-
-def _workspace(path: str) -> Any:
-    command = "" if os.path.exists(path) or "/" in path else nearest(path, _shown_commands())
-    if command and command == path:
-        raise UsageError(*arguments.command_first(command))
-    if command or arguments.is_like_a_command(path):
-        raise UsageError(*arguments.no_command(path, _shown_commands(), command))
-    return arguments.workspace_folder(path)
 
 
 def _shown_commands() -> list[str]:

@@ -16,7 +16,7 @@ from tui_agent.headless.arguments import json_option
 from tui_agent.headless.output import json_line, note, row, write_text
 from tui_agent.model.login.services import SERVICES, LoginService
 from tui_agent.model.login.services import service as service_named
-from tui_agent.model.login.store import FILE, Login, LoginStore
+from tui_agent.model.login.store import FILE, LoginStore
 
 
 class LoginReport(Struct, frozen=True):
@@ -41,14 +41,18 @@ def login(name: str, as_json: bool) -> int:
     if name == "status":
         logins = LoginStore().names()
         for service in SERVICES:
-            login = logins.get(service.name)
+            login, models = logins.get(service.name), f"{service.provider}/NAME"
+            state = "logged out" if login is None else "ended" if login.ended else "logged in"
+            kept = None if login is None else "keyring" if login.in_keyring else "file"
             if as_json:
-                kept = None if login is None else "keyring" if login.in_keyring else "file"
-                json_line(
-                    LoginReport(service.name, service.title, _state(login), kept, f"{service.provider}/NAME")
-                )
-            else:
-                row(f"{service.name:<11} {_in_words(service, login)}")
+                json_line(LoginReport(service.name, service.title, state, kept, models))
+                continue
+            words = {
+                "logged in": f"logged in ({kept}): models {models}",
+                "ended": f"the login has expired: run `tui-agent login {service.name}`",
+                "logged out": f"not logged in: run `tui-agent login {service.name}`",
+            }
+            row(f"{service.name:<11} {words[state]}")
         return 0
     if as_json:
         raise UsageError("--json works only with `tui-agent login status`", "omit it")
@@ -123,17 +127,3 @@ def read_pasted(pasted: asyncio.Queue[str]) -> None:
             pass
 
     threading.Thread(target=read, name="what is pasted", daemon=True).start()
-
-
-def _state(login: Login | None) -> str:
-    return "logged out" if login is None else "ended" if login.ended else "logged in"
-
-
-def _in_words(service: LoginService, login: Login | None) -> str:
-    match _state(login):
-        case "logged in":
-            kept = "keyring" if login and login.in_keyring else "file"
-            return f"logged in ({kept}): models {service.provider}/NAME"
-        case "ended":
-            return f"the login has expired: run `tui-agent login {service.name}`"
-    return f"not logged in: run `tui-agent login {service.name}`"

@@ -64,7 +64,16 @@ def serve(
         raise UsageError(
             f"A link cannot lead to {address}", "give with --name the host name that browsers use"
         )
-    tls = _context(certificate, key) if certificate and key else None
+    tls = None
+    if certificate and key:
+        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        try:
+            tls.load_cert_chain(certificate, key, password=lambda: "")
+        except (OSError, ssl.SSLError, ValueError) as error:
+            raise UsageError(
+                f"{certificate} and {key} cannot be used ({error})",
+                "give a PEM certificate and its key without password",
+            ) from error
     host = "localhost" if address == "localhost" else str(number)
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(_serve(workspace, address, port, tls, host if name is None else host_of(name)))
@@ -79,15 +88,15 @@ async def _serve(workspace: Path, address: str, port: int, tls: ssl.SSLContext |
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         loop.add_signal_handler(number, end.set)
 
-    def next_link() -> None:
-        if not sys.stdin.readline():
-            loop.remove_reader(sys.stdin.fileno())
-            return
-        show_link()
-
     def show_link() -> None:
         row(server.new_link())
         sys.stdout.flush()
+
+    def read_enter() -> None:
+        if sys.stdin.readline():
+            show_link()
+        else:
+            loop.remove_reader(sys.stdin.fileno())
 
     try:
         async with server.listening(address, port, tls):
@@ -96,7 +105,7 @@ async def _serve(workspace: Path, address: str, port: int, tls: ssl.SSLContext |
                 "Open this link within a minute. Enter prints another; Ctrl+C stops the server, and sessions continue."
             )
             with contextlib.suppress(PermissionError, ValueError, OSError):  # A file cannot be waited for.
-                loop.add_reader(sys.stdin.fileno(), next_link)
+                loop.add_reader(sys.stdin.fileno(), read_enter)
             await end.wait()
     except OSError as error:
         raise UsageError(
@@ -112,15 +121,3 @@ def host_of(name: str) -> str:
         return target(name, 0).host
     except ValueError:
         raise UsageError(f"{name} is not a host name", "give one without scheme and port") from None
-
-
-def _context(certificate: str, key: str) -> ssl.SSLContext:
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        context.load_cert_chain(certificate, key, password=lambda: "")
-    except (OSError, ssl.SSLError, ValueError) as error:
-        raise UsageError(
-            f"{certificate} and {key} cannot be used ({error})",
-            "give a PEM certificate and its key without password",
-        ) from error
-    return context

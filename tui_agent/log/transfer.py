@@ -144,14 +144,15 @@ def differing(workspace: Path, points: Iterable[Checkpoint]) -> tuple[str, ...]:
     for point in points:
         for step in point.files:
             before.setdefault(step.path, step.before)
-    return tuple(path for path, key in before.items() if _hash(workspace / path) != key)
-
-
-def _hash(path: Path) -> str:
-    try:
-        return md5(read_start(path))
-    except OSError:
-        return ""
+    found = []
+    for path, key in before.items():
+        try:
+            now = md5(read_start(workspace / path))
+        except OSError:
+            now = ""
+        if now != key:
+            found.append(path)
+    return tuple(found)
 
 
 def _up_to(events: Sequence[Lasting], session: str, turn: int | None) -> list[Lasting]:
