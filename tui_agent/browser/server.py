@@ -370,21 +370,12 @@ class BrowserServer:
             if not new:
                 if place := next((one for one in running if one.session == wanted), None):
                     return place
-                for place in reversed(running):
-                    if await asyncio.to_thread(_is_in, place, self._workspace):
-                        return place
+                if here := await asyncio.to_thread(sockets.states_in, self._workspace):
+                    return here[0][0]
             if wanted and not new:
                 with suppress(SessionError):
                     return await asyncio.to_thread(begin, self._workspace, wanted)
             return await asyncio.to_thread(begin, self._workspace)
-
-
-def _is_in(place: SessionSocket, workspace: Path) -> bool:
-    try:
-        with sockets.connect(place) as connection, connection.makefile("rb") as stream:
-            return json.loads(stream.readline(1_000_000))["workspace"] == str(workspace.resolve())
-    except (OSError, ValueError, KeyError, SessionError):
-        return False
 
 
 def _size(message: str | bytes) -> tuple[int, int] | None:

@@ -180,6 +180,12 @@ def states() -> list[tuple[SessionSocket, dict[str, Any]]]:
     return [(place, found[place.name]) for place in running if place.name in found]
 
 
+def states_in(workspace: Path) -> list[tuple[SessionSocket, dict[str, Any]]]:
+    """Newest first. Raises `SessionError`."""
+    here = os.path.realpath(workspace)
+    return [(place, state) for place, state in reversed(states()) if state["workspace"] == here]
+
+
 def request(place: SessionSocket, message: Mapping[str, Any]) -> None:
     """Sends a message and waits for its result, or for the end of the session. Raises `SessionError`."""
     with reach(place) as connection:

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -40,30 +40,30 @@ def ps(as_json: bool) -> int:
 
     Oldest first. Columns: id, state, changes, cost, folder. The sessions on each host in `remote.hosts` follow.
     """
-    here = (state for _, state in sockets.states())
-    for state in chain(here, _remote_states()):
+
+    def show(state: Line) -> None:
         if as_json:
             json_line({name: value for name, value in state.items() if name != "type"})
         else:
             row(row_of(state))
-    return 0
 
-
-def _remote_states() -> Iterator[Line]:
-    """Loads settings only if that name occurs: loading takes longer than the rest."""
+    for _, state in sockets.states():
+        show(state)
     folders = user_folders()
     try:
         named = b"hosts" in read_start(folders.config / "settings.toml")
     except OSError:
         named = False
-    if named or "TUI_AGENT_REMOTE__HOSTS" in os.environ:
+    if named or "TUI_AGENT_REMOTE__HOSTS" in os.environ:  # loading takes longer than the rest
         from tui_agent.settings.loading import load
 
         for found in sessions_of_all(load(folders, Path.cwd(), False).settings.remote.hosts):
             if isinstance(found, SessionError):
-                output.note(f"tui-agent: {found}")
-            else:
-                yield from found
+                output.error(str(found))
+                continue
+            for state in found:
+                show(state)
+    return 0
 
 
 @click.command("attach")
@@ -119,9 +119,7 @@ def detached_in(workspace: Path) -> Iterator[tuple[SessionSocket, Line]]:
     """Yields this folder's sessions without a terminal, and their states, newest first. Raises
     `SessionError`.
     """
-    for place, state in reversed(sockets.states()):
-        if not state["attached"] and state["workspace"] == os.path.realpath(workspace):
-            yield place, state
+    return ((place, state) for place, state in sockets.states_in(workspace) if not state["attached"])
 
 
 def begin(prompt: str, open_screen: Callable[[], int]) -> int:
@@ -213,7 +211,15 @@ def ssh(host: str, path: str, session: str) -> int:
                 os.write(1, RESET.encode())
             if sys.stdin.isatty():
                 subprocess.run(["stty", "sane"], stdin=0, check=False)
-            status = _again([*words, _remote(host, path, session, again=True)], connected)
+            again = [*words, _remote(host, path, session, again=True)]
+            for pause in chain(PAUSES, repeat(PAUSES[-1])):
+                note(
+                    f"The connection was lost; the session continues. Next attempt in {pause} s · Ctrl+C ends"
+                )
+                time.sleep(pause)
+                status = _connection(again, connected)
+                if status != LOST or connected.exists():
+                    break
     if status == LOST:
         raise SessionError(f"{host} could not be reached", f"try `ssh {shlex.quote(host)}`")
     return status
@@ -231,17 +237,6 @@ def _connection(words: Sequence[str], connected: Path) -> int:
     asking.kill()
     asking.wait()
     return status
-
-
-def _again(words: Sequence[str], connected: Path) -> int:
-    for attempt in range(sys.maxsize):
-        pause = PAUSES[min(attempt, len(PAUSES) - 1)]
-        note(f"The connection was lost; the session continues. Next attempt in {pause} s · Ctrl+C ends")
-        time.sleep(pause)
-        status = _connection(words, connected)
-        if status != LOST or connected.exists():
-            return status
-    return LOST
 
 
 def _remote(host: str, path: str, session: str, *, again: bool) -> str:
