@@ -15,8 +15,7 @@ from support.sessions import reply
 from textual.widgets import OptionList
 
 from tui_agent.control import sockets
-from tui_agent.control.report import word
-from tui_agent.control.server import Client, ControlServer
+from tui_agent.control.server import Client, ControlServer, word
 from tui_agent.edits.change import Change
 from tui_agent.headless.event_lines import lines_with_end
 from tui_agent.store import events as e

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from tui_agent.control.report import is_busy
+from tui_agent.control.server import is_busy
 from tui_agent.control.shell import adopt, can_be_continued, give_to_shell, is_in_front
 from tui_agent.errors import SessionError
 from tui_agent.ui.terminal import TerminalDriver

@@ -13,7 +13,7 @@ from textual import events, work
 from textual.content import Content
 
 from tui_agent.control import remote, sockets
-from tui_agent.control.report import question
+from tui_agent.control.server import question
 from tui_agent.errors import SessionError, TuiAgentError
 from tui_agent.store.state import OtherSession, State
 from tui_agent.ui.dialogs.chooser import Chooser, ChooserRow, room_of
