@@ -10,7 +10,7 @@ from support.shapes import PLANNING, RESPONSE, SHIPPED, TOOLS
 
 from tui_agent.answers import schema
 from tui_agent.answers.reply_builder import KEYS
-from tui_agent.tools import registry
+from tui_agent.tools.tool import Dialect, functions, prompt_sections, reply_schema
 
 CONFIG = Path(__file__).parents[2] / "config"
 CHANGE = RESPONSE["properties"]["fileChanges"]["items"]
@@ -22,7 +22,7 @@ def test_only_the_summary_is_required() -> None:
 
 
 def test_the_example_of_the_system_prompt_fits_the_schema() -> None:
-    how = registry.prompt_sections(TOOLS, "structured")[0]
+    how = prompt_sections(TOOLS, "structured")[0]
     example = next(line for line in how.split("\n") if line.startswith("{"))
     assert schema.check(RESPONSE, json.loads(example)) == []
 
@@ -63,7 +63,7 @@ def test_strict_requires_everything_and_lets_what_is_optional_be_null() -> None:
 
 
 def test_what_carries_changes_and_commands_allows_no_other_properties_and_remarks_refuse_no_entry() -> None:
-    called = {one["function"]["name"]: one["function"]["parameters"] for one in registry.functions(TOOLS)}
+    called = {one["function"]["name"]: one["function"]["parameters"] for one in functions(TOOLS)}
     changes = called["propose_changes"]
     entry = changes["properties"]["changes"]["items"]
     edit = entry["properties"]["edits"]["items"]
@@ -87,10 +87,8 @@ def test_strict_takes_a_reply_with_every_property_null() -> None:
 
 
 def test_the_functions_carry_the_shapes_of_the_reply() -> None:
-    functions = {
-        tool["function"]["name"]: tool["function"]["parameters"] for tool in registry.functions(TOOLS)
-    }
-    assert {name: list(part["properties"]) for name, part in functions.items()}.items() >= {
+    parameters = {tool["function"]["name"]: tool["function"]["parameters"] for tool in functions(TOOLS)}
+    assert {name: list(part["properties"]) for name, part in parameters.items()}.items() >= {
         "read_files": ["actions"],
         "list_directory": ["requests"],
         "search_text": ["pattern", "glob", "regex"],
@@ -99,17 +97,17 @@ def test_the_functions_carry_the_shapes_of_the_reply() -> None:
         "spawn_subtasks": ["subTasks"],
         "suggest_next": ["steps"],
     }.items()
-    assert functions["propose_changes"]["properties"]["changes"]["items"] == CHANGE
+    assert parameters["propose_changes"]["properties"]["changes"]["items"] == CHANGE
 
 
 @pytest.mark.parametrize("dialect", ["structured", "tools"])
-def test_prompt_and_functions_stay_small(dialect: registry.Dialect) -> None:
+def test_prompt_and_functions_stay_small(dialect: Dialect) -> None:
     sections = json.loads((CONFIG / "system-prompt.json").read_text())["sections"]
     words = [part["text"] for part in sections if part.get("dialect", dialect) == dialect]
     tools = [tool for tool in TOOLS if tool.name != "fetch_page"]  # off by default
-    response = registry.reply_schema(SHIPPED, tools)
-    text = "\n\n".join([*words, *registry.prompt_sections(tools, dialect)])
-    told = json.dumps(registry.functions(tools)) if dialect == "tools" else json.dumps(response)
+    response = reply_schema(SHIPPED, tools)
+    text = "\n\n".join([*words, *prompt_sections(tools, dialect)])
+    told = json.dumps(functions(tools)) if dialect == "tools" else json.dumps(response)
     assert (len(text) + len(told)) / 4 < 2500
 
 

@@ -20,7 +20,7 @@ from tui_agent.store import events as e
 from tui_agent.store.event import Lasting
 from tui_agent.store.graph import SubTask
 from tui_agent.store.state import Todo
-from tui_agent.tools.registry import all_tools
+from tui_agent.tools.tool import all_tools
 
 WINDOW = 100_000  # as the scripted model has it; a token has four characters
 LONG = "words and words " * 40

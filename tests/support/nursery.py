@@ -43,12 +43,7 @@ _MOST_BYTES = 1 << 20
 #: What a run and the commands for sessions import, most of it when they need it.
 _PROGRAM = (
     *("tui_agent.__main__", "tui_agent.cli", "tui_agent.headless.run", "tui_agent.session.opening"),
-    *(
-        "tui_agent.log.cleanup",
-        "tui_agent.model.recording",
-        "tui_agent.model.login.access",
-        "tui_agent.tools.registry",
-    ),
+    *("tui_agent.log.cleanup", "tui_agent.model.recording", "tui_agent.model.login.access"),
     *("tui_agent.tools.propose_changes", "tui_agent.turn.turn", "tui_agent.subtasks.scheduler"),
 )
 #: Beginnings of variables that are read when a process starts, and by a copy no more.

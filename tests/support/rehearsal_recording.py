@@ -13,7 +13,7 @@ from support.rehearsal_scenes import CLIENT, COMMAND, MODEL, REPAIRS, SCENES, WO
 
 from tui_agent.model.client import CallChunk, Chunk, EndChunk, TextChunk, UsageChunk
 from tui_agent.rehearsal import recording
-from tui_agent.tools.registry import switched_on
+from tui_agent.tools.tool import switched_on
 
 #: Seconds before the first chunk, long enough to show the waiting indicator.
 FIRST_WAIT = 0.5

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tui_agent.tools import registry
+from tui_agent.tools.tool import reply_schema, switched_on
 
 CONFIG = Path(__file__).parents[2] / "config"
-TOOLS = registry.switched_on()
+TOOLS = switched_on()
 SHIPPED = json.loads((CONFIG / "response-schema.json").read_text())
 PLANNING = json.loads((CONFIG / "planning-schema.json").read_text())
-RESPONSE = registry.reply_schema(SHIPPED, TOOLS)
+RESPONSE = reply_schema(SHIPPED, TOOLS)
 FUNCTIONS = [tool.function for tool in TOOLS]

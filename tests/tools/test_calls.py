@@ -17,7 +17,7 @@ from tui_agent.headless.event_lines import lines
 from tui_agent.model.client import CallChunk, Chunk, EndChunk
 from tui_agent.model.parts import calls_of, text_of
 from tui_agent.session.session import Session
-from tui_agent.tools import registry
+from tui_agent.tools import tool as tool_module
 from tui_agent.tools.read_files import MOST_ACTIONS
 from tui_agent.tools.tool import Emit, Invocation, Tool, ToolContext, ToolResult
 from tui_agent.turn.calls import HEAD, MOST_CALLS, TAIL
@@ -139,8 +139,8 @@ def tool(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
         )
         return (*shipped, probe)
 
-    shipped = registry.all_tools()
-    monkeypatch.setattr(registry, "all_tools", tools)
+    shipped = tool_module.all_tools()
+    monkeypatch.setattr(tool_module, "all_tools", tools)
     yield made
 
 

@@ -154,6 +154,6 @@ def _learn_events() -> None:
 
 
 def _import_tools() -> None:
-    from tui_agent.tools.registry import all_tools
+    from tui_agent.tools.tool import all_tools
 
     all_tools()

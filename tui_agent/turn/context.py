@@ -30,7 +30,7 @@ from tui_agent.model.parts import Message
 from tui_agent.model.rate_limit import Allowance
 from tui_agent.settings.loading import RESPONSE_SCHEMA
 from tui_agent.store.conversation import SentMessage
-from tui_agent.tools.tool import ToolContext
+from tui_agent.tools.tool import ToolContext, reply_schema, switched_on
 
 if TYPE_CHECKING:
     from tui_agent.answers.schema import Function, Schema
@@ -199,7 +199,6 @@ class TurnContext(ToolContext):
     def tools(self) -> tuple[Tool, ...]:
         """A subset if the model's window is small."""
         from tui_agent.tools.permission import has_tool
-        from tui_agent.tools.registry import switched_on
 
         model, off = self.core.state.model, self.core.settings.tools.off
         on = tuple(tool for tool in switched_on(off, few=model.small) if tool.offered(self))
@@ -220,6 +219,4 @@ class TurnContext(ToolContext):
 
     @property
     def schema(self) -> Schema:
-        from tui_agent.tools.registry import reply_schema
-
         return reply_schema(self.prompts[RESPONSE_SCHEMA], self.tools)

@@ -48,8 +48,7 @@ from tui_agent.settings.loading import SYSTEM
 from tui_agent.store import events as e
 from tui_agent.store.conversation import SentMessage
 from tui_agent.store.state import Batch, State
-from tui_agent.tools import registry
-from tui_agent.tools.tool import Emit, unheard
+from tui_agent.tools.tool import Emit, functions, prompt_sections, unheard
 from tui_agent.turn.context import TurnContext
 from tui_agent.turn.exchange import Answer, check_limits, cut_off, exchange, mask_in_thread, open_request
 from tui_agent.turn.instructions import instruct
@@ -162,7 +161,7 @@ def accepts_previous_items(state: State) -> bool:
 def head_of(context: TurnContext) -> Head:
     state = context.core.state
     if state.model.protocol == "tools":
-        return Head(tools=tuple(registry.functions(context.tools)))
+        return Head(tools=tuple(functions(context.tools)))
     return Head(schema=reply_schema.strict(context.schema) if state.model.takes_schema else None)
 
 
@@ -264,7 +263,7 @@ async def _system(
     )
     needs_words = dialect == "structured" and not state.model.takes_schema and not state.model.small
     words = context.prompts[SYSTEM]
-    sections = registry.prompt_sections(context.tools, dialect, example=not state.model.takes_schema)
+    sections = prompt_sections(context.tools, dialect, example=not state.model.takes_schema)
     heading = "# Skills\nRead a skill with use_skill before work that it describes."
     skills = await _listed(context, state.skills, ("use_skill", "skill", heading))
     heading = (
