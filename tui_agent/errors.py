@@ -1,42 +1,42 @@
 """Errors shown to the user.
 
     TuiAgentError
-    ├── UsageError                 invalid arguments (exit 2)
-    ├── SettingsError              an invalid configuration (exit 2)
+    ├── UsageError
+    ├── SettingsError
     ├── PathRefused                a path outside the workspace, or a protected one
     │   └── LooksSecret            a file that is sent only with consent
     ├── FileError                  a file that cannot be read or written
     │   ├── Undecodable            not text: binary, or an unsupported encoding
-    │   ├── TooLarge               over the size limit of the operation
-    │   └── Outdated               the file on disk has changed
+    │   ├── TooLarge
+    │   └── Outdated
     ├── EditFailed                 a change without a matching place
     │   └── Ambiguous              a change with two equal places
     ├── ChildFailed                a child process that exited or cannot start
-    ├── ModelError                 a failed model request (exit 1)
-    │   ├── NoModel                no model is configured (exit 2)
-    │   ├── BadKey                 the provider rejected the key (exit 3)
+    ├── ModelError                 a failed model request
+    │   ├── NoModel
+    │   ├── BadKey
     │   │   └── LoginEnded         the service rejects the refresh of a login
-    │   ├── Unreachable            no connection, no server, no response in time (exit 3)
+    │   ├── Unreachable            no connection, no server, no response in time
     │   │   ├── TimedOut
-    │   │   └── Overloaded         the provider has no capacity (exit 1)
+    │   │   └── Overloaded         the provider has no capacity
     │   ├── RateLimited            still rejected after the last retry
-    │   ├── ContextTooLong         the request exceeds the context window
-    │   ├── Refused                the provider or the model declined
-    │   ├── EmptyReply             the reply has no text
+    │   ├── ContextTooLong
+    │   ├── Refused
+    │   ├── EmptyReply
     │   └── RequestRejected        any other rejection of the request
-    ├── ServerFailed               an MCP server that is unusable, or a call that failed (exit 1)
-    ├── PlaceLost                  the worker of a place that cannot start, or ended (exit 1)
-    ├── LoginFailed                a login that was denied, expired or malformed (exit 1)
-    ├── LimitReached               a limit on steps, requests, tokens or money (exit 1)
+    ├── ServerFailed               an MCP server that is unusable, or a call that failed
+    ├── PlaceLost                  the worker of a place that cannot start, or ended
+    ├── LoginFailed                a login that was denied, expired or malformed
+    ├── LimitReached
     ├── SessionError               a session that is missing or not writable
-    │   ├── OpenElsewhere          another process writes it
-    │   ├── NotKept                its folder is not writable
+    │   ├── OpenElsewhere
+    │   ├── NotKept
     │   ├── RecordRefused          an event that cannot be recorded
     │   ├── AnswerNeeded           a command that requires confirmation
-    │   ├── Damaged                its log is corrupt
-    │   └── TooNew                 written by a newer version
+    │   ├── Damaged
+    │   └── TooNew
     ├── Fault                      an unexpected error; its traceback is in the debug log
-    └── Interrupted                cancelled by the user (exit 130)
+    └── Interrupted
 
 `str(error)` is `what: remedy`, a sentence about the problem and its remedy.
 """

@@ -63,8 +63,8 @@ def connect(folder: str, name: str) -> _socket.socket:
 
 
 def states(folder: str, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Asks all sessions at once for their lines `state`, by socket name. Omits stopped sessions. Removes the
-    socket of a process that has ended.
+    """The lines `state` of all sessions, asked at once, by socket name. Omits stopped sessions. Removes sockets
+    without a process.
     """
     found: dict[str, dict[str, Any]] = {}
     waiting: dict[int, tuple[str, _socket.socket, bytearray]] = {}

@@ -51,7 +51,7 @@ PERMISSIONS = ("once", "session", "always", "no")
 
 
 def state_line(state: State, *, attached: bool) -> dict[str, Any]:
-    """Returns the line `state`: `asks` is the open question or null, `choices` its answers by number from 1,
+    """The line `state`: `asks` is the open question or null, `choices` its answers by number from 1,
     `changes` the number of undecided changes, `cost` dollars or null.
     """
     asks, choices = question(state)

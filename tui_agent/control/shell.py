@@ -31,9 +31,9 @@ os.killpg(group, int(sys.argv[3]))
 
 
 def can_be_continued() -> bool:
-    """Whether a shell exists that could resume this program after a stop.
+    """Whether a shell could resume this program after a stop.
 
-    Such a shell is a process of this session outside our process group that started a member of the
+    It is a process of this session outside our process group that started a member of the
     group. Programs started directly by a terminal or a remote connection have none.
     """
     parent, group, session = os.getppid(), os.getpgid(0), os.getsid(0)

@@ -309,7 +309,7 @@ class OpenOption(Struct, frozen=True):
 
 
 class RunOptions(Struct, frozen=True):
-    """Options of `tui-agent run`, with a resolved workspace.
+    """Options of `tui-agent run`.
 
     `overrides` are settings as `KEY=VALUE`, including `--model`, `--planner-model` and `--protocol`.
     `session` is "" for a new session, `last`, or an id. `trust` trusts the workspace's configuration for

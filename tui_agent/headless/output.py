@@ -2,8 +2,7 @@
 
 Names, replies and errors cannot control the terminal: text is cleaned on terminals and in pipes, which
 may end at a terminal. JSON escapes control characters without loss. A `document` keeps every character
-unless it is shown on a terminal. Write failures are reported. A test ensures that no other command-line
-module writes to the standard streams.
+unless it is shown on a terminal. No other command-line module writes to the standard streams.
 """
 
 from __future__ import annotations

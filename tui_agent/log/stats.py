@@ -44,7 +44,7 @@ class Goal(NamedTuple):
 class Figures(Struct, frozen=True):
     """Counts over one or more sessions.
 
-    - `questions`: questions to the user about files.
+    - `questions` are about files.
     - `failed_loads`: required actions whose chain ended without a needed file.
     - `changes`: requested changes; repeated proposals for one path in a turn count once.
     - `mismatches`: changes that failed or conflicted and reached the user.
@@ -52,10 +52,8 @@ class Figures(Struct, frozen=True):
     - `unchanged`: sum over `appended` requests of the share of the previous request that is their prefix.
     - `hits`: successful chains by the position (from 1) of the model's matching pattern.
     - `built_in`: those matched only by the program's own patterns.
-    - `outcomes`: attempts by result.
     - `failing`: attempts without a result, by pattern.
     - `tokens_in`, `tokens_out`, `cost` (dollars): sums by day, model, workspace and session.
-    - `unpriced`: tokens of unknown price.
     """
 
     sessions: int = 0
