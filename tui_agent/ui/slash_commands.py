@@ -94,20 +94,15 @@ async def _carry_out(session: Session, name: str, words: str) -> str:
             found = [task.id for task in tasks if words in (task.id, task.agent or task.model)]
             count = await session.subtasks.take(found[0] if len(found) == 1 else words)
             return f"{counted(count, 'changed file')} in the review"
-        case _:
-            return await _best(session, words)
-
-
-async def _best(session: Session, words: str) -> str:
-    """`/best claude codex GOAL`, `/best MODEL MODEL GOAL`, or `/best 3 GOAL` for attempts of the model."""
-    await session.extensions.read()
-    known = {*session.extensions.agents, *session.outside_agents.names()}
-    found, models, rest = [], set(), words.split(" ")
-    if rest[0].isdigit():
-        found = [""] * whole_number(rest.pop(0), most=99)
-    while rest and (rest[0] in known or session.models.is_model(rest[0])):
-        if rest[0] not in known:
-            models.add(rest[0])
-        found.append(rest.pop(0))
-    names = await session.subtasks.best(found, " ".join(rest), models)
-    return f"{len(names)} attempts begin as sub-tasks; their comparison comes into the chat"
+        case _:  # best: agents, models, or a number of attempts of the model, then the goal
+            await session.extensions.read()
+            known = {*session.extensions.agents, *session.outside_agents.names()}
+            found, models, rest = [], set(), words.split(" ")
+            if rest[0].isdigit():
+                found = [""] * whole_number(rest.pop(0), most=99)
+            while rest and (rest[0] in known or session.models.is_model(rest[0])):
+                if rest[0] not in known:
+                    models.add(rest[0])
+                found.append(rest.pop(0))
+            names = await session.subtasks.best(found, " ".join(rest), models)
+            return f"{len(names)} attempts begin as sub-tasks; their comparison comes into the chat"
