@@ -16,7 +16,6 @@ from tui_agent.store.files import Buffer
 from tui_agent.ui.editor.code_editor import Editor
 from tui_agent.ui.editor.documents import CodeDocument
 from tui_agent.ui.textual_patches.spans import SpanCompositor
-from tui_agent.ui.themes import editor_theme
 
 
 class RowScreen(Screen[None]):
@@ -60,7 +59,7 @@ class EditorApp(ThemedApp):
 
     def compose(self) -> ComposeResult:
         yield Label("above")
-        self.editor = Editor(self.buffer, editor_theme(self.theme, self.theme_variables))
+        self.editor = Editor(self.buffer)
         yield self.editor
         yield Label("below")
 

@@ -15,6 +15,7 @@ import pytest
 from rich.segment import Segment
 from rich.style import Style
 from rich.terminal_theme import DEFAULT_TERMINAL_THEME
+from support.panes import ThemedApp
 from support.screens import on_screen
 from support.sessions import model_of, reply
 from textual._spatial_map import SpatialMap
@@ -25,7 +26,6 @@ from textual.filter import ANSIToTruecolor
 from textual.geometry import Offset, Region
 from textual.strip import Strip
 from textual.widgets import Static
-from textual.widgets.text_area import TextAreaTheme
 
 from tui_agent.model.client import Chunk, ModelRequest
 from tui_agent.store.files import Buffer
@@ -107,8 +107,8 @@ async def test_nothing_is_left_of_a_notice_that_is_taken_away() -> None:
 
 
 async def test_an_editor_lets_go_of_each_text_that_another_takes_the_place_of() -> None:
-    async with Small().run_test() as pilot:
-        editor = Editor(Buffer("a.py", text=SOURCE, revision=1), TextAreaTheme("plain"))
+    async with ThemedApp().run_test() as pilot:
+        editor = Editor(Buffer("a.py", text=SOURCE, revision=1))
         await pilot.app.mount(editor)
         documents = []
         for number in range(3):

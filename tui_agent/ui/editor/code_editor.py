@@ -26,6 +26,7 @@ from tui_agent.store.files import Buffer
 from tui_agent.ui.editor.documents import CodeDocument, ExactDocument, PartedLines, dedented, ending_of
 from tui_agent.ui.editor.writing_area import StyledOnce, WritingArea
 from tui_agent.ui.safe_text import parts
+from tui_agent.ui.themes import editor_theme
 from tui_agent.ui.widgets.syntax import LineHighlights, characters, grammar_of, language_of, query_of
 
 _AROUND = 30
@@ -185,7 +186,7 @@ class Editor(WritingArea):
     Editor > .editor--current { text-style: bold reverse; }
     """
 
-    def __init__(self, buffer: Buffer, theme: TextAreaTheme) -> None:
+    def __init__(self, buffer: Buffer) -> None:
         #: `None` without colours.
         self.code_language: str | None = None
         self.colours = EditorColours(self)
@@ -195,7 +196,6 @@ class Editor(WritingArea):
         #: Text of the last exchange with the session.
         self.agreed = ""
         self.told = (buffer.cursor, buffer.anchor)
-        self._first = theme
         #: Position to scroll to after each layout until the first key or scroll.
         self._scroll_later: Place | None = None
         #: All lines, and the first visible one.
@@ -284,7 +284,11 @@ class Editor(WritingArea):
 
     @on(events.Mount)
     def _prepare(self) -> None:
-        self.colours.use(self._first)
+        self.app.theme_changed_signal.subscribe(self, lambda _: self._recolour())
+        self._recolour()
+
+    def _recolour(self) -> None:
+        self.colours.use(editor_theme(self.app.theme, self.app.theme_variables))
 
     def take(self, buffer: Buffer) -> None:
         place = (buffer.cursor, buffer.anchor)

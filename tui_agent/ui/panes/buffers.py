@@ -23,7 +23,6 @@ from tui_agent.ui.editor.find_bar import FindBar, FindMode
 from tui_agent.ui.editor.writing_area import WritingArea
 from tui_agent.ui.keys.keyboard import store_waiting
 from tui_agent.ui.safe_text import parts
-from tui_agent.ui.themes import editor_theme
 from tui_agent.ui.widgets.line_view import Hint, HintLine
 from tui_agent.ui.widgets.pane import Pane, compare
 from tui_agent.workspace.syntax_trees import has_symbols
@@ -151,7 +150,6 @@ class BuffersPane(Pane):
             yield Static("", id="vim-mode", markup=False)
 
     def on_mount(self) -> None:
-        self.app.theme_changed_signal.subscribe(self, lambda _: self._recolour())
         self.query_one(HintLine).set_words([Hint(f"buffers.{name}", words) for name, words in _ON_CLASH])
 
     @property
@@ -232,7 +230,7 @@ class BuffersPane(Pane):
     def _show_editor(self, buffer: Buffer) -> None:
         editor = self._editors.get(buffer.path)
         if editor is None:
-            editor = Editor(buffer, editor_theme(self.app.theme, self.app.theme_variables))
+            editor = Editor(buffer)
             if self.keys.modal:
                 editor.use_vim()
             self._editors[buffer.path] = editor
@@ -273,11 +271,6 @@ class BuffersPane(Pane):
         if not words.is_same(self._banner):  # each update lays out the whole screen
             self._banner = words
             banner.update(words)
-
-    def _recolour(self) -> None:
-        theme = editor_theme(self.app.theme, self.app.theme_variables)
-        for editor in self._editors.values():
-            editor.colours.use(theme)
 
     def on_text_area_changed(self, message: WritingArea.Changed) -> None:
         """Updates the tab's mark at once, since it shifts the targets of clicks."""
