@@ -14,12 +14,12 @@ from msgspec.structs import replace as with_
 
 from tui_agent.answers.placeholders import placeholder
 from tui_agent.answers.values import ChangeRequest, EditHunk
-from tui_agent.edits import fuzzy_match, indent, locate, preconditions
+from tui_agent.edits import indent, locate, preconditions
 from tui_agent.edits.change import ChangeKind
 from tui_agent.edits.lines import BOM, ended_like, plain
 from tui_agent.edits.locate import Replacement, lowest
 from tui_agent.edits.merge import merge
-from tui_agent.edits.source_text import Match, SourceText
+from tui_agent.edits.source_text import FEWEST, Match, SourceText
 from tui_agent.errors import Ambiguous, EditFailed
 
 MOST_HUNKS = 10_000
@@ -214,7 +214,7 @@ def _fits(source: SourceText, hunk: EditHunk, threshold: float) -> _Candidates:
     else:
         unmarked = [] if matches[0].rung in ("exact", "line-endings") else _unmarked(source, hunk)
         told = [one.first for one in matches if one.first == hunk.line]
-        vague = hunk.line is None and sum(map(str.isalnum, hunk.old)) < fuzzy_match.FEWEST
+        vague = hunk.line is None and sum(map(str.isalnum, hunk.old)) < FEWEST
         if unmarked and not vague and (not told or any(one.first == hunk.line for one in unmarked)):
             matches = unmarked
     preconditions.check_announced(source, hunk, matches)

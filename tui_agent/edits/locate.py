@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace as with_
 
 from tui_agent.answers.values import EditHunk
-from tui_agent.edits import fuzzy_match, indent, preconditions
+from tui_agent.edits import indent, preconditions
 from tui_agent.edits.lines import changes, plain
 from tui_agent.edits.source_text import (
     LOOK_ALIKES,
@@ -24,7 +24,9 @@ from tui_agent.edits.source_text import (
     Span,
     bare_end,
     cuts,
+    lines_from,
     normalized_letters,
+    windows,
 )
 from tui_agent.errors import Ambiguous, EditFailed
 from tui_agent.files.lazy_regex import late
@@ -333,8 +335,7 @@ def placed(source: SourceText, match: Match) -> Replacement:
             raise EditFailed(
                 f"{match.hunk.name} differs from line {match.first + 1} and those after it in layout, and it is"
                 " not certain how the new lines should look there",
-                "copy the search text exactly from the file\n"
-                + fuzzy_match.lines_from(source, match.first, match.end),
+                "copy the search text exactly from the file\n" + lines_from(source, match.first, match.end),
             )
         start, end = source.starts[match.first], source.starts[match.end]
         place = Replacement(start, end, match.first, "".join(line + "\n" for line in text), match.rung)
@@ -461,7 +462,7 @@ def _look_alikes(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator
 def _near(source: SourceText, wanted: EditHunk, threshold: float) -> Iterator[Match]:
     if threshold > 1:
         return
-    for window in fuzzy_match.windows(source, _lines(wanted.old), threshold):
+    for window in windows(source, _lines(wanted.old), threshold):
         rung = "anchored" if window.anchored else "near"
         yield Match(rung, window.first, window.first + window.count, wanted, ties=window.ties)
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from tui_agent.answers.values import EditHunk
-from tui_agent.edits import fuzzy_match
-from tui_agent.edits.source_text import Match, SourceText, Span, cuts, key
+from tui_agent.edits.source_text import ANCHOR, FEWEST, Match, SourceText, Span, cuts, hint, key, lines_from
 from tui_agent.errors import EditFailed
 
 _STRING = re.compile(r"\"(?:\\.|[^\"\\])*(?:\"|$)|'(?:\\.|[^'\\])*(?:'|$)|`(?:\\.|[^`\\])*(?:`|$)")
@@ -120,7 +119,7 @@ def check_unmade(source: SourceText, wanted: EditHunk, matches: Sequence[Match])
             if lines == _worded(source.lines[match.first : match.end]):
                 raise already_done_reason(wanted, match.first)
     new = wanted.new.strip("\n")
-    if sum(map(str.isalnum, new)) < (fuzzy_match.FEWEST if len(lines) == 1 else fuzzy_match.ANCHOR):
+    if sum(map(str.isalnum, new)) < (FEWEST if len(lines) == 1 else ANCHOR):
         return
     for at in source.every(new):
         line = source.line_of(at)
@@ -146,7 +145,7 @@ def check_announced(source: SourceText, hunk: EditHunk, matches: Sequence[Match]
     there = source.keys(line, min(line + count, len(source.lines)))
     wanted = [key(text) for text in hunk.old.split("\n")[:-1]]
     said = sum(char.isalnum() for text in wanted for char in text)
-    little = said < fuzzy_match.FEWEST and matches[0].rung not in ("exact", "line-endings")
+    little = said < FEWEST and matches[0].rung not in ("exact", "line-endings")
     if little or (said and there == wanted):
         raise EditFailed(
             f"{hunk.name} is said to begin in line {line + 1}"
@@ -186,14 +185,14 @@ def not_found_reason(source: SourceText, wanted: EditHunk) -> EditFailed:
         what = "part of a line" if wanted.whole else "part of a longer word"
         return EditFailed(
             f"{wanted.name} is in line {line + 1} only as {what}",
-            "copy it exactly from the file\n" + fuzzy_match.lines_from(source, line, line + 1),
+            "copy it exactly from the file\n" + lines_from(source, line, line + 1),
         )
     new = wanted.new.strip("\n")
     at = source.text.find(new)
-    said = sum(char.isalnum() for char in new) >= fuzzy_match.FEWEST and new not in wanted.old
+    said = sum(char.isalnum() for char in new) >= FEWEST and new not in wanted.old
     if said and at >= 0 and not cuts(source.text, at) and not cuts(source.text, at + len(new)):
         return already_done_reason(wanted, source.line_of(at))
-    return EditFailed(f"{wanted.name} is not in the file", fuzzy_match.hint(source, wanted.old))
+    return EditFailed(f"{wanted.name} is not in the file", hint(source, wanted.old))
 
 
 def already_done_reason(wanted: EditHunk, line: int) -> EditFailed:
