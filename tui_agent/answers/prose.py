@@ -357,8 +357,7 @@ class _Scan:
             self.findings.blocks(file_names.in_any_label(label), blocks)
             end = at + 1 if blocks[-1].open else blocks[-1].end
         else:
-            self._say_what_resembles(at, line)
-            return self._tag(at, line)
+            return self._refuse_other(at, line)
         self.floor = end
         return end
 
@@ -376,7 +375,8 @@ class _Scan:
         self.findings.sections(found)
         return max(end, at + 1)
 
-    def _say_what_resembles(self, at: int, line: str) -> None:
+    def _refuse_other(self, at: int, line: str) -> int:
+        """Refuses other formats, and whole tags around a change."""
         quoted = None if line.lstrip().startswith(">>>>>") else _QUOTED.match(line)
         bare = line[quoted.end() :] if quoted else line.strip()
         fence = _opens(bare) if quoted else None
@@ -388,8 +388,6 @@ class _Scan:
         elif markers.resembles_change(bare) or bare.startswith("diff --git "):
             what = f"“{bare[:60].strip()}” looks like a change in an unsupported format"
             self.findings.refuse(file_names.in_sure_label(self._label(at)), what)
-
-    def _tag(self, at: int, line: str) -> int:
         found = markers.tag(line)
         if found is None or found.closing:
             return at + 1

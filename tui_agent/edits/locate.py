@@ -411,10 +411,19 @@ def _trailing_space(source: SourceText, wanted: EditHunk, _: float = 0) -> Itera
 
 
 def _line_numbers(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterator[Match]:
-    searched = _unnumbered(wanted.old)
-    if searched is None:
+    """A number may be a part of its line: all lines of the search text need one, and all new ones or none."""
+    old: list[str] = []
+    numbers: list[int] = []
+    for at, line in enumerate(_lines(wanted.old)):
+        match = _NUMBERED.match(line)
+        if match is None and line.strip():
+            return
+        old.append(line[match.end() :] if match else line)
+        numbers += [whole_number(match[1]) - at] if match else []
+    if len(set(numbers)) != 1:
         return
-    (first, last), lines = searched[1], wanted.new.split("\n")
+    first, last = numbers[0], numbers[0] + len(old) - 1
+    lines = wanted.new.split("\n")
     numbered = [_NUMBERED.match(line) for line in lines]
     kept = {line.rstrip() for line in wanted.old.split("\n")}
     fresh = [
@@ -424,11 +433,12 @@ def _line_numbers(source: SourceText, wanted: EditHunk, _: float = 0) -> Iterato
     ]
     follow = all(first <= whole_number(match[1]) <= last + len(lines) for match in numbered if match)
     if any(fresh) and not (all(fresh) and follow):
-        return  # a number may be part of a line
+        return
     new = "\n".join(
         line[match.end() :] if match else line for line, match in zip(lines, numbered, strict=True)
     )
-    bare = with_(wanted, old=searched[0], new=new, whole=True)
+    end = "\n" if wanted.old.endswith("\n") else ""
+    bare = with_(wanted, old="\n".join(old) + end, new=new, whole=True)
     for rung in (_exact, _trailing_space, in_any_indentation):
         matches = list(rung(source, bare))
         if matches:
@@ -477,25 +487,3 @@ def _formed(text: str, form: Callable[[str], str]) -> str:
 def _lines(text: str) -> list[str]:
     lines = text.split("\n") if text else []
     return lines[:-1] if text.endswith("\n") else lines
-
-
-def _unnumbered(text: str) -> tuple[str, tuple[int, int]] | None:
-    """Returns the text without line numbers, and the first and last number; `None` unless all lines are
-    numbered.
-    """
-    lines = _lines(text)
-    result: list[str] = []
-    numbers: list[tuple[int, int]] = []
-    for at, line in enumerate(lines):
-        match = _NUMBERED.match(line)
-        if match is None:
-            if line.strip():
-                return None
-            result.append(line)
-            continue
-        numbers.append((at, whole_number(match[1])))
-        result.append(line[match.end() :])
-    if not numbers or any(number - at != numbers[0][1] - numbers[0][0] for at, number in numbers):
-        return None
-    first = numbers[0][1] - numbers[0][0]
-    return "\n".join(result) + ("\n" if text.endswith("\n") else ""), (first, first + len(lines) - 1)

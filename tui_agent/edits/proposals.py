@@ -149,9 +149,30 @@ def propose(
             )
     except EditFailed as error:
         return replace(change, state="failed", reason=str(error))
-    if request.executable is None and proposal.kind == "edit" and proposal.new_text == base_text:
+    if request.executable is None and proposal.kind == "edit" and new_text == base_text:
         return replace(change, state="failed", reason=CHANGES_NOTHING)
-    return _ready(change, request, proposal, base_text, put_text, seen)
+    base, deletes = base_text or "", proposal.kind == "delete"
+    new = "" if deletes else base if new_text is None else new_text
+    parts = hunks(base, new)
+    added, removed = counts(parts)
+    ask = request.offered
+    if not deletes:
+        ask = _why_ask(request, base_text, new, seen) or _suspects_omission(request, parts)
+    only_drops = bool(ask and new.strip()) and not request.offered and seen == "whole"
+    return replace(
+        change,
+        kind=proposal.kind,
+        new="" if deletes else put_text(new),
+        rename_to=proposal.rename_to,
+        rung=proposal.rung,
+        hunks=("pending",) * len(parts),
+        added=added,
+        removed=removed,
+        reason=ask,
+        ask=ask,
+        drops=dropped_lines(request, base, new) if only_drops else 0,
+        executable=None if deletes else request.executable,
+    )
 
 
 def is_excerpt(request: ChangeRequest, base_text: str | None) -> bool:
@@ -166,39 +187,6 @@ def _dropped(old: str, new: str) -> tuple[int, int]:
     before = Counter(line for text in plain(old).split("\n") if (line := text.strip()))
     after = Counter(text.strip() for text in plain(new).split("\n"))
     return (before - after).total(), before.total()
-
-
-def _ready(
-    change: Change,
-    request: ChangeRequest,
-    proposal: forms.Proposal,
-    base_text: str | None,
-    put_text: Callable[[str], str],
-    seen: Seen,
-) -> Change:
-    base = base_text or ""
-    deletes = proposal.kind == "delete"
-    new = "" if deletes else base if proposal.new_text is None else proposal.new_text
-    parts = hunks(base, new)
-    added, removed = counts(parts)
-    ask = request.offered
-    if not deletes:
-        ask = _why_ask(request, base_text, new, seen) or _suspects_omission(request, parts)
-    only_drops = bool(new.strip()) and not request.offered and seen == "whole"
-    return replace(
-        change,
-        kind=proposal.kind,
-        new="" if deletes else put_text(new),
-        rename_to=proposal.rename_to,
-        rung=proposal.rung,
-        hunks=("pending",) * len(parts),
-        added=added,
-        removed=removed,
-        reason=ask,
-        ask=ask,
-        drops=dropped_lines(request, base, new) if ask and only_drops else 0,
-        executable=None if deletes else request.executable,
-    )
 
 
 def _why_ask(request: ChangeRequest, base_text: str | None, new: str, seen: Seen) -> str:
