@@ -121,7 +121,7 @@ class ReplyBuilder:
         entries = self._good(value, part.get("items", {}), label)
         match key:
             case "todos":
-                self.todos = (*(self.todos or ()), *self._built(entries, _todo))
+                self.todos = (*(self.todos or ()), *self._built(entries, TodoItem.read))
             case "fileChanges":
                 for requests in self._built(entries, _changes):
                     for item in requests:
@@ -138,11 +138,11 @@ class ReplyBuilder:
                     self.plan = plans.joined_plans(self.plan, plan)
                     self.faults.extend(f"{at}: {fault}" for fault in plan.faults)
             case "searches":
-                self.searches.extend(self._built(entries, _search))
+                self.searches.extend(self._built(entries, SearchRequest.read))
             case "subTasks":
-                self.sub_tasks.extend(self._built(entries, _sub_task))
+                self.sub_tasks.extend(self._built(entries, SubTaskRequest.read))
             case "nextSteps":
-                self.next_steps.extend(self._built(entries, _next_step))
+                self.next_steps.extend(self._built(entries, NextStep.read))
             case _:
                 self.others.setdefault(key, []).extend(entry for _, entry in entries)
 
@@ -150,7 +150,7 @@ class ReplyBuilder:
         part = self._parts.get(key, {}).get("items", {})
         entries = self._good([coerced(part, value)], part, label)
         if key == "searches":
-            self.searches.extend(self._built(entries, _search))
+            self.searches.extend(self._built(entries, SearchRequest.read))
         else:
             self.others.setdefault(key, []).extend(entry for _, entry in entries)
 
@@ -315,45 +315,6 @@ class ReplyBuilder:
         if label in _CHANGES and isinstance(path, str) and path.strip():
             self.refused.append(Refusal(path.strip(), why.rstrip(".")))
             self._said.add(file_names.plain(path.strip()))
-
-
-def _texts(item: Item, key: str) -> tuple[str, ...]:
-    value = item.get(key, ())
-    return tuple(entry for entry in value if isinstance(entry, str)) if isinstance(value, list) else ()
-
-
-def _todo(item: Item) -> TodoItem:
-    text = text_at(item, "text").strip()
-    if not text:
-        raise BadItem("a todo needs `text`")
-    return TodoItem(joined(text), joined(text_at(item, "aiText")), item.get("done") is True)
-
-
-def _sub_task(item: Item) -> SubTaskRequest:
-    task = SubTaskRequest(
-        id=text_at(item, "id").strip(),
-        goal=joined(text_at(item, "goal")),
-        files=_texts(item, "files"),
-        dependencies=_texts(item, "dependencies"),
-        auto_execute=item.get("autoExecute") is True,
-        agent=text_at(item, "agent").strip() if item.get("agent") is not None else "",
-    )
-    if not task.id or not task.goal:
-        raise BadItem("a sub-task needs `id` and `goal`")
-    return task
-
-
-def _next_step(item: Item) -> NextStep:
-    label = joined(text_at(item, "html").strip())
-    if not label:
-        raise BadItem("a next step needs `html`")
-    return NextStep(label, joined(text_at(item, "inputText")) or label)
-
-
-def _search(item: Item) -> SearchRequest:
-    if not text_at(item, "pattern"):
-        raise BadItem("a search needs `pattern`")
-    return SearchRequest(text_at(item, "pattern"), text_at(item, "glob"), item.get("regex") is True)
 
 
 def _changes(item: Item) -> list[markers.Item]:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from tui_agent.answers import file_names
+from tui_agent.answers.lenient_json import joined
 from tui_agent.answers.plans import DirectoryAction, FileAction
 
 Item = dict[str, Any]
@@ -102,6 +103,13 @@ class TodoItem(Struct, frozen=True):
     text: str
     ai_text: str = ""
     done: bool = False
+
+    @classmethod
+    def read(cls, item: Item) -> TodoItem:
+        text = text_at(item, "text").strip()
+        if not text:
+            raise BadItem("a todo needs `text`")
+        return cls(joined(text), joined(text_at(item, "aiText")), item.get("done") is True)
 
 
 class BadItem(Exception):
@@ -337,6 +345,12 @@ class SearchRequest(Struct, frozen=True):
     glob: str = ""
     regex: bool = False
 
+    @classmethod
+    def read(cls, item: Item) -> SearchRequest:
+        if not text_at(item, "pattern"):
+            raise BadItem("a search needs `pattern`")
+        return cls(text_at(item, "pattern"), text_at(item, "glob"), item.get("regex") is True)
+
 
 class SubTaskRequest(Struct, frozen=True):
     id: str
@@ -346,12 +360,37 @@ class SubTaskRequest(Struct, frozen=True):
     auto_execute: bool = False
     agent: str = ""
 
+    @classmethod
+    def read(cls, item: Item) -> SubTaskRequest:
+        files, dependencies = (
+            tuple(entry for entry in value if isinstance(entry, str)) if isinstance(value, list) else ()
+            for value in (item.get("files"), item.get("dependencies"))
+        )
+        task = cls(
+            id=text_at(item, "id").strip(),
+            goal=joined(text_at(item, "goal")),
+            files=files,
+            dependencies=dependencies,
+            auto_execute=item.get("autoExecute") is True,
+            agent=text_at(item, "agent").strip() if item.get("agent") is not None else "",
+        )
+        if not task.id or not task.goal:
+            raise BadItem("a sub-task needs `id` and `goal`")
+        return task
+
 
 class NextStep(Struct, frozen=True):
     """`input_text` is entered when it is chosen."""
 
     label: str
     input_text: str
+
+    @classmethod
+    def read(cls, item: Item) -> NextStep:
+        label = joined(text_at(item, "html").strip())
+        if not label:
+            raise BadItem("a next step needs `html`")
+        return cls(label, joined(text_at(item, "inputText")) or label)
 
 
 class ToolCall(Struct, frozen=True):
