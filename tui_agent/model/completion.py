@@ -279,7 +279,33 @@ async def _attempt(transport: Transport, request: ModelRequest) -> AsyncGenerato
 
 
 def _raise_refusal(error: Exception, request: ModelRequest, wire: Wire) -> None:
-    part = _refused(error, request, wire)
+    """If the server rejects an optional part. After a local server's internal error, also suspects the schema."""
+    status = wire.error.status if wire.error else getattr(error, "status_code", 0)
+    has_schema = request.schema is not None or "guided_json" in request.options
+    if isinstance(_meaning(error, request, wire).error, ContextTooLong):
+        return
+    # litellm fabricates other statuses
+    if request.schema_form and has_schema and wire.error and status == 500:
+        part = "schema"
+    elif status in (400, 422, 403, 404):
+        words = f"{error} {wire.error.body if wire.error else ''}"
+        invalid = status in (400, 422)
+        present = {
+            "schema": has_schema and invalid,
+            "summary": status in (400, 403, 404),
+            "items": invalid and any(map(_has_items, request.messages)),
+            "calls": invalid and any(map(calls_of, request.messages)),
+            "effort": invalid,
+            "temperature": invalid and request.temperature is not None,
+        }
+        fitting = (
+            part
+            for part, sign in OPTIONAL
+            if present[part] and part not in request.without and sign.search(words)
+        )
+        part = next(fitting, "")
+    else:
+        return
     if part == "schema" and request.schema_form:
         raise SchemaRefused(
             f"The server of {request.model} does not take the schema", "ask it without"
@@ -335,37 +361,6 @@ def _extend(limit: asyncio.Timeout, wire: Wire, seconds: float) -> None:
 
     wire.on_sent = wire.on_sign_of_life = alive
     wire.on_keep_alive = kept_alive
-
-
-def _refused(error: Exception, request: ModelRequest, wire: Wire) -> str:
-    """The optional part that the server rejects, or "". After a local server's internal error, also suspects
-    the schema.
-    """
-    status = wire.error.status if wire.error else getattr(error, "status_code", 0)
-    has_schema = request.schema is not None or "guided_json" in request.options
-    if isinstance(_meaning(error, request, wire).error, ContextTooLong):
-        return ""
-    # litellm fabricates other statuses
-    if request.schema_form and has_schema and wire.error and status == 500:
-        return "schema"
-    if status not in (400, 422, 403, 404):
-        return ""
-    words = f"{error} {wire.error.body if wire.error else ''}"
-    invalid = status in (400, 422)
-    present = {
-        "schema": has_schema and invalid,
-        "summary": status in (400, 403, 404),
-        "items": invalid and any(map(_has_items, request.messages)),
-        "calls": invalid and any(map(calls_of, request.messages)),
-        "effort": invalid,
-        "temperature": invalid and request.temperature is not None,
-    }
-    fitting = (
-        part
-        for part, sign in OPTIONAL
-        if present[part] and part not in request.without and sign.search(words)
-    )
-    return next(fitting, "")
 
 
 def _cut(stream: IncomingReply, why: str) -> EndChunk:
