@@ -254,9 +254,18 @@ def _route(model: str, variables: Mapping[str, str] | None = None) -> Route:
 
 
 async def _listed_model(route: Route) -> KnownModel | None:
+    """Queries only providers without models in the table; others use the cached listing."""
     if route.known is not None or not route.rules.listing:
         return route.known
-    return await listed_model(client(), route)
+    place = (route.address, route.key)
+    recently = time.monotonic() - _failed.get(place, -_ASK_AGAIN_SECONDS) < _ASK_AGAIN_SECONDS
+    if route.rules.lists_models and not recently:
+        listed = (await _answer(client(), route, kept_as=route)).listing
+    else:
+        listed = await _cached(route)
+    found = {one.name: one.known for one in listed.models}
+    # Variants such as `:nitro` are the same model; `:free` has its own prices.
+    return found.get(route.model) or found.get(route.model.partition(":")[0])
 
 
 def address(base: str, path: str) -> str:
@@ -321,19 +330,6 @@ async def list_models(client: httpx.AsyncClient, provider: str, *, again: bool =
     outside = model_table.route(name, os.environ)
     kept_as = replace(outside, key=LOGIN) if logged_in and outside is not None else route
     return await _answer(client, route, again=again, kept_as=kept_as)
-
-
-async def listed_model(client: httpx.AsyncClient, route: Route) -> KnownModel | None:
-    """Queries only providers without models in the table; others use the cached listing."""
-    place = (route.address, route.key)
-    recently = time.monotonic() - _failed.get(place, -_ASK_AGAIN_SECONDS) < _ASK_AGAIN_SECONDS
-    if route.rules.lists_models and not recently:
-        listed = (await _answer(client, route, kept_as=route)).listing
-    else:
-        listed = await _cached(route)
-    found = {one.name: one.known for one in listed.models}
-    # Variants such as `:nitro` are the same model; `:free` has its own prices.
-    return found.get(route.model) or found.get(route.model.partition(":")[0])
 
 
 async def _answer(
