@@ -86,7 +86,7 @@ class TrustedFiles:
     def __init__(self, workspace: Path, folders: Folders, *, everything: bool = False) -> None:
         self.root = Path(os.path.realpath(workspace))
         self._everything = everything
-        entry = next((one for one in trust.trusted(folders) if one.path == str(self.root)), None)
+        entry = trust.entry_of(self.root, folders)
         self._digests = entry.extensions if entry else {}
 
     def holds(self, path: Path) -> bool:
@@ -114,7 +114,7 @@ def brought(workspace: Path, folders: Folders) -> trust.TrustedWorkspace:
 def standing(workspace: Path, folders: Folders) -> trust.Standing:
     """Blocking."""
     own, files = trust.trust_status(workspace, folders), files_of(workspace, folders)
-    entry = next((one for one in trust.trusted(folders) if one.path == os.path.realpath(workspace)), None)
+    entry = trust.entry_of(workspace, folders)
     if entry is None:
         return "not trusted" if files else own
     if own == "trusted" and entry.extensions != files:

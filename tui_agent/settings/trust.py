@@ -49,7 +49,7 @@ class _Store(Struct, frozen=True):
 
 def trust_status(workspace: Path, folders: Folders) -> Standing:
     files = files_of(workspace)
-    entry = _entry(workspace, folders)
+    entry = entry_of(workspace, folders)
     if entry is not None:
         return "trusted" if entry.files == files else "changed"
     return "not trusted" if files or filters_of(workspace) else "nothing to trust"
@@ -88,7 +88,7 @@ def trust(workspace: Path, folders: Folders, seen: TrustedWorkspace | None = Non
 
 
 def trusted_filters(workspace: Path, folders: Folders) -> str:
-    entry = _entry(workspace, folders) if is_trusted(workspace, folders) else None
+    entry = entry_of(workspace, folders) if is_trusted(workspace, folders) else None
     return entry.filters if entry else ""
 
 
@@ -153,7 +153,7 @@ def _walk(folder: Path) -> Iterator[Path]:
             yield path
 
 
-def _entry(workspace: Path, folders: Folders) -> TrustedWorkspace | None:
+def entry_of(workspace: Path, folders: Folders) -> TrustedWorkspace | None:
     path = _resolved(workspace)
     return next((entry for entry in trusted(folders) if entry.path == path), None)
 
