@@ -141,9 +141,13 @@ def test_a_view_that_failed_says_its_step(
     ("parents", "descends"),
     [({7: 6, 6: "own"}, True), ({7: "own"}, True), ({7: 6, 6: 5}, False), ({7: 6, 6: 7}, False), ({}, False)],
 )
-def test_descendants_are_found_by_their_parents(parents: dict[int, int | str], descends: bool) -> None:
-    known = {pid: os.getpid() if parent == "own" else parent for pid, parent in parents.items()}
-    assert main.Supervisor({}, None, 0)._descends(7, known) is descends
+def test_descendants_are_found_by_their_parents(
+    parents: dict[int, int | str], descends: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = [(pid, os.getpid() if parent == "own" else parent, "x", 1) for pid, parent in parents.items()]
+    monkeypatch.setattr(main, "processes", lambda: [(os.getpid(), 1, "x", 1), *there])
+    found = [pid for pid, *_ in main.Supervisor({}, None, 6)._others()]
+    assert found == ([7] if descends else [])
 
 
 OLD = 1_000_000_000

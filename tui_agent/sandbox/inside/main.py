@@ -400,22 +400,11 @@ class Supervisor(FirstProcess):
         drop_capabilities(self.plan)
 
     def _others(self):
-        there = processes()
-        parents = {pid: parent for pid, parent, *_ in there}
-        return [
-            (pid, name, size)
-            for pid, _, name, size in there
-            if pid != self.first and self._descends(pid, parents)
-        ]
-
-    def _descends(self, pid, parents):
-        seen = set()
-        while pid in parents and pid not in seen:
-            seen.add(pid)
-            pid = parents[pid]
-            if pid == os.getpid():
-                return True
-        return False
+        there, ours = processes(), {os.getpid()}
+        while more := {pid for pid, parent, *_ in there if parent in ours and pid not in ours}:
+            ours |= more
+        ours -= {os.getpid(), self.first}
+        return [(pid, name, size) for pid, _, name, size in there if pid in ours]
 
     def _end_all(self):
         """Kills whole process groups, so that no member starts another. Never raises."""
