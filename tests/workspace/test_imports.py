@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from time import process_time
 
 import pytest
 
 from tui_agent.workspace import syntax_trees
 from tui_agent.workspace.index import Index
-from tui_agent.workspace.related_files import ImportRoots, aliases_for, find_tests, imported, is_test
+from tui_agent.workspace.related_files import Import, ImportRoots, aliases_for, find_tests, imported, is_test
 from tui_agent.workspace.syntax_trees import read_imports
 
 
@@ -177,3 +179,19 @@ def test_a_text_that_takes_long_to_parse_is_given_up(monkeypatch: pytest.MonkeyP
     before = process_time()
     assert read_imports("python", text) == ()
     assert process_time() - before < 1, "whole it takes 7 s"
+
+
+def test_threads_do_not_share_a_parser() -> None:
+    """The parser asks for pieces of a text, so that another thread may begin with the same one."""
+
+    def is_read(name: str) -> bool:
+        text = "".join(f"import {name}{number}\n" for number in range(2_000))
+        return read_imports("python", text) == tuple(Import(f"{name}{number}") for number in range(500))
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            assert all(pool.map(is_read, ["a", "b", "c", "d"] * 3))
+    finally:
+        sys.setswitchinterval(before)
