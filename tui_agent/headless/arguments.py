@@ -265,31 +265,28 @@ def session_id(name: str) -> str:
 
 
 def prompt_words(words: str) -> str:
+    """Reads the request `-` from standard input."""
     if words == "-":
-        words = _from_standard_input()
+        if sys.stdin is None:
+            raise UsageError("standard input is closed", "write the request as PROMPT")
+        try:
+            data = sys.stdin.buffer.read(MOST_PROMPT_BYTES + 1)
+        except OSError as error:
+            raise UsageError(
+                f"standard input cannot be read ({reason_of(error)})", "pipe the request to it"
+            ) from None
+        if len(data) > MOST_PROMPT_BYTES:
+            raise UsageError(
+                f"the request has more than {MOST_PROMPT_BYTES:,} bytes",
+                "name a file in it with @ instead of sending it",
+            )
+        try:
+            words = data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise UsageError("standard input is not UTF-8 text", "send the request as UTF-8") from None
     if not words.strip():
         raise UsageError("the request is empty", "write the request as PROMPT")
     return words
-
-
-def _from_standard_input() -> str:
-    if sys.stdin is None:
-        raise UsageError("standard input is closed", "write the request as PROMPT")
-    try:
-        data = sys.stdin.buffer.read(MOST_PROMPT_BYTES + 1)
-    except OSError as error:
-        raise UsageError(
-            f"standard input cannot be read ({reason_of(error)})", "pipe the request to it"
-        ) from None
-    if len(data) > MOST_PROMPT_BYTES:
-        raise UsageError(
-            f"the request has more than {MOST_PROMPT_BYTES:,} bytes",
-            "name a file in it with @ instead of sending it",
-        )
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise UsageError("standard input is not UTF-8 text", "send the request as UTF-8") from None
 
 
 def overrides(settings: Sequence[str], named: Iterable[tuple[str, str | None]] = ()) -> tuple[str, ...]:
