@@ -11,6 +11,7 @@ import os
 import stat
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from io import FileIO
 from itertools import accumulate
 from pathlib import Path
@@ -341,19 +342,18 @@ class Gate:
 
     def without_secrets(self, paths: Iterable[str]) -> list[str]:
         """The paths need not exist. Blocking."""
-        return [path for path in paths if not self._looks_secret(path)]
+        found = []
+        for path in paths:
+            secret = is_secret(path) or path in self.aliases
+            with suppress(OSError):
+                secret = secret or self.secrets.is_linked(path, os.lstat(self.root / path))
+            if not secret:
+                found.append(path)
+        return found
 
     def linked_secrets(self) -> frozenset[str]:
         """Returns other names of secret files. Blocking."""
         return self.secrets.linked() | self.aliases
-
-    def _looks_secret(self, path: str) -> bool:
-        if is_secret(path) or path in self.aliases:
-            return True
-        try:
-            return self.secrets.is_linked(path, os.lstat(self.root / path))
-        except OSError:
-            return False
 
     def relative(self, path: str | os.PathLike[str], folder: Path | None = None) -> str:
         """Converts a user's path, absolute or relative to `folder` (default: the root). Purely textual: pass
