@@ -55,17 +55,16 @@ def key(line: str) -> str:
     if len(line) > _LONGEST:
         bare = line.strip()
         return bare + _END if bare else ""
-    return "".join([_plain(word) + _END for word in _TOKEN.findall(plain_marks(line))])
+    words = []
+    for word in _TOKEN.findall(plain_marks(line)):
+        if word[0] in "\"'`":
+            word = f"'{word[1:-1]}'" if len(word) > 1 else "'"
+        words.append(word + _END)
+    return "".join(words)
 
 
 def plain_marks(text: str) -> str:
     return text if text.isascii() else text.translate(LOOK_ALIKES)
-
-
-def _plain(word: str) -> str:
-    if word[0] not in "\"'`":
-        return word
-    return f"'{word[1:-1]}'" if len(word) > 1 else "'"
 
 
 def cuts(text: str, at: int) -> bool:
