@@ -247,7 +247,21 @@ _FORM_WORDS: dict[str, frozenset[str]] = {
 def unknown_properties(entry: Mapping[str, Any], ours: Collection[str], **same: Any) -> Iterator[str]:
     """Yields keys that are neither `ours` nor redundant; `same` are values that may be repeated."""
     for key, value in entry.items():
-        if key not in ours and not _says_nothing(key, value, entry, same):
+        if key in ours:
+            continue
+        low, own = _low(key), _OTHER_NAMES.get(camel(key))
+        if low in _REMARKS:
+            redundant = isinstance(value, str)
+        elif low in _KINDS and isinstance(value, str):
+            kind = value.strip().lower()
+            redundant = any(form in entry and kind in words for form, words in _FORM_WORDS.items())
+        elif low in _SETTINGS:
+            redundant = _is_one_of(value, _SETTINGS[low])
+        else:
+            redundant = value in (None, "", [], {}) or (
+                own is not None and value == entry.get(own, same.get(own))
+            )
+        if not redundant:
             yield key
 
 
@@ -258,20 +272,6 @@ def commanding_properties(entry: Mapping[str, Any], ours: Collection[str]) -> It
         other = low in _KINDS and isinstance(value, str) and _low(value) in _OTHER_KINDS
         if key not in ours and (other or (low in _SETTINGS and not _is_one_of(value, _SETTINGS[low]))):
             yield key
-
-
-def _says_nothing(key: str, value: Any, entry: Mapping[str, Any], same: Mapping[str, Any]) -> bool:
-    low = _low(key)
-    if low in _REMARKS:
-        return isinstance(value, str)
-    if low in _KINDS and isinstance(value, str):
-        return any(form in entry and value.strip().lower() in words for form, words in _FORM_WORDS.items())
-    if low in _SETTINGS:
-        return _is_one_of(value, _SETTINGS[low])
-    if value in (None, "", [], {}):
-        return True
-    ours = _OTHER_NAMES.get(camel(key))
-    return ours is not None and value == entry.get(ours, same.get(ours))
 
 
 _OTHER_NAMES = {
