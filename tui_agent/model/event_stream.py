@@ -36,6 +36,7 @@ _LINE = re.compile(r"\r\n|\n|\r")
 _ASKS_FOR_A_STREAM = re.compile(rb'"stream":\s*true')
 _DONE = "[DONE]"
 _AWS_EVENTS = "application/vnd.amazon.eventstream"
+_PERHAPS_EVENTS = ("", "application/json", "text/plain", "application/octet-stream")
 _AWS_HEAD, _AWS_TAIL = 12, 4
 _LAST_EVENTS = frozenset(("message_stop", "response.completed", "response.incomplete"))
 #: Beginnings of event types in the Messages and Responses APIs.
@@ -115,10 +116,12 @@ class ValidatingTransport(httpx.AsyncBaseTransport):
             wire.error = ServerError(400, body, None, {})
             return httpx.Response(400, json=body)
         wire.accepted = True
-        if response.headers.get("content-type", "").startswith(_AWS_EVENTS):
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind == _AWS_EVENTS:
             response.stream = _AwsEvents(response.stream, wire)
             return response
-        if not _has_events(request, response):
+        asks = kind in _PERHAPS_EVENTS and _ASKS_FOR_A_STREAM.search(request.content) is not None
+        if kind not in ("text/event-stream", "text/html") and not asks:
             return response
         headers = {**_plain(response.headers), "content-type": "text/event-stream"}
         checked = _ValidatedStream(response, wire, request.url)
@@ -177,14 +180,6 @@ def _as_json(body: bytes) -> Any:
         return json.loads(body)
     except (ValueError, RecursionError):
         return body.decode("utf-8", "replace")
-
-
-def _has_events(request: httpx.Request, response: httpx.Response) -> bool:
-    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind == "text/event-stream":
-        return True
-    plain = kind in ("", "application/json", "text/plain", "text/html", "application/octet-stream")
-    return plain and (kind == "text/html" or _ASKS_FOR_A_STREAM.search(request.content) is not None)
 
 
 def _plain(headers: httpx.Headers) -> dict[str, str]:
