@@ -237,13 +237,19 @@ class LocalModels:
             self._learn(place, schema="none")
             raise
         except (Unreachable, EmptyReply) as error:
-            if (
-                not said
-                and request.purpose != "condense"  # a summary is dispensable
-                and server.kind != "vLLM"
-                and not isinstance(error, Overloaded)
-                and (why := await self._overflow(request, place, raw, size))
-            ):
+            dispensable = request.purpose == "condense"
+            if said or dispensable or server.kind == "vLLM" or isinstance(error, Overloaded):
+                raise
+            why = await servers.why_silent(place.address, place.name, request.messages, place.key)
+            window = self._known.get(place, ServerModel()).window
+            if any(servers.sizes_in(why)):
+                self._learn_from(why, place, raw)
+                why = " ".join(why.split())[:200]
+            elif window and size > window:
+                why = f"the server said nothing, and {size:,} tokens were sent"
+            else:
+                why = ""
+            if why:
                 raise ContextTooLong(
                     f"The request is too long for {request.model} ({why})",
                     "close files or start a new session, or start the server with a larger window",
@@ -300,14 +306,6 @@ class LocalModels:
                 f"{model} read only {usage.input:,} of about {size:,} tokens: the server left out the rest",
                 "close files or start a new session, or start the server with a larger window",
             )
-
-    async def _overflow(self, request: ModelRequest, place: _Place, raw: int, size: int) -> str:
-        why = await servers.why_silent(place.address, place.name, request.messages, place.key)
-        if any(servers.sizes_in(why)):
-            self._learn_from(why, place, raw)
-            return " ".join(why.split())[:200]
-        window = self._known.get(place, ServerModel()).window
-        return f"the server said nothing, and {size:,} tokens were sent" if window and size > window else ""
 
     def _learn_from(self, words: str, place: _Place, raw: int) -> None:
         window, asked = servers.sizes_in(words)
