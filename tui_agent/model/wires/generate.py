@@ -68,7 +68,12 @@ def render(
     if talk.system:
         body["systemInstruction"] = {"parts": [{"text": talk.system}]}
     if request.tools:
-        body["tools"] = [{"functionDeclarations": [_tool(tool["function"]) for tool in request.tools]}]
+        declarations = []
+        for function in (tool["function"] for tool in request.tools):
+            parameters = function.get("parameters") or {}
+            schema = {"parametersJsonSchema": parameters} if parameters.get("properties") else {}
+            declarations.append({**described(function), **schema})
+        body["tools"] = [{"functionDeclarations": declarations}]
     config: dict[str, Any] = {}
     if thinking := effort_parameters(rules, request.effort, request.most):
         config["thinkingConfig"] = thinking
@@ -81,12 +86,6 @@ def render(
     if config:
         body["generationConfig"] = config
     return Rendered({**body, **rules.body})
-
-
-def _tool(function: dict[str, Any]) -> dict[str, Any]:
-    parameters = function.get("parameters")
-    schema = {"parametersJsonSchema": parameters} if parameters and parameters.get("properties") else {}
-    return {**described(function), **schema}
 
 
 def _model_parts(parts: Sequence[Part], rules: Rules) -> list[dict[str, Any]]:
