@@ -61,17 +61,24 @@ def _found(project: Project, *, top: bool = True) -> Iterator[PlainCommand]:
             yield min(same_kind, key=lambda one: one.narrowed)
     if project.has(".pre-commit-config.yaml") and all(kind.endswith(" tests") for kind in given):
         yield PlainCommand(HOOKS, "pre-commit", "pre-commit run --all-files", ())
-    if not any(kind.endswith(" tests") for kind in given):
-        targets = (
-            PlainCommand("make tests", recipes.program, f"{recipes.program} {name}")
-            for recipes in rules(project)
-            for name in TESTS
-            if name in recipes and not recipes.target(name).away
-        )
-        if (target := next(targets, None)) is not None:
-            yield target
-        elif top:
-            yield from _of_folders(project)
+    if any(kind.endswith(" tests") for kind in given):
+        return
+    for recipes in rules(project):
+        for name in TESTS:
+            if name in recipes and not recipes.target(name).away:
+                yield PlainCommand("make tests", recipes.program, f"{recipes.program} {name}")
+                return
+    for folder in project.matching(".", "[!._]*") if top else ():
+        inside = Project(project.root / folder)
+        is_named = re.fullmatch(r"[\w.-]{1,60}", folder) and folder not in APART
+        if not is_named or not project.has_folder(folder) or not inside.has(*_MANIFESTS):
+            continue
+        for check in _found(inside, top=False):
+            wanted = [f"{folder}/{glob}" for glob in check.files if not glob.startswith("!")]
+            unwanted = [glob for glob in check.files if glob.startswith("!")]
+            files = (*(wanted or [f"{folder}/*"]), *unwanted)
+            kind, name = f"{folder} {check.kind}", f"{folder} {check.name}"
+            yield PlainCommand(kind, name, f"cd {folder} && {check.command}", files)
 
 
 def _declared_commands(project: Project) -> tuple[list[PlainCommand], set[str]]:
@@ -95,21 +102,6 @@ def _declared_commands(project: Project) -> tuple[list[PlainCommand], set[str]]:
                     said.append(PlainCommand("make tests", recipes.program, f"{recipes.program} {name}"))
     found = [*ci, *said, *plain_of(task_lines(project), project)]
     return [one for one in found if one.kind not in covered], covered
-
-
-def _of_folders(project: Project) -> Iterator[PlainCommand]:
-    for folder in project.matching(".", "[!._]*"):
-        inside = Project(project.root / folder)
-        named = re.fullmatch(r"[\w.-]{1,60}", folder) and folder not in APART
-        if not named or not project.has_folder(folder) or not inside.has(*_MANIFESTS):
-            continue
-        for check in _found(inside, top=False):
-            wanted = [f"{folder}/{glob}" for glob in check.files if not glob.startswith("!")] or [
-                f"{folder}/*"
-            ]
-            files = (*wanted, *(glob for glob in check.files if glob.startswith("!")))
-            kind, name = f"{folder} {check.kind}", f"{folder} {check.name}"
-            yield PlainCommand(kind, name, f"cd {folder} && {check.command}", files)
 
 
 class _Stopping(NamedTuple):
