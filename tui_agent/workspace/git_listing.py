@@ -198,22 +198,17 @@ def _by_content(
         )
         for path in [path for path in fitting if path not in found.values()][:MOST_READ]:
             if path not in hashes:
-                hashes[path] = _hash(os.path.join(root, path))
+                hashes[path] = ""
+                with suppress(OSError):
+                    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+                    with open(os.open(os.path.join(root, path), flags), "rb") as file:
+                        hashes[path] = md5(file.read(MOST_BYTES + 1))
             if hashes[path] not in one.hashes:
                 continue
             if repository is None or len(_in_head(repository, [one.path, path])) != 2:
                 found[one.path] = path
                 break
     return found
-
-
-def _hash(path: str) -> str:
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file:
-            return md5(file.read(MOST_BYTES + 1))
-    except OSError:
-        return ""
 
 
 def _by_git(
