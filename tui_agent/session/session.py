@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace as with_fields
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Literal
@@ -155,7 +155,7 @@ class Session:
             core.journal,
             self._turn_context,
             get_ready=self._preparation.end,
-            begins=self._ready,
+            begins=lambda: asyncio.gather(self.extensions.ready(), self.mcp.ready()),
             tell_level=self.models.notify_level,
             submitted=self._submitted,
             stopping=lambda: self.hooks.stop(),
@@ -237,9 +237,6 @@ class Session:
                 await self.models.choose(before)
         return await self.hooks.submitted(text, unasked)
 
-    async def _ready(self) -> None:
-        await asyncio.gather(self.extensions.ready(), self.mcp.ready())
-
     async def _look(self) -> None:
         await self._freshness.find_renamed()
         if "outside_agents" in self.__dict__:
@@ -311,35 +308,29 @@ class Session:
                 last.push_async_callback(asyncio.to_thread, mark_closed, self.storage.log.path)
             last.push_async_callback(self.journal.close)
             last.push_async_callback(asyncio.to_thread, self.storage.blobs.flush)
-            try:
-                async with asyncio.timeout(within):
-                    with self.journal.waits.on(STILL_RUNS):
-                        await self._wind_down(reason)
-            except TimeoutError:
-                pass
-
-    async def _wind_down(self, reason: EndReason) -> None:
-        async with AsyncExitStack() as last:
-            if self._shortcuts is not None:
-                last.push_async_callback(self._shortcuts.close)
-            last.push_async_callback(self._end_children)
-            last.push_async_callback(self._freshness.close)
-            if self._cleaning is not None:
-                last.push_async_callback(asyncio.wait, [self._cleaning])
-            last.push_async_callback(self.review.close)
-            last.push_async_callback(self._turns.stop)
-            last.push_async_callback(self.chat.close)
-            last.push_async_callback(self.commands.close)
-            last.push_async_callback(self.checks.close)
-            last.push_async_callback(self.hooks.close, reason)
-            last.push_async_callback(self.extensions.close)
-            last.push_async_callback(self.subtasks.close)
-            if "pages" in self.__dict__:
-                last.push_async_callback(self.pages.close)
-            if "outside_agents" in self.__dict__:
-                last.push_async_callback(self.outside_agents.close)
-            if "agent_turns" in self.__dict__:
-                last.push_async_callback(self.agent_turns.close)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(within), AsyncExitStack() as work:
+                    work.enter_context(self.journal.waits.on(STILL_RUNS))
+                    if self._shortcuts is not None:
+                        work.push_async_callback(self._shortcuts.close)
+                    work.push_async_callback(self._end_children)
+                    work.push_async_callback(self._freshness.close)
+                    if self._cleaning is not None:
+                        work.push_async_callback(asyncio.wait, [self._cleaning])
+                    work.push_async_callback(self.review.close)
+                    work.push_async_callback(self._turns.stop)
+                    work.push_async_callback(self.chat.close)
+                    work.push_async_callback(self.commands.close)
+                    work.push_async_callback(self.checks.close)
+                    work.push_async_callback(self.hooks.close, reason)
+                    work.push_async_callback(self.extensions.close)
+                    work.push_async_callback(self.subtasks.close)
+                    if "pages" in self.__dict__:
+                        work.push_async_callback(self.pages.close)
+                    if "outside_agents" in self.__dict__:
+                        work.push_async_callback(self.outside_agents.close)
+                    if "agent_turns" in self.__dict__:
+                        work.push_async_callback(self.agent_turns.close)
 
     async def _end_children(self) -> None:
         async def end_model() -> None:

@@ -49,7 +49,7 @@ class Turns:
         context: Callable[[], TurnContext],
         *,
         get_ready: Callable[[], Awaitable[None]],
-        begins: Callable[[], Awaitable[None]],
+        begins: Callable[[], Awaitable[object]],
         tell_level: Callable[[], Awaitable[None]],
         submitted: Callable[[str, bool], Awaitable[str]],
         stopping: Callable[[], Awaitable[None]],
