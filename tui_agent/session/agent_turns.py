@@ -134,30 +134,26 @@ class AgentTurns:
                 finally:
                     await self._agents.end(run)
                 return
-            agent = await self._connected(run)
+            agent = AcpAgent(await load_sdk())
+            from_agent, output = os.pipe()
+            source, to_agent = os.pipe()
+            try:
+                run.start_command(run.profile.acp, output, source)
+            finally:
+                os.close(output)
+                os.close(source)
+            try:
+                await agent.connect(from_agent, to_agent)
+                await agent.begin(run.root, run.profile.acp_mode)
+            except BaseException:
+                await agent.close()
+                await self._agents.end(run)
+                raise
             self._open[name] = run, agent
         reason = await agent.prompt(prompt, turn)
         await run.propose_all()
         if reason not in ("end_turn", "None"):
             turn.say("message", f"\n\n({name} ended its turn: {reason.replace('_', ' ')})")
-
-    async def _connected(self, run: AgentRun) -> AcpAgent:
-        agent = AcpAgent(await load_sdk())
-        from_agent, output = os.pipe()
-        source, to_agent = os.pipe()
-        try:
-            run.start_command(run.profile.acp, output, source)
-        finally:
-            os.close(output)
-            os.close(source)
-        try:
-            await agent.connect(from_agent, to_agent)
-            await agent.begin(run.root, run.profile.acp_mode)
-        except BaseException:
-            await agent.close()
-            await self._agents.end(run)
-            raise
-        return agent
 
     async def _headless(self, run: AgentRun, prompt: str, turn: _Turn) -> None:
         reading, writing = os.pipe()

@@ -92,7 +92,16 @@ class Goals:
         stops = f"{state.turn.limit} ended the turn" if state.turn.limit else ""
         if goal == CHECKS:
             try:
-                why = await self._failing()
+                why = ""
+                if state.review.open:
+                    why = await unchecked(self._core, self._checks)
+                else:
+                    await self._checks.again()
+                    await self._checks.settled()
+                # Includes checks that failed before the changes.
+                results = self.state.checks.results
+                failed = [result.name for result in results if result.state != "passed" or result.old != 0]
+                why = why or (f"{', '.join(failed)}: failed" if failed else "")
             except TuiAgentError as error:
                 why = stops = f"its checks did not run ({error.what})"
         elif said and said[-1].lower() == "reached":
@@ -113,17 +122,3 @@ class Goals:
         words = f"The goal is not reached, and {stops}: {goal}"
         await self._core.journal.record(GoalSet(""), NoticeGiven("warning", words, in_chat=True))
         return ""
-
-    async def _failing(self) -> str:
-        """Why not all checks pass, or "". Raises `SessionError` without checks."""
-        if self.state.review.open:
-            why = await unchecked(self._core, self._checks)
-        else:
-            await self._checks.again()
-            await self._checks.settled()
-            why = ""
-        # Includes checks that failed before the changes.
-        failed = [
-            result.name for result in self.state.checks.results if result.state != "passed" or result.old != 0
-        ]
-        return why or (f"{', '.join(failed)}: failed" if failed else "")
