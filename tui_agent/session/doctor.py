@@ -10,6 +10,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -268,7 +269,11 @@ def packages() -> dict[str, str | None]:
     except metadata.PackageNotFoundError:
         return {"tui-agent": None}
     names = [found.group() for line in required if "extra ==" not in line and (found := _NAME.match(line))]
-    return {name: _version(name) for name in names}
+    versions = dict[str, str | None].fromkeys(names)
+    for name in names:
+        with suppress(metadata.PackageNotFoundError):
+            versions[name] = metadata.version(name)
+    return versions
 
 
 def git_version() -> str:
@@ -303,12 +308,3 @@ def terminal(environ: Mapping[str, str]) -> TerminalReport:
 def key_names(environ: Mapping[str, str]) -> tuple[str, ...]:
     names = (name for provider in all_providers() for name in provider.keys)
     return tuple(dict.fromkeys(name for name in names if environ.get(name)))
-
-
-def _version(name: str) -> str | None:
-    from importlib import metadata
-
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None

@@ -163,10 +163,19 @@ def offers_of(provider: str, listing: Listing, day: date) -> Iterator[Offer]:
         for name, it in known.items()
         if is_ended(it, day) and not name.startswith("ft:")
     }
-    merged = (
-        replace(one, known=_merged(known.get(name), one.known)) for name, one in {**ended, **listed}.items()
-    )
-    made = (Offer(provider, one.name, one.known, one.created, is_ended(one.known, day)) for one in merged)
+    made = []
+    for name, one in {**ended, **listed}.items():
+        ours, it = known.get(name), one.known
+        if ours is not None:
+            it = replace(
+                ours,
+                window=ours.window or it.window,
+                output=ours.output or it.output,
+                can="".join(sorted({*ours.can, *it.can}, key="tsvr".find)),
+                prices=ours.prices or it.prices,
+                ends=it.ends or ours.ends,
+            )
+        made.append(Offer(provider, one.name, it, one.created, is_ended(it, day)))
     for offer in sorted(made, key=_newest_first):
         yield replace(offer, follower=follower(provider, offer.model, day)) if offer.ended else offer
 
@@ -178,19 +187,6 @@ def _newest_first(offer: Offer) -> tuple[bool, int, tuple[float, float], str]:
 
 def _day(offer: Offer) -> int:
     return offer.created // 86_400
-
-
-def _merged(ours: KnownModel | None, theirs: KnownModel) -> KnownModel:
-    if ours is None:
-        return theirs
-    return replace(
-        ours,
-        window=ours.window or theirs.window,
-        output=ours.output or theirs.output,
-        can="".join(sorted({*ours.can, *theirs.can}, key="tsvr".find)),
-        prices=ours.prices or theirs.prices,
-        ends=theirs.ends or ours.ends,
-    )
 
 
 #: Test request, and its maximum input and output tokens.

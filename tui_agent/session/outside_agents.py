@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from fnmatch import fnmatchcase
-from functools import partial
 
 from tui_agent.errors import ChildFailed, SessionError, SettingsError, TuiAgentError
 from tui_agent.log.core import Core, call
@@ -33,7 +32,7 @@ from tui_agent.sandbox.folder_access import UNFINISHED, FolderAccess
 from tui_agent.sandbox.layer_changes import ChangedPath, LayerReader
 from tui_agent.sandbox.layer_comparison import LEFT_OUT
 from tui_agent.sandbox.namespace_view import View
-from tui_agent.sandbox.proxy import HostProxy, Target, allowed, parse_allowed
+from tui_agent.sandbox.proxy import HostProxy, allowed, parse_allowed
 from tui_agent.sandbox.view_plan import Limits, NoView, fitting
 from tui_agent.session.trial_views import PreparedView, TrialViews
 from tui_agent.session.view_mirror import ViewMirror
@@ -69,7 +68,12 @@ class AgentRun:
         self._hosts = HostAnswers(core.folders.data, profile.name)
         named = (*self.profile.hosts, *self._core.settings.trial.network, *self._hosts.load())
         self._paths = ReviewedPaths(core.workspace, profile.left_out, self._notify)
-        self.proxy = HostProxy(allowed(named), on_refused=self._on_refused)
+        self.proxy = HostProxy(
+            allowed(named),
+            on_refused=lambda target: self._notify(
+                f"{profile.name} tried to connect to {target}, which is not allowed; /allow-host {target} allows it"
+            ),
+        )
         self._prepared: PreparedView | None = None
         self._view: View | None = None
         self._variables: dict[str, str] = {}
@@ -120,13 +124,16 @@ class AgentRun:
             await view.__aenter__()
             self._view = view
             self._paths.layer = view.layer
+            loop = asyncio.get_running_loop()
             self._mirror = ViewMirror(
                 str(self._workspace.root),
                 view.merged,
                 view.layer,
                 self._blobs,
                 frozenset(seed.path for seed in plan.seeds if seed.kind == "hidden"),
-                partial(asyncio.get_running_loop().call_soon_threadsafe, self._not_copied),
+                lambda path, why: loop.call_soon_threadsafe(
+                    self._notify, f"{path} could not be copied into the view of {self.profile.name}: {why}"
+                ),
             )
             await self.proxy.serve(view.listener)
             await self._check_writable()
@@ -239,13 +246,6 @@ class AgentRun:
             raise SessionError(
                 "Programs cannot write to the workspace in a view here", "check its permissions"
             )
-
-    def _on_refused(self, target: Target) -> None:
-        said = f"{self.profile.name} tried to connect to {target}, which is not allowed; /allow-host {target} allows it"
-        self._notify(said)
-
-    def _not_copied(self, path: str, why: str) -> None:
-        self._notify(f"{path} could not be copied into the view of {self.profile.name}: {why}")
 
     def _notify(self, text: str) -> None:
         if text not in self._said:

@@ -13,7 +13,6 @@ import signal
 import socket
 import stat
 import sys
-import tarfile
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
@@ -121,7 +120,9 @@ class Worker:
         try:
             if self._archive.exists():
                 root = self._home / "copy"
-                await asyncio.to_thread(_unpack, self._archive, root)
+                root.mkdir()
+                await asyncio.to_thread(shutil.unpack_archive, self._archive, root, "gztar", filter="tar")
+                self._archive.unlink()
             folders = user_folders()
             folders.config.mkdir(parents=True)
             for name, text in given.instructions.items():
@@ -207,13 +208,6 @@ def _of_the_disk(error: OSError) -> FileError:
     return FileError(
         f"The copy in the place could not be written ({error.strerror})", "free some space there"
     )
-
-
-def _unpack(archive: Path, root: Path) -> None:
-    root.mkdir()
-    with tarfile.open(archive, "r:gz") as packed:
-        packed.extractall(root, filter="tar")
-    archive.unlink()
 
 
 def run_forks() -> NoReturn:
