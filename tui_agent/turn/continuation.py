@@ -232,23 +232,19 @@ def repair_section(state: State, result: CheckResult, tokens: int) -> str:
     output, left = head_and_tail(masked(run.output), tokens * LETTERS)
     cut = f"\n{left + run.cut:,} lines are skipped." if left + run.cut else ""
     ending = f"exit {run.status}" if run.how == "exit" else run.how
-    told = f"{ending}{_counted(result)}{cut}{about_view(run)}"
-    return f"## CHECK {name(result.name)}\n{inert(run.command)}\n{told}\n\n{inert(output)}"
-
-
-def _counted(result: CheckResult) -> str:
     if result.new is None or result.old is None or not (result.old or result.flaky):
-        return f", {result.failed} failed" if result.failed else ""
-    lines = [f", {result.new} new failure{'' if result.new == 1 else 's'}"]
-    if result.new_names:
-        lines.append(f"New: {_listed(result.new_names)}")
-    if result.old:
-        lines.append(
-            f"Failed before your changes too, not to be repaired: {_listed(result.old_names) or result.old}"
-        )
-    if result.flaky:
-        lines.append(f"Fails sometimes, not to be repaired: {_listed(result.flaky)}")
-    return "\n".join(lines)
+        counted = f", {result.failed} failed" if result.failed else ""
+    else:
+        counted = ", 1 new failure" if result.new == 1 else f", {result.new} new failures"
+        if result.new_names:
+            counted += f"\nNew: {_listed(result.new_names)}"
+        if result.old:
+            named = _listed(result.old_names) or result.old
+            counted += f"\nFailed before your changes too, not to be repaired: {named}"
+        if result.flaky:
+            counted += f"\nFails sometimes, not to be repaired: {_listed(result.flaky)}"
+    told = f"{ending}{counted}{cut}{about_view(run)}"
+    return f"## CHECK {name(result.name)}\n{inert(run.command)}\n{told}\n\n{inert(output)}"
 
 
 def _listed(names: Sequence[str]) -> str:

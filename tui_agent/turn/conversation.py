@@ -270,7 +270,15 @@ async def _system(
         "# Agents\nA sub-task can name one as its `agent`, which has a prompt, a model and tools of its own."
     )
     agents = await _listed(context, state.agents, ("spawn_subtasks", "agent", heading))
-    servers = await _server_tools(context)
+    servers, listed = "", state.server_tools
+    if listed.by_name and not state.model.small:
+        from tui_agent.tools.server_tools import prompt_section
+
+        servers, left_out = prompt_section(listed, context.core.settings.tools.off)
+        if left_out:
+            await context.calls.notify(
+                f"{left_out:,} tools of servers have no room in the prompt: the model finds them with describe_tool"
+            )
     lines = [f"- {name(one.name)}: {inert(one.run)}" for one in context.core.settings.places if one.model]
     places = "\n".join(["# Places\n`place` of a command can be one of these:", *lines]) if lines else ""
     sections = [*sections, *filter(None, (skills, agents, servers, places))]
@@ -302,20 +310,6 @@ async def _listed(context: TurnContext, named: Sequence[tuple[str, str]], use: t
         )
     more = [f"More {noun}s: {', '.join(found.short)}"] if found.short else []
     return "\n".join([words, *found.lines, *more])
-
-
-async def _server_tools(context: TurnContext) -> str:
-    listed = context.core.state.server_tools
-    if not listed.by_name or context.core.state.model.small:
-        return ""
-    from tui_agent.tools.server_tools import prompt_section
-
-    section, left_out = prompt_section(listed, context.core.settings.tools.off)
-    if left_out:
-        await context.calls.notify(
-            f"{left_out:,} tools of servers have no room in the prompt: the model finds them with describe_tool"
-        )
-    return section
 
 
 def as_plain_text(messages: Sequence[Message]) -> list[Message]:

@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from tui_agent.context import editor, known_files, memory
 from tui_agent.context.editor import OpenFile
-from tui_agent.context.known_files import KnownFile
 from tui_agent.errors import ModelError, TuiAgentError
 from tui_agent.files.gate import (
     Decisions,
@@ -131,16 +130,13 @@ def _places(context: TurnContext) -> ImportRoots:
     def aliases(path: str) -> Aliases:
         return aliases_for(path, read_config)
 
-    found = index.named(["go.mod"])["go.mod"]
-    modules = [
-        (name, path.rpartition("/")[0]) for path in found if (name := _go_module(read_config(path) or ""))
-    ]
+    modules = []
+    for path in index.named(["go.mod"])["go.mod"]:
+        lines = (read_config(path) or "").splitlines()
+        line = next((line for line in lines if line.startswith("module ")), "")
+        if name := line.removeprefix("module ").partition("//")[0].strip().strip('"'):
+            modules.append((name, path.rpartition("/")[0]))
     return ImportRoots(index, aliases, sorted(modules, key=lambda module: -len(module[0])))
-
-
-def _go_module(text: str) -> str:
-    line = next((line for line in text.splitlines() if line.startswith("module ")), "")
-    return line.removeprefix("module ").partition("//")[0].strip().strip('"')
 
 
 async def add_open_files(context: TurnContext, taken: Collection[str], emit: Emit) -> tuple[OpenFile, ...]:
@@ -160,8 +156,13 @@ async def add_open_files(context: TurnContext, taken: Collection[str], emit: Emi
     new = editor.new_blocks(editor.blocks(files), state.conversation.blocks)
     for file in editor.attached(files):
         before = state.known.files.get(file.path)
-        if f"file:{file.path}" not in new or file.path in taken or not _adds(file, before):
+        if f"file:{file.path}" not in new or file.path in taken:
             continue
+        if before is not None:
+            whole = editor.excerpt(file).whole and not file.masked
+            changed = before.md5 != file.md5
+            if not ((whole or changed) if not before.whole else (whole and changed)):
+                continue
         try:
             loaded = await load_file(context, file.path, "buffer")
         except TuiAgentError:
@@ -171,13 +172,6 @@ async def add_open_files(context: TurnContext, taken: Collection[str], emit: Emi
             entry = replace(entry, whole=entry.whole and editor.excerpt(file).whole)
             await emit(e.FileLoaded(entry, at=time.time()))
     return tuple(files)
-
-
-def _adds(file: OpenFile, before: KnownFile | None) -> bool:
-    if before is None:
-        return True
-    whole = editor.excerpt(file).whole and not file.masked
-    return (before.md5 != file.md5 and (whole or not before.whole)) or (whole and not before.whole)
 
 
 def _open_files(

@@ -13,6 +13,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -123,16 +124,19 @@ async def resembling(context: TurnContext, reply: Reply) -> tuple[ChangeRequest,
 def _request(shown: ShownText, files: Mapping[str, str]) -> ChangeRequest | None:
     if len(shown.text) > MOST_FENCE_LETTERS:
         return None
-    if shown.diff is not None:
-        requests = [ChangeRequest(path, diff=shown.diff, offered=WHY) for path in files]
-        fitting = [request for request in requests if _fits(request, files[request.path])]
-    else:
-        lines = _lines(shown.text)
-        likest = [path for path, text in files.items() if _resembles(lines, _lines(text))]
-        fitting = [
-            ChangeRequest(path, content=shown.text, fenced=True, labelled=True, offered=WHY)
-            for path in likest
-        ]
+    fitting, fence = [], _lines(shown.text)
+    for path, text in files.items():
+        if shown.diff is not None:
+            request = ChangeRequest(path, diff=shown.diff, offered=WHY)
+            with suppress(EditFailed):
+                if forms.propose(request, text, forms.NEVER_NEAR).new_text not in (None, text):
+                    fitting.append(request)
+            continue
+        file = _lines(text)
+        if fence == file or file.total() < FEWEST_LINES:
+            continue
+        if 2 * (file & fence).total() > max(file.total(), fence.total() // 2):
+            fitting.append(ChangeRequest(path, content=shown.text, fenced=True, labelled=True, offered=WHY))
     return fitting[0] if len(fitting) == 1 else None
 
 
@@ -148,21 +152,8 @@ def _new(context: TurnContext, shown: ShownText) -> ChangeRequest | None:
     return ChangeRequest(place.path, content=shown.text, fenced=True, labelled=True, offered=WHY_NEW)
 
 
-def _fits(request: ChangeRequest, text: str) -> bool:
-    try:
-        return forms.propose(request, text, forms.NEVER_NEAR).new_text not in (None, text)
-    except EditFailed:
-        return False
-
-
 def _lines(text: str) -> Counter[str]:
     return Counter(bare for line in text.splitlines() if (bare := line.strip()))
-
-
-def _resembles(fence: Counter[str], file: Counter[str]) -> bool:
-    if fence == file or file.total() < FEWEST_LINES:
-        return False
-    return 2 * (file & fence).total() > max(file.total(), fence.total() // 2)
 
 
 #: Maximum size of each retry of an oversized request, relative to the refused one.

@@ -38,9 +38,18 @@ def task_rows(tasks: Sequence[SubTask], changes: Sequence[Change] = ()) -> dict[
     disputes = [
         (change, *proposing_tasks(change, changes)) for change in changes if change.state == "conflict"
     ]
-    return {
-        task.id: _row(task, "".join(_conflict(task.id, *dispute) for dispute in disputes)) for task in tasks
-    }
+    rows = {}
+    for task in tasks:
+        conflicts = ""
+        for change, mine, theirs in disputes:
+            if task.id in (*mine, *theirs):
+                others = theirs if task.id in mine else mine
+                rival = f"that of {' and '.join(others)}" if others else "one of yours or of the person"
+                conflicts += (
+                    f" Its change to {change.path} conflicts with {rival}: the person decides between them."
+                )
+        rows[task.id] = _row(task, conflicts)
+    return rows
 
 
 def changed_rows(now: Mapping[str, str], told: Mapping[str, str]) -> dict[str, str]:
@@ -67,14 +76,6 @@ def _row(task: SubTask, conflicts: str) -> str:
             return f"{task.id}: completed. {task.summary}{changed}{conflicts}"
         case _:
             return f"{task.id}: {task.state}"
-
-
-def _conflict(task: str, change: Change, mine: Sequence[str], theirs: Sequence[str]) -> str:
-    if task not in (*mine, *theirs):
-        return ""
-    others = theirs if task in mine else mine
-    rival = f"that of {' and '.join(others)}" if others else "one of yours or of the person"
-    return f" Its change to {change.path} conflicts with {rival}: the person decides between them."
 
 
 GO_ON = "Here is what you asked for. Go on with the request."
