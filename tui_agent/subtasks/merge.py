@@ -286,7 +286,18 @@ class SubTaskRestart:
                 else:
                     await self._journal.record(given_up(change, why))
                 for name in against:
-                    await self._look_again(name)
+                    other = self.state.review.change(name)
+                    if other is None:
+                        continue
+                    beside = self._merger.beside(other.path)
+                    if beside is not None and beside.id == name:
+                        beside = None
+                    alone = replace(other, state="pending", rival="", reason="")
+                    both = await self._merger.together(beside, alone)
+                    told: list[e.Event] = [e.ChangeReworked(both)]
+                    if beside is not None and both.state != "conflict":
+                        told.append(given_up(beside, f"joined into {name}"))
+                    await self._journal.record(*told)
 
     async def redo(self, change_id: str, task: str) -> None:
         """Reruns `task` and keeps other changes of the same files. Raises `SessionError` if the change is
@@ -332,20 +343,6 @@ class SubTaskRestart:
             return None
         others = tuple(name for name in change.tasks if name != task.id)
         return with_texts(replace(change, tasks=others), base, merged.text, self._blobs.put_text)
-
-    async def _look_again(self, name: str) -> None:
-        change = self.state.review.change(name)
-        if change is None:
-            return
-        alone = replace(change, state="pending", rival="", reason="")
-        beside = self._merger.beside(change.path)
-        if beside is not None and beside.id == name:
-            beside = None
-        both = await self._merger.together(beside, alone)
-        told: list[e.Event] = [e.ChangeReworked(both)]
-        if beside is not None and both.state != "conflict":
-            told.append(given_up(beside, f"joined into {name}"))
-        await self._journal.record(*told)
 
 
 def attempts(
