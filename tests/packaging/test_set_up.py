@@ -9,6 +9,8 @@ import subprocess
 import tomllib
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 LOCK = (ROOT / "requirements.lock").read_text()
 
@@ -41,7 +43,7 @@ def set_up(folder: Path, path: str) -> subprocess.CompletedProcess[str]:
 def tools(folder: Path, **programs: str) -> str:
     """A PATH on which only the shell's own tools and these programs, given as shell text, are found."""
     folder.mkdir()
-    for name in ("sh", "cat", "cksum", "dirname", "head", "rm", "mkdir", "touch", "chmod", "pwd"):
+    for name in ("sh", "awk", "cat", "cksum", "dirname", "head", "rm", "mkdir", "touch", "chmod", "pwd"):
         found = shutil.which(name)
         if found:
             (folder / name).symlink_to(found)
@@ -125,5 +127,18 @@ def test_set_up_installs_the_lock_as_it_is_and_resolves_nothing(tmp_path):
         done = set_up(folder, tools(tmp_path / f"bin{number}", **programs))
         assert done.returncode == 0, done.stderr
         lines = [line for line in (folder / "installed").read_text().splitlines() if " install " in line]
-        assert len(lines) == 2
+        locks = [found for line in lines if (found := re.search(r"--require-hashes -r (\S+)", line))]
+        assert "".join(sorted("".join((folder / lock[1]).read_text() for lock in locks))) == "".join(
+            sorted(LOCK)
+        )
+        assert len(lines) == len(locks) + 1, "and the project"
         assert [line for line in lines if "--no-deps" not in line] == []
+
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_set_up_fails_if_one_half_of_the_lock_cannot_be_installed(tmp_path, half):
+    python = f'case "$*" in *lock-{half}) exit 1; esac'
+    made = f"mkdir -p .venv/bin; echo '{python}' >.venv/bin/python; echo >.venv/bin/tui-agent; chmod +x .venv/bin/*"
+    folder = copy_of_the_scripts(tmp_path / "a clone")
+    assert set_up(folder, tools(tmp_path / "bin", python3=made)).returncode == 1
+    assert not (folder / ".venv" / "set-up-for").exists()
