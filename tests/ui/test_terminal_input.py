@@ -313,6 +313,16 @@ def test_a_paste_without_its_end_waits_and_ends_at_ctrl_c() -> None:
         ]
 
 
+def test_a_paste_right_behind_the_ctrl_c_that_ended_another_is_one_paste() -> None:
+    clock = Clock()
+    parser = TerminalInput(clock=clock)
+    assert told(parser, ["\x1b[200~one"]) + later(parser, clock, 60) == ["waits"]
+    assert told(parser, ["\x03\x1b[200~two", " three\x1b[201~a"]) == [
+        *("waits no more", "paste 'one'"),
+        *("paste 'two three'", "a"),
+    ]
+
+
 def test_a_paste_that_is_late_is_one_paste() -> None:
     clock = Clock()
     parser = TerminalInput(clock=clock)

@@ -258,7 +258,7 @@ class TerminalInput:
                     yield from self._key(character)
                 at = end
             elif text.startswith(_PASTE, at):
-                self._pasted, self._paste_begun = [""], self._clock()
+                self._pasted, self._paste_begun, self._end_missing = [""], self._clock(), False
                 return at + len(_PASTE)
             elif text[at + 1 : at + 2] in tuple(_STRINGS):
                 self._in_string, self._held = True, text[at : at + 2]
