@@ -18,7 +18,7 @@ from tui_agent.files.staging import sweep
 from tui_agent.log import directory
 from tui_agent.log.directory import SessionLock
 from tui_agent.log.transfer import write
-from tui_agent.review.crash_repair import SAVE
+from tui_agent.review.open_files import SAVE
 from tui_agent.session.session import Session
 from tui_agent.settings.folders import user_folders
 from tui_agent.store import events as e

@@ -15,10 +15,12 @@ from tui_agent.files.names import display_path
 from tui_agent.files.operating_system import has_other_names
 from tui_agent.files.text import TextFile, decode, encode, md5
 from tui_agent.log.core import Core
-from tui_agent.review.crash_repair import SAVE
 from tui_agent.store import events as e
 from tui_agent.store.files import Buffer, hash_of_text
 from tui_agent.store.state import State
+
+#: A save's note, in the session folder.
+SAVE = "save.json"
 
 #: Larger files would block the keyboard.
 MAX_BYTES = 8 * 1024 * 1024

@@ -31,11 +31,10 @@ from tui_agent.git.client import CommitPlan
 from tui_agent.log.core import Core, call
 from tui_agent.review.apply import Applier
 from tui_agent.review.conflicts import ConflictResolver
-from tui_agent.review.crash_repair import recorded_names
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.review.undo import Overwrites, Preview, UndoHistory
 from tui_agent.review.versions import Version, Versions
-from tui_agent.review.writer import CurrentFile, Writer, WriteTarget
+from tui_agent.review.writer import CurrentFile, Writer, WriteTarget, recorded_names
 from tui_agent.store import events as e
 from tui_agent.store.state import State
 

@@ -46,7 +46,6 @@ from tui_agent.log.core import Core
 from tui_agent.log.journal import Journal
 from tui_agent.processes.background import start_task
 from tui_agent.review.apply import apply_named, next_name
-from tui_agent.review.crash_repair import batch_name
 from tui_agent.review.writer import (
     CurrentFile,
     Events,
@@ -54,6 +53,7 @@ from tui_agent.review.writer import (
     Writer,
     WriteTarget,
     as_written,
+    batch_name,
     is_overwritten,
     outside,
 )

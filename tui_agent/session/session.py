@@ -19,9 +19,9 @@ from tui_agent.log.storage import mark_closed
 from tui_agent.model.client import Model
 from tui_agent.model.rate_limit import Allowance
 from tui_agent.processes.background import start_task
-from tui_agent.review.crash_repair import repair_others
 from tui_agent.review.open_files import OpenFiles
 from tui_agent.review.review import Review
+from tui_agent.review.writer import repair_others
 from tui_agent.session.auto_apply import Goals, auto_apply
 from tui_agent.session.chat import Chat
 from tui_agent.session.checks import Checks
