@@ -104,6 +104,17 @@ def test_with_an_old_table_there_is_a_sentence_and_no_suggestion(monkeypatch: py
     assert said == "openai/gpt-6-sol was switched off on 2026-12-01; choose another model"
 
 
+def test_what_is_suggested_is_of_the_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in a session that is open for weeks."""
+    ends = KnownModel(1, 1, "t", ends="2026-12-01")
+    models = {name: dict.fromkeys(known, ends) for name, known in table().models.items()}
+    monkeypatch.setattr("tui_agent.model.model_table.table", lambda: ModelTable("1", models))
+    openai = next(one for one in all_providers() if one.name == "openai")
+    for day, suggested in ((date(2026, 1, 2), True), (date(2031, 1, 2), False)):
+        monkeypatch.setattr("tui_agent.model.model_table.today", lambda day=day: day)
+        assert bool(openai.suggestion) == suggested
+
+
 def test_an_end_that_only_its_provider_has_announced_is_known() -> None:
     known = table().models["gemini"]["gemini-2.5-pro"]
     assert is_ended(known, date(2026, 12, 1)) and not is_ended(known, date(2026, 11, 30))

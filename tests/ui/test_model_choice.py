@@ -15,7 +15,7 @@ from support.sessions import model_of, open_session, reply
 from tui_agent.errors import TimedOut
 from tui_agent.model.discovery import Suggestion
 from tui_agent.model.login import store
-from tui_agent.model.model_table import suggestion
+from tui_agent.model.model_table import suggestion, today
 from tui_agent.session.session import Session
 from tui_agent.settings.files import save
 from tui_agent.store.state import State
@@ -111,7 +111,8 @@ async def test_a_first_message_leads_to_a_key_a_test_and_a_default(
         await it.press("enter")
         await it.shows("is now the default")
         assert (
-            f'model = "{suggestion("openai")}"' in (it.session.folders.config / "settings.toml").read_text()
+            f'model = "{suggestion("openai", today())}"'
+            in (it.session.folders.config / "settings.toml").read_text()
         )
         await it.press("enter")
         await it.until(lambda: it.session.state.turn.number == 1 and not it.session.state.turn.running)

@@ -29,7 +29,7 @@ from tui_agent.model.model_listing import (
     Listing,
     cache_listing,
 )
-from tui_agent.model.model_table import KnownModel, Price, route, suggestion
+from tui_agent.model.model_table import KnownModel, Price, route, suggestion, today
 from tui_agent.model.servers import ServerMemory
 from tui_agent.session.models import Offer, Offers, offers_of
 from tui_agent.session.session import Session
@@ -214,7 +214,7 @@ async def test_a_model_that_is_switched_off_is_found_by_words_and_its_choice_is_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DEEPSEEK_API_KEY", "sk")
-    next_name = suggestion("deepseek")
+    next_name = suggestion("deepseek", today())
     async with on_screen(tmp_path, size=(180, 48), **use(ListingModel(ListAnswer()))) as it:
         await opened(it)
         await it.shows("deepseek/deepseek-v4-pro")
@@ -249,7 +249,7 @@ async def test_a_key_in_the_environment_needs_two_keys_to_the_first_answer(
         session.models.model = LocalModels(child, ServerMemory(tmp_path / "memory"), 32_768)
 
     keys = ("enter", "enter")
-    name = suggestion("xai")
+    name = suggestion("xai", today())
     with StrictServer("xai", brain=brain, model=name.partition("/")[2]) as server:
         for variable, value in server.environment.items():
             monkeypatch.setenv(variable, value)

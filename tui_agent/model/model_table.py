@@ -50,9 +50,8 @@ def is_ended(known: KnownModel, day: date, within: int = 0) -> bool:
 
 
 @cache
-def suggestion(provider: str, day: date | None = None) -> str:
+def suggestion(provider: str, day: date) -> str:
     """The newest model that matches the provider's rule, or ""."""
-    day = day or today()
     rule = rules_of(provider).suggest
     if not rule:
         return ""
@@ -117,7 +116,7 @@ class Provider(Struct, frozen=True):
 
     @property
     def suggestion(self) -> str:
-        return suggestion(self.name)
+        return suggestion(self.name, today())
 
     @property
     def takes_key(self) -> bool:

@@ -20,7 +20,7 @@ from tui_agent.model.client import Chunk, EndChunk, RetryChunk
 from tui_agent.model.event_stream import BrokenStream, Wire
 from tui_agent.model.failures import Failure, FailureKind
 from tui_agent.model.login.services import needed
-from tui_agent.model.model_table import provider_of, suggestion
+from tui_agent.model.model_table import provider_of, suggestion, today
 from tui_agent.model.request_errors import over_account, refusal_of
 
 _CONNECTION = {"TransportError", "ClientConnectionError", "ClientPayloadError", "ConnectionError", "gaierror"}
@@ -193,7 +193,7 @@ def explain(error: BaseException, model: str, wire: Wire | None = None) -> Meani
         return Meaning(ModelError(what, "send the request again, or see `tui-agent doctor`"))
     if "LLM Provider NOT provided" in failure.text:
         what = f"The provider of {model} is unknown"
-        example = suggestion("openai") or "openai/NAME"
+        example = suggestion("openai", today()) or "openai/NAME"
         return Meaning(RequestRejected(what, f"write the model as provider/name, for example {example}"))
     what = f"The provider of {model} rejected the request ({failure.detail})"
     return Meaning(RequestRejected(what, "choose another model or protocol, or see `tui-agent doctor`"))

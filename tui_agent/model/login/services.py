@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from tui_agent.errors import UsageError
 from tui_agent.files.text import escaped
-from tui_agent.model.model_table import suggestion
+from tui_agent.model.model_table import suggestion, today
 from tui_agent.model.rules import rules_of
 
 
@@ -25,7 +25,7 @@ class LoginService(Struct, frozen=True):
 
     @property
     def suggestion(self) -> str:
-        return suggestion(self.provider)
+        return suggestion(self.provider, today())
 
     @property
     def only_login(self) -> bool:
