@@ -30,8 +30,8 @@ SAMPLE = f"{PACKAGE}/rehearsal/project"
 LINES, METHODS, BODY = 600, 25, 60
 #: Limits of the whole package, set to its state at the time; a simplification lowers them.
 RATIOS = {
-    "% of all functions are private and named once": 13.5,
-    "modules per 1,000 lines": 4.3,
+    "% of all functions are private and named once": 12.0,
+    "modules per 1,000 lines": 4.2,
     "words of docstrings and comments per 100 lines": 64.0,
     "imports inside functions per 1,000 lines": 3.1,
 }
