@@ -26,18 +26,18 @@ OFFENCES = [
     ({"long.py": "\n" * 601}, "long.py: 601 lines"),
     ({"a.py": f'async def f():\n    """Doc."""\n{LONG * 61}'}, "a.py:1: the body of f has 61 lines"),
     (
-        {f"m{n}.py": "\n" * 300 + "def _f(): ...\n\ndef g():\n    return _f()\n" for n in range(7)},
+        {f"m{n}.py": "\n" * 320 + "def _f(): ...\n\ndef g():\n    return _f()\n" for n in range(7)},
         "of all functions are private and named once, 12 are allowed",
     ),
     ({f"m{n}.py": "\n" * 150 for n in range(14)}, "modules per 1,000 lines, 4.2 are allowed"),
-    ({f"m{n}.py": "# many words here\n" * 300 for n in range(7)}, "per 100 lines, 64 are allowed"),
+    ({f"m{n}.py": "# many words here\n" * 320 for n in range(7)}, "per 100 lines, 64 are allowed"),
     (
         {
-            f"m{n}.py": "\n" * 300
+            f"m{n}.py": "\n" * 320
             + "def f():\n    if f:\n        import os\n    def g():\n        from sys import path\n"
             for n in range(7)
         },
-        "6.53 imports inside functions per 1,000 lines, 3.1 are allowed",
+        "6.13 imports inside functions per 1,000 lines, 3.1 are allowed",
     ),
     ({"wide.py": f"class Wide:\n{METHODS}"}, "Wide has 26 public methods"),
     (
