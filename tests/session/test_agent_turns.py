@@ -12,7 +12,9 @@ from support.repositories import repository
 from support.sessions import open_session
 from support.trees import until
 
+from tui_agent.errors import SessionError
 from tui_agent.outside_agents.acp_client import answer_of
+from tui_agent.session import agent_turns
 from tui_agent.session.agent_turns import MOST_TEXT
 
 #: An agent of the protocol's own SDK: it asks for permission and writes a file.
@@ -106,6 +108,34 @@ async def test_an_agent_does_a_turn_by_acp_and_the_next_in_the_same_conversation
             assert (
                 session.state.usage.session.cost == 0.5 * (turn - 1) and session.state.usage.turn.cost == 0.5
             )
+
+
+async def test_no_view_stays_of_an_agent_that_ended_or_could_not_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("acp")
+    root = repository(tmp_path / "work", {"a.py": "a\n"})
+    async with open_session(root, []) as session:
+        (root / "agent.py").write_text(ACP_AGENT)
+        of_profile = {"program": sys.executable, "acp": [sys.executable, "agent.py"]}
+        profile(session.folders.config, "echo", **of_profile, acp_mode="all")
+        running = session.outside_agents.running
+        with monkeypatch.context() as patched:
+
+            async def no_sdk() -> None:
+                raise SessionError("It is not installed", "install it")
+
+            patched.setattr(agent_turns, "load_sdk", no_sdk)
+            await session.delegate("echo", "go")
+            await session.chat.finished()
+        assert "It is not installed" in session.state.turn.error and running == {}
+        for _ in range(2):
+            await session.delegate("echo", "go")
+            await session.chat.finished()
+            assert session.state.turn.ok, session.state.turn.error
+            (run,) = running.values()
+            run.stop()
+            await until(lambda run=run: not run.running)
 
 
 async def test_a_request_for_permission_is_a_question_in_the_chat(tmp_path: Path) -> None:

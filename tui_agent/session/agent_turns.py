@@ -7,6 +7,7 @@ import os
 import shutil
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from tui_agent.errors import SessionError
@@ -95,7 +96,8 @@ class _Turn:
 class AgentTurns:
     def __init__(self, agents: OutsideAgents) -> None:
         self._agents = agents
-        self._open: dict[str, tuple[AgentRun, AcpAgent]] = {}
+        #: By name: its view, its connection, and what closes both.
+        self._open: dict[str, tuple[AgentRun, AcpAgent, AsyncExitStack]] = {}
 
     def steps(self, name: str, prompt: str) -> Callable[[TurnContext, Emit], Awaitable[str]]:
         async def work(context: TurnContext, emit: Emit) -> str:
@@ -118,38 +120,32 @@ class AgentTurns:
         return work
 
     async def close(self) -> None:
-        for run, agent in self._open.values():
-            await agent.close()
-            await self._agents.end(run)
-        self._open.clear()
+        for name in list(self._open):
+            await self._open.pop(name)[2].aclose()
 
     async def _do(self, name: str, prompt: str, turn: _Turn) -> None:
-        if name in self._open and self._open[name][0].running:
-            run, agent = self._open[name]
-        else:
+        if name in self._open and not self._open[name][0].running:
+            await self._open.pop(name)[2].aclose()
+        if name not in self._open:
             run = await self._agents.open([name], by_name=True)
-            if not run.profile.acp or shutil.which(run.profile.acp[0]) is None:
-                try:
+            async with AsyncExitStack() as closing:
+                closing.push_async_callback(self._agents.end, run)
+                if not run.profile.acp or shutil.which(run.profile.acp[0]) is None:
                     await self._headless(run, prompt, turn)
+                    return
+                agent = AcpAgent(await load_sdk())
+                closing.push_async_callback(agent.close)
+                from_agent, output = os.pipe()
+                source, to_agent = os.pipe()
+                try:
+                    await agent.connect(from_agent, to_agent)
+                    run.start_command(run.profile.acp, output, source)
                 finally:
-                    await self._agents.end(run)
-                return
-            agent = AcpAgent(await load_sdk())
-            from_agent, output = os.pipe()
-            source, to_agent = os.pipe()
-            try:
-                run.start_command(run.profile.acp, output, source)
-            finally:
-                os.close(output)
-                os.close(source)
-            try:
-                await agent.connect(from_agent, to_agent)
+                    os.close(output)
+                    os.close(source)
                 await agent.begin(run.root, run.profile.acp_mode)
-            except BaseException:
-                await agent.close()
-                await self._agents.end(run)
-                raise
-            self._open[name] = run, agent
+                self._open[name] = run, agent, closing.pop_all()
+        run, agent, _ = self._open[name]
         reason = await agent.prompt(prompt, turn)
         await run.propose_all()
         if reason not in ("end_turn", "None"):
