@@ -161,7 +161,8 @@ async def add_open_files(context: TurnContext, taken: Collection[str], emit: Emi
         if before is not None:
             whole = editor.excerpt(file).whole and not file.masked
             changed = before.md5 != file.md5
-            if not ((whole or changed) if not before.whole else (whole and changed)):
+            adds = (whole and changed) if before.whole else (whole or changed)
+            if not adds:
                 continue
         try:
             loaded = await load_file(context, file.path, "buffer")
