@@ -478,7 +478,8 @@ async def test_another_width_is_measured_at_once_near_the_view_and_later_elsewhe
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of 20 answers of 3,000 letters and more; back at the old width they look as before."""
-    at_once = threads = most_threads = 0
+    at_once: dict[int, TextLine] = {}
+    threads = most_threads = 0
     get_height, line_height, in_background = (
         MessageText.get_content_height,
         TextLine.height,
@@ -487,8 +488,7 @@ async def test_another_width_is_measured_at_once_near_the_view_and_later_elsewhe
 
     def height_in_layout(text: MessageText, *asked: Any) -> int:
         def counted(line: TextLine, width: int) -> int:
-            nonlocal at_once
-            at_once += len(line.plain)
+            at_once[id(line)] = line
             return line_height(line, width)
 
         with monkeypatch.context() as patched:
@@ -515,7 +515,8 @@ async def test_another_width_is_measured_at_once_near_the_view_and_later_elsewhe
 
         def measured() -> bool:
             texts = list(it.screen.query(MessageText))
-            return len(texts) > 10 and all(
+            newest = any("answer 20" in line.plain for text in texts for line in text._drawn.lines)
+            return newest and all(
                 text._ends
                 == list(accumulate(line.height(text.content_size.width) for line in text._drawn.lines))
                 for text in texts
@@ -525,9 +526,10 @@ async def test_another_width_is_measured_at_once_near_the_view_and_later_elsewhe
         before, tall = it.text, chat.virtual_size.height
         monkeypatch.setattr(message_text, "in_background", in_thread)
         for size in ((90, 30), (160, 48)):
-            at_once = 0
+            at_once.clear()
             await it.pilot.resize_terminal(*size)
-            assert at_once <= 10_000, "of 80,000 letters only those near the view are measured in the layout"
+            letters = sum(len(line.plain) for line in at_once.values())
+            assert letters <= 10_000, "of 80,000 letters only those near the view are measured in the layout"
             await it.until(measured, "all of it at this width")
             assert chat.following
         assert 0 < most_threads <= 6, "one text far from the view at a time, beside the few in view"
