@@ -13,6 +13,7 @@ import socket
 import sys
 import tempfile
 import time
+from collections.abc import Awaitable
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,22 @@ async def run(
 
 def text(result: RunResult) -> str:
     return result.output.content().decode()
+
+
+async def test_a_program_that_ends_just_as_it_is_waited_for_no_longer_is_no_error(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a busy machine both are seen at once."""
+    wait_for = asyncio.wait_for
+
+    async def late(ending: Awaitable[object], seconds: float) -> object:
+        ended = await wait_for(ending, seconds)
+        if seconds == 1.0:
+            raise TimeoutError
+        return ended
+
+    monkeypatch.setattr(asyncio, "wait_for", late)
+    assert text(await run(root, "cat a.txt")) == "old\n"
 
 
 async def test_what_is_pending_is_there_and_nothing_reaches_the_folder(root: Path) -> None:

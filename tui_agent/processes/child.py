@@ -262,7 +262,8 @@ class Connection:
             try:
                 await asyncio.wait_for(self.process.wait(), PATIENCE_SECONDS)
             except TimeoutError:
-                self.process.kill()
+                with suppress(ProcessLookupError):  # it ended just now
+                    self.process.kill()
                 await self.process.wait()
         # A surviving grandchild may keep standard error open
         await asyncio.wait([self._overhearing], timeout=LAST_WORDS_SECONDS)

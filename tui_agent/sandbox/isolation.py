@@ -136,7 +136,7 @@ async def _why_not(isolated: Isolated) -> str:
         except NoView as error:
             return _in_words(error)
         except OSError as error:
-            return f"it could not be tried: {error.strerror}"
+            return f"it could not be tried: {error.strerror or type(error).__name__}"
         finally:
             await asyncio.to_thread(own.remove)
         as_it_should = result.ok and [change.path for change in result.changes] == ["written"]

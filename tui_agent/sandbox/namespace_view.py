@@ -201,7 +201,8 @@ class View:
             try:
                 await asyncio.wait_for(self._process.wait(), 1.0)
             except TimeoutError:
-                self._process.kill()
+                with suppress(ProcessLookupError):  # it ended just now
+                    self._process.kill()
                 await self._process.wait()
         self._all_ended()
 

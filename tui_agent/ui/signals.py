@@ -130,7 +130,8 @@ async def given_to_tmux(text: str) -> bool:
         async with asyncio.timeout(TMUX_WITHIN):
             await process.communicate(text.encode(errors="replace"))
     except TimeoutError:
-        process.kill()
+        with suppress(ProcessLookupError):  # it ended just now
+            process.kill()
     return await process.wait() == 0
 
 
