@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import marshal
 import os
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from tui_agent.sandbox import layer_changes
-from tui_agent.sandbox.layer_changes import ChangedPath
+from tui_agent.sandbox.layer_changes import ChangedPath, LayerReader
 from tui_agent.sandbox.view_plan import Seed, ViewPlan
 
 FOUND = ("a", "new", True, "", 3, False, 2, "d", "")
@@ -111,3 +112,19 @@ def test_a_layer_is_empty_but_for_caches_and_folders_apart(tmp_path: Path) -> No
         assert layer_changes._is_empty("0/u", held, []) is False
     finally:
         os.close(held)
+
+
+async def test_a_caller_that_is_cancelled_while_the_reader_closes_is_cancelled() -> None:
+    """Otherwise a session could wait forever for an agent that it ends while its changes are read."""
+    closing = asyncio.Event()
+
+    async def look() -> None:
+        async with LayerReader():
+            await asyncio.sleep(0)  # the reader waits until it is needed
+            closing.set()
+
+    looking = asyncio.create_task(look())
+    await closing.wait()
+    looking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await looking

@@ -115,14 +115,18 @@ class LayerReader:
         assert self._starting is not None
         if self._line is None:
             self._starting.cancel()
-        with suppress(OSError, asyncio.CancelledError):
-            await self._starting
-        if self._line is not None:
-            self._line.close()
-        if self._process is not None:
-            with suppress(ProcessLookupError):
-                self._process.kill()
-            await self._process.wait()
+        try:
+            # An await of the task itself raises the same for its cancellation and for the caller's.
+            await asyncio.wait([self._starting])
+            if not self._starting.cancelled():
+                self._starting.exception()  # `_read` reported it
+        finally:
+            if self._line is not None:
+                self._line.close()
+            if self._process is not None:
+                with suppress(ProcessLookupError):
+                    self._process.kill()
+                await self._process.wait()
 
     async def of_layer(self, layers: int, plan: ViewPlan, since: float, apart: Sequence[str] = ()) -> Read:
         """`since` is the Unix time of the view. Omits git's files, caches, and paths below `apart`."""
