@@ -18,11 +18,13 @@ from tui_agent.session.session import Session
 from tui_agent.store.state import State, TurnSlice
 from tui_agent.ui import signals
 from tui_agent.ui.app import WorkspaceApp
+from tui_agent.ui.dialogs.chooser import Chooser
 from tui_agent.ui.dialogs.dialog import Dialog
 from tui_agent.ui.editor.code_editor import Editor
 from tui_agent.ui.layout import container
 from tui_agent.ui.panes import PANES
 from tui_agent.ui.panes.files import FileTree
+from tui_agent.ui.themes import names as theme_names
 from tui_agent.ui.widgets.prompt import Prompt
 
 
@@ -333,7 +335,7 @@ async def test_the_key_help_begins_with_the_pane(workspace: Path) -> None:
 async def test_every_theme_is_drawn(workspace: Path) -> None:
     async with on_screen(workspace) as it:
         seen = set()
-        for name in it.app.themes:
+        for name in theme_names(()):
             await it.press("ctrl+o", "t", *name, "enter")
             await it.until(lambda name=name: it.app.theme == name and it.app.screen is it.screen)
             seen.add(it.pane("files").styles.background.hex)
@@ -468,6 +470,24 @@ async def test_a_dialog_that_is_closed_while_it_works_ends_nothing_else(tmp_path
         await looked.wait()
         await it.press(*"still here")
         await it.shows("still here")
+
+
+async def test_a_dialog_that_is_about_to_open_does_not_disturb_the_end(tmp_path: Path) -> None:
+    """Its worker is cancelled while the application itself still waits for the end of the screen."""
+    cancelled = asyncio.Event()
+    async with on_screen(tmp_path) as it:
+
+        async def ask() -> None:
+            while it.app.is_running:  # noqa: ASYNC110 nothing reports the end of its loop
+                await asyncio.sleep(0)
+            try:
+                await it.app.push_screen_wait(Chooser("Theme", lambda _: []))
+            finally:
+                cancelled.set()
+
+        it.screen.run_worker(ask())
+        it.app.call_next(cancelled.wait)
+    assert cancelled.is_set()
 
 
 @pytest.mark.parametrize(("pane", "low"), [("f7", False), ("f5", True)])

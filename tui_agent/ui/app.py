@@ -43,7 +43,7 @@ from tui_agent.ui.textual_patches.plain_display import PlainDisplayApp
 from tui_agent.ui.textual_patches.sequences import known
 from tui_agent.ui.textual_patches.typed_keys import TypedKeysApp
 from tui_agent.ui.themes import DEFAULT as DEFAULT_THEME
-from tui_agent.ui.themes import LIGHT, NO_COLOUR, Depth, Palette, depth_of, load_palette, names, theme_of
+from tui_agent.ui.themes import LIGHT, NO_COLOUR, Depth, Palette, depth_of, load_palette, theme_of
 from tui_agent.ui.widgets.pane import GROUP, call_session
 from tui_agent.ui.widgets.scroll_bar import ScrollBarCells
 
@@ -137,7 +137,7 @@ class WorkspaceApp(
         super().__init__(driver_class=TerminalDriver)
         self._open_session = open_session
         self._depth = depth or depth_of(self.console.color_system)
-        self._theme_folders = [folder / "themes" for folder in folders]
+        self.theme_folders = [folder / "themes" for folder in folders]
         self._key_folders = folders
         self.keys = load_keys(keys, folders)
         self.set_keymap(self.keys.keymap())
@@ -235,6 +235,12 @@ class WorkspaceApp(
             in_chat = self.workspace_screen.arrangement.layout.focus == "chat"
             self.workspace_screen.set_class(self.size.width < MEDIUM_FROM and not in_chat, "-low-notices")
             super().notify(message, **how)
+
+    async def push_screen_wait(self, screen: Screen[Any] | str, *, mode: str | None = None) -> Any:
+        """Textual's own first runs, in the caller's task, what waits for the application's next message. If
+        that is the end of a screen, a cancellation of the caller ends it halfway.
+        """
+        return await asyncio.shield(self.push_screen(screen, wait_for_dismiss=True, mode=mode))
 
     def on_notify(self, event: Notify) -> None:
         def gone(shown: list[Notification]) -> list[Notification]:
@@ -418,10 +424,6 @@ class WorkspaceApp(
     def _tell_copied(self, text: str) -> None:
         self.notify(f"{counted(len(text), 'character')} copied", timeout=2, markup=False)
 
-    @property
-    def themes(self) -> list[str]:
-        return names(self._theme_folders)
-
     def use_theme(self, name: str) -> None:
         if not name:
             console = Console(
@@ -454,7 +456,7 @@ class WorkspaceApp(
             self._use(theme)
 
     def _use(self, name: str) -> Palette:
-        palette = load_palette(name, self._theme_folders, self._depth)
+        palette = load_palette(name, self.theme_folders, self._depth)
         self.register_theme(theme_of(palette))
         self.palette = palette
         self.theme = palette.name

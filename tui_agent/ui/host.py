@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from textual.app import App
@@ -53,6 +54,8 @@ class Host(App[int], inherit_bindings=False):
     #: A launcher's terminal while no session uses it.
     lent: LentTerminal | None
     guide: Guide | None
+    #: Folders of the user's own themes.
+    theme_folders: Sequence[Path]
 
     async def leave(self, status: int) -> None:
         raise NotImplementedError
@@ -67,10 +70,6 @@ class Host(App[int], inherit_bindings=False):
 
     def show_as(self, *, plain: bool | None = None, keys: str = "") -> None:
         """Switches the plain screen or the key set for this run."""
-        raise NotImplementedError
-
-    @property
-    def themes(self) -> list[str]:
         raise NotImplementedError
 
     def use_theme(self, name: str) -> None:

@@ -14,6 +14,7 @@ from tui_agent.ui.host import Host
 from tui_agent.ui.keys.keymap import Keys
 from tui_agent.ui.panes import PANES
 from tui_agent.ui.safe_text import parts
+from tui_agent.ui.themes import names as theme_names
 from tui_agent.ui.widgets.line_view import column
 from tui_agent.workspace.syntax_trees import Symbol, symbol_at, symbols
 
@@ -88,7 +89,7 @@ def help_rows(words: str, keys: Keys, first: str, room: int) -> list[ChooserRow]
 async def choose_theme(app: Host) -> str:
     """Previews the highlighted theme. Returns the chosen one, or ""."""
     before = app.theme
-    names = sorted(app.themes, key=lambda name: name != before)
+    names = sorted(theme_names(app.theme_folders), key=lambda name: name != before)
 
     def rows(words: str) -> list[ChooserRow]:
         return [

@@ -180,7 +180,7 @@ class SubTaskView(SubTasksDialog[None]):
                 source = EndedRun(await self._session.subtasks.state_of(self._about))
             except TuiAgentError as error:
                 words = str(error)
-        await self.query(RunTranscript).remove()
+        self.query(RunTranscript).remove()  # not awaited: a cancellation here would end it halfway
         nothing = self.query_one("#nothing", Static)
         nothing.display = source is None
         nothing.update(label(words))
