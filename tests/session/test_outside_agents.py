@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 from pathlib import Path
@@ -91,6 +92,23 @@ async def test_saves_in_the_folder_reach_the_view_and_merge_with_its_changes(
         (agent.root / "a.py").write_text(FILES["a.py"].replace("two", "2").replace("six", "mine"))
         await until(lambda: (one := agent.change("a.py")) is not None and one.state == "conflict", "conflict")
         await agent.sees("a.py", both)
+
+
+@pytest.mark.parametrize("steps", [1, 20])
+async def test_a_cancelled_end_of_an_agent_closes_everything_and_stays_cancelled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
+) -> None:
+    async with at_work(tmp_path, monkeypatch) as agent:
+        view = agent.run._view
+        ending = asyncio.create_task(agent.session.outside_agents.end(agent.run))
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        assert ending.cancel()
+        await asyncio.wait([ending])
+        assert ending.cancelled()
+        assert view is not None and not view.runs(agent.run._number)
+        again = await agent.session.outside_agents.open(["someone"])
+        assert again._home.path == agent.run._home.path  # its lock is free
 
 
 async def test_its_home_is_ours_with_copies_and_shared_credentials(

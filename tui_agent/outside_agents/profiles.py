@@ -236,15 +236,17 @@ class AgentHome:
         self._watching = asyncio.create_task(self._share(), name="credentials of an agent")
 
     async def close(self) -> None:
-        if self._watching is not None:
-            self._watching.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._watching
-            await asyncio.to_thread(self._share_once)
-        if self._access is not None:
-            self._access.close()
-        if self._lock >= 0:
-            os.close(self._lock)
+        try:
+            if self._watching is not None:
+                self._watching.cancel()
+                # Its own await would raise its cancellation as the caller's.
+                await asyncio.wait([self._watching])
+                await asyncio.to_thread(self._share_once)
+        finally:
+            if self._access is not None:
+                self._access.close()
+            if self._lock >= 0:
+                os.close(self._lock)
 
     def _open(self) -> None:
         make_private(self._state)

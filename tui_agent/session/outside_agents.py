@@ -8,7 +8,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from fnmatch import fnmatchcase
 
 from tui_agent.errors import ChildFailed, SessionError, SettingsError, TuiAgentError
@@ -211,21 +211,21 @@ class AgentRun:
             self._view.stop(self._number)
 
     async def close(self) -> None:
-        for task in (self._following, self._mirroring):
-            if task is not None:
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
-        await self.proxy.close()
-        if self._mirror is not None:
-            await asyncio.to_thread(self._mirror.close)
-            self._mirror = None
-        if self._view is not None:
-            await self._view.__aexit__(None, None, None)
-            self._view = None
-        await self._home.close()
-        if self._prepared is not None:
-            await self._prepared.remove()
+        """Closes everything, even if a part fails or the caller is cancelled meanwhile; then raises that."""
+        async with AsyncExitStack() as parts:  # closed from the last to the first
+            if self._prepared is not None:
+                parts.push_async_callback(self._prepared.remove)
+            parts.push_async_callback(self._home.close)
+            if self._view is not None:
+                parts.push_async_exit(self._view)
+            if self._mirror is not None:
+                parts.push_async_callback(asyncio.to_thread, self._mirror.close)
+            parts.push_async_callback(self.proxy.close)
+            for task in (self._following, self._mirroring):
+                if task is not None:
+                    task.cancel()
+                    parts.push_async_callback(_ended, task)
+            self._view = self._mirror = None
 
     async def _check_writable(self) -> None:
         assert self._view is not None
@@ -237,7 +237,8 @@ class AgentRun:
             number = self._view.start_with(words, self._variables, "", nowhere)
         finally:
             os.close(nowhere)
-        ended = await asyncio.wait_for(self._view.ended(number), WRITES_WITHIN)
+        async with asyncio.timeout(WRITES_WITHIN):
+            ended = await self._view.ended(number)
         if ended.status == _MISSING:
             raise SessionError(
                 f"{self.profile.program} is not visible in a view", "add its folder to `trial.tools`"
@@ -504,6 +505,13 @@ class ReviewedPaths:
             found = await self._workspace.ignored(asked, folders=True, rules=self._rules)
             self._ignored |= {folder: folder in found for folder in asked}
         return {folder for folder in folders if self._ignored[folder]}
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    """Waits for a cancelled task. An await of the task itself would raise its cancellation as the caller's."""
+    await asyncio.wait([task])
+    if not task.cancelled():
+        task.result()  # raises its error
 
 
 def _are_folders(layer: str, paths: Iterable[str]) -> set[str]:
