@@ -128,3 +128,25 @@ async def test_a_caller_that_is_cancelled_while_the_reader_closes_is_cancelled()
     looking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await looking
+
+
+async def test_a_caller_that_is_cancelled_just_as_its_reader_starts_is_cancelled(tmp_path: Path) -> None:
+    """At any step: in Python 3.11, a limit of `wait_for` takes a cancellation that comes with its end."""
+    (tmp_path / "1/u").mkdir(parents=True)
+    layers = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+
+    async def look() -> None:
+        async with LayerReader() as reader:
+            await asyncio.sleep(0)  # the reader waits until it is needed
+            await reader.of_paths(layers, PLAN, 0.0, ["a"])
+
+    try:
+        for steps in range(1, 8):
+            looking = asyncio.create_task(look())
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            looking.cancel()
+            await asyncio.wait([looking])
+            assert looking.cancelled(), steps
+    finally:
+        os.close(layers)

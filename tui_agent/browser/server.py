@@ -319,7 +319,8 @@ class BrowserServer:
         self._pages.add(connection)
         terminal: PageTerminal | None = None
         try:
-            columns, rows = _size(await asyncio.wait_for(connection.recv(), _WITHIN)) or (80, 24)
+            async with asyncio.timeout(_WITHIN):
+                columns, rows = _size(await connection.recv()) or (80, 24)
             assert connection.request is not None
             wanted = parse_qs(urlsplit(connection.request.path).query)
             place = await self._session(wanted.get("session", [""])[-1], "new" in wanted)

@@ -177,7 +177,8 @@ async def _end(program: ServerProgram, tasks: list[asyncio.Task[None]]) -> None:
         if program.fault:
             break
         try:
-            await asyncio.wait_for(process.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await process.wait()
             break
         except TimeoutError:
             signal_all(program, number)
@@ -187,7 +188,8 @@ async def _end(program: ServerProgram, tasks: list[asyncio.Task[None]]) -> None:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     with suppress(TimeoutError):
-        await asyncio.wait_for(process.wait(), INSIST)
+        async with asyncio.timeout(INSIST):
+            await process.wait()
 
 
 def signal_all(program: ServerProgram, number: int) -> None:

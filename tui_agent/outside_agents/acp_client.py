@@ -135,7 +135,8 @@ class AcpAgent:
                 why = "it ended without a word"
                 # A request to an agent that has ended can fail before its output was read.
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._output.ended.wait(), WORDS_WITHIN)
+                    async with asyncio.timeout(WORDS_WITHIN):
+                        await self._output.ended.wait()
             raise SessionError(
                 f"The agent did not start ({self._output.last_words or why})",
                 "log in outside of tui-agent, or run it with /agent",

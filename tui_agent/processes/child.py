@@ -260,7 +260,8 @@ class Connection:
             self._stderr.append(f"not understood: {error}")
         if self.process.returncode is None:
             try:
-                await asyncio.wait_for(self.process.wait(), PATIENCE_SECONDS)
+                async with asyncio.timeout(PATIENCE_SECONDS):
+                    await self.process.wait()
             except TimeoutError:
                 with suppress(ProcessLookupError):  # it ended just now
                     self.process.kill()

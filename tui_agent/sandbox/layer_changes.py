@@ -174,7 +174,7 @@ class LayerReader:
         try:
             assert self._starting is not None
             self._needed.set()
-            await self._starting
+            await asyncio.shield(self._starting)  # ends with the block, not with a cancelled caller
             async with asyncio.timeout(_PATIENCE):
                 assert self._line is not None
                 contents = tempfile.TemporaryFile()  # noqa: SIM115
@@ -197,7 +197,8 @@ class LayerReader:
 
     async def _start(self) -> None:
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._needed.wait(), _READY_AFTER)
+            async with asyncio.timeout(_READY_AFTER):
+                await self._needed.wait()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         self._line = ours

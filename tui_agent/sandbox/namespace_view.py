@@ -98,7 +98,8 @@ class View:
             socket.send_fds(ours, [b"plan"], [seeds.fileno()])
             self._process = await start_apart(words, theirs)
         try:
-            message = await asyncio.wait_for(self._message(), STARTED)
+            async with asyncio.timeout(STARTED):
+                message = await self._message()
         except TimeoutError:
             await self.end()
             raise NoView("start", 0, f"it took more than {STARTED:.0f} s") from None
@@ -199,7 +200,8 @@ class View:
         self.merged = self.listener = -1
         if self._process is not None:
             try:
-                await asyncio.wait_for(self._process.wait(), 1.0)
+                async with asyncio.timeout(1.0):
+                    await self._process.wait()
             except TimeoutError:
                 with suppress(ProcessLookupError):  # it ended just now
                     self._process.kill()

@@ -278,7 +278,8 @@ class Run:
             woken.cancel()
             # All writers have exited: only buffered output is left.
             with suppress(TimeoutError):
-                await asyncio.wait_for(closed.wait(), 1.0)
+                async with asyncio.timeout(1.0):
+                    await closed.wait()
         finally:
             for timer in (due, limit):
                 if timer is not None:

@@ -214,7 +214,8 @@ async def _read(place: Path, name: str) -> Picture:
         env={**for_any(), "PYTHONPATH": str(Path(__file__).parents[2])},
     )
     try:
-        out, _ = await asyncio.wait_for(process.communicate(data), SCALED_WITHIN)
+        async with asyncio.timeout(SCALED_WITHIN):
+            out, _ = await process.communicate(data)
         line, _, content = out.partition(b"\n")
         header = msgspec.json.decode(line, type=_Header)
     except (TimeoutError, msgspec.DecodeError):

@@ -187,7 +187,8 @@ class _Shown:
 
     async def drained(self) -> None:
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._empty.wait(), 1.0)
+            async with asyncio.timeout(1.0):
+                await self._empty.wait()
 
     def close(self) -> None:
         self._loop.remove_writer(self._target)

@@ -261,8 +261,9 @@ async def _dropped_picture(text: str) -> str:
     if not (path.startswith("/") and " " in path and _PICTURE.search(path)):
         return ""
     with suppress(TimeoutError):
-        if await asyncio.wait_for(asyncio.to_thread(os.path.isfile, path), DROPPED_WITHIN):
-            return path
+        async with asyncio.timeout(DROPPED_WITHIN):
+            if await asyncio.to_thread(os.path.isfile, path):
+                return path
     return ""
 
 
