@@ -131,7 +131,7 @@ async def test_a_caller_that_is_cancelled_while_the_reader_closes_is_cancelled()
 
 
 async def test_a_caller_that_is_cancelled_just_as_its_reader_starts_is_cancelled(tmp_path: Path) -> None:
-    """At any step: in Python 3.11, a limit of `wait_for` takes a cancellation that comes with its end."""
+    """At any step: in Python 3.11, a limit of `wait_for` loses a cancellation that arrives at its end."""
     (tmp_path / "1/u").mkdir(parents=True)
     layers = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
 

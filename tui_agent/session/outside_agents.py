@@ -211,7 +211,7 @@ class AgentRun:
             self._view.stop(self._number)
 
     async def close(self) -> None:
-        """Closes everything, even if a part fails or the caller is cancelled meanwhile; then raises that."""
+        """Closes every part, then raises the error of one, or the cancellation of the caller."""
         async with AsyncExitStack() as parts:  # closed from the last to the first
             if self._prepared is not None:
                 parts.push_async_callback(self._prepared.remove)

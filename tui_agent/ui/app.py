@@ -237,8 +237,8 @@ class WorkspaceApp(
             super().notify(message, **how)
 
     async def push_screen_wait(self, screen: Screen[Any] | str, *, mode: str | None = None) -> Any:
-        """Textual's own first runs, in the caller's task, what waits for the application's next message. If
-        that is the end of a screen, a cancellation of the caller ends it halfway.
+        """Textual's own method runs the application's pending callbacks in the task of its caller. If one
+        awaits the end of a screen, a cancellation of the caller ends it halfway.
         """
         return await asyncio.shield(self.push_screen(screen, wait_for_dismiss=True, mode=mode))
 
