@@ -228,8 +228,9 @@ def test_the_profile_of_macos_begins_with_nothing(root: Path) -> None:
 
 
 def test_the_folder_of_a_start_that_was_killed_is_removed_by_the_next(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # in the common folder others remove it, too
     child = os.fork()
     if child == 0:
         try:
