@@ -13,7 +13,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -60,16 +60,31 @@ async def test_a_program_that_ends_just_as_it_is_waited_for_no_longer_is_no_erro
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a busy machine both are seen at once."""
-    wait_for = asyncio.wait_for
+    limited = asyncio.timeout
 
-    async def late(ending: Awaitable[object], seconds: float) -> object:
-        ended = await wait_for(ending, seconds)
+    @contextlib.asynccontextmanager
+    async def late(seconds: float | None) -> AsyncGenerator[None]:
+        async with limited(seconds):
+            yield
         if seconds == 1.0:
             raise TimeoutError
-        return ended
 
-    monkeypatch.setattr(asyncio, "wait_for", late)
+    monkeypatch.setattr(asyncio, "timeout", late)
     assert text(await run(root, "cat a.txt")) == "old\n"
+
+
+async def test_a_view_whose_end_is_cancelled_is_ended(root: Path) -> None:
+    async with namespace_view.View(plan(root), shared=True) as view:
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        number = await view.start(["/bin/sleep", "1000"], {}, nowhere)
+        os.close(nowhere)
+        ending = asyncio.create_task(view.end())
+        await asyncio.sleep(0)  # it awaits its process now
+        ending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await ending
+        assert not view.runs(number) and view.merged == -1
+        assert (await asyncio.wait_for(view.ended(number), 60)).status == -9
 
 
 async def test_what_is_pending_is_there_and_nothing_reaches_the_folder(root: Path) -> None:

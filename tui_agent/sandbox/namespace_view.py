@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -123,10 +123,11 @@ class View:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._reader is not None:
-            await self._reader.__aexit__(kind, error, trace)
-        await self.end()
-        self.close()
+        async with AsyncExitStack() as parts:  # closed from the last to the first
+            parts.callback(self.close)
+            parts.push_async_callback(self.end)
+            if self._reader is not None:
+                parts.push_async_exit(self._reader)
 
     def close(self) -> None:
         if self.layers >= 0:
@@ -191,22 +192,17 @@ class View:
             self._line = None
         if self._reading is not None:
             self._reading.cancel()
-        if self._proxy is not None:
-            await self._proxy.close()
-            self._proxy = None
-        for descriptor in (self.merged, self.listener):
-            if descriptor >= 0:
-                os.close(descriptor)
-        self.merged = self.listener = -1
-        if self._process is not None:
-            try:
-                async with asyncio.timeout(1.0):
-                    await self._process.wait()
-            except TimeoutError:
-                with suppress(ProcessLookupError):  # it ended just now
-                    self._process.kill()
-                await self._process.wait()
-        self._all_ended()
+        async with AsyncExitStack() as parts:  # closed from the last to the first
+            parts.callback(self._all_ended)
+            if self._process is not None:
+                parts.push_async_callback(_ended, self._process)
+            for descriptor in (self.merged, self.listener):
+                if descriptor >= 0:
+                    parts.callback(os.close, descriptor)
+            self.merged = self.listener = -1
+            if self._proxy is not None:
+                parts.push_async_callback(self._proxy.close)
+                self._proxy = None
 
     async def _read(self) -> None:
         with suppress(OSError):
@@ -250,6 +246,19 @@ class View:
 
 #: First version with overlays whose layers are readable afterwards.
 LEAST = (0, 11)
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """It ends by itself, since its line is closed; a caller that is cancelled does not wait for that."""
+    try:
+        async with asyncio.timeout(1.0):
+            await process.wait()
+    except BaseException as error:
+        with suppress(ProcessLookupError):  # it ended just now
+            process.kill()
+        if not isinstance(error, TimeoutError):
+            raise
+    await process.wait()
 
 
 def program() -> str:
