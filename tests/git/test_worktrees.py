@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.faults import tree
@@ -12,7 +13,8 @@ from support.repositories import git, repository
 
 from tui_agent.errors import FileError
 from tui_agent.files.private import own_place, sweep
-from tui_agent.git import worktrees
+from tui_agent.git import commits, worktrees
+from tui_agent.git.process import Result
 from tui_agent.git.worktrees import (
     add_worktree,
     remove_worktree,
@@ -278,6 +280,23 @@ def test_where_no_file_can_have_two_names_it_gets_files_of_its_own(
     add_worktree(str(repo), take_snapshot(str(repo)), str(place / "one"))
     assert content(place / "one") == {"a.txt": b"a\n", "src": None, "src/b.txt": b"b\n"}
     assert git(place / "one", "status", "--porcelain") == ""
+
+
+def test_a_file_that_vanishes_as_it_is_added_leaves_the_others(
+    repo: Path, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = commits.git
+
+    def vanishing(root: str, *arguments: str, **named: Any) -> Result:
+        if arguments[0] == "add" and "--update" not in arguments:
+            (repo / "vanishes.txt").unlink(missing_ok=True)
+        return run(root, *arguments, **named)
+
+    (repo / "new.txt").write_text("new\n")
+    (repo / "vanishes.txt").write_text("")
+    monkeypatch.setattr(commits, "git", vanishing)
+    add_worktree(str(repo), take_snapshot(str(repo)), str(place / "one"))
+    assert content(place / "one") == {"a.txt": b"a\n", "new.txt": b"new\n", "src": None, "src/b.txt": b"b\n"}
 
 
 @pytest.mark.parametrize("failing", ["link", "mkdir"])

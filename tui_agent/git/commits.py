@@ -199,6 +199,8 @@ def _why(told: Result) -> str:
 
 #: Larger untracked files are omitted as data.
 LARGEST_UNTRACKED = 32 << 20
+#: How often untracked files are listed while some of them vanish, and git's exit status for that.
+MOST_LISTINGS, _NO_SUCH_PATH = 5, 128
 
 
 def tree_on_disk(repository: Repository, written: Sequence[str] = (), *, untracked: bool = False) -> str:
@@ -221,15 +223,7 @@ def tree_on_disk(repository: Repository, written: Sequence[str] = (), *, untrack
             inner = (f":(exclude,literal){path}" for path in submodules(repository.root, index))
             _add(repository, index, ".", *inner, update=True)
             if untracked:
-                others = _with(repository, index, "ls-files", "-z", "--others", "--exclude-standard").names
-                found = [os.fsdecode(path) for path in others if not path.endswith(b"/")]
-                paths = Gate(Path(repository.root)).without_secrets(found)
-                small = []
-                for path in paths:
-                    with suppress(OSError):
-                        if os.lstat(os.path.join(repository.root, path)).st_size <= LARGEST_UNTRACKED:
-                            small.append(path)
-                _add(repository, index, *_literal(small))
+                _add_untracked(repository, index)
             adding = ("update-index", "--add", "--remove", "-z", "--stdin")
             _with(repository, index, *adding, feed=listed(written))
             told = _with(repository, index, "write-tree", "--missing-ok")
@@ -246,11 +240,24 @@ def commit_of(root: str, tree: str, message: str) -> str:
     return made.text if made.ok else ""
 
 
-def _add(repository: Repository, index: str, *pathspecs: str, update: bool = False) -> None:
-    if pathspecs:
-        options = ("--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul")
-        feed = b"\0".join(map(os.fsencode, pathspecs))
-        _with(repository, index, "add", *(("--update",) if update else ()), *options, feed=feed)
+def _add_untracked(repository: Repository, index: str) -> None:
+    """git adds none of the files if one vanishes between its listing and its addition."""
+    for _ in range(MOST_LISTINGS):
+        others = _with(repository, index, "ls-files", "-z", "--others", "--exclude-standard").names
+        found = [os.fsdecode(path) for path in others if not path.endswith(b"/")]
+        small = []
+        for path in Gate(Path(repository.root)).without_secrets(found):
+            with suppress(OSError):
+                if os.lstat(os.path.join(repository.root, path)).st_size <= LARGEST_UNTRACKED:
+                    small.append(path)
+        if not small or _add(repository, index, *_literal(small)).status != _NO_SUCH_PATH:
+            return
+
+
+def _add(repository: Repository, index: str, *pathspecs: str, update: bool = False) -> Result:
+    options = ("--ignore-errors", "--pathspec-from-file=-", "--pathspec-file-nul")
+    feed = b"\0".join(map(os.fsencode, pathspecs))
+    return _with(repository, index, "add", *(("--update",) if update else ()), *options, feed=feed)
 
 
 def _with(repository: Repository, index: str, *arguments: str, feed: bytes | None = None) -> Result:
