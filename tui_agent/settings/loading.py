@@ -77,9 +77,12 @@ def file_layer(path: Path) -> Layer:
     except FileNotFoundError:
         return Layer(str(path))
     except OSError as error:
-        what = f"the file cannot be read ({reason_of(error)})"
-        return Layer(str(path), faults=(ConfigFault(str(path), what, "its settings keep their defaults"),))
+        return Layer(str(path), faults=(_unreadable(str(path), error, "its settings keep their defaults"),))
     return text_layer(str(path), content)
+
+
+def _unreadable(where: str, error: OSError, remedy: str) -> ConfigFault:
+    return ConfigFault(where, f"the file cannot be read ({reason_of(error)})", remedy)
 
 
 def broken_file(path: Path) -> ConfigFault | None:
@@ -88,8 +91,7 @@ def broken_file(path: Path) -> ConfigFault | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        what = f"the file cannot be read ({reason_of(error)})"
-        return ConfigFault(str(path), what, "make it readable")
+        return _unreadable(str(path), error, "make it readable")
     return found if isinstance(found, ConfigFault) else None
 
 
@@ -373,8 +375,7 @@ def workspace_layer(workspace: Path) -> Layer:
     except (FileNotFoundError, NotADirectoryError):
         return Layer(where)
     except OSError as error:
-        what = f"the file cannot be read ({reason_of(error)})"
-        return Layer(where, faults=(ConfigFault(where, what, "it must be a plain file, not a link"),))
+        return Layer(where, faults=(_unreadable(where, error, "it must be a plain file, not a link"),))
     return text_layer(where, content, lined=True)
 
 
