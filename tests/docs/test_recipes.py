@@ -57,7 +57,7 @@ def written(folder: Path, block: str) -> str:
 
 def run_tests(folder: Path, *tests: str) -> tuple[int, str]:
     """How pytest ends with these tests in the copy, and what it says."""
-    command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", *tests]
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-p", "no:cacheprovider", "--assert=plain", *tests]
     environment = {**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "200"}
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
