@@ -253,10 +253,10 @@ async def _ended(process: asyncio.subprocess.Process) -> None:
     try:
         async with asyncio.timeout(1.0):
             await process.wait()
-    except BaseException as error:
+    except (TimeoutError, asyncio.CancelledError) as error:
         with suppress(ProcessLookupError):  # it ended just now
             process.kill()
-        if not isinstance(error, TimeoutError):
+        if isinstance(error, asyncio.CancelledError):
             raise
     await process.wait()
 
