@@ -64,6 +64,27 @@ async def test_the_cursor_stays_on_its_row_when_others_come_before_it():
         assert app.rows.cursor == "k1"
 
 
+async def test_a_cursor_that_nobody_moved_stays_on_the_first_row_and_scrolls_nothing():
+    """Otherwise it is on the row that was drawn first, which depends on the machine's speed."""
+    app = RowsApp(numbered(9))
+    async with app.run_test(size=(20, 5)) as pilot:
+        app.set_focus(None)
+        rows = Rows()
+        await app.mount(rows)
+        rows.set_rows(numbered(9)[2:])
+        assert rows.cursor == "k2"
+        await pilot.pause()
+        rows.scroll_to(y=3)
+        rows.set_rows(numbered(9))
+        await pilot.pause()
+        assert rows.cursor == "k0" and rows.scroll_offset.y == 3
+        rows.move_to("k4")
+        rows.set_rows(numbered(9)[1:])
+        assert rows.cursor == "k4"
+        rows.set_rows(numbered(9)[5:])
+        assert rows.cursor == "k8"  # the nearest to its position
+
+
 async def test_the_cursor_goes_to_the_nearest_row_when_its_own_is_gone():
     app = RowsApp(numbered(3))
     async with app.run_test(size=(20, 5)) as pilot:

@@ -325,16 +325,20 @@ class Rows(LineView):
         self.rows: tuple[Row, ...] = ()
         self._lines: list[tuple[int, Line | Callable[[], Line]]] = []
         self.cursor = ""
+        self._rests = True
 
     def set_rows(self, rows: Sequence[Row], cursor: str | None = None) -> None:
-        """Moves the cursor to `cursor`, its former key, or the nearest row."""
+        """Moves the cursor to `cursor`, its former key, or the nearest row. Until it is first moved or the
+        view focused, it stays on the first row.
+        """
         before = self._position()
         self.rows = tuple(rows)
         keys = self._keys()
         wanted = self.cursor if cursor is None else cursor
-        if wanted not in keys:
-            wanted = keys[min(before, len(keys) - 1)] if keys else ""
-        moved = wanted != self.cursor
+        self._rests = self._rests and cursor is None
+        if wanted not in keys or self._rests:
+            wanted = keys[0 if self._rests else min(before, len(keys) - 1)] if keys else ""
+        moved = wanted != self.cursor and not self._rests
         self.cursor = wanted
         self._lay_out()
         if moved:
@@ -343,7 +347,7 @@ class Rows(LineView):
     def move_to(self, key: str) -> None:
         if key == self.cursor or key not in self._keys():
             return
-        self.cursor = key
+        self.cursor, self._rests = key, False
         self.refresh()
         self._reveal()
         self.post_message(self.Moved(self, key))
@@ -389,6 +393,7 @@ class Rows(LineView):
         self._lay_out()
 
     def on_focus(self) -> None:
+        self._rests = False
         self.refresh()
 
     def on_blur(self) -> None:
