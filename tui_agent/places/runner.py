@@ -22,6 +22,7 @@ from tui_agent.files.numbers import whole_number
 from tui_agent.places.contents import Contents
 from tui_agent.places.kept_folder import Copy
 from tui_agent.places.place import CommandPlace
+from tui_agent.processes.ending import ended
 from tui_agent.sandbox.run import RunnerResult, RunResult
 
 #: Seconds between the end of standard input, SIGTERM and SIGKILL for the program that reaches a place.
@@ -320,14 +321,6 @@ async def pieces(
             break
         yield data
     await ended(process)
-
-
-async def ended(process: asyncio.subprocess.Process) -> None:
-    """`Process.wait` would also wait for other processes that have its output."""
-    while process.returncode is None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(QUIET):
-                await process.wait()
 
 
 def end_soon(process: asyncio.subprocess.Process) -> None:

@@ -26,6 +26,7 @@ from typing import Any, Final, Literal, NamedTuple, NoReturn
 from tui_agent.errors import ChildFailed
 from tui_agent.files.numbers import whole_number
 from tui_agent.processes import serve
+from tui_agent.processes.ending import ended
 from tui_agent.processes.environment import for_any
 from tui_agent.processes.serve import lines
 
@@ -261,11 +262,11 @@ class Connection:
         if self.process.returncode is None:
             try:
                 async with asyncio.timeout(PATIENCE_SECONDS):
-                    await self.process.wait()
+                    await ended(self.process)
             except TimeoutError:
                 with suppress(ProcessLookupError):  # it ended just now
                     self.process.kill()
-                await self.process.wait()
+                await ended(self.process)
         # A surviving grandchild may keep standard error open
         await asyncio.wait([self._overhearing], timeout=LAST_WORDS_SECONDS)
         self._overhearing.cancel()

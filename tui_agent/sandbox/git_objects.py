@@ -29,6 +29,7 @@ from tui_agent.git.object_stores import (
     borrowed,
     stamp,
 )
+from tui_agent.processes.ending import end
 from tui_agent.processes.environment import for_any, for_workspace
 from tui_agent.sandbox import environment
 from tui_agent.sandbox.environment import is_below
@@ -133,9 +134,7 @@ async def _answered(asked: HistoryRequest) -> HistoryAnswer:
             told, _ = await process.communicate(msgspec.msgpack.encode(asked))
     finally:
         if process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+            await end(process)
     if process.returncode:
         raise ChildFailed("The search for secrets in git's history ended early", _REMEDY)
     return msgspec.msgpack.decode(told, type=HistoryAnswer)

@@ -18,6 +18,7 @@ from msgspec import Struct
 from tui_agent.errors import FileError, ModelError, PathRefused
 from tui_agent.files.text import escaped
 from tui_agent.model.parts import Message
+from tui_agent.processes.ending import end
 from tui_agent.processes.environment import for_any
 from tui_agent.store import events as e
 from tui_agent.tools.tool import Emit
@@ -222,8 +223,7 @@ async def _read(place: Path, name: str) -> Picture:
         header, content = _Header(error="cannot be decoded within the limits of time and memory"), b""
     finally:
         if process.returncode is None:
-            process.kill()
-            await process.wait()
+            await end(process)
     if header.error:
         raise FileError(f"The picture {escaped(name)} {header.error}", "convert it, or leave it out")
     return Picture(name, header.media_type, header.width, header.height, b64encode(content).decode())

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tui_agent.errors import FileError, UsageError
 from tui_agent.files.private import make_private, open_private, write_private
+from tui_agent.processes.ending import end
 from tui_agent.processes.environment import search_path
 from tui_agent.settings.files import reason_of
 from tui_agent.ui.host import Host
@@ -119,7 +120,7 @@ async def _output(words: list[str]) -> bytes:
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
+        await end(process)
     return bytes(data)
 
 
