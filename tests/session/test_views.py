@@ -18,6 +18,7 @@ from tui_agent.files.private import replace_private
 from tui_agent.model.parts import text_of
 from tui_agent.sandbox.isolation import WITHOUT
 from tui_agent.session.session import Session
+from tui_agent.store import events as e
 
 CHANGE = {"path": "a.py", "edits": [{"search": "print(1)", "replace": "print(2)"}]}
 AGAIN = {"path": "a.py", "edits": [{"search": "print(1)", "replace": "print(3)"}]}
@@ -45,6 +46,18 @@ async def until(holds: Callable[[], object]) -> None:
 
 def notices(session: Session) -> str:
     return "\n".join(notice.text for notice in session.state.notices.items)
+
+
+async def test_a_checkpoint_that_is_committed_as_the_session_ends_starts_no_search(root: Path) -> None:
+    """A search that was started then outlived its session, and the end of the loop waited for it."""
+    async with open_session(root) as session:
+        views = session.commands.views
+        views.start_scan()
+        assert views._looking is not None
+        await views._looking
+        await views.close()
+        await session.journal.record(e.CheckpointCommitted("c1", "0" * 40))
+        assert views._looking.done()
 
 
 async def test_without_namespaces_a_copy_does_the_same_once_the_person_says_yes(

@@ -161,7 +161,7 @@ class TrialViews:
         self._said: set[str] = set()
         self.skills: tuple[str, ...] = ()
         self._allowed: set[str] = set()
-        journal.store.subscribe(self._on_event)
+        self._unsubscribe = journal.store.subscribe(self._on_event)
 
     async def rung(self) -> Rung:
         rung = await self._found()
@@ -431,6 +431,7 @@ class TrialViews:
         return [*(Seed(one.path, "hidden") for one in found), *around], nested, sent
 
     async def close(self) -> None:
+        self._unsubscribe()  # a checkpoint can still be committed
         self._judge.close()
         if self._looking is not None:
             self._looking.cancel()
