@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import sys
 from asyncio.subprocess import PIPE
 from pathlib import Path
@@ -38,5 +40,5 @@ async def test_a_process_whose_output_another_one_holds_has_ended() -> None:
             await end(process)
         assert process.returncode == 0 and not process.stdout.at_eof()
     finally:
-        await (await asyncio.create_subprocess_exec("kill", str(holder))).wait()
-        await process.wait()
+        os.kill(holder, signal.SIGKILL)
+        await process.stdout.read()

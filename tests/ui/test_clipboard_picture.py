@@ -98,12 +98,12 @@ async def test_it_is_put_into_the_message_and_sent(desktop: Path, tmp_path: Path
         if how == "word":
             await it.press(*"/paste", "enter")
         else:
-            it.one(Prompt).post_message(events.Paste(""))
+            it.app.post_message(events.Paste(""))
         await it.until(lambda: "clipboard-1.png" in it.one(Prompt).text, "the mention")
         dropped = tmp_path / "my shot.png"
         for words in (f"{dropped} ", f"{tmp_path}/no such shot.png"):
             dropped.write_bytes(png())
-            it.one(Prompt).post_message(events.Paste(words))
+            it.app.post_message(events.Paste(words))
         await it.until(lambda: f" '{dropped}' {tmp_path}/no such shot" in it.one(Prompt).text, "the path")
         await it.press(*"which colour?", "enter")
         await it.until(lambda: model.requests, "the request")
